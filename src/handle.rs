@@ -1,0 +1,262 @@
+//! The handle of a table: what a program that embeds evenkeel works with.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::common::TableReference;
+use datafusion::prelude::SessionContext;
+use futures::{Stream, TryStreamExt};
+use thiserror::Error;
+
+use crate::ingest::{
+    Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
+};
+use crate::log::{LogError, Snapshot, TableLog};
+use crate::overview::{self, TableOverview, TableSkew};
+use crate::placement::Placement;
+use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession};
+use crate::source::{Conform, InputOptions};
+use crate::storage::{StorageError, TableStorage};
+use crate::table::TableSpec;
+
+/// Why an operation on a table failed.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the variants say what failed")]
+pub enum TableError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error("the stream of batches failed: {0}")]
+    Stream(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A table at one version. Reading sees that version until [`Table::refresh`] or a write of this handle moves it on.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+/// use evenkeel::ingest::IngestOptions;
+/// use evenkeel::table::{TableSpec, parse_create_table};
+/// use evenkeel::{Table, query::Params};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let create = parse_create_table(
+///     "CREATE TABLE scores (player Utf8 NOT NULL, game Int64 NOT NULL, points Int64, PRIMARY KEY (player, game))
+///      PARTITION BY HASH(player) WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 4)",
+/// )?;
+/// let directory = tempfile::tempdir()?;
+/// let mut table = Table::create(directory.path().join("scores"), &TableSpec::new(create.definition)?).await?;
+///
+/// let batch = RecordBatch::try_from_iter([
+///     ("player", Arc::new(StringArray::from(vec!["ada", "bob", "ada"])) as ArrayRef),
+///     ("game", Arc::new(Int64Array::from(vec![1, 1, 1]))),
+///     ("points", Arc::new(Int64Array::from(vec![10, 20, 30]))),
+/// ])?;
+/// let batches = futures::stream::iter([Ok::<_, std::io::Error>(batch)]);
+/// table.ingest(batches, &IngestOptions::default()).await?;
+///
+/// // Of two rows with one primary key the later one is seen.
+/// let rows = table.session()?.collect("SELECT sum(points) AS points FROM scores", &Params::default()).await?;
+/// assert_eq!(rows[0].column(0).as_ref(), &Int64Array::from(vec![50]));
+/// assert_eq!(table.skew().await?.figures.rows, 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Table {
+    log: TableLog,
+    snapshot: Snapshot,
+}
+
+impl Table {
+    /// Declares a table in a directory, which is made if need be and must be empty.
+    ///
+    /// # Errors
+    /// [`TableError`] where something is there already, or it cannot be written.
+    pub async fn create(directory: impl AsRef<Path>, spec: &TableSpec) -> Result<Self, TableError> {
+        Self::create_at(TableStorage::create_local(directory.as_ref())?, spec).await
+    }
+
+    /// Declares a table in an object store.
+    ///
+    /// # Errors
+    /// As for [`Table::create`].
+    pub async fn create_at(storage: TableStorage, spec: &TableSpec) -> Result<Self, TableError> {
+        let (log, snapshot) = TableLog::create(storage, spec).await?;
+        Ok(Self { log, snapshot })
+    }
+
+    /// Opens the table in a directory at its newest version.
+    ///
+    /// # Errors
+    /// [`TableError`] where there is none, or its log cannot be read.
+    pub async fn open(directory: impl AsRef<Path>) -> Result<Self, TableError> {
+        Self::open_at(TableStorage::local(directory.as_ref())?).await
+    }
+
+    /// Opens the table in an object store at its newest version.
+    ///
+    /// # Errors
+    /// As for [`Table::open`].
+    pub async fn open_at(storage: TableStorage) -> Result<Self, TableError> {
+        let (log, snapshot) = TableLog::open(storage).await?;
+        Ok(Self { log, snapshot })
+    }
+
+    /// Moves this handle to the newest version.
+    ///
+    /// # Errors
+    /// [`TableError`] where the log cannot be read.
+    pub async fn refresh(&mut self) -> Result<(), TableError> {
+        self.snapshot = self.log.refresh(&self.snapshot).await?;
+        Ok(())
+    }
+
+    /// The declaration of the table.
+    #[must_use]
+    pub fn spec(&self) -> &Arc<TableSpec> {
+        self.snapshot.spec()
+    }
+
+    /// The version that this handle sees.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The files of the table.
+    #[must_use]
+    pub fn storage(&self) -> &TableStorage {
+        self.log.storage()
+    }
+
+    /// The function that places its rows.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        Placement::of_table(self.spec())
+    }
+
+    /// Ingests a stream of batches with one commit. Columns are matched by name and cast without loss; of rows with one
+    /// primary key the later one wins.
+    ///
+    /// # Errors
+    /// [`TableError`]; nothing is visible then. A row that cannot be taken is reported with its number in the stream.
+    pub async fn ingest<S, E>(&mut self, batches: S, options: &IngestOptions) -> Result<Committed, TableError>
+    where
+        S: Stream<Item = Result<RecordBatch, E>>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let conform = Conform::new("stream", Arc::clone(self.spec()), &InputOptions::default());
+        let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), options)?;
+        let pushed = push_all(batches, &conform, &mut ingest).await;
+        if let Err(error) = pushed {
+            ingest.abandon().await;
+            return Err(error);
+        }
+        let committed = ingest.finish(Vec::new()).await?;
+        self.snapshot = committed.snapshot.clone();
+        Ok(committed)
+    }
+
+    /// Ingests files with one commit. `progress` is called after each batch.
+    ///
+    /// # Errors
+    /// [`TableError`]; nothing is visible then.
+    pub async fn ingest_files(
+        &mut self,
+        plan: IngestFiles,
+        progress: &(dyn Fn(&IngestProgress) + Sync),
+    ) -> Result<IngestReport, TableError> {
+        let (report, snapshot) = ingest_files(self.log.clone(), self.snapshot.clone(), plan, progress).await?;
+        self.snapshot = snapshot;
+        Ok(report)
+    }
+
+    /// The table as a `TableProvider` of DataFusion.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn provider(&self) -> Result<Arc<SnapshotTable>, TableError> {
+        let provider = SnapshotTable::try_new(self.log.storage().clone(), self.snapshot.clone());
+        Ok(Arc::new(provider.map_err(QueryError::from)?))
+    }
+
+    /// Registers the table in a session of DataFusion.
+    ///
+    /// ```
+    /// use datafusion::prelude::SessionContext;
+    /// use evenkeel::Table;
+    /// use evenkeel::generate::ad_events_definition;
+    /// use evenkeel::table::TableSpec;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("events");
+    /// # Table::create(&path, &TableSpec::new(ad_events_definition()?)?).await?;
+    /// let table = Table::open(&path).await?;
+    /// let context = SessionContext::new();
+    /// table.register(&context, "events")?;
+    /// assert_eq!(context.sql("SELECT user_id FROM events").await?.count().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`TableError`] where the name is taken.
+    pub fn register(&self, context: &SessionContext, name: &str) -> Result<(), TableError> {
+        let registered = context.register_table(TableReference::bare(name), self.provider()?);
+        registered.map_err(QueryError::from)?;
+        Ok(())
+    }
+
+    /// A session with this table, its system tables and parameters.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn session(&self) -> Result<TableSession, TableError> {
+        Ok(TableSession::new(self.provider()?)?)
+    }
+
+    /// What the table is and holds.
+    ///
+    /// # Errors
+    /// [`TableError`] where a portion cannot be read.
+    pub async fn inspect(&self) -> Result<TableOverview, TableError> {
+        Ok(overview::inspect(self.provider()?.as_ref()).await?)
+    }
+
+    /// How even the table is, with the noise floor of its partition keys.
+    ///
+    /// # Errors
+    /// [`TableError`] where a portion cannot be read.
+    pub async fn skew(&self) -> Result<TableSkew, TableError> {
+        Ok(overview::skew(self.provider()?.as_ref(), PartitionKeys::Count).await?)
+    }
+}
+
+async fn push_all<S, E>(batches: S, conform: &Conform, ingest: &mut Ingest) -> Result<(), TableError>
+where
+    S: Stream<Item = Result<RecordBatch, E>>,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut batches = std::pin::pin!(batches);
+    let mut first_row = 1;
+    while let Some(batch) = batches.try_next().await.map_err(|error| TableError::Stream(error.into()))? {
+        let rows = batch.num_rows() as u64;
+        let conformed = conform.conform((batch, first_row).into()).map_err(IngestError::from)?;
+        if let Some(reject) = conformed.rejects.into_iter().next() {
+            return Err(IngestError::Row { reject: Box::new(reject) }.into());
+        }
+        ingest.push(conformed.batch).await?;
+        first_row += rows;
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! From rows to a commit.
+//!
+//! ```text
+//! batches -> hash -> group by partition -> buffer -> (full) sort each partition, newest wins -> portions -> ... -> commit
+//! ```
+//! Rows are buffered until half of the memory budget is used; then every partition's rows are sorted and written as one
+//! portion each. Portions are invisible until the one commit at the end; an ingest that fails deletes what it wrote.
+
+mod existing;
+mod files;
+mod rejects;
+mod writer;
+
+use std::path::PathBuf;
+
+use arrow::error::ArrowError;
+use serde::Serialize;
+use thiserror::Error;
+
+pub use crate::ingest::files::{IngestFiles, IngestProgress, ingest_files};
+pub use crate::ingest::writer::{Committed, Ingest};
+
+use crate::log::LogError;
+use crate::placement::PlacementError;
+use crate::portion::PortionError;
+use crate::skew::SkewFigures;
+use crate::source::{Reject, SourceError};
+use crate::storage::StorageError;
+use crate::units::{ByteSize, PartitionId, Version};
+
+/// The memory an ingest may take where nothing else is said.
+pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
+/// The least budget that an ingest works in.
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(64);
+
+/// What happens to a row whose primary key is there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IngestMode {
+    /// The new row replaces it.
+    #[default]
+    Upsert,
+    /// The whole ingest fails, as INSERT does in YDB.
+    Insert,
+}
+
+/// How an ingest works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngestOptions {
+    /// What happens to keys that are there already.
+    pub mode: IngestMode,
+    /// Memory for rows on their way; at least [`LEAST_MEMORY`].
+    pub memory: ByteSize,
+}
+
+impl Default for IngestOptions {
+    fn default() -> Self {
+        Self { mode: IngestMode::Upsert, memory: DEFAULT_MEMORY }
+    }
+}
+
+/// Why an ingest failed. Nothing of it is visible then.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum IngestError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    #[error(transparent)]
+    Portion(#[from] PortionError),
+    #[error("cannot sort partition {partition}: {source}")]
+    Sort { partition: PartitionId, source: ArrowError },
+    #[error("{reject}. Nothing was committed; --on-error reject sets such rows aside and takes the rest")]
+    Row { reject: Box<Reject> },
+    #[error("the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed")]
+    RepeatedKey { key: String },
+    #[error("the primary key {key} is in the table already, and the mode is insert. Nothing was committed")]
+    ExistingKey { key: String },
+    #[error("cannot read the keys of {portion}: {reason}")]
+    Keys { portion: String, reason: String },
+    #[error("{name} was ingested by another process in the meantime, as version {version}. Nothing was committed")]
+    TakenMeanwhile { name: String, version: Version },
+    #[error("{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again")]
+    AlreadyIngested { name: String, bytes: u64, version: Version },
+    #[error("{path}: cannot write rejected rows: {source}", path = path.display())]
+    Rejects { path: PathBuf, source: std::io::Error },
+    #[error("a memory budget of {found} is too small; the least is {LEAST_MEMORY}")]
+    Memory { found: ByteSize },
+    #[error("a batch has the columns ({found}), the table has ({expected})")]
+    Schema { expected: String, found: String },
+    #[error("a worker stopped: {reason}")]
+    Worker { reason: String },
+}
+
+/// One input of an ingest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SourceReport {
+    /// How it was called.
+    pub name: String,
+    /// Its bytes as stored.
+    pub bytes: u64,
+    /// Rows taken from it.
+    pub rows: u64,
+    /// The version that had brought the same content, where it was skipped.
+    pub skipped_since: Option<Version>,
+}
+
+/// What an ingest did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IngestReport {
+    /// The version it made; none where every input was there already.
+    pub version: Option<Version>,
+    /// What happened to keys that were there already.
+    pub mode: IngestMode,
+    /// Inputs in order.
+    pub sources: Vec<SourceReport>,
+    /// Rows taken from the inputs.
+    pub rows: u64,
+    /// Of those, rows that a later row of the same portion replaced before it was written.
+    pub replaced: u64,
+    /// Rows that could not be taken.
+    pub rejected: u64,
+    /// Where those rows are.
+    pub rejects_file: Option<PathBuf>,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes of the portions.
+    pub bytes_written: u64,
+    /// Portions written.
+    pub portions: u64,
+    /// Seconds from the first byte read to the commit.
+    pub seconds: f64,
+    /// Rows taken per second.
+    pub rows_per_second: f64,
+    /// Rows written per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Skew of those rows.
+    pub skew: SkewFigures,
+    /// What else is worth knowing, one sentence each.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,49 @@
+//! Rows that could not be taken, set aside as NDJSON.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::ingest::IngestError;
+use crate::source::Reject;
+
+/// Writes rejected rows to a file that is made with the first of them.
+#[derive(Debug)]
+pub(super) struct RejectsFile {
+    path: PathBuf,
+    writer: Option<BufWriter<File>>,
+    count: u64,
+}
+
+impl RejectsFile {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), writer: None, count: 0 }
+    }
+
+    pub(super) fn add(&mut self, reject: &Reject) -> Result<(), IngestError> {
+        let path = self.path.clone();
+        let failed = |source| IngestError::Rejects { path: path.clone(), source };
+        let writer = match self.writer.as_mut() {
+            Some(writer) => writer,
+            None => {
+                if let Some(folder) = self.path.parent() {
+                    std::fs::create_dir_all(folder).map_err(failed)?;
+                }
+                let file = File::options().write(true).create_new(true).open(&self.path).map_err(failed)?;
+                self.writer.insert(BufWriter::new(file))
+            }
+        };
+        let line = serde_json::to_vec(reject).map_err(|error| failed(error.into()))?;
+        writer.write_all(&line).and_then(|()| writer.write_all(b"\n")).map_err(failed)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Syncs the file to disk and gives the number of rows and, if there are any, the path.
+    pub(super) fn finish(mut self) -> Result<(u64, Option<PathBuf>), IngestError> {
+        let Some(mut writer) = self.writer.take() else { return Ok((0, None)) };
+        let synced = writer.flush().and_then(|()| writer.get_ref().sync_all());
+        synced.map_err(|source| IngestError::Rejects { path: self.path.clone(), source })?;
+        Ok((self.count, Some(self.path)))
+    }
+}

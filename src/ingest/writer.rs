@@ -1,0 +1,353 @@
+//! Rows of the table's schema to portions and a commit.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use futures::stream::{FuturesUnordered, StreamExt};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use tokio::sync::mpsc;
+
+use crate::ingest::existing::{find_common_key, find_repeated_key};
+use crate::ingest::{IngestError, IngestMode, IngestOptions, LEAST_MEMORY};
+use crate::log::{
+    CommitDraft, CommitOutcome, Operation, PortionEntry, Sequence, Snapshot, SourceEntry, TableLog,
+};
+use crate::placement::{Placement, Scatter};
+use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value};
+use crate::sort::{RowRef, SortedRows, gather, sort_newest_wins};
+use crate::storage::TableStorage;
+use crate::table::TableSpec;
+use crate::units::{ByteSize, PartitionId, Version};
+
+/// Portions that wait to be stored while others are encoded.
+const PORTIONS_IN_FLIGHT: usize = 4;
+/// The largest buffer, whatever the budget: the text of one partition's column stays below the 2 GiB that Arrow
+/// offsets reach.
+const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
+
+/// An ingest under way. Dropping it without [`Ingest::finish`] leaves no visible trace; [`Ingest::abandon`] also deletes
+/// the files it wrote.
+#[derive(Debug)]
+pub struct Ingest {
+    log: TableLog,
+    base: Snapshot,
+    spec: Arc<TableSpec>,
+    placement: Placement,
+    mode: IngestMode,
+    buffer_limit: usize,
+    buffer: Buffer,
+    portions: Vec<PortionEntry>,
+    rows_per_partition: Vec<u64>,
+    rows: u64,
+    replaced: u64,
+}
+
+/// What a finished ingest made.
+#[derive(Debug)]
+pub struct Committed {
+    /// The table with the new rows.
+    pub snapshot: Snapshot,
+    /// The version that the commit made.
+    pub version: Version,
+    /// Rows taken.
+    pub rows: u64,
+    /// Of those, rows that a later row of the same portion replaced.
+    pub replaced: u64,
+    /// Rows written per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of the portions.
+    pub bytes_written: u64,
+    /// Portions written.
+    pub portions: u64,
+}
+
+/// Batches in input order, and each partition's rows among them.
+#[derive(Debug, Default)]
+struct Buffer {
+    batches: Vec<RecordBatch>,
+    rows: Vec<Vec<RowRef>>,
+    bytes: usize,
+}
+
+impl Buffer {
+    fn new(partitions: usize) -> Self {
+        Self { batches: Vec::new(), rows: vec![Vec::new(); partitions], bytes: 0 }
+    }
+
+    fn push(&mut self, batch: RecordBatch, bytes: usize, scatter: &Scatter) {
+        // A buffer holds fewer than 2^32 batches: each takes more than a byte of at most 1 GiB.
+        let number = self.batches.len() as u32;
+        for (partition, rows) in (0u32..).map(PartitionId).zip(&mut self.rows) {
+            rows.extend(scatter.rows(partition).iter().map(|row| RowRef { batch: number, row: *row }));
+        }
+        self.bytes += bytes + batch.num_rows() * size_of::<RowRef>();
+        self.batches.push(batch);
+    }
+}
+
+/// The bytes that the rows of a batch take, not those of larger buffers that it is a slice of.
+fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes_of = |array: &arrow::array::ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes_of).sum()
+}
+
+impl Ingest {
+    /// An ingest into the table at `base`.
+    ///
+    /// # Errors
+    /// [`IngestError::Memory`] where the budget is below [`LEAST_MEMORY`].
+    pub fn new(log: TableLog, base: Snapshot, options: &IngestOptions) -> Result<Self, IngestError> {
+        if options.memory < LEAST_MEMORY {
+            return Err(IngestError::Memory { found: options.memory });
+        }
+        let spec = Arc::clone(base.spec());
+        let partitions = spec.partitions().len();
+        Ok(Self {
+            placement: Placement::of_table(&spec),
+            mode: options.mode,
+            buffer_limit: ByteSize(options.memory.0 / 2).min(LARGEST_BUFFER).as_usize(),
+            buffer: Buffer::new(partitions),
+            portions: Vec::new(),
+            rows_per_partition: vec![0; partitions],
+            rows: 0,
+            replaced: 0,
+            log,
+            base,
+            spec,
+        })
+    }
+
+    /// Takes rows in the schema of the table. Of rows with one primary key the later one wins.
+    ///
+    /// # Errors
+    /// [`IngestError`] where the batch has another schema, or a full buffer cannot be written.
+    pub async fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        if batch.schema().fields() != self.spec.schema().fields() {
+            let names = |schema: &arrow::datatypes::Schema| {
+                schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect::<Vec<_>>().join(", ")
+            };
+            return Err(IngestError::Schema {
+                expected: names(self.spec.schema()),
+                found: names(&batch.schema()),
+            });
+        }
+        let bytes = batch_bytes(&batch);
+        if !self.buffer.batches.is_empty() && self.buffer.bytes + bytes > self.buffer_limit {
+            self.flush().await?;
+        }
+        let key: Vec<_> =
+            self.spec.partition_key().iter().filter_map(|index| batch.columns().get(*index).cloned()).collect();
+        let assigned = self.placement.assign(&key)?;
+        let scatter = Scatter::new(&assigned, self.spec.partitions());
+        self.rows += batch.num_rows() as u64;
+        self.buffer.push(batch, bytes, &scatter);
+        Ok(())
+    }
+
+    /// Rows taken so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Writes what is buffered and commits it all at once, with the inputs it came from.
+    ///
+    /// # Errors
+    /// [`IngestError`]; nothing is visible then, and the files written are deleted.
+    pub async fn finish(mut self, sources: Vec<SourceEntry>) -> Result<Committed, IngestError> {
+        match self.write_and_commit(sources).await {
+            Ok(committed) => Ok(committed),
+            Err(error) => {
+                self.abandon().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Deletes the files written so far. A file that cannot be deleted is not visible in the table either.
+    pub async fn abandon(self) {
+        for portion in &self.portions {
+            let _ = self.log.storage().delete(&portion.path).await;
+        }
+    }
+
+    async fn write_and_commit(&mut self, sources: Vec<SourceEntry>) -> Result<Committed, IngestError> {
+        self.flush().await?;
+        let operation = match self.mode {
+            IngestMode::Upsert => Operation::Upsert,
+            IngestMode::Insert => Operation::Insert,
+        };
+        if self.mode == IngestMode::Insert {
+            find_repeated_key(self.log.storage(), &self.spec, &self.portions).await?;
+            let existing = self.base.portions();
+            find_common_key(self.log.storage(), &self.spec, &self.portions, &existing).await?;
+        }
+        let draft = CommitDraft::new(operation, self.portions.clone(), sources.clone());
+        let mut base = self.base.clone();
+        loop {
+            match self.log.try_commit(&base, &draft).await? {
+                CommitOutcome::Committed(snapshot) => return Ok(self.committed(snapshot, base.version().next())),
+                CommitOutcome::Lost(newest) => {
+                    self.check_against(&base, &newest, &sources).await?;
+                    base = newest;
+                }
+            }
+        }
+    }
+
+    /// What other writers committed since `base` may forbid this commit.
+    async fn check_against(
+        &self,
+        base: &Snapshot,
+        newest: &Snapshot,
+        sources: &[SourceEntry],
+    ) -> Result<(), IngestError> {
+        for source in sources {
+            let before = base.source_version(&source.xxh3);
+            if let (None, Some(version)) = (before, newest.source_version(&source.xxh3)) {
+                return Err(IngestError::TakenMeanwhile { name: source.name.clone(), version });
+            }
+        }
+        if self.mode == IngestMode::Insert {
+            let known: std::collections::HashSet<String> =
+                base.portions().iter().map(|portion| portion.path.clone()).collect();
+            let fresh: Vec<_> =
+                newest.portions().into_iter().filter(|portion| !known.contains(&portion.path)).collect();
+            find_common_key(self.log.storage(), &self.spec, &self.portions, &fresh).await?;
+        }
+        Ok(())
+    }
+
+    fn committed(&self, snapshot: Snapshot, version: Version) -> Committed {
+        Committed {
+            snapshot,
+            version,
+            rows: self.rows,
+            replaced: self.replaced,
+            rows_per_partition: self.rows_per_partition.clone(),
+            bytes_written: self.portions.iter().map(|portion| portion.bytes).sum(),
+            portions: self.portions.len() as u64,
+        }
+    }
+
+    /// Sorts and writes every partition's buffered rows.
+    async fn flush(&mut self) -> Result<(), IngestError> {
+        let buffer = std::mem::replace(&mut self.buffer, Buffer::new(self.spec.partitions().len()));
+        if buffer.batches.is_empty() {
+            return Ok(());
+        }
+        let (sender, mut encoded) = mpsc::channel(PORTIONS_IN_FLIGHT);
+        let (spec, mode) = (Arc::clone(&self.spec), self.mode);
+        let encoding = tokio::task::spawn_blocking(move || encode_all(&spec, mode, buffer, &sender));
+        let mut stored = FuturesUnordered::new();
+        let mut failure = None;
+        while let Some(Sorted { partition, portion, replaced }) = encoded.recv().await {
+            self.replaced += replaced;
+            let storage = self.log.storage().clone();
+            stored.push(async move { store(&storage, partition, portion).await });
+            if stored.len() >= PORTIONS_IN_FLIGHT
+                && let Some(result) = stored.next().await
+            {
+                failure = self.keep(result).err().or(failure);
+            }
+            if failure.is_some() {
+                break;
+            }
+        }
+        // The encoder stops at its next portion when nobody receives any more.
+        drop(encoded);
+        while let Some(result) = stored.next().await {
+            failure = self.keep(result).err().or(failure);
+        }
+        let encoding = encoding.await.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
+        match failure {
+            Some(error) => Err(error),
+            None => encoding,
+        }
+    }
+
+    fn keep(&mut self, stored: Result<PortionEntry, IngestError>) -> Result<(), IngestError> {
+        let portion = stored?;
+        if let Some(rows) = self.rows_per_partition.get_mut(portion.partition.index()) {
+            *rows += portion.rows;
+        }
+        self.portions.push(portion);
+        Ok(())
+    }
+}
+
+/// A partition's rows, encoded.
+struct Sorted {
+    partition: PartitionId,
+    portion: EncodedPortion,
+    replaced: u64,
+}
+
+/// Encodes all partitions of a buffer, in parallel, and sends them on as they are ready.
+fn encode_all(
+    spec: &TableSpec,
+    mode: IngestMode,
+    mut buffer: Buffer,
+    sender: &mpsc::Sender<Sorted>,
+) -> Result<(), IngestError> {
+    let rows = std::mem::take(&mut buffer.rows);
+    let filled: Vec<_> = (0u32..).map(PartitionId).zip(rows).filter(|(_, rows)| !rows.is_empty()).collect();
+    filled.into_par_iter().try_for_each(|(partition, rows)| {
+        let sorted = encode_one(spec, mode, &buffer.batches, partition, &rows)?;
+        sender.blocking_send(sorted).map_err(|_| IngestError::Worker { reason: "the writer is gone".to_owned() })
+    })
+}
+
+fn encode_one(
+    spec: &TableSpec,
+    mode: IngestMode,
+    batches: &[RecordBatch],
+    partition: PartitionId,
+    rows: &[RowRef],
+) -> Result<Sorted, IngestError> {
+    let sorted = sort_newest_wins(batches, rows, spec.primary_key())
+        .map_err(|source| IngestError::Sort { partition, source })?;
+    if mode == IngestMode::Insert && !sorted.repeated.is_empty() {
+        return Err(IngestError::RepeatedKey { key: first_repeated(spec, batches, &sorted) });
+    }
+    let chunks = sorted.rows.chunks(WRITE_BATCH_ROWS).map(|chunk| gather(batches, chunk));
+    let portion = encode_portion(spec, partition, chunks)?;
+    Ok(Sorted { partition, portion, replaced: sorted.replaced })
+}
+
+fn first_repeated(spec: &TableSpec, batches: &[RecordBatch], sorted: &SortedRows) -> String {
+    let row = sorted.repeated.first().and_then(|row| Some((batches.get(row.batch as usize)?, row.row as usize)));
+    let parts = spec.primary_key().iter().zip(spec.primary_key_types()).map(|(index, column_type)| {
+        let value = row.and_then(|(batch, row)| key_value(batch.columns().get(*index)?, column_type, row));
+        value.map_or("?".to_owned(), |value| value.display(column_type))
+    });
+    format!("({})", parts.collect::<Vec<_>>().join(", "))
+}
+
+async fn store(
+    storage: &TableStorage,
+    partition: PartitionId,
+    portion: EncodedPortion,
+) -> Result<PortionEntry, IngestError> {
+    let path = format!("partition={:04}/{}.parquet", partition.0, uuid::Uuid::new_v4());
+    let entry = PortionEntry {
+        path: path.clone(),
+        partition,
+        // The commit sets the sequence; until then the portion has no age.
+        sequence: Sequence { version: Version::FIRST, ordinal: 0 },
+        rows: portion.rows,
+        bytes: portion.bytes.len() as u64,
+        key_range: portion.key_range,
+        column_ranges: portion.column_ranges,
+        xxh3: portion.xxh3,
+    };
+    if !storage.put_new(&path, portion.bytes).await? {
+        return Err(IngestError::Worker { reason: format!("{path} exists already") });
+    }
+    Ok(entry)
+}

@@ -1,0 +1,242 @@
+//! The lines of a commit.
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
+
+use crate::log::LogError;
+use crate::table::{FORMAT_VERSION, KeyRange, TableDefinition};
+use crate::units::{PartitionId, Version};
+
+/// One line of a commit file, tagged by its kind: `{"add": {...}}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogEntry {
+    /// The first line of every commit.
+    Commit(CommitInfo),
+    /// The declaration of the table; in version 0.
+    Table(TableDefinition),
+    /// A portion becomes visible.
+    Add(PortionEntry),
+    /// A portion is no longer visible.
+    Remove {
+        /// Path of the portion, relative to the table.
+        path: String,
+    },
+    /// An input whose rows came with this commit.
+    Source(SourceEntry),
+    /// The last line of every commit: how many lines stand above it, and XXH64 of their bytes in hexadecimal.
+    End {
+        /// Lines above this one.
+        lines: usize,
+        /// XXH64, seed 0, of the bytes above this line.
+        xxh64: String,
+    },
+}
+
+/// What made a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// The declaration of the table.
+    Create,
+    /// Rows were added; newest wins.
+    Upsert,
+    /// Rows with new keys were added.
+    Insert,
+}
+
+/// Facts about a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitInfo {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of the table that the commit makes.
+    pub version: Version,
+    /// Unique id by which a writer knows its own commit again.
+    pub id: String,
+    /// What made the commit.
+    pub operation: Operation,
+    /// When, in microseconds since 1970 by the writer's clock. For people; nothing is decided by it.
+    pub at_micros: i64,
+}
+
+/// The age of a portion's rows: of two rows with one primary key, the one of the greater sequence is visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Sequence {
+    /// The commit that brought the rows.
+    pub version: Version,
+    /// The order of portions within the commit.
+    pub ordinal: u32,
+}
+
+/// A visible portion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortionEntry {
+    /// Path relative to the table: `partition=0007/<id>.parquet`.
+    pub path: String,
+    /// The partition whose rows it holds.
+    pub partition: PartitionId,
+    /// Age of its rows.
+    pub sequence: Sequence,
+    /// Rows in the file.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// First and last primary key.
+    pub key_range: KeyRange,
+    /// Smallest and largest value of each primary-key column alone, in key order.
+    pub column_ranges: Vec<KeyRange>,
+    /// XXH3 with 128 bits, seed 0, of the whole file, in hexadecimal.
+    pub xxh3: String,
+}
+
+/// An input that was ingested, known by its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceEntry {
+    /// How the input was called.
+    pub name: String,
+    /// Bytes as read, compressed where the input is.
+    pub bytes: u64,
+    /// XXH3 with 128 bits, seed 0, of those bytes, in hexadecimal.
+    pub xxh3: String,
+    /// Rows taken from it.
+    pub rows: u64,
+}
+
+/// The file that holds a commit.
+pub(super) fn commit_path(version: Version) -> String {
+    format!("_log/{:020}.json", version.0)
+}
+
+/// The version that a file name in `_log` stands for; `None` for other files.
+pub(super) fn commit_version(file_name: &str) -> Option<Version> {
+    let digits = file_name.strip_suffix(".json")?;
+    let number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    number.then(|| digits.parse().ok().map(Version)).flatten()
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    format!("{:016x}", XxHash64::oneshot(0, bytes))
+}
+
+/// Writes the lines of a commit, the end line included.
+pub(super) fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        serde_json::to_writer(&mut bytes, entry)?;
+        bytes.push(b'\n');
+    }
+    let end = LogEntry::End { lines: entries.len(), xxh64: checksum(&bytes) };
+    serde_json::to_writer(&mut bytes, &end)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Reads the lines of a commit, without the end line, which is checked.
+pub(super) fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
+    let file = commit_path(version);
+    let damaged = |line: usize, reason: String| LogError::Damaged {
+        table: table.to_owned(),
+        file: file.clone(),
+        line,
+        reason,
+    };
+    let mut entries = Vec::new();
+    let mut above = 0;
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let entry = serde_json::from_slice(line).map_err(|error| {
+            // A newer format may have lines of kinds that are not known here.
+            newer_format(table, &file, &entries).unwrap_or_else(|| damaged(index + 1, error.to_string()))
+        })?;
+        if let LogEntry::End { lines, xxh64 } = entry {
+            let read = bytes.get(..above).unwrap_or_default();
+            if lines != entries.len() || xxh64 != checksum(read) {
+                return Err(damaged(index + 1, "the checksum does not match the lines above it".to_owned()));
+            }
+            if above + line.len() != bytes.len() {
+                return Err(damaged(index + 2, "there is text after the last line".to_owned()));
+            }
+            return match entries.first() {
+                Some(LogEntry::Commit(info)) if info.format > FORMAT_VERSION => {
+                    Err(LogError::Newer { table: table.to_owned(), file, found: info.format })
+                }
+                Some(LogEntry::Commit(info)) if info.version == version => Ok(entries),
+                _ => Err(damaged(1, format!("it does not begin with commit {version}"))),
+            };
+        }
+        above += line.len();
+        entries.push(entry);
+    }
+    Err(damaged(entries.len() + 1, "the file ends before its end line".to_owned()))
+}
+
+fn newer_format(table: &str, file: &str, entries: &[LogEntry]) -> Option<LogError> {
+    match entries.first() {
+        Some(LogEntry::Commit(info)) if info.format > FORMAT_VERSION => {
+            Some(LogError::Newer { table: table.to_owned(), file: file.to_owned(), found: info.format })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(format: u32) -> LogEntry {
+        LogEntry::Commit(CommitInfo {
+            format,
+            version: Version(3),
+            id: "x".into(),
+            operation: Operation::Upsert,
+            at_micros: 0,
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
+        read_entries("t", Version(3), bytes)
+    }
+
+    #[test]
+    fn a_commit_is_read_back_as_written() {
+        let entries = vec![info(1), LogEntry::Remove { path: "p".into() }];
+        assert_eq!(read(&write_entries(&entries).unwrap()).unwrap(), entries);
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_found() {
+        let bytes = write_entries(&[info(1), LogEntry::Remove { path: "partition=0001/a".into() }]).unwrap();
+        // Without its last line break the commit is still whole.
+        for end in 0..bytes.len() - 1 {
+            assert!(read(&bytes[..end]).is_err(), "cut at {end}");
+        }
+        for position in 0..bytes.len() - 1 {
+            let mut flipped = bytes.clone();
+            flipped[position] ^= 1;
+            assert!(read(&flipped).is_err(), "flipped at {position}");
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_number() {
+        let bytes = write_entries(&[info(2)]).unwrap();
+        assert!(matches!(read(&bytes), Err(LogError::Newer { found: 2, .. })));
+        let unknown = [bytes.split(|b| *b == b'\n').next().unwrap(), b"\n{\"novel\":1}\n"].concat();
+        assert!(matches!(read(&unknown), Err(LogError::Newer { found: 2, .. })));
+    }
+
+    #[test]
+    fn a_commit_in_the_place_of_another_is_refused() {
+        let bytes = write_entries(&[info(1)]).unwrap();
+        assert!(matches!(read_entries("t", Version(4), &bytes), Err(LogError::Damaged { line: 1, .. })));
+    }
+
+    #[test]
+    fn only_commits_are_taken_for_commits() {
+        assert_eq!(commit_version("00000000000000000007.json"), Some(Version(7)));
+        for name in ["7.json", "00000000000000000007.json.tmp", "0000000000000000000x.json", ".staging-1"] {
+            assert_eq!(commit_version(name), None, "{name}");
+        }
+        assert_eq!(commit_path(Version(7)), "_log/00000000000000000007.json");
+    }
+}

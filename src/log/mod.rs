@@ -1,0 +1,45 @@
+//! The log of a table: which portions are visible is decided here and nowhere else.
+//!
+//! A table is the fold of its commits `_log/00000000000000000000.json`, `...001.json`, and so on without a gap. A commit
+//! is one file, written by put-if-absent, so two writers cannot make the same version, and its last line holds the
+//! checksum of the lines before it, so a torn file is recognised. `docs/FORMAT.md` specifies the lines.
+
+mod commit;
+mod entry;
+mod snapshot;
+
+use thiserror::Error;
+
+use crate::storage::StorageError;
+use crate::table::{FORMAT_VERSION, SpecError};
+use crate::units::Version;
+
+pub use commit::{CommitDraft, CommitOutcome, TableLog};
+pub use entry::{CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry};
+pub use snapshot::{CommitSummary, Snapshot};
+
+/// Why a log cannot be read or written.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum LogError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("{table} is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'")]
+    NotATable { table: String },
+    #[error("{table} is a table already; ingest into it, or choose another place")]
+    Exists { table: String },
+    #[error("{table} is not empty and is not a table; choose an empty or new directory")]
+    NotEmpty { table: String },
+    #[error("{table}: commit {missing} is missing while commit {last} exists; restore _log/{missing:0>20}.json")]
+    Gap { table: String, missing: Version, last: Version },
+    #[error("{table}: {file} is damaged at line {line}: {reason}; restore the file from a copy")]
+    Damaged { table: String, file: String, line: usize, reason: String },
+    #[error(
+        "{table}: {file} has format version {found}, this build reads up to {FORMAT_VERSION}; use a newer evenkeel"
+    )]
+    Newer { table: String, file: String, found: u32 },
+    #[error("{table}: {file} declares a table that is refused: {source}")]
+    Spec { table: String, file: String, source: SpecError },
+    #[error("{table} has no version {found}; the last one is {last}")]
+    NoVersion { table: String, found: Version, last: Version },
+}

@@ -1,0 +1,164 @@
+//! A table at one version: the fold of its commits.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path};
+use crate::log::{LogError, SourceEntry};
+use crate::table::{TableDefinition, TableSpec};
+use crate::units::{PartitionId, Version};
+
+/// What one commit added, kept also when its portions are gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitSummary {
+    /// Facts about the commit.
+    pub info: CommitInfo,
+    /// Rows added per partition; as long as the table has partitions.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of the portions added.
+    pub bytes: u64,
+    /// Number of portions added.
+    pub portions: u64,
+    /// Inputs that came with it.
+    pub sources: Vec<SourceEntry>,
+}
+
+impl CommitSummary {
+    /// Rows added.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows_per_partition.iter().sum()
+    }
+}
+
+/// A table at one version. It does not change; a reader keeps it as long as it likes.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    version: Version,
+    spec: Arc<TableSpec>,
+    /// Visible portions by path, so that the fold finds those that go.
+    portions: HashMap<String, Arc<PortionEntry>>,
+    commits: Vec<Arc<CommitSummary>>,
+    /// Version by content of the inputs.
+    sources: HashMap<String, Version>,
+}
+
+impl Snapshot {
+    /// The snapshot of the first commit.
+    pub(super) fn first(table: &str, entries: &[LogEntry]) -> Result<Self, LogError> {
+        let file = commit_path(Version::FIRST);
+        let definition = entries.iter().find_map(|entry| match entry {
+            LogEntry::Table(definition) => Some(definition.clone()),
+            _ => None,
+        });
+        let definition: TableDefinition = definition.ok_or_else(|| LogError::Damaged {
+            table: table.to_owned(),
+            file: file.clone(),
+            line: 2,
+            reason: "it declares no table".to_owned(),
+        })?;
+        let spec = TableSpec::new(definition)
+            .map_err(|source| LogError::Spec { table: table.to_owned(), file, source })?;
+        let empty = Self {
+            version: Version::FIRST,
+            spec: Arc::new(spec),
+            portions: HashMap::new(),
+            commits: Vec::new(),
+            sources: HashMap::new(),
+        };
+        empty.apply(table, Version::FIRST, entries)
+    }
+
+    /// The snapshot after one more commit. An entry that contradicts the snapshot is damage.
+    pub(super) fn apply(mut self, table: &str, version: Version, entries: &[LogEntry]) -> Result<Self, LogError> {
+        let partitions = self.spec.partitions();
+        let mut summary = None;
+        for (index, entry) in entries.iter().enumerate() {
+            let damaged = |reason: String| LogError::Damaged {
+                table: table.to_owned(),
+                file: commit_path(version),
+                line: index + 1,
+                reason,
+            };
+            match entry {
+                LogEntry::Commit(info) => {
+                    summary = Some(CommitSummary {
+                        info: info.clone(),
+                        rows_per_partition: vec![0; partitions.len()],
+                        bytes: 0,
+                        portions: 0,
+                        sources: Vec::new(),
+                    });
+                }
+                LogEntry::Add(portion) => {
+                    let summary = summary.as_mut().ok_or_else(|| damaged("an entry before the commit".into()))?;
+                    let rows = summary
+                        .rows_per_partition
+                        .get_mut(portion.partition.index())
+                        .ok_or_else(|| damaged(format!("there is no partition {}", portion.partition)))?;
+                    *rows += portion.rows;
+                    summary.bytes += portion.bytes;
+                    summary.portions += 1;
+                    if self.portions.insert(portion.path.clone(), Arc::new(portion.clone())).is_some() {
+                        return Err(damaged(format!("portion {} is added twice", portion.path)));
+                    }
+                }
+                LogEntry::Remove { path } => {
+                    if self.portions.remove(path).is_none() {
+                        return Err(damaged(format!("portion {path} is removed but not there")));
+                    }
+                }
+                LogEntry::Source(source) => {
+                    self.sources.entry(source.xxh3.clone()).or_insert(version);
+                    if let Some(summary) = summary.as_mut() {
+                        summary.sources.push(source.clone());
+                    }
+                }
+                LogEntry::Table(_) if version == Version::FIRST => {}
+                LogEntry::Table(_) => return Err(damaged("the table is declared again".into())),
+                LogEntry::End { .. } => return Err(damaged("an end line within the commit".into())),
+            }
+        }
+        self.version = version;
+        self.commits.extend(summary.map(Arc::new));
+        Ok(self)
+    }
+
+    /// The version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The declaration of the table.
+    #[must_use]
+    pub fn spec(&self) -> &Arc<TableSpec> {
+        &self.spec
+    }
+
+    /// Visible portions by partition and age, oldest first.
+    #[must_use]
+    pub fn portions(&self) -> Vec<Arc<PortionEntry>> {
+        let mut portions: Vec<_> = self.portions.values().cloned().collect();
+        portions.sort_by(|a, b| (a.partition, a.sequence, &a.path).cmp(&(b.partition, b.sequence, &b.path)));
+        portions
+    }
+
+    /// Visible portions of one partition by age, oldest first.
+    #[must_use]
+    pub fn portions_of(&self, partition: PartitionId) -> Vec<Arc<PortionEntry>> {
+        self.portions().into_iter().filter(|portion| portion.partition == partition).collect()
+    }
+
+    /// The commits, oldest first.
+    #[must_use]
+    pub fn commits(&self) -> &[Arc<CommitSummary>] {
+        &self.commits
+    }
+
+    /// The version that brought an input of this content, if any did.
+    #[must_use]
+    pub fn source_version(&self, xxh3: &str) -> Option<Version> {
+        self.sources.get(xxh3).copied()
+    }
+}

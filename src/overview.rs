@@ -1,0 +1,177 @@
+//! Facts about a stored table: what it holds and how even it is.
+
+use serde::Serialize;
+
+use crate::log::Snapshot;
+use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
+use crate::skew::{NoiseFloor, SkewFigures, Verdict};
+use crate::table::Column;
+use crate::units::{PartitionId, Version};
+
+/// One partition of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartitionOverview {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Rows that a query sees.
+    pub rows: u64,
+    /// Rows in its portions; more than `rows` where newer portions replace rows of older ones.
+    pub stored_rows: u64,
+    /// Bytes of its portions.
+    pub bytes: u64,
+    /// Number of its portions.
+    pub portions: u64,
+}
+
+/// What a table is and holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableOverview {
+    /// Name of the table.
+    pub name: String,
+    /// Newest version.
+    pub version: Version,
+    /// Rows that a query sees.
+    pub rows: u64,
+    /// Rows in all portions.
+    pub stored_rows: u64,
+    /// Bytes of all portions.
+    pub bytes: u64,
+    /// Number of portions.
+    pub portions: u64,
+    /// Columns in declared order.
+    pub columns: Vec<Column>,
+    /// Names of the primary-key columns.
+    pub primary_key: Vec<String>,
+    /// Names of the partition-key columns.
+    pub partition_key: Vec<String>,
+    /// Name of the placement function.
+    pub placement: String,
+    /// The partitions in order.
+    pub partitions: Vec<PartitionOverview>,
+}
+
+/// How even one commit was.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommitBalance {
+    /// The commit.
+    pub version: Version,
+    /// Rows it wrote.
+    pub rows: u64,
+    /// Share of them that the fullest partition took.
+    pub share_of_fullest: f64,
+    /// The fullest partition.
+    pub fullest_partition: usize,
+    /// Effective partitions of them.
+    pub effective_partitions: f64,
+}
+
+/// How even a table is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableSkew {
+    /// Every figure, of the rows that a query sees.
+    #[serde(flatten)]
+    pub figures: SkewFigures,
+    /// Rows that a query sees, per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of portions, per partition.
+    pub bytes_per_partition: Vec<u64>,
+    /// Number of portions, per partition.
+    pub portions_per_partition: Vec<u64>,
+    /// What a perfect hash would give to the table's keys, if the keys were counted.
+    pub noise_floor: Option<NoiseFloor>,
+    /// Balance of each commit that wrote rows, oldest first.
+    pub over_commits: Vec<CommitBalance>,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// Stored rows, bytes and portions of each partition.
+fn stored(snapshot: &Snapshot) -> Vec<PartitionOverview> {
+    let mut partitions: Vec<PartitionOverview> = snapshot
+        .spec()
+        .partitions()
+        .ids()
+        .map(|partition| PartitionOverview { partition, rows: 0, stored_rows: 0, bytes: 0, portions: 0 })
+        .collect();
+    for portion in snapshot.portions() {
+        if let Some(partition) = partitions.get_mut(portion.partition.index()) {
+            partition.stored_rows += portion.rows;
+            partition.bytes += portion.bytes;
+            partition.portions += 1;
+        }
+    }
+    partitions
+}
+
+/// What a table is and holds. Portions are read only where their key ranges overlap.
+///
+/// # Errors
+/// [`QueryError`] where a portion cannot be read.
+pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError> {
+    let snapshot = table.snapshot();
+    let visible = count_visible_rows(table, PartitionKeys::Skip).await?;
+    let mut partitions = stored(snapshot);
+    for (partition, rows) in partitions.iter_mut().zip(&visible.rows_per_partition) {
+        partition.rows = *rows;
+    }
+    let definition = snapshot.spec().definition();
+    let sum = |of: fn(&PartitionOverview) -> u64| partitions.iter().map(of).sum();
+    Ok(TableOverview {
+        name: definition.name.clone(),
+        version: snapshot.version(),
+        rows: sum(|partition| partition.rows),
+        stored_rows: sum(|partition| partition.stored_rows),
+        bytes: sum(|partition| partition.bytes),
+        portions: sum(|partition| partition.portions),
+        columns: definition.columns.clone(),
+        primary_key: definition.primary_key.clone(),
+        partition_key: definition.partition_key.clone(),
+        placement: definition.placement.name().to_owned(),
+        partitions,
+    })
+}
+
+/// How even a table is. With [`PartitionKeys::Count`], the partition-key columns are read to find the noise floor.
+///
+/// # Errors
+/// [`QueryError`] where a portion cannot be read.
+pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSkew, QueryError> {
+    let snapshot = table.snapshot();
+    let visible = count_visible_rows(table, keys).await?;
+    let figures = SkewFigures::of(&visible.rows_per_partition);
+    let noise_floor = visible.keys.map(|keys| NoiseFloor::of(visible.rows_per_partition.len(), &keys));
+    let over_commits: Vec<CommitBalance> =
+        snapshot.commits().iter().filter(|commit| commit.rows() > 0).map(|commit| {
+            let figures = SkewFigures::of(&commit.rows_per_partition);
+            CommitBalance {
+                version: commit.info.version,
+                rows: figures.rows,
+                share_of_fullest: figures.share_of_fullest,
+                fullest_partition: figures.fullest_partition,
+                effective_partitions: figures.effective_partitions,
+            }
+        }).collect();
+    let partitions = stored(snapshot);
+    let verdict = Verdict::of(&figures, noise_floor.as_ref(), median_effective(&over_commits));
+    Ok(TableSkew {
+        figures,
+        rows_per_partition: visible.rows_per_partition,
+        bytes_per_partition: partitions.iter().map(|partition| partition.bytes).collect(),
+        portions_per_partition: partitions.iter().map(|partition| partition.portions).collect(),
+        noise_floor,
+        over_commits,
+        verdict,
+    })
+}
+
+/// Fewer commits than this say nothing about time.
+const FEWEST_COMMITS: usize = 4;
+
+fn median_effective(commits: &[CommitBalance]) -> Option<f64> {
+    if commits.len() < FEWEST_COMMITS {
+        return None;
+    }
+    let mut effective: Vec<f64> = commits.iter().map(|commit| commit.effective_partitions).collect();
+    effective.sort_by(f64::total_cmp);
+    effective.get(effective.len() / 2).copied()
+}

@@ -1,0 +1,84 @@
+//! XXH64 of whole keys, a batch at a time.
+
+use arrow::array::ArrayRef;
+use twox_hash::XxHash64;
+
+use crate::placement::key_bytes::{KeyBytes, PlacementError};
+use crate::table::ColumnType;
+
+/// The seed of YDB's placement hash.
+const SEED: u64 = 0;
+
+// The primes of XXH64 (Cyan4973/xxHash, doc/xxhash_spec.md, "XXH64 Algorithm Description").
+const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
+const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
+const PRIME_3: u64 = 0x1656_67B1_9E37_79F9;
+const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
+const PRIME_5: u64 = 0x27D4_EB2F_1656_67C5;
+
+/// XXH64 of `bytes` with the seed of YDB.
+#[must_use]
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
+    XxHash64::oneshot(SEED, bytes)
+}
+
+/// XXH64 of the eight little-endian bytes of `value`: the plain algorithm with its loops unrolled.
+#[inline]
+fn hash_u64(value: u64) -> u64 {
+    let lane = value.wrapping_mul(PRIME_2).rotate_left(31).wrapping_mul(PRIME_1);
+    let mixed = (SEED.wrapping_add(PRIME_5).wrapping_add(8) ^ lane)
+        .rotate_left(27)
+        .wrapping_mul(PRIME_1)
+        .wrapping_add(PRIME_4);
+    let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(PRIME_2);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(PRIME_3);
+    mixed ^ (mixed >> 32)
+}
+
+/// The hash of every row's key. `columns` are the key columns in hash order, each with its YDB type, all of one
+/// length; the result has that length. No columns give no hashes.
+///
+/// # Errors
+/// [`PlacementError`] where a column cannot be read as its type, or the lengths differ.
+pub fn hash_keys(columns: &[(ColumnType, ArrayRef)]) -> Result<Vec<u64>, PlacementError> {
+    let rows = columns.first().map_or(0, |(_, array)| array.len());
+    let mut keys = Vec::with_capacity(columns.len());
+    for (column, (column_type, array)) in columns.iter().enumerate() {
+        if array.len() != rows {
+            return Err(PlacementError::RowCount { column, expected: rows, found: array.len() });
+        }
+        keys.push(KeyBytes::new(column, *column_type, array)?);
+    }
+    if let [KeyBytes::W8(values, None)] = keys.as_slice() {
+        return Ok(values.iter().map(|value| hash_u64(*value)).collect());
+    }
+    let mut buffer = Vec::new();
+    Ok((0..rows)
+        .map(|row| {
+            buffer.clear();
+            for key in &keys {
+                key.append(row, &mut buffer);
+            }
+            hash_bytes(&buffer)
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_vectors_of_xxh64_hold() {
+        assert_eq!(hash_bytes(b""), 0xef46_db37_51d8_e999);
+        assert_eq!(hash_bytes(b"a"), 0xd24e_c4f1_a98c_6e5b);
+        assert_eq!(hash_bytes(b"abc"), 0x44bc_2cf5_ad77_0999);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_unrolled_hash_of_eight_bytes_equals_the_plain_one(value: u64) {
+            proptest::prop_assert_eq!(hash_u64(value), hash_bytes(&value.to_le_bytes()));
+        }
+    }
+}

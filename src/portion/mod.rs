@@ -1,0 +1,304 @@
+//! One portion: an immutable Parquet file with the rows of one partition, sorted by the primary key, each key once.
+//!
+//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows with a page index; a bloom filter on each partition-key
+//! column but the leading primary-key column, whose ranges prune already; the sort order and the format's version in
+//! the file's metadata.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{max, max_binary, max_string, min, min_binary, min_string};
+use arrow::datatypes::{
+    ArrowPrimitiveType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::error::ArrowError;
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+use thiserror::Error;
+use twox_hash::XxHash3_128;
+
+use crate::table::{ColumnType, FORMAT_VERSION, KeyRange, KeyValue, TableSpec};
+use crate::units::PartitionId;
+
+/// Most rows of a row group: small enough to prune by, large enough to compress.
+pub const ROW_GROUP_ROWS: usize = 1 << 17;
+/// Rows gathered and encoded at one time.
+pub const WRITE_BATCH_ROWS: usize = 1 << 15;
+
+/// A portion, ready to be stored.
+#[derive(Debug, Clone)]
+pub struct EncodedPortion {
+    /// The file.
+    pub bytes: Bytes,
+    /// Rows in it, at least 1.
+    pub rows: u64,
+    /// First and last primary key.
+    pub key_range: KeyRange,
+    /// Smallest and largest value of each primary-key column, in key order.
+    pub column_ranges: Vec<KeyRange>,
+    /// Checksum of the file, see [`file_checksum`].
+    pub xxh3: String,
+}
+
+/// Why a portion cannot be encoded.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum PortionError {
+    #[error("cannot encode a portion of partition {partition}: {source}")]
+    Encode { partition: PartitionId, source: ParquetError },
+    #[error("cannot gather the rows of a portion of partition {partition}: {source}")]
+    Gather { partition: PartitionId, source: ArrowError },
+    #[error("a portion of partition {partition} has no rows")]
+    Empty { partition: PartitionId },
+    #[error("key column '{column}' of a portion of partition {partition} holds {found}")]
+    Key { partition: PartitionId, column: String, found: String },
+}
+
+/// XXH3 with 128 bits and seed 0 over a whole file, in hexadecimal.
+#[must_use]
+pub fn file_checksum(bytes: &[u8]) -> String {
+    format!("{:032x}", XxHash3_128::oneshot(bytes))
+}
+
+/// Encodes the batches, which are sorted by the primary key of `spec` without repeated keys.
+///
+/// # Errors
+/// [`PortionError`] where a batch fails to come or does not fit the spec.
+pub fn encode_portion(
+    spec: &TableSpec,
+    partition: PartitionId,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+) -> Result<EncodedPortion, PortionError> {
+    let failed = |source| PortionError::Encode { partition, source };
+    let mut ranges = KeyRanges::new(spec, partition);
+    let mut rows = 0u64;
+    let mut writer: Option<ArrowWriter<Vec<u8>>> = None;
+    for batch in batches {
+        let batch = batch.map_err(|source| PortionError::Gather { partition, source })?;
+        if batch.num_rows() == 0 {
+            continue;
+        }
+        rows += batch.num_rows() as u64;
+        ranges.add(&batch)?;
+        let open = match writer.as_mut() {
+            Some(open) => open,
+            None => {
+                let properties = writer_properties(spec, partition, batch.num_rows());
+                let fresh = ArrowWriter::try_new(Vec::new(), Arc::clone(spec.schema()), Some(properties));
+                writer.insert(fresh.map_err(failed)?)
+            }
+        };
+        open.write(&batch).map_err(failed)?;
+    }
+    let writer = writer.ok_or(PortionError::Empty { partition })?;
+    let bytes = writer.into_inner().map_err(failed)?;
+    let (key_range, column_ranges) = ranges.finish()?;
+    Ok(EncodedPortion { rows, key_range, column_ranges, xxh3: file_checksum(&bytes), bytes: bytes.into() })
+}
+
+fn writer_properties(spec: &TableSpec, partition: PartitionId, first_batch_rows: usize) -> WriterProperties {
+    let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
+    let metadata = vec![
+        MetadataEntry::new("evenkeel.format".to_owned(), FORMAT_VERSION.to_string()),
+        MetadataEntry::new("evenkeel.partition".to_owned(), partition.to_string()),
+        MetadataEntry::new("evenkeel.primary_key".to_owned(), serde_json::json!(primary_key).to_string()),
+    ];
+    let sorting = spec
+        .primary_key()
+        .iter()
+        .filter_map(|index| i32::try_from(*index).ok())
+        .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: true })
+        .collect();
+    let distinct = if first_batch_rows < WRITE_BATCH_ROWS { first_batch_rows } else { ROW_GROUP_ROWS };
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_key_value_metadata(Some(metadata))
+        .set_sorting_columns(Some(sorting));
+    let leading = spec.primary_key().first();
+    for (index, column) in spec.partition_key().iter().zip(spec.partition_key_columns()) {
+        if Some(index) != leading {
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder
+                .set_column_bloom_filter_enabled(path.clone(), true)
+                .set_column_bloom_filter_max_ndv(path, distinct as u64);
+        }
+    }
+    builder.build()
+}
+
+/// Collects the ranges of the primary key over sorted batches.
+struct KeyRanges<'a> {
+    spec: &'a TableSpec,
+    partition: PartitionId,
+    key: Option<KeyRange>,
+    columns: Vec<KeyRange>,
+}
+
+impl<'a> KeyRanges<'a> {
+    fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
+        Self { spec, partition, key: None, columns: Vec::new() }
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), PortionError> {
+        let mut first = Vec::new();
+        let mut last = Vec::new();
+        let mut ranges = Vec::new();
+        let key = self.spec.primary_key().iter().zip(self.spec.primary_key_columns());
+        for (index, column) in key {
+            let array = batch.columns().get(*index);
+            let read = |row: usize| array.and_then(|array| key_value(array, column.column_type, row));
+            let range = array.and_then(|array| column_range(array, column.column_type));
+            let (Some(low), Some(high), Some((min, max))) = (read(0), read(batch.num_rows() - 1), range) else {
+                return Err(PortionError::Key {
+                    partition: self.partition,
+                    column: column.name.clone(),
+                    found: array.map_or("nothing".to_owned(), |array| array.data_type().to_string()),
+                });
+            };
+            first.push(low);
+            last.push(high);
+            ranges.push(KeyRange { min: vec![min], max: vec![max] });
+        }
+        match self.key.as_mut() {
+            None => {
+                self.key = Some(KeyRange { min: first, max: last });
+                self.columns = ranges;
+            }
+            Some(key) => {
+                key.max = last;
+                for (known, range) in self.columns.iter_mut().zip(ranges) {
+                    if range.min < known.min {
+                        known.min = range.min;
+                    }
+                    if range.max > known.max {
+                        known.max = range.max;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(KeyRange, Vec<KeyRange>), PortionError> {
+        let key = self.key.ok_or(PortionError::Empty { partition: self.partition })?;
+        Ok((key, self.columns))
+    }
+}
+
+/// One value of a key column; `None` for NULL, and where the array is not of the column's type.
+#[must_use]
+pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Option<KeyValue> {
+    fn number<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> Option<T::Native> {
+        array.as_primitive_opt::<T>().map(|array| array.value(row))
+    }
+    if row >= array.len() || array.is_null(row) {
+        return None;
+    }
+    match column_type {
+        ColumnType::Int32 => number::<Int32Type>(array, row).map(|v| KeyValue::Int(v.into())),
+        ColumnType::Int64 => number::<Int64Type>(array, row).map(KeyValue::Int),
+        ColumnType::Date => number::<Date32Type>(array, row).map(|v| KeyValue::Int(v.into())),
+        ColumnType::Datetime | ColumnType::Datetime64 => {
+            number::<TimestampMillisecondType>(array, row).map(KeyValue::Int)
+        }
+        ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            number::<TimestampMicrosecondType>(array, row).map(KeyValue::Int)
+        }
+        ColumnType::Uint8 => number::<UInt8Type>(array, row).map(|v| KeyValue::Uint(v.into())),
+        ColumnType::Uint16 => number::<UInt16Type>(array, row).map(|v| KeyValue::Uint(v.into())),
+        ColumnType::Uint32 => number::<UInt32Type>(array, row).map(|v| KeyValue::Uint(v.into())),
+        ColumnType::Uint64 => number::<UInt64Type>(array, row).map(KeyValue::Uint),
+        ColumnType::Utf8 => array.as_string_opt::<i32>().map(|array| KeyValue::Text(array.value(row).to_owned())),
+        ColumnType::String => array.as_binary_opt::<i32>().map(|array| KeyValue::Bytes(array.value(row).to_vec())),
+        _ => None,
+    }
+}
+
+/// Smallest and largest value of a key column without nulls.
+fn column_range(array: &ArrayRef, column_type: ColumnType) -> Option<(KeyValue, KeyValue)> {
+    fn number<T: ArrowPrimitiveType>(
+        array: &ArrayRef,
+        value: impl Fn(T::Native) -> KeyValue,
+    ) -> Option<(KeyValue, KeyValue)> {
+        let array = array.as_primitive_opt::<T>()?;
+        Some((value(min(array)?), value(max(array)?)))
+    }
+    match column_type {
+        ColumnType::Int32 => number::<Int32Type>(array, |v| KeyValue::Int(v.into())),
+        ColumnType::Int64 => number::<Int64Type>(array, KeyValue::Int),
+        ColumnType::Date => number::<Date32Type>(array, |v| KeyValue::Int(v.into())),
+        ColumnType::Datetime | ColumnType::Datetime64 => number::<TimestampMillisecondType>(array, KeyValue::Int),
+        ColumnType::Timestamp | ColumnType::Timestamp64 => number::<TimestampMicrosecondType>(array, KeyValue::Int),
+        ColumnType::Uint8 => number::<UInt8Type>(array, |v| KeyValue::Uint(v.into())),
+        ColumnType::Uint16 => number::<UInt16Type>(array, |v| KeyValue::Uint(v.into())),
+        ColumnType::Uint32 => number::<UInt32Type>(array, |v| KeyValue::Uint(v.into())),
+        ColumnType::Uint64 => number::<UInt64Type>(array, KeyValue::Uint),
+        ColumnType::Utf8 => {
+            let array = array.as_string_opt::<i32>()?;
+            Some((KeyValue::Text(min_string(array)?.to_owned()), KeyValue::Text(max_string(array)?.to_owned())))
+        }
+        ColumnType::String => {
+            let array = array.as_binary_opt::<i32>()?;
+            Some((KeyValue::Bytes(min_binary(array)?.to_vec()), KeyValue::Bytes(max_binary(array)?.to_vec())))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    use super::*;
+    use crate::table::{Column, PlacementFunction, TableDefinition};
+    use crate::units::PartitionCount;
+
+    fn spec() -> TableSpec {
+        TableSpec::new(TableDefinition {
+            name: "t".into(),
+            columns: vec![Column::required("k", ColumnType::Int64), Column::required("u", ColumnType::Utf8)],
+            primary_key: vec!["k".into(), "u".into()],
+            partition_key: vec!["u".into()],
+            partitions: PartitionCount::new(2).unwrap(),
+            placement: PlacementFunction::Ydb,
+        })
+        .unwrap()
+    }
+
+    fn batch(rows: &[(i64, &str)]) -> Result<RecordBatch, ArrowError> {
+        let keys: Int64Array = rows.iter().map(|r| r.0).collect::<Vec<_>>().into();
+        let users: StringArray = rows.iter().map(|r| r.1).collect::<Vec<_>>().into();
+        RecordBatch::try_new(Arc::clone(spec().schema()), vec![Arc::new(keys), Arc::new(users)])
+    }
+
+    #[test]
+    fn a_portion_reads_back_with_its_ranges_order_and_bloom_filter() {
+        let batches = [batch(&[(1, "z"), (3, "m")]), batch(&[]), batch(&[(3, "n"), (7, "a")])];
+        let portion = encode_portion(&spec(), PartitionId(1), batches.into_iter()).unwrap();
+        let (int, text) = (KeyValue::Int, |t: &str| KeyValue::Text(t.into()));
+        assert_eq!(portion.key_range, KeyRange { min: vec![int(1), text("z")], max: vec![int(7), text("a")] });
+        assert_eq!(portion.column_ranges[1], KeyRange { min: vec![text("a")], max: vec![text("z")] });
+        assert_eq!(portion.xxh3, file_checksum(&portion.bytes));
+        let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
+        let group = reader.metadata().row_group(0);
+        assert_eq!(group.sorting_columns().unwrap().len(), 2);
+        assert!(group.column(0).bloom_filter_offset().is_none());
+        assert!(group.column(1).bloom_filter_offset().is_some());
+        let rows: usize = reader.build().unwrap().map(|b| b.unwrap().num_rows()).sum();
+        assert_eq!(rows as u64, portion.rows);
+    }
+
+    #[test]
+    fn a_portion_without_rows_is_refused() {
+        assert!(matches!(encode_portion(&spec(), PartitionId(0), std::iter::empty()), Err(PortionError::Empty { .. })));
+    }
+}

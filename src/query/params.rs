@@ -1,0 +1,182 @@
+//! Parameters of a query: `$name` in SQL, `name=value` outside.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::array::BinaryArray;
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::logical_expr::LogicalPlan;
+use thiserror::Error;
+
+use crate::table::ColumnType;
+use crate::text_value::{TextFormat, parse_text_column};
+
+/// The parameter that stands for the present: a point in time, by default the newest one in the table.
+pub(super) const NOW: &str = "now";
+
+/// Values of parameters as text; each takes the type that the query needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Params(BTreeMap<String, String>);
+
+/// A parameter that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum ParamError {
+    #[error("'{found}' is not a parameter; write name=value")]
+    Syntax { found: String },
+    #[error("parameter '{name}' is given twice")]
+    Repeated { name: String },
+    #[error("the query needs a value for ${name}; give it with --param {name}=VALUE")]
+    Missing { name: String },
+    #[error("the query has no parameter ${name}; it has: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    Unknown { name: String, known: Vec<String> },
+    #[error("parameter {name}: '{value}' is not a value of type {data_type}{}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default())]
+    Value { name: String, value: String, data_type: DataType, reason: Option<String> },
+    #[error("the query counts back from $now, and the table has no column of points in time; give --param now=TIME")]
+    NoTime,
+}
+
+impl Params {
+    /// Reads `name=value` pairs.
+    ///
+    /// # Errors
+    /// [`ParamError`] where one has another shape or a name comes twice.
+    pub fn parse(pairs: &[String]) -> Result<Self, ParamError> {
+        let mut params = BTreeMap::new();
+        for pair in pairs {
+            let (name, value) = pair
+                .split_once('=')
+                .filter(|(name, _)| !name.trim().is_empty())
+                .ok_or_else(|| ParamError::Syntax { found: pair.clone() })?;
+            let name = name.trim().trim_start_matches('$').to_owned();
+            if params.insert(name.clone(), value.to_owned()).is_some() {
+                return Err(ParamError::Repeated { name });
+            }
+        }
+        Ok(Self(params))
+    }
+
+    /// One more parameter.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The value of a parameter as it was given.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The values with the types that the parameters of `plan` have. `now` is used where `$now` is not given.
+    pub(super) fn bind(
+        &self,
+        types: &HashMap<String, Option<DataType>>,
+        now: Option<ScalarValue>,
+    ) -> Result<ParamValues, ParamError> {
+        let mut known: Vec<String> = types.keys().map(|name| name.trim_start_matches('$').to_owned()).collect();
+        known.sort_unstable();
+        if let Some(name) = self.0.keys().find(|name| !known.contains(name)) {
+            return Err(ParamError::Unknown { name: name.clone(), known });
+        }
+        let mut values = HashMap::new();
+        for (placeholder, data_type) in types {
+            let name = placeholder.trim_start_matches('$');
+            let value = match (self.0.get(name), name == NOW) {
+                (Some(value), true) => typed(name, value, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
+                (Some(value), false) => match data_type {
+                    Some(data_type) => typed(name, value, data_type)?,
+                    None => guessed(value),
+                },
+                (None, true) => now.clone().ok_or(ParamError::NoTime)?,
+                (None, false) => return Err(ParamError::Missing { name: name.to_owned() }),
+            };
+            values.insert(name.to_owned(), ScalarAndMetadata::new(value, None));
+        }
+        Ok(ParamValues::Map(values))
+    }
+}
+
+/// The parameters that a plan has, with their types where the plan gives them away.
+pub(super) fn parameters_of(
+    plan: &LogicalPlan,
+) -> Result<HashMap<String, Option<DataType>>, datafusion::error::DataFusionError> {
+    plan.get_parameter_types()
+}
+
+fn typed(name: &str, value: &str, data_type: &DataType) -> Result<ScalarValue, ParamError> {
+    let error = |reason: Option<String>| ParamError::Value {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        data_type: data_type.clone(),
+        reason,
+    };
+    if matches!(data_type, DataType::Timestamp(_, _)) {
+        let micros = timestamp(value).map_err(|reason| error(Some(reason)))?;
+        return micros.cast_to(data_type).map_err(|_| error(None));
+    }
+    ScalarValue::try_from_string(value.to_owned(), data_type).map_err(|_| error(None))
+}
+
+/// A value for a parameter whose type the query leaves open.
+fn guessed(value: &str) -> ScalarValue {
+    if let Ok(number) = value.parse() {
+        return ScalarValue::Int64(Some(number));
+    }
+    if let Ok(number) = value.parse() {
+        return ScalarValue::Float64(Some(number));
+    }
+    timestamp(value).unwrap_or_else(|_| ScalarValue::Utf8(Some(value.to_owned())))
+}
+
+fn timestamp(value: &str) -> Result<ScalarValue, String> {
+    let text = Arc::new(BinaryArray::from_iter_values([value.as_bytes()]));
+    let column = parse_text_column(&text, ColumnType::Timestamp64, &TextFormat::default());
+    if let Some(fault) = column.faults.first() {
+        return Err(fault.reason.clone());
+    }
+    ScalarValue::try_from_array(&column.values, 0).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types(pairs: &[(&str, Option<DataType>)]) -> HashMap<String, Option<DataType>> {
+        pairs.iter().map(|(name, t)| ((*name).to_owned(), t.clone())).collect()
+    }
+
+    fn bound(pairs: &[&str], expected: &[(&str, Option<DataType>)]) -> Result<ParamValues, ParamError> {
+        let pairs: Vec<String> = pairs.iter().map(|p| (*p).to_owned()).collect();
+        Params::parse(&pairs)?.bind(&types(expected), None)
+    }
+
+    #[test]
+    fn values_take_the_types_of_the_query() {
+        let ParamValues::Map(values) = bound(
+            &["user=42", "campaign=42", "now=2026-01-31T10:00:00Z", "open=7"],
+            &[("$user", Some(DataType::Utf8View)), ("$campaign", Some(DataType::UInt64)), ("$now", None), ("$open", None)],
+        )
+        .unwrap() else {
+            panic!("named parameters")
+        };
+        assert_eq!(values["user"].value, ScalarValue::Utf8View(Some("42".into())));
+        assert_eq!(values["campaign"].value, ScalarValue::UInt64(Some(42)));
+        assert_eq!(values["now"].value, ScalarValue::TimestampMicrosecond(Some(1_769_853_600_000_000), None));
+        assert_eq!(values["open"].value, ScalarValue::Int64(Some(7)));
+    }
+
+    #[test]
+    fn wrong_parameters_are_refused() {
+        let campaign = [("$campaign", Some(DataType::UInt64))];
+        assert!(matches!(bound(&["campaign"], &campaign), Err(ParamError::Syntax { .. })));
+        assert!(matches!(bound(&["campaign=1", "campaign=2"], &campaign), Err(ParamError::Repeated { .. })));
+        assert!(matches!(bound(&[], &campaign), Err(ParamError::Missing { .. })));
+        assert!(matches!(bound(&["campaign=x"], &campaign), Err(ParamError::Value { .. })));
+        assert!(matches!(bound(&["campain=1"], &campaign), Err(ParamError::Unknown { .. })));
+        assert!(matches!(bound(&[], &[("$now", None)]), Err(ParamError::NoTime)));
+    }
+}

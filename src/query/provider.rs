@@ -1,0 +1,335 @@
+//! A snapshot as a table of DataFusion.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, DFSchema, Statistics};
+use datafusion::config::TableParquetOptions;
+use datafusion::datasource::TableType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::union::UnionExec;
+use serde::Serialize;
+
+use crate::log::{PortionEntry, Snapshot};
+use crate::query::newest_wins::{NewestWinsExec, key_ordering};
+use crate::query::overlap::group_by_overlap;
+use crate::query::pruning::{matching_partitions, matching_portions, scalar};
+use crate::storage::TableStorage;
+use crate::units::PartitionId;
+
+/// What one scan of a table reads, of how much.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ScanSummary {
+    /// Name of the table.
+    pub table: String,
+    /// Partitions that the scan reads.
+    pub partitions_read: usize,
+    /// Partitions of the table.
+    pub partitions: usize,
+    /// Portions that the scan reads.
+    pub portions_read: usize,
+    /// Portions of the table.
+    pub portions: usize,
+    /// Of the portions read, those that are merged because their key ranges overlap.
+    pub portions_merged: usize,
+    /// Rows in the portions read.
+    pub rows_in_portions: u64,
+    /// Why the scan reads what it reads, one sentence each.
+    pub reasons: Vec<String>,
+}
+
+/// A snapshot of a table that DataFusion queries. Text columns are given as views.
+#[derive(Debug)]
+pub struct SnapshotTable {
+    storage: TableStorage,
+    snapshot: Snapshot,
+    schema: SchemaRef,
+    store_url: ObjectStoreUrl,
+    scans: Mutex<Vec<ScanSummary>>,
+}
+
+impl SnapshotTable {
+    /// The table at `snapshot`, whose files are in `storage`.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
+        let schema = view_schema(snapshot.spec().schema());
+        // One name per provider: two stores may call themselves alike.
+        let store_url = ObjectStoreUrl::parse(format!("evenkeel://{}", uuid::Uuid::new_v4().simple()))?;
+        Ok(Self { storage, snapshot, schema, store_url, scans: Mutex::new(Vec::new()) })
+    }
+
+    /// The snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What the scans planned so far read, and forgets them.
+    #[must_use]
+    pub fn take_scans(&self) -> Vec<ScanSummary> {
+        std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A plan of the visible rows of one partition, with the columns `projection` of the table.
+    ///
+    /// # Errors
+    /// Where the plan cannot be made.
+    pub fn scan_partition(
+        &self,
+        state: &dyn Session,
+        partition: PartitionId,
+        projection: &[usize],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let portions = self.snapshot.portions_of(partition);
+        self.plan(state, &portions, Some(&projection.to_vec()), None, &mut ScanSummary::default())
+    }
+
+    /// The portions that rows matching `predicate` can be in.
+    fn matching(
+        &self,
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+        summary: &mut ScanSummary,
+    ) -> Result<Vec<Arc<PortionEntry>>> {
+        let spec = self.snapshot.spec();
+        let all = self.snapshot.portions();
+        summary.table = spec.name().to_owned();
+        summary.partitions = spec.partitions().len();
+        summary.portions = all.len();
+        let key = spec.definition().partition_key.join(", ");
+        let Some(predicate) = predicate else {
+            summary.partitions_read = summary.partitions;
+            summary.reasons.push("no condition narrows the scan".to_owned());
+            return Ok(all);
+        };
+        let partitions = matching_partitions(spec, &self.schema, predicate);
+        summary.partitions_read = partitions.as_ref().map_or(summary.partitions, BTreeSet::len);
+        summary.reasons.push(match &partitions {
+            Some(found) => format!("the condition fixes the partition key ({key}): {} partition(s)", found.len()),
+            None => format!("the condition does not fix every column of the partition key ({key}): all partitions"),
+        });
+        let in_partitions: Vec<_> = all
+            .into_iter()
+            .filter(|portion| partitions.as_ref().is_none_or(|found| found.contains(&portion.partition)))
+            .collect();
+        let keep = matching_portions(spec, &self.schema, predicate, &in_partitions)?;
+        let dropped = keep.iter().filter(|keep| !**keep).count();
+        if dropped > 0 {
+            summary.reasons.push(format!("ranges of the primary key exclude {dropped} portion(s)"));
+        }
+        Ok(in_partitions.into_iter().zip(keep).filter_map(|(portion, keep)| keep.then_some(portion)).collect())
+    }
+
+    /// A plan that reads the visible rows of `portions`.
+    fn plan(
+        &self,
+        state: &dyn Session,
+        portions: &[Arc<PortionEntry>],
+        projection: Option<&Vec<usize>>,
+        limit: Option<usize>,
+        summary: &mut ScanSummary,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let spec = self.snapshot.spec();
+        let store = Arc::clone(self.storage.store());
+        state.runtime_env().register_object_store(self.store_url.as_ref(), store);
+        let all: Vec<usize> = (0..spec.columns().len()).collect();
+        let projection = projection.unwrap_or(&all);
+        let mut alone: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+        let mut overlapping: Vec<Vec<Vec<Arc<PortionEntry>>>> = Vec::new();
+        for partition in spec.partitions().ids() {
+            let of_partition: Vec<_> = portions.iter().filter(|p| p.partition == partition).cloned().collect();
+            let (single, several): (Vec<_>, Vec<_>) =
+                group_by_overlap(&of_partition).into_iter().partition(|group| group.len() == 1);
+            if !single.is_empty() {
+                alone.push(single.into_iter().flatten().collect());
+            }
+            if !several.is_empty() {
+                overlapping.push(several);
+            }
+        }
+        summary.portions_read = portions.len();
+        summary.portions_merged = overlapping.iter().flatten().map(Vec::len).sum();
+        summary.rows_in_portions = portions.iter().map(|portion| portion.rows).sum();
+        let mut inputs = Vec::new();
+        if !alone.is_empty() {
+            let limit = limit.filter(|_| overlapping.is_empty());
+            inputs.push(self.scan_files(state, &alone, projection, limit)?);
+        }
+        if !overlapping.is_empty() {
+            inputs.push(self.scan_overlapping(state, &overlapping, projection)?);
+        }
+        if inputs.is_empty() {
+            return Ok(Arc::new(EmptyExec::new(Arc::new(self.schema.project(projection)?))));
+        }
+        UnionExec::try_new(inputs)
+    }
+
+    /// A plain scan with one file group per entry of `groups`, each in key order.
+    fn scan_files(
+        &self,
+        state: &dyn Session,
+        groups: &[Vec<Arc<PortionEntry>>],
+        projection: &[usize],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = TableParquetOptions {
+            global: state.config_options().execution.parquet.clone(),
+            ..TableParquetOptions::default()
+        };
+        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
+        let readers = CachedParquetFileReaderFactory::new(Arc::clone(self.storage.store()), cache);
+        let source = ParquetSource::new(TableSchema::from(Arc::clone(&self.schema)))
+            .with_table_parquet_options(options)
+            .with_pushdown_filters(true)
+            .with_reorder_filters(true)
+            .with_enable_page_index(true)
+            .with_bloom_filter_on_read(true)
+            .with_parquet_file_reader_factory(Arc::new(readers));
+        let files = groups
+            .iter()
+            .map(|group| Ok(FileGroup::new(group.iter().map(|portion| self.file(portion)).collect::<Result<_>>()?)))
+            .collect::<Result<Vec<_>>>()?;
+        let ordering = key_ordering(&self.schema, self.snapshot.spec().primary_key());
+        let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
+            .with_file_groups(files)
+            .with_output_ordering(ordering.into_iter().collect())
+            .with_projection_indices(Some(projection.to_vec()))?
+            .with_limit(limit)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// A merge of portions whose key ranges overlap.
+    fn scan_overlapping(
+        &self,
+        state: &dyn Session,
+        partitions: &[Vec<Vec<Arc<PortionEntry>>>],
+        projection: &[usize],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let primary_key = self.snapshot.spec().primary_key();
+        let mut columns: Vec<usize> = projection.iter().chain(primary_key).copied().collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let position = |index: &usize| columns.iter().position(|column| column == index);
+        let key: Vec<usize> = primary_key.iter().filter_map(position).collect();
+        let mut runs = Vec::new();
+        let mut groups = Vec::new();
+        for partition in partitions {
+            let of_partition = partition.iter().map(|group| {
+                let first = runs.len();
+                runs.extend(group.iter().map(|portion| vec![Arc::clone(portion)]));
+                (first..runs.len()).collect::<Vec<usize>>()
+            });
+            groups.push(of_partition.collect::<Vec<_>>());
+        }
+        let scan = self.scan_files(state, &runs, &columns, None)?;
+        let merged: Arc<dyn ExecutionPlan> = Arc::new(NewestWinsExec::try_new(scan, key, Arc::new(groups))?);
+        if columns == projection {
+            return Ok(merged);
+        }
+        let schema = merged.schema();
+        let expressions = projection.iter().filter_map(position).map(|index| {
+            let name = schema.field(index).name();
+            (Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>, name.clone())
+        });
+        Ok(Arc::new(ProjectionExec::try_new(expressions.collect::<Vec<_>>(), merged)?))
+    }
+
+    fn file(&self, portion: &PortionEntry) -> Result<PartitionedFile> {
+        let path = self
+            .storage
+            .path(&portion.path)
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let file = PartitionedFile::new(path.to_string(), portion.bytes);
+        Ok(file.with_statistics(Arc::new(self.statistics(portion))))
+    }
+
+    fn statistics(&self, portion: &PortionEntry) -> Statistics {
+        let spec = self.snapshot.spec();
+        let mut columns = vec![ColumnStatistics::new_unknown(); spec.columns().len()];
+        for (index, range) in spec.primary_key().iter().zip(&portion.column_ranges) {
+            let data_type = self.schema.field(*index).data_type();
+            let exact = |value: Option<&crate::table::KeyValue>| {
+                value.and_then(|value| scalar(value, data_type)).map_or(Precision::Absent, Precision::Exact)
+            };
+            if let Some(column) = columns.get_mut(*index) {
+                column.null_count = Precision::Exact(0);
+                column.min_value = exact(range.min.first());
+                column.max_value = exact(range.max.first());
+            }
+        }
+        Statistics {
+            num_rows: usize::try_from(portion.rows).map_or(Precision::Absent, Precision::Exact),
+            total_byte_size: Precision::Absent,
+            column_statistics: columns,
+        }
+    }
+}
+
+/// The schema with text and bytes as views, which DataFusion reads fastest.
+fn view_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let data_type = match field.data_type() {
+            DataType::Utf8 => DataType::Utf8View,
+            DataType::Binary => DataType::BinaryView,
+            other => other.clone(),
+        };
+        Field::new(field.name(), data_type, field.is_nullable())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+#[async_trait]
+impl TableProvider for SnapshotTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    /// Every filter narrows the scan where it can; DataFusion applies it again above.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let predicate = match conjunction(filters.to_vec()) {
+            Some(filter) => {
+                let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
+                Some(state.create_physical_expr(filter, &schema)?)
+            }
+            None => None,
+        };
+        let mut summary = ScanSummary::default();
+        let portions = self.matching(predicate.as_ref(), &mut summary)?;
+        let plan = self.plan(state, &portions, projection, limit, &mut summary)?;
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
+        Ok(plan)
+    }
+}

@@ -1,0 +1,151 @@
+//! Which partitions and portions a predicate can match. What cannot be decided is kept.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+
+use crate::log::PortionEntry;
+use crate::placement::Placement;
+use crate::table::{KeyValue, TableSpec};
+use crate::units::PartitionId;
+
+/// The most keys that are placed to find partitions; a list with more of them reads all partitions.
+const MOST_KEYS: usize = 10_000;
+
+/// The partitions that rows matching `predicate` can be in; `None` where that is every partition. Decided where the
+/// predicate fixes each partition-key column to one value or a list of values.
+pub(super) fn matching_partitions(
+    spec: &TableSpec,
+    schema: &SchemaRef,
+    predicate: &Arc<dyn PhysicalExpr>,
+) -> Option<BTreeSet<PartitionId>> {
+    let guarantees = LiteralGuarantee::analyze(predicate);
+    let mut values: Vec<Vec<ScalarValue>> = Vec::new();
+    for (index, column) in spec.partition_key().iter().zip(spec.partition_key_columns()) {
+        let data_type = schema.field(*index).data_type();
+        let guarantee = guarantees
+            .iter()
+            .find(|g| g.guarantee == Guarantee::In && g.column.name == column.name)?;
+        values.push(literals_of_type(guarantee, data_type)?);
+    }
+    let keys = values.iter().try_fold(1usize, |count, list| count.checked_mul(list.len()))?;
+    if keys > MOST_KEYS {
+        return None;
+    }
+    let columns = combinations(&values, keys)?;
+    let placed = Placement::of_table(spec).assign(&columns).ok()?;
+    Some(placed.into_iter().collect())
+}
+
+/// The literals as values of the column, unless one of them changes by it.
+fn literals_of_type(guarantee: &LiteralGuarantee, data_type: &DataType) -> Option<Vec<ScalarValue>> {
+    guarantee
+        .literals
+        .iter()
+        .map(|literal| {
+            let value = literal.cast_to(data_type).ok()?;
+            let back = value.cast_to(&literal.data_type()).ok()?;
+            (!value.is_null() && back == *literal).then_some(value)
+        })
+        .collect()
+}
+
+/// All combinations of one value per column, as one array per column.
+fn combinations(values: &[Vec<ScalarValue>], keys: usize) -> Option<Vec<ArrayRef>> {
+    let mut repeat = keys;
+    let mut columns = Vec::with_capacity(values.len());
+    for list in values {
+        repeat = repeat.checked_div(list.len()).unwrap_or(0);
+        let column = (0..keys).filter_map(|key| list.get((key / repeat.max(1)) % list.len()).cloned());
+        // A predicate that no value satisfies has no keys; then there is no type to make an array of either.
+        columns.push(ScalarValue::iter_to_array(column).ok()?);
+    }
+    Some(columns)
+}
+
+/// Which of the portions can hold rows that match `predicate`, by the ranges of their primary-key columns.
+pub(super) fn matching_portions(
+    spec: &TableSpec,
+    schema: &SchemaRef,
+    predicate: &Arc<dyn PhysicalExpr>,
+    portions: &[Arc<PortionEntry>],
+) -> Result<Vec<bool>> {
+    let pruning =
+        PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).try_build(Arc::clone(predicate))?;
+    if pruning.always_true() {
+        return Ok(vec![true; portions.len()]);
+    }
+    pruning.prune(&KeyStatistics { spec, schema, portions })
+}
+
+/// A key value as a value of its column.
+pub(super) fn scalar(value: &KeyValue, data_type: &DataType) -> Option<ScalarValue> {
+    let plain = match value {
+        KeyValue::Int(value) => match data_type {
+            DataType::Date32 => ScalarValue::Date32(i32::try_from(*value).ok()),
+            DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => {
+                ScalarValue::TimestampMillisecond(Some(*value), None)
+            }
+            DataType::Timestamp(_, _) => ScalarValue::TimestampMicrosecond(Some(*value), None),
+            _ => ScalarValue::Int64(Some(*value)),
+        },
+        KeyValue::Uint(value) => ScalarValue::UInt64(Some(*value)),
+        KeyValue::Text(value) => ScalarValue::Utf8(Some(value.clone())),
+        KeyValue::Bytes(value) => ScalarValue::Binary(Some(value.clone())),
+    };
+    plain.cast_to(data_type).ok()
+}
+
+/// The ranges of primary-key columns as the pruning of DataFusion reads them.
+struct KeyStatistics<'a> {
+    spec: &'a TableSpec,
+    schema: &'a SchemaRef,
+    portions: &'a [Arc<PortionEntry>],
+}
+
+impl KeyStatistics<'_> {
+    fn values(&self, column: &Column, value: fn(&crate::table::KeyRange) -> Option<&KeyValue>) -> Option<ArrayRef> {
+        let position = self.spec.primary_key_columns().position(|key| key.name == column.name)?;
+        let data_type = self.schema.field_with_name(&column.name).ok()?.data_type();
+        let scalars = self.portions.iter().map(|portion| {
+            let value = portion.column_ranges.get(position).and_then(value);
+            value.and_then(|value| scalar(value, data_type)).or_else(|| ScalarValue::try_from(data_type).ok())
+        });
+        ScalarValue::iter_to_array(scalars.collect::<Option<Vec<_>>>()?).ok()
+    }
+}
+
+impl PruningStatistics for KeyStatistics<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.values(column, |range| range.min.first())
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.values(column, |range| range.max.first())
+    }
+
+    fn num_containers(&self) -> usize {
+        self.portions.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        let key = self.spec.primary_key_columns().any(|key| key.name == column.name);
+        key.then(|| Arc::new(UInt64Array::from(vec![0; self.portions.len()])) as ArrayRef)
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        Some(Arc::new(UInt64Array::from_iter_values(self.portions.iter().map(|portion| portion.rows))))
+    }
+
+    fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

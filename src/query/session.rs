@@ -1,0 +1,182 @@
+//! SQL on one table, with its system tables and parameters.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
+use datafusion::common::{ScalarValue, TableReference};
+use datafusion::dataframe::DataFrame;
+use datafusion::datasource::MemTable;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::displayable;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::TryStreamExt;
+
+use crate::query::params::{NOW, Params, parameters_of};
+use crate::query::provider::{ScanSummary, SnapshotTable};
+use crate::query::pruning::scalar;
+use crate::query::system::{partition_stats, portion_stats};
+use crate::query::QueryError;
+use crate::table::KeyValue;
+
+/// The name under which every table goes.
+const TABLE_ALIAS: &str = "t";
+
+/// A DataFusion session with one table, called `t` and by its own name, and its system tables `sys.partition_stats` and
+/// `sys.primary_index_portion_stats` (also `"t/.sys/partition_stats"` and so on, as in YDB).
+pub struct TableSession {
+    context: SessionContext,
+    table: Arc<SnapshotTable>,
+}
+
+/// The result of a query, batch by batch.
+pub struct QueryResult {
+    /// Columns of the result.
+    pub schema: SchemaRef,
+    /// The rows.
+    pub batches: SendableRecordBatchStream,
+}
+
+impl std::fmt::Debug for TableSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableSession").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for QueryResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryResult").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl TableSession {
+    /// A session on a table. Names of tables and columns are case-sensitive, as in YQL.
+    ///
+    /// # Errors
+    /// [`QueryError`] where a table cannot be registered.
+    pub fn new(table: Arc<SnapshotTable>) -> Result<Self, QueryError> {
+        let mut config = SessionConfig::new().with_information_schema(true);
+        config.options_mut().sql_parser.enable_ident_normalization = false;
+        config.options_mut().execution.parquet.pushdown_filters = true;
+        let context = SessionContext::new_with_config(config);
+        register_tables(&context, &table)?;
+        Ok(Self { context, table })
+    }
+
+    /// The DataFusion session below.
+    #[must_use]
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// Runs one query.
+    ///
+    /// # Errors
+    /// [`QueryError`] where the SQL is not a query, its parameters do not fit or it fails.
+    pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
+        let batches = self.plan(sql, params).await?.execute_stream().await?;
+        Ok(QueryResult { schema: batches.schema(), batches })
+    }
+
+    /// Runs one query and gives all its rows.
+    ///
+    /// # Errors
+    /// As for [`TableSession::query`].
+    pub async fn collect(&self, sql: &str, params: &Params) -> Result<Vec<RecordBatch>, QueryError> {
+        Ok(self.query(sql, params).await?.batches.try_collect().await?)
+    }
+
+    /// What a query would read, and its physical plan as text. Nothing is run.
+    ///
+    /// # Errors
+    /// As for [`TableSession::query`].
+    pub async fn explain(&self, sql: &str, params: &Params) -> Result<(Vec<ScanSummary>, String), QueryError> {
+        let frame = self.plan(sql, params).await?;
+        let _ = self.table.take_scans();
+        let plan = frame.create_physical_plan().await?;
+        Ok((self.table.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
+    }
+
+    async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
+        if sql.trim().is_empty() {
+            return Err(QueryError::Empty);
+        }
+        let plan = self.context.state().create_logical_plan(sql).await?;
+        check_is_query(&plan)?;
+        let types = parameters_of(&plan)?;
+        let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
+        let now = if needs_now { self.newest_time().await? } else { None };
+        let bound = params.bind(&types, now)?;
+        let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
+        Ok(self.context.execute_logical_plan(plan).await?)
+    }
+
+    /// The newest point in time in the table; NULL where it has no rows, none where it has no times.
+    async fn newest_time(&self) -> Result<Option<ScalarValue>, QueryError> {
+        let snapshot = self.table.snapshot();
+        let spec = snapshot.spec();
+        let Some(column) = spec.time_column() else { return Ok(None) };
+        let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
+        let in_key = spec.primary_key().iter().position(|index| *index == column);
+        if let Some(position) = in_key {
+            // The newest row of a key has the same key as the rows it replaced: the ranges are exact.
+            let maxima = snapshot.portions();
+            let newest: Option<KeyValue> = maxima
+                .iter()
+                .filter_map(|portion| portion.column_ranges.get(position)?.max.first().cloned())
+                .max();
+            let data_type = spec.schema().field(column).data_type().clone();
+            let newest = newest.and_then(|value| scalar(&value, &data_type));
+            let newest = newest.map_or_else(|| ScalarValue::try_from(&data_type), Ok)?;
+            return Ok(Some(newest.cast_to(&micros)?));
+        }
+        let name = spec.schema().field(column).name().replace('"', "\"\"");
+        let sql = format!("SELECT CAST(max(\"{name}\") AS TIMESTAMP) FROM {TABLE_ALIAS}");
+        let batches = self.context.sql(&sql).await?.collect().await?;
+        let newest = batches.first().and_then(|batch| batch.columns().first());
+        let newest = newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?;
+        Ok(newest.map(|newest| newest.cast_to(&micros)).transpose()?)
+    }
+}
+
+fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Result<(), QueryError> {
+    let snapshot = table.snapshot();
+    let own_name = snapshot.spec().name().to_owned();
+    let mut names = vec![TABLE_ALIAS.to_owned()];
+    if own_name != TABLE_ALIAS {
+        names.push(own_name);
+    }
+    let system = [
+        ("partition_stats", partition_stats(snapshot)),
+        ("primary_index_portion_stats", portion_stats(snapshot)),
+    ];
+    let schema = Arc::new(MemorySchemaProvider::new());
+    for (system_name, batch) in system {
+        let batch = batch.map_err(datafusion::error::DataFusionError::from)?;
+        let view = Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?);
+        schema.register_table(system_name.to_owned(), view.clone())?;
+        for name in &names {
+            context.register_table(TableReference::bare(format!("{name}/.sys/{system_name}")), view.clone())?;
+        }
+    }
+    for name in names {
+        context.register_table(TableReference::bare(name), Arc::clone(table) as _)?;
+    }
+    if let Some(catalog) = context.catalog("datafusion") {
+        catalog.register_schema("sys", schema)?;
+    }
+    Ok(())
+}
+
+fn check_is_query(plan: &LogicalPlan) -> Result<(), QueryError> {
+    let action = match plan {
+        LogicalPlan::Ddl(_) => "change what tables there are",
+        LogicalPlan::Dml(_) => "change rows",
+        LogicalPlan::Copy(_) => "write files",
+        LogicalPlan::Statement(_) => "change the session",
+        _ => return Ok(()),
+    };
+    Err(QueryError::NotAQuery { action })
+}

@@ -1,0 +1,130 @@
+//! Tables, bars and numbers.
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{Cell, CellAlignment, Table};
+
+/// How a table is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Columns in a terminal.
+    Plain,
+    /// Markdown.
+    Markdown,
+}
+
+/// One column of a grid: its heading, and whether it holds numbers, which stand to the right.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heading(pub(super) &'static str, pub(super) bool);
+
+/// Draws rows under headings.
+pub(super) fn grid(layout: Layout, headings: &[Heading], rows: Vec<Vec<String>>) -> String {
+    let names: Vec<(String, bool)> = headings.iter().map(|heading| (heading.0.to_owned(), heading.1)).collect();
+    draw(layout, &names, rows)
+}
+
+fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(match layout {
+        Layout::Plain => NOTHING,
+        Layout::Markdown => ASCII_MARKDOWN,
+    });
+    let align = |numeric: bool| if numeric { CellAlignment::Right } else { CellAlignment::Left };
+    table.set_header(headings.iter().map(|(name, numeric)| Cell::new(name).set_alignment(align(*numeric))));
+    for row in rows {
+        let cells = row.into_iter().zip(headings);
+        table.add_row(cells.map(|(cell, (_, numeric))| Cell::new(cell).set_alignment(align(*numeric))));
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The rows of batches of one schema.
+///
+/// # Errors
+/// [`ArrowError`] where a value has no text.
+pub fn batches(layout: Layout, schema: &arrow::datatypes::Schema, batches: &[RecordBatch]) -> Result<String, ArrowError> {
+    let options = FormatOptions::default().with_null("NULL").with_display_error(true);
+    let headings: Vec<(String, bool)> =
+        schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
+        }
+    }
+    Ok(draw(layout, &headings, rows))
+}
+
+/// A bar of at most `width` characters for `value` of `most`, in eighths of a character.
+#[must_use]
+pub fn bar(value: f64, most: f64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if most <= 0.0 || value <= 0.0 {
+        return String::new();
+    }
+    let eighths = ((value / most).min(1.0) * width as f64 * 8.0).round() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
+    // A value that is there is seen.
+    if bar.is_empty() { "▏".to_owned() } else { bar }
+}
+
+/// A count with separators: `1,234,567`.
+#[must_use]
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A fraction as a percentage with one decimal.
+#[must_use]
+pub fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_separators() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn bars_are_proportional_and_never_longer_than_their_width() {
+        assert_eq!(bar(1.0, 1.0, 4), "████");
+        assert_eq!(bar(9.0, 1.0, 4), "████");
+        assert_eq!(bar(0.5, 1.0, 5), "██▌");
+        assert_eq!(bar(0.001, 1.0, 4), "▏");
+        assert_eq!(bar(0.0, 1.0, 4), "");
+        assert_eq!(bar(1.0, 0.0, 4), "");
+    }
+
+    #[test]
+    fn grids_align_numbers_to_the_right() {
+        let headings = [Heading("name", false), Heading("rows", true)];
+        let rows = vec![vec!["a".to_owned(), "1".to_owned()], vec!["long".to_owned(), "1,000".to_owned()]];
+        let text = grid(Layout::Plain, &headings, rows.clone());
+        assert_eq!(text, " name   rows\n a         1\n long  1,000\n");
+        assert!(grid(Layout::Markdown, &headings, rows).starts_with("| name |  rows |\n|---"));
+    }
+}

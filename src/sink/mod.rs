@@ -1,0 +1,148 @@
+//! Batches to a stream of bytes in a file format.
+
+use std::io::Write;
+
+use arrow::array::RecordBatch;
+use arrow::csv::WriterBuilder;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::json::writer::{JsonArray, LineDelimited, WriterBuilder as JsonWriterBuilder};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use thiserror::Error;
+
+/// The formats that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Parquet with zstd.
+    Parquet,
+    /// Comma-separated values with a header line; NULL is an empty field.
+    Csv,
+    /// One JSON object per line; NULL is left out.
+    Ndjson,
+    /// One JSON array of objects; NULL is `null`.
+    Json,
+}
+
+/// Why rows cannot be written.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the variants say where the fault arose")]
+pub enum SinkError {
+    #[error("cannot write rows: {0}")]
+    Arrow(#[from] ArrowError),
+    #[error("cannot write rows as Parquet: {0}")]
+    Parquet(#[from] ParquetError),
+    #[error("cannot write rows: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Writes batches of one schema. What was written is complete only after [`Sink::finish`].
+pub struct Sink<W: Write + Send>(Writer<W>);
+
+enum Writer<W: Write + Send> {
+    Parquet(Box<ArrowWriter<W>>),
+    Csv(arrow::csv::Writer<W>),
+    Ndjson(arrow::json::Writer<W, LineDelimited>),
+    Json(arrow::json::Writer<W, JsonArray>),
+}
+
+impl<W: Write + Send> std::fmt::Debug for Sink<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink")
+    }
+}
+
+impl<W: Write + Send> Sink<W> {
+    /// A sink that writes to `out`.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the schema has no form in the format.
+    pub fn new(out: W, format: OutputFormat, schema: &SchemaRef) -> Result<Self, SinkError> {
+        Ok(Self(match format {
+            OutputFormat::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .build();
+                Writer::Parquet(Box::new(ArrowWriter::try_new(out, SchemaRef::clone(schema), Some(properties))?))
+            }
+            OutputFormat::Csv => {
+                let mut writer = WriterBuilder::new().with_header(true).build(out);
+                // The header is written with the first batch, also where there are no rows.
+                writer.write(&RecordBatch::new_empty(SchemaRef::clone(schema)))?;
+                Writer::Csv(writer)
+            }
+            OutputFormat::Ndjson => Writer::Ndjson(JsonWriterBuilder::new().build(out)),
+            OutputFormat::Json => Writer::Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out)),
+        }))
+    }
+
+    /// Writes the rows of a batch.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the rows cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), SinkError> {
+        match &mut self.0 {
+            Writer::Parquet(writer) => writer.write(batch)?,
+            Writer::Csv(writer) => writer.write(batch)?,
+            Writer::Ndjson(writer) => writer.write(batch)?,
+            Writer::Json(writer) => writer.write(batch)?,
+        }
+        Ok(())
+    }
+
+    /// Writes what ends the format and gives the stream back.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the end cannot be written.
+    pub fn finish(self) -> Result<W, SinkError> {
+        Ok(match self.0 {
+            Writer::Parquet(writer) => writer.into_inner()?,
+            Writer::Csv(writer) => writer.into_inner(),
+            Writer::Ndjson(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+            Writer::Json(mut writer) => {
+                writer.finish()?;
+                let mut out = writer.into_inner();
+                out.write_all(b"\n")?;
+                out
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    fn written(format: OutputFormat, batches: &[RecordBatch]) -> Vec<u8> {
+        let mut sink = Sink::new(Vec::new(), format, &batch().schema()).unwrap();
+        for batch in batches {
+            sink.write(batch).unwrap();
+        }
+        sink.finish().unwrap()
+    }
+
+    fn batch() -> RecordBatch {
+        let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
+        RecordBatch::try_from_iter_with_nullable([("a", values, true)]).unwrap()
+    }
+
+    #[test]
+    fn each_format_is_complete_with_and_without_rows() {
+        let text = |format, batches: &[RecordBatch]| String::from_utf8(written(format, batches)).unwrap();
+        assert_eq!(text(OutputFormat::Csv, &[batch(), batch()]), "a\n1\n\"\"\n1\n\"\"\n");
+        assert_eq!(text(OutputFormat::Csv, &[]), "a\n");
+        assert_eq!(text(OutputFormat::Ndjson, &[batch()]), "{\"a\":1}\n{}\n");
+        assert_eq!(text(OutputFormat::Json, &[batch()]), "[{\"a\":1},{\"a\":null}]\n");
+        assert_eq!(text(OutputFormat::Json, &[]), "[]\n");
+        assert!(written(OutputFormat::Parquet, &[]).ends_with(b"PAR1"));
+    }
+}

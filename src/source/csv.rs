@@ -1,0 +1,132 @@
+//! CSV: records to columns of text cells.
+
+use std::collections::HashSet;
+
+use arrow::array::{BinaryArray, BinaryBuilder};
+use csv::{ByteRecord, Reader, ReaderBuilder};
+
+use crate::source::open::{TextStream, buffered, drain};
+use crate::source::{
+    InputFormat, InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
+};
+use crate::text_value::excerpt;
+
+/// Reads CSV with a header line. A field that is one of the null values is NULL, quoted or not.
+pub(super) struct CsvReader {
+    file: String,
+    reader: Reader<TextStream>,
+    header: Vec<String>,
+    /// Wanted columns: name and field number.
+    wanted: Vec<(String, usize)>,
+    null_values: Vec<Vec<u8>>,
+    batch_rows: usize,
+}
+
+impl CsvReader {
+    pub(super) fn open(
+        file: &str,
+        stream: Box<dyn std::io::Read + Send>,
+        delimiter: u8,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let mut reader =
+            ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(buffered(stream));
+        let header: Vec<String> = reader
+            .byte_headers()
+            .map_err(|error| failed(file, &error))?
+            .iter()
+            .map(|field| String::from_utf8_lossy(field).trim().to_owned())
+            .collect();
+        if header.iter().all(String::is_empty) {
+            return Err(SourceError::Empty { file: file.to_owned() });
+        }
+        let mut seen = HashSet::new();
+        if let Some(column) = header.iter().find(|name| !name.is_empty() && !seen.insert(name.as_str())) {
+            return Err(SourceError::RepeatedColumn { file: file.to_owned(), column: column.clone() });
+        }
+        let wanted = columns
+            .iter()
+            .filter_map(|name| header.iter().position(|field| field == name).map(|field| (name.clone(), field)))
+            .collect();
+        Ok(Self {
+            file: file.to_owned(),
+            reader,
+            wanted,
+            null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
+            batch_rows: options.batch_rows.max(1),
+            header,
+        })
+    }
+
+    fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
+        let found = record.len();
+        let fields = record.iter().enumerate().map(|(index, field)| {
+            let name = self.header.get(index).cloned().unwrap_or_else(|| format!("field {}", index + 1));
+            (name, String::from_utf8_lossy(field).into_owned().into())
+        });
+        Reject {
+            file: self.file.clone(),
+            position: RowPosition::Line(line),
+            column: None,
+            reason: format!("has {found} fields, the header has {}", self.header.len()),
+            record: fields.collect(),
+        }
+    }
+}
+
+/// Whether a fault of the reader is one of the stream below it.
+fn failed(file: &str, error: &csv::Error) -> SourceError {
+    match error.kind() {
+        csv::ErrorKind::Io(source) => SourceError::Read {
+            file: file.to_owned(),
+            source: std::io::Error::new(source.kind(), source.to_string()),
+        },
+        _ => SourceError::Format { file: file.to_owned(), format: InputFormat::Csv, reason: error.to_string() },
+    }
+}
+
+impl RawReader for CsvReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        let mut builders: Vec<BinaryBuilder> = self.wanted.iter().map(|_| BinaryBuilder::new()).collect();
+        let mut lines = Vec::new();
+        let mut broken = Vec::new();
+        let mut record = ByteRecord::new();
+        while lines.len() + broken.len() < self.batch_rows {
+            let more = self.reader.read_byte_record(&mut record).map_err(|error| failed(&self.file, &error))?;
+            if !more {
+                break;
+            }
+            let line = record.position().map_or(0, csv::Position::line);
+            if record.len() != self.header.len() {
+                broken.push(self.broken(line, &record));
+                continue;
+            }
+            lines.push(line);
+            for (builder, (_, field)) in builders.iter_mut().zip(&self.wanted) {
+                match record.get(*field) {
+                    Some(cell) if !self.null_values.iter().any(|null| null == cell) => builder.append_value(cell),
+                    _ => builder.append_null(),
+                }
+            }
+        }
+        if lines.is_empty() && broken.is_empty() {
+            drain(self.reader.get_mut())
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            return Ok(None);
+        }
+        let columns = self.wanted.iter().zip(builders);
+        let columns = columns.map(|((name, _), mut builder)| (name.clone(), builder.finish()));
+        let cells: Vec<(String, BinaryArray)> = columns.collect();
+        Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        let known = |name: &&String| !name.is_empty() && !self.wanted.iter().any(|(wanted, _)| wanted == *name);
+        self.header.iter().filter(known).map(|name| excerpt(name.as_bytes())).collect()
+    }
+
+    fn column_names(&self) -> Option<Vec<String>> {
+        Some(self.header.clone())
+    }
+}

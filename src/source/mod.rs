@@ -1,0 +1,256 @@
+//! From files to batches of a declared schema.
+//!
+//! ```text
+//! arguments -> find_inputs -> Input::open -> RawBatch -> Conform -> Conformed { batch, rejects }
+//!             files, folders,  decompress,   text cells   match by name, cast without loss,
+//!             globs, stdin     detect format or arrays    check NOT NULL, ranges and key size
+//! ```
+//! CSV and NDJSON become columns of text cells, Parquet and Arrow stay arrays; both conform to the table by the same
+//! rules. A row that cannot be taken becomes a [`Reject`] with its place in the file, its column and the reason.
+
+mod columnar;
+mod conform;
+mod csv;
+mod discover;
+mod infer;
+mod ndjson;
+mod open;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use arrow::array::{BinaryArray, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use serde::Serialize;
+use thiserror::Error;
+
+pub use crate::source::conform::{Conform, Conformed};
+pub use crate::source::discover::{InputPath, find_inputs};
+pub use crate::source::infer::infer_columns;
+pub use crate::source::open::{Fingerprint, Input};
+
+use crate::table::ColumnType;
+use crate::text_value::TextFormat;
+
+/// Rows read at one time.
+pub const READ_BATCH_ROWS: usize = 16 * 1024;
+
+/// The formats that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputFormat {
+    /// Parquet.
+    Parquet,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Newline-delimited JSON objects.
+    Ndjson,
+    /// Arrow IPC, file or stream.
+    Arrow,
+}
+
+impl fmt::Display for InputFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "Parquet",
+            Self::Csv => "CSV",
+            Self::Ndjson => "NDJSON",
+            Self::Arrow => "Arrow IPC",
+        })
+    }
+}
+
+/// How inputs are read where they do not say it themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputOptions {
+    /// The format; found from name and content where it is not given.
+    pub format: Option<InputFormat>,
+    /// Spelling of values in text.
+    pub text: TextFormat,
+    /// Byte between CSV fields; a comma, or a tab in `.tsv` files, where it is not given.
+    pub delimiter: Option<u8>,
+    /// CSV fields that stand for NULL.
+    pub null_values: Vec<String>,
+    /// Rows read at one time.
+    pub batch_rows: usize,
+}
+
+impl Default for InputOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            text: TextFormat::default(),
+            delimiter: None,
+            null_values: vec![String::new()],
+            batch_rows: READ_BATCH_ROWS,
+        }
+    }
+}
+
+/// Why an input cannot be read.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum SourceError {
+    #[error("no input '{path}': there is no such file or folder")]
+    NotFound { path: String },
+    #[error("no input matches '{pattern}'")]
+    NoMatch { pattern: String },
+    #[error("'{pattern}' is not a glob pattern: {reason}")]
+    Pattern { pattern: String, reason: String },
+    #[error(
+        "folder {path} holds no file with a known ending (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, .arrow, .ipc, \
+         .arrows, .feather; each also with .gz or .zst)"
+    )]
+    EmptyFolder { path: String },
+    #[error("standard input (-) can be given only once")]
+    StdinTwice,
+    #[error("{file}: cannot read: {source}")]
+    Read { file: String, source: std::io::Error },
+    #[error("{file}: is empty")]
+    Empty { file: String },
+    #[error("{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|ndjson|arrow")]
+    UnknownFormat { file: String },
+    #[error("{file}: is not readable as {format}: {reason}")]
+    Format { file: String, format: InputFormat, reason: String },
+    #[error("{file}: is one JSON array, not one object per line; turn it into lines with: jq -c '.[]' FILE")]
+    JsonArray { file: String },
+    #[error("{file}: the header names column '{column}' twice")]
+    RepeatedColumn { file: String, column: String },
+    #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", found.join(", "), similar(column, found))]
+    MissingColumn { file: String, column: String, found: Vec<String> },
+    #[error("{file}: none of its columns is in the table; the file has: {}; the table has: {}", found.join(", "), declared.join(", "))]
+    NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
+    #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss")]
+    ColumnType { file: String, column: String, found: String, column_type: ColumnType },
+    #[error("{file}: the columns cannot be found: {reason}")]
+    Infer { file: String, reason: String },
+    #[error("{file}: cannot assemble rows: {source}")]
+    Arrow { file: String, source: ArrowError },
+}
+
+/// A hint where a name differs in case alone.
+fn similar(column: &str, found: &[String]) -> String {
+    found
+        .iter()
+        .find(|name| name.eq_ignore_ascii_case(column))
+        .map(|name| format!(" (names are case-sensitive: '{name}' is not '{column}')"))
+        .unwrap_or_default()
+}
+
+/// Where a row stands in its input, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowPosition {
+    /// A line of a text file; of a CSV record over several lines, the first.
+    Line(u64),
+    /// A row of a columnar file or a stream.
+    Row(u64),
+}
+
+impl fmt::Display for RowPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
+/// A row that cannot be taken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reject {
+    /// Name of the input.
+    pub file: String,
+    /// Place in the input.
+    #[serde(flatten)]
+    pub position: RowPosition,
+    /// The column at fault, where it is one.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+    /// The row as it was read, values as text.
+    pub record: serde_json::Map<String, serde_json::Value>,
+}
+
+impl fmt::Display for Reject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.file, self.position)?;
+        if let Some(column) = &self.column {
+            write!(f, ", column '{column}'")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+/// Rows of an input before they conform to a table.
+#[derive(Debug, Clone)]
+pub struct RawBatch {
+    /// The cells.
+    pub cells: RawCells,
+    /// Place of each row.
+    pub positions: Positions,
+    /// Rows that are not even a record: too few fields, broken JSON.
+    pub broken: Vec<Reject>,
+}
+
+/// Cells as text or as arrays.
+#[derive(Debug, Clone)]
+pub enum RawCells {
+    /// Named columns of text.
+    Text(Vec<(String, BinaryArray)>),
+    /// Arrays with their schema.
+    Arrow(RecordBatch),
+}
+
+/// Places of the rows of a batch.
+#[derive(Debug, Clone)]
+pub enum Positions {
+    /// A line number per row.
+    Lines(Vec<u64>),
+    /// Consecutive rows; the first one's number.
+    RowsFrom(u64),
+}
+
+impl Positions {
+    fn of(&self, row: usize) -> RowPosition {
+        match self {
+            Self::Lines(lines) => RowPosition::Line(lines.get(row).copied().unwrap_or(0)),
+            Self::RowsFrom(first) => RowPosition::Row(first + row as u64),
+        }
+    }
+}
+
+/// Reads an input batch by batch.
+trait RawReader: Send {
+    /// The next rows; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError>;
+
+    /// Names in the input that the table does not have, as far as they were met.
+    fn unknown_columns(&self) -> Vec<String>;
+
+    /// All columns of the input, where they are known before its rows.
+    fn column_names(&self) -> Option<Vec<String>> {
+        self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// The whole schema of a file that has one.
+    fn file_schema(&self) -> Option<&SchemaRef> {
+        None
+    }
+}
+
+/// A file that can be read again, which deletes itself where it is temporary.
+#[derive(Debug)]
+enum SeekableFile {
+    Kept(PathBuf),
+    Spooled(tempfile::NamedTempFile),
+}
+
+impl SeekableFile {
+    fn open(&self) -> std::io::Result<std::fs::File> {
+        match self {
+            Self::Kept(path) => std::fs::File::open(path),
+            Self::Spooled(file) => file.reopen(),
+        }
+    }
+}

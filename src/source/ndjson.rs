@@ -1,0 +1,164 @@
+//! NDJSON: objects to columns of text cells.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::io::BufRead;
+
+use arrow::array::BinaryBuilder;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::source::open::{TextStream, buffered, drain};
+use crate::source::{InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError};
+use crate::text_value::excerpt;
+
+/// Unknown names that are remembered; objects may have any number of them.
+const UNKNOWN_NAMES: usize = 100;
+
+/// Reads one JSON object per line. Strings give their text, `null` gives NULL, anything else gives its JSON text.
+pub(super) struct NdjsonReader {
+    file: String,
+    stream: TextStream,
+    columns: Vec<String>,
+    index: HashMap<String, usize>,
+    unknown: BTreeSet<String>,
+    line: u64,
+    batch_rows: usize,
+}
+
+impl NdjsonReader {
+    pub(super) fn open(
+        file: &str,
+        stream: Box<dyn std::io::Read + Send>,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |source| SourceError::Read { file: file.to_owned(), source };
+        let mut stream = buffered(stream);
+        let head = stream.fill_buf().map_err(error)?;
+        let bom = head.starts_with("\u{feff}".as_bytes());
+        let array = head.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        if array {
+            return Err(SourceError::JsonArray { file: file.to_owned() });
+        }
+        if bom {
+            stream.consume('\u{feff}'.len_utf8());
+        }
+        Ok(Self {
+            file: file.to_owned(),
+            stream,
+            columns: columns.to_vec(),
+            index: columns.iter().cloned().zip(0..).collect(),
+            unknown: BTreeSet::new(),
+            line: 0,
+            batch_rows: options.batch_rows.max(1),
+        })
+    }
+}
+
+impl RawReader for NdjsonReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        let mut builders: Vec<BinaryBuilder> = self.columns.iter().map(|_| BinaryBuilder::new()).collect();
+        let mut lines = Vec::new();
+        let mut broken = Vec::new();
+        let mut text = Vec::new();
+        while lines.len() + broken.len() < self.batch_rows {
+            text.clear();
+            let count = self
+                .stream
+                .read_until(b'\n', &mut text)
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            if count == 0 {
+                break;
+            }
+            self.line += 1;
+            let line = text.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            let mut cells = vec![None; self.columns.len()];
+            let object = Object { index: &self.index, cells: &mut cells, unknown: &mut self.unknown };
+            let mut deserializer = serde_json::Deserializer::from_slice(line);
+            match object.deserialize(&mut deserializer).and_then(|()| deserializer.end()) {
+                Ok(()) => {
+                    lines.push(self.line);
+                    for (builder, cell) in builders.iter_mut().zip(cells) {
+                        builder.append_option(cell.as_deref().map(str::as_bytes));
+                    }
+                }
+                Err(error) => broken.push(Reject {
+                    file: self.file.clone(),
+                    position: RowPosition::Line(self.line),
+                    column: None,
+                    reason: format!("is not a JSON object: {}", plain_reason(&error)),
+                    record: [("line".to_owned(), excerpt(line).into())].into_iter().collect(),
+                }),
+            }
+        }
+        if lines.is_empty() && broken.is_empty() {
+            drain(&mut self.stream).map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            return Ok(None);
+        }
+        let cells = self.columns.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish)).collect();
+        Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        self.unknown.iter().cloned().collect()
+    }
+}
+
+/// The parser counts lines within the one line it sees; only the column is worth telling.
+fn plain_reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or(&text);
+    format!("{reason} (character {})", error.column())
+}
+
+/// Takes the cells of one object.
+struct Object<'a, 'line> {
+    index: &'a HashMap<String, usize>,
+    cells: &'a mut Vec<Option<Cow<'line, str>>>,
+    unknown: &'a mut BTreeSet<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_, 'de> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            let Some(slot) = self.index.get(name.0.as_ref()).and_then(|column| self.cells.get_mut(*column)) else {
+                if self.unknown.len() < UNKNOWN_NAMES {
+                    self.unknown.insert(excerpt(name.0.as_bytes()));
+                }
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let raw: &'de RawValue = map.next_value()?;
+            *slot = match raw.get() {
+                "null" => None,
+                text if text.starts_with('"') => {
+                    Some(serde_json::from_str::<Name<'de>>(text).map_err(serde::de::Error::custom)?.0)
+                }
+                text => Some(Cow::Borrowed(text)),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// A string that is borrowed from the line where it has no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

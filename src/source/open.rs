@@ -1,0 +1,292 @@
+//! Opening one input: fingerprint, compression, format.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use flate2::read::MultiGzDecoder;
+use twox_hash::xxhash3_128::Hasher;
+
+use crate::source::columnar::{ArrowFileReader, ArrowStreamReader, ParquetReader};
+use crate::source::csv::CsvReader;
+use crate::source::discover::{InputPath, format_of_name, is_tab_separated};
+use crate::source::ndjson::NdjsonReader;
+use crate::source::{InputFormat, InputOptions, RawBatch, RawReader, SeekableFile, SourceError};
+
+const READ_BUFFER: usize = 1 << 18;
+
+/// What an input is known by: its content, not its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Bytes as stored, compressed where the input is.
+    pub bytes: u64,
+    /// XXH3 with 128 bits, seed 0, of those bytes, in hexadecimal.
+    pub xxh3: String,
+}
+
+/// An input whose rows can be read.
+pub struct Input {
+    name: String,
+    format: InputFormat,
+    reader: Box<dyn RawReader>,
+    content: Content,
+}
+
+/// Where the fingerprint comes from.
+enum Content {
+    /// A file was read once before.
+    Known(Fingerprint),
+    /// Standard input is hashed while it is read.
+    Streaming(Arc<Mutex<StreamHash>>),
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").field("name", &self.name).field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl Input {
+    /// Opens an input. `columns` are the names that are wanted; other columns are not read where the format allows it.
+    ///
+    /// # Errors
+    /// [`SourceError`] where it cannot be read or its format is not known.
+    pub fn open(path: &InputPath, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
+        match path {
+            InputPath::File(path) => Self::open_file(path, columns, options),
+            InputPath::Stdin => {
+                let name = "standard input";
+                let hash = Arc::new(Mutex::new(StreamHash::default()));
+                let reader = HashingReader { inner: io::stdin(), hash: Arc::clone(&hash) };
+                Self::open_stream(name, None, Box::new(reader), Content::Streaming(hash), columns, options)
+            }
+        }
+    }
+
+    fn open_file(path: &Path, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
+        let name = path.display().to_string();
+        let error = |source| SourceError::Read { file: name.clone(), source };
+        let fingerprint = fingerprint_file(path).map_err(error)?;
+        let file = File::open(path).map_err(error)?;
+        Self::open_stream(&name, Some(path), Box::new(file), Content::Known(fingerprint), columns, options)
+    }
+
+    fn open_stream(
+        name: &str,
+        path: Option<&Path>,
+        raw: Box<dyn Read + Send>,
+        content: Content,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |source| SourceError::Read { file: name.to_owned(), source };
+        let (plain, compressed) = decompress(raw).map_err(error)?;
+        let (head, plain) = peek(plain, 64).map_err(error)?;
+        if head.is_empty() {
+            return Err(SourceError::Empty { file: name.to_owned() });
+        }
+        let format = options
+            .format
+            .or_else(|| format_of_content(&head))
+            .or_else(|| path.and_then(format_of_name))
+            .or_else(|| format_of_text(&head))
+            .ok_or_else(|| SourceError::UnknownFormat { file: name.to_owned() })?;
+        let file = |plain: Box<dyn Read + Send>| match path {
+            Some(path) if !compressed => Ok(SeekableFile::Kept(PathBuf::from(path))),
+            _ => spool(plain).map_err(error),
+        };
+        let reader: Box<dyn RawReader> = match format {
+            InputFormat::Parquet => Box::new(ParquetReader::open(name, file(plain)?, columns, options)?),
+            InputFormat::Arrow if head.starts_with(b"ARROW1") => {
+                Box::new(ArrowFileReader::open(name, file(plain)?, columns)?)
+            }
+            InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
+            InputFormat::Csv => {
+                let tabs = path.is_some_and(is_tab_separated);
+                let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
+                Box::new(CsvReader::open(name, plain, delimiter, columns, options)?)
+            }
+            InputFormat::Ndjson => Box::new(NdjsonReader::open(name, plain, columns, options)?),
+        };
+        Ok(Self { name: name.to_owned(), format, reader, content })
+    }
+
+    /// How the input is called in messages and in the log.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The format it is read as.
+    #[must_use]
+    pub fn format(&self) -> InputFormat {
+        self.format
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// [`SourceError`] where the input ends early or is damaged.
+    pub fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        self.reader.next_batch()
+    }
+
+    /// Names in the input that are not among the wanted ones, as far as they were met.
+    #[must_use]
+    pub fn unknown_columns(&self) -> Vec<String> {
+        self.reader.unknown_columns()
+    }
+
+    /// All columns of the input, where they are known before its rows; of NDJSON they are not.
+    #[must_use]
+    pub fn column_names(&self) -> Option<Vec<String>> {
+        self.reader.column_names()
+    }
+
+    /// The whole schema of a columnar file.
+    #[must_use]
+    pub fn file_schema(&self) -> Option<&SchemaRef> {
+        self.reader.file_schema()
+    }
+
+    /// What the input is known by; of standard input, only once it has been read to its end.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        match &self.content {
+            Content::Known(fingerprint) => Some(fingerprint.clone()),
+            Content::Streaming(hash) => {
+                let hash = hash.lock().unwrap_or_else(PoisonError::into_inner);
+                hash.ended.then(|| hash.fingerprint())
+            }
+        }
+    }
+}
+
+/// Hash of the bytes read so far.
+#[derive(Default)]
+struct StreamHash {
+    hasher: Hasher,
+    bytes: u64,
+    ended: bool,
+}
+
+impl StreamHash {
+    fn add(&mut self, bytes: &[u8]) {
+        self.hasher.write(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { bytes: self.bytes, xxh3: format!("{:032x}", self.hasher.finish_128()) }
+    }
+}
+
+/// Hashes what passes through.
+struct HashingReader<R> {
+    inner: R,
+    hash: Arc<Mutex<StreamHash>>,
+}
+
+impl<R: Read> Read for HashingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        let mut hash = self.hash.lock().unwrap_or_else(PoisonError::into_inner);
+        hash.add(buffer.get(..count).unwrap_or_default());
+        hash.ended |= count == 0 && !buffer.is_empty();
+        Ok(count)
+    }
+}
+
+fn fingerprint_file(path: &Path) -> io::Result<Fingerprint> {
+    let mut file = File::open(path)?;
+    let mut hash = StreamHash::default();
+    let mut buffer = vec![0u8; READ_BUFFER];
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => return Ok(hash.fingerprint()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hash.add(buffer.get(..count).unwrap_or_default());
+    }
+}
+
+/// The first bytes of a stream, and the whole stream.
+fn peek(mut stream: Box<dyn Read + Send>, count: u64) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    let mut head = Vec::new();
+    stream.by_ref().take(count).read_to_end(&mut head)?;
+    let whole = Cursor::new(head.clone()).chain(stream);
+    Ok((head, Box::new(whole)))
+}
+
+/// Takes off gzip and zstd, which are known by their first bytes; says whether there was one.
+fn decompress(raw: Box<dyn Read + Send>) -> io::Result<(Box<dyn Read + Send>, bool)> {
+    const GZIP: &[u8] = &[0x1f, 0x8b];
+    const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+    let (head, whole) = peek(raw, 4)?;
+    if head.starts_with(GZIP) {
+        return Ok((Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_BUFFER, whole))), true));
+    }
+    if head.starts_with(ZSTD) {
+        return Ok((Box::new(zstd::stream::read::Decoder::new(whole)?), true));
+    }
+    Ok((whole, false))
+}
+
+/// The content of a file without its compression.
+pub(super) fn open_decompressed(path: &Path) -> Result<Box<dyn Read + Send>, SourceError> {
+    let plain = File::open(path).and_then(|file| decompress(Box::new(file)));
+    plain
+        .map(|(plain, _)| plain)
+        .map_err(|source| SourceError::Read { file: path.display().to_string(), source })
+}
+
+/// The format that the first bytes of a binary file give away.
+fn format_of_content(head: &[u8]) -> Option<InputFormat> {
+    if head.starts_with(b"PAR1") {
+        Some(InputFormat::Parquet)
+    } else if head.starts_with(b"ARROW1") || head.starts_with(&[0xff, 0xff, 0xff, 0xff]) {
+        Some(InputFormat::Arrow)
+    } else {
+        None
+    }
+}
+
+/// The format that text of no known name looks like.
+fn format_of_text(head: &[u8]) -> Option<InputFormat> {
+    let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
+    match first {
+        b'{' => Some(InputFormat::Ndjson),
+        _ if text && head.contains(&b',') => Some(InputFormat::Csv),
+        _ => None,
+    }
+}
+
+/// Copies a stream to a temporary file, because its format is read from its end.
+fn spool(mut stream: Box<dyn Read + Send>) -> io::Result<SeekableFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    io::copy(&mut stream, &mut file)?;
+    file.flush()?;
+    Ok(SeekableFile::Spooled(file))
+}
+
+/// Reads the rest of a stream, so that all of it has been hashed.
+pub(super) fn drain(stream: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let count = stream.fill_buf()?.len();
+        if count == 0 {
+            return Ok(());
+        }
+        stream.consume(count);
+    }
+}
+
+pub(super) type TextStream = BufReader<Box<dyn Read + Send>>;
+
+pub(super) fn buffered(stream: Box<dyn Read + Send>) -> TextStream {
+    BufReader::with_capacity(READ_BUFFER, stream)
+}

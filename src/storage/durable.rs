@@ -1,0 +1,160 @@
+//! A local file system whose writes survive a crash of the machine.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path as FsPath, PathBuf};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+/// [`LocalFileSystem`] with two promises more. A put is atomic and on disk when it returns: written to a staging file,
+/// synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the directory synced. Staging files are
+/// named `.staging-<uuid>`; one that is left over from a crash is no part of any table.
+#[derive(Debug)]
+pub struct DurableLocal {
+    inner: LocalFileSystem,
+    root: PathBuf,
+}
+
+impl DurableLocal {
+    /// The store of everything below `root`, an existing directory.
+    ///
+    /// # Errors
+    /// Where the directory does not exist.
+    pub fn new(root: &FsPath) -> Result<Self> {
+        Ok(Self { inner: LocalFileSystem::new_with_prefix(root)?, root: root.to_owned() })
+    }
+}
+
+impl fmt::Display for DurableLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.root.display())
+    }
+}
+
+/// How the staged file gets its name.
+#[derive(Clone, Copy)]
+enum Publish {
+    IfAbsent,
+    Replace,
+}
+
+fn write_durably(target: &FsPath, root: &FsPath, payload: &PutPayload, publish: Publish) -> io::Result<()> {
+    let directory = target.parent().unwrap_or(root);
+    let made = !directory.is_dir();
+    if made {
+        std::fs::create_dir_all(directory)?;
+    }
+    let staging = directory.join(format!(".staging-{}", uuid::Uuid::new_v4()));
+    let staged = stage(&staging, payload).and_then(|()| match publish {
+        Publish::IfAbsent => std::fs::hard_link(&staging, target),
+        Publish::Replace => std::fs::rename(&staging, target),
+    });
+    if staged.is_err() || matches!(publish, Publish::IfAbsent) {
+        // The name is published or given up; either way the staging file has served. If it cannot be removed it is
+        // a stray file without meaning, and no reason to report the write as failed.
+        let _ = std::fs::remove_file(&staging);
+    }
+    staged?;
+    File::open(directory)?.sync_all()?;
+    if made && let Some(parent) = directory.parent() {
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn stage(staging: &FsPath, payload: &PutPayload) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(staging)?;
+    for chunk in payload {
+        file.write_all(chunk)?;
+    }
+    file.sync_all()
+}
+
+#[async_trait]
+impl ObjectStore for DurableLocal {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let publish = match options.mode {
+            PutMode::Create => Publish::IfAbsent,
+            PutMode::Overwrite => Publish::Replace,
+            PutMode::Update(_) => return self.inner.put_opts(location, payload, options).await,
+        };
+        let target = self.inner.path_to_filesystem(location)?;
+        let root = self.root.clone();
+        let path = location.to_string();
+        let write = move || write_durably(&target, &root, &payload, publish);
+        let written = tokio::task::spawn_blocking(write).await?;
+        match written {
+            Ok(()) => Ok(PutResult { e_tag: None, version: None }),
+            Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::AlreadyExists { path, source: Box::new(source) })
+            }
+            Err(source) => Err(Error::Generic { store: "local file system", source: Box::new(source) }),
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn put_if_absent_keeps_the_first_file_and_leaves_no_staging_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = DurableLocal::new(directory.path()).unwrap();
+        let path = Path::from("a/b/file");
+        let put = |text: &'static str, mode| {
+            store.put_opts(&path, PutPayload::from_static(text.as_bytes()), PutOptions::from(mode))
+        };
+        put("first", PutMode::Create).await.unwrap();
+        assert!(matches!(put("second", PutMode::Create).await, Err(Error::AlreadyExists { .. })));
+        assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "first");
+        put("third", PutMode::Overwrite).await.unwrap();
+        assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "third");
+        let files: Vec<_> = std::fs::read_dir(directory.path().join("a/b")).unwrap().collect();
+        assert_eq!(files.len(), 1);
+    }
+}

@@ -1,0 +1,151 @@
+//! Where a table lives: a prefix of an object store, with what a commit needs of it: put-if-absent that lasts.
+
+mod durable;
+
+use std::path::{Path as FsPath, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use thiserror::Error;
+
+pub use crate::storage::durable::DurableLocal;
+
+/// The files of one table. Paths are relative to the table's root.
+#[derive(Debug, Clone)]
+pub struct TableStorage {
+    store: Arc<dyn ObjectStore>,
+    root: Path,
+    name: String,
+}
+
+/// Why a file of a table cannot be read or written.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum StorageError {
+    #[error("cannot use directory {}: {source}", path.display())]
+    Directory { path: PathBuf, source: std::io::Error },
+    #[error("{table}: '{path}' cannot be used as a path: {source}")]
+    Path { table: String, path: String, source: object_store::path::Error },
+    #[error("{table}: cannot {action} {path}: {source}")]
+    Store { table: String, action: &'static str, path: String, source: object_store::Error },
+}
+
+impl TableStorage {
+    /// The table under `prefix` of an object store. Local directories are better opened with
+    /// [`TableStorage::local`], which also syncs to disk.
+    #[must_use]
+    pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        let name = format!("{store}/{prefix}");
+        Self { store, root: prefix, name }
+    }
+
+    /// The table in a directory that exists.
+    ///
+    /// # Errors
+    /// [`StorageError::Directory`] where it does not exist or is not a directory.
+    pub fn local(directory: &FsPath) -> Result<Self, StorageError> {
+        let error = |source| StorageError::Directory { path: directory.to_owned(), source };
+        let path = directory.canonicalize().map_err(error)?;
+        if !path.is_dir() {
+            return Err(error(std::io::ErrorKind::NotADirectory.into()));
+        }
+        let store = DurableLocal::new(&path).map_err(|source| error(std::io::Error::other(source)))?;
+        Ok(Self { store: Arc::new(store), root: Path::default(), name: directory.display().to_string() })
+    }
+
+    /// The table in a directory that is made when it does not exist.
+    ///
+    /// # Errors
+    /// [`StorageError::Directory`] where it cannot be made.
+    pub fn create_local(directory: &FsPath) -> Result<Self, StorageError> {
+        std::fs::create_dir_all(directory)
+            .map_err(|source| StorageError::Directory { path: directory.to_owned(), source })?;
+        Self::local(directory)
+    }
+
+    /// The store below the table.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    /// How people call the place: the directory, or the store and prefix.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The full path in the store of a path relative to the table.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`] where it is not a valid path.
+    pub fn path(&self, relative: &str) -> Result<Path, StorageError> {
+        let full = if self.root.as_ref().is_empty() { relative.to_owned() } else { format!("{}/{relative}", self.root) };
+        Path::parse(full).map_err(|source| StorageError::Path {
+            table: self.name.clone(),
+            path: relative.to_owned(),
+            source,
+        })
+    }
+
+    /// Writes a new file, to last. `Ok(false)` where it exists already; the file is then untouched.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails. Whether the file was written is then unknown.
+    pub async fn put_new(&self, relative: &str, bytes: Bytes) -> Result<bool, StorageError> {
+        let path = self.path(relative)?;
+        let options = PutOptions::from(PutMode::Create);
+        match self.store.put_opts(&path, PutPayload::from(bytes), options).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(source) => Err(self.error("write", relative, source)),
+        }
+    }
+
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// [`StorageError`] where it does not exist or cannot be read.
+    pub async fn read(&self, relative: &str) -> Result<Bytes, StorageError> {
+        let path = self.path(relative)?;
+        let result = self.store.get(&path).await.map_err(|source| self.error("read", relative, source))?;
+        result.bytes().await.map_err(|source| self.error("read", relative, source))
+    }
+
+    /// Deletes a file.
+    ///
+    /// # Errors
+    /// [`StorageError`] where it cannot be deleted.
+    pub async fn delete(&self, relative: &str) -> Result<(), StorageError> {
+        let path = self.path(relative)?;
+        self.store.delete(&path).await.map_err(|source| self.error("delete", relative, source))
+    }
+
+    /// The names of the files right below `folder`.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails; a folder that does not exist has no files.
+    pub async fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
+        let path = self.path(folder)?;
+        let listed = self.store.list_with_delimiter(Some(&path)).await;
+        let listed = listed.map_err(|source| self.error("list", folder, source))?;
+        Ok(listed.objects.iter().filter_map(|file| file.location.filename().map(str::to_owned)).collect())
+    }
+
+    /// Whether there is any file below the table's root.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails.
+    pub async fn is_empty(&self) -> Result<bool, StorageError> {
+        let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
+        let first = self.store.list(prefix).try_next().await;
+        Ok(first.map_err(|source| self.error("list", "", source))?.is_none())
+    }
+
+    fn error(&self, action: &'static str, path: &str, source: object_store::Error) -> StorageError {
+        StorageError::Store { table: self.name.clone(), action, path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,18 @@
+//! What a table is: its columns, its two keys, its number of partitions and its placement function.
+//!
+//! Everything is parsed and validated once, here; a [`TableSpec`] that exists is valid.
+
+mod column_type;
+mod ddl;
+mod key_value;
+mod placement_function;
+mod spec;
+
+pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
+pub use ddl::{CreateTable, DdlError, parse_create_table, write_create_table};
+pub use key_value::{KeyRange, KeyValue};
+pub use placement_function::{PlacementFunction, PlacementFunctionError};
+pub use spec::{Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec};
+
+/// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.
+pub const FORMAT_VERSION: u32 = 1;

@@ -1,0 +1,401 @@
+//! The declaration of a table, raw and checked.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::table::{ColumnType, PlacementFunction};
+use crate::units::PartitionCount;
+
+/// The most columns that a primary key of YDB has.
+pub const MAX_KEY_COLUMNS: usize = 20;
+/// The most bytes that one primary key of YDB takes (1 MB).
+pub const MAX_KEY_BYTES: usize = 1 << 20;
+
+/// One declared column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Name, case-sensitive.
+    pub name: String,
+    /// Type.
+    #[serde(rename = "type")]
+    pub column_type: ColumnType,
+    /// Whether the column takes NULL.
+    pub nullable: bool,
+}
+
+impl Column {
+    /// A column that takes NULL.
+    #[must_use]
+    pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
+        Self { name: name.into(), column_type, nullable: true }
+    }
+
+    /// A NOT NULL column.
+    #[must_use]
+    pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
+        Self { name: name.into(), column_type, nullable: false }
+    }
+}
+
+/// A declaration that nobody has checked: what flags, DDL and the log hold. [`TableSpec::new`] checks it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDefinition {
+    /// Name of the table; it goes by it in SQL.
+    pub name: String,
+    /// Columns in declared order.
+    pub columns: Vec<Column>,
+    /// Names of the primary-key columns, in key order.
+    pub primary_key: Vec<String>,
+    /// Names of the partition-key columns, in hash order; empty stands for the whole primary key.
+    pub partition_key: Vec<String>,
+    /// Number of hash partitions.
+    pub partitions: PartitionCount,
+    /// Function from partition key to partition.
+    #[serde(default)]
+    pub placement: PlacementFunction,
+}
+
+/// A checked declaration. The partition key is a non-empty subset of the primary key, and every key column exists,
+/// is NOT NULL and has a type that YDB allows in a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "TableDefinition", into = "TableDefinition")]
+pub struct TableSpec {
+    definition: TableDefinition,
+    primary_key: Vec<usize>,
+    partition_key: Vec<usize>,
+    schema: SchemaRef,
+}
+
+/// Why a declaration is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum SpecError {
+    #[error("the table has no name")]
+    NoName,
+    #[error("a table needs at least one column")]
+    NoColumns,
+    #[error("a column has an empty name")]
+    EmptyColumnName,
+    #[error("column '{name}' is declared twice")]
+    DuplicateColumn { name: String },
+    #[error("a table needs a primary key, such as --primary-key event_timestamp,user_id")]
+    NoPrimaryKey,
+    #[error("a primary key has at most {MAX_KEY_COLUMNS} columns, this one has {found}")]
+    TooManyKeyColumns { found: usize },
+    #[error("the {key} names column '{name}', which is not declared; declared: {}", declared.join(", "))]
+    UnknownKeyColumn { key: &'static str, name: String, declared: Vec<String> },
+    #[error("the {key} names column '{name}' twice")]
+    RepeatedKeyColumn { key: &'static str, name: String },
+    #[error("column '{name}' is part of the primary key and must be NOT NULL; declare it as {name}:{column_type}:not-null")]
+    NullableKeyColumn { name: String, column_type: ColumnType },
+    #[error(
+        "column '{name}' of type {column_type} cannot be part of a primary key; YDB allows Int32, Int64, Uint8 to \
+         Uint64, Utf8, String, Date, Datetime, Datetime64, Timestamp and Timestamp64"
+    )]
+    KeyType { name: String, column_type: ColumnType },
+    #[error(
+        "partition-key column '{name}' is not in the primary key ({}); the partition key is a subset of the primary \
+         key, so that equal primary keys meet in one partition. Add it to the primary key or partition by another column",
+        primary_key.join(", ")
+    )]
+    PartitionKeyOutsidePrimaryKey { name: String, primary_key: Vec<String> },
+    #[error(
+        "placement ydb-cloud-logs needs a partition key of at least two columns, the first of them a Timestamp; \
+         this one is ({})", partition_key.join(", ")
+    )]
+    CloudLogsKey { partition_key: Vec<String> },
+    #[error("placement ydb-cloud-logs needs at least one active partition and a period of at least 1 microsecond")]
+    CloudLogsParameters,
+}
+
+impl TableSpec {
+    /// Checks a declaration. An empty partition key becomes the whole primary key, as in YDB.
+    ///
+    /// # Errors
+    /// [`SpecError`] says what is wrong and how to mend it; the first fault found is reported.
+    pub fn new(mut definition: TableDefinition) -> Result<Self, SpecError> {
+        check_columns(&definition)?;
+        if definition.primary_key.is_empty() {
+            return Err(SpecError::NoPrimaryKey);
+        }
+        if definition.primary_key.len() > MAX_KEY_COLUMNS {
+            return Err(SpecError::TooManyKeyColumns { found: definition.primary_key.len() });
+        }
+        if definition.partition_key.is_empty() {
+            definition.partition_key.clone_from(&definition.primary_key);
+        }
+        let primary_key = resolve_key(&definition, "primary key", &definition.primary_key)?;
+        let partition_key = resolve_key(&definition, "partition key", &definition.partition_key)?;
+        for (index, name) in partition_key.iter().zip(&definition.partition_key) {
+            if !primary_key.contains(index) {
+                return Err(SpecError::PartitionKeyOutsidePrimaryKey {
+                    name: name.clone(),
+                    primary_key: definition.primary_key,
+                });
+            }
+        }
+        for column in primary_key.iter().filter_map(|index| definition.columns.get(*index)) {
+            check_key_column(column)?;
+        }
+        let first = partition_key.first().and_then(|index| definition.columns.get(*index));
+        check_cloud_logs(&definition, first)?;
+        let fields: Vec<Field> = definition
+            .columns
+            .iter()
+            .map(|column| Field::new(&column.name, column.column_type.arrow_type(), column.nullable))
+            .collect();
+        let schema = Arc::new(Schema::new(fields));
+        Ok(Self { definition, primary_key, partition_key, schema })
+    }
+
+    /// The declaration this spec was checked from.
+    #[must_use]
+    pub fn definition(&self) -> &TableDefinition {
+        &self.definition
+    }
+
+    /// Name of the table.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// All columns in declared order.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.definition.columns
+    }
+
+    /// The Arrow schema of rows and portions.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Column indices of the primary key, in key order.
+    #[must_use]
+    pub fn primary_key(&self) -> &[usize] {
+        &self.primary_key
+    }
+
+    /// Column indices of the partition key, in hash order.
+    #[must_use]
+    pub fn partition_key(&self) -> &[usize] {
+        &self.partition_key
+    }
+
+    /// Columns of the primary key, in key order.
+    pub fn primary_key_columns(&self) -> impl Iterator<Item = &Column> {
+        self.primary_key.iter().filter_map(|index| self.definition.columns.get(*index))
+    }
+
+    /// Columns of the partition key, in hash order.
+    pub fn partition_key_columns(&self) -> impl Iterator<Item = &Column> {
+        self.partition_key.iter().filter_map(|index| self.definition.columns.get(*index))
+    }
+
+    /// Types of the primary-key columns, in key order.
+    #[must_use]
+    pub fn primary_key_types(&self) -> Vec<ColumnType> {
+        self.primary_key_columns().map(|column| column.column_type).collect()
+    }
+
+    /// Types of the partition-key columns, in hash order.
+    #[must_use]
+    pub fn partition_key_types(&self) -> Vec<ColumnType> {
+        self.partition_key_columns().map(|column| column.column_type).collect()
+    }
+
+    /// Number of partitions.
+    #[must_use]
+    pub fn partitions(&self) -> PartitionCount {
+        self.definition.partitions
+    }
+
+    /// Function from partition key to partition.
+    #[must_use]
+    pub fn placement(&self) -> PlacementFunction {
+        self.definition.placement
+    }
+
+    /// The time axis of the table: the first point-in-time column of the primary key, else the first one declared.
+    #[must_use]
+    pub fn time_column(&self) -> Option<usize> {
+        let is_time = |index: &usize| {
+            self.definition.columns.get(*index).is_some_and(|column| column.column_type.is_timestamp())
+        };
+        let declared: Vec<usize> = (0..self.definition.columns.len()).collect();
+        self.primary_key.iter().find(|index| is_time(index)).or(declared.iter().find(|index| is_time(index))).copied()
+    }
+}
+
+fn check_columns(definition: &TableDefinition) -> Result<(), SpecError> {
+    if definition.name.is_empty() {
+        return Err(SpecError::NoName);
+    }
+    if definition.columns.is_empty() {
+        return Err(SpecError::NoColumns);
+    }
+    let mut seen = HashSet::new();
+    for column in &definition.columns {
+        if column.name.is_empty() {
+            return Err(SpecError::EmptyColumnName);
+        }
+        if !seen.insert(column.name.as_str()) {
+            return Err(SpecError::DuplicateColumn { name: column.name.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn resolve_key(
+    definition: &TableDefinition,
+    key: &'static str,
+    names: &[String],
+) -> Result<Vec<usize>, SpecError> {
+    let mut indices = Vec::with_capacity(names.len());
+    for name in names {
+        let index = definition.columns.iter().position(|column| column.name == *name).ok_or_else(|| {
+            SpecError::UnknownKeyColumn {
+                key,
+                name: name.clone(),
+                declared: definition.columns.iter().map(|column| column.name.clone()).collect(),
+            }
+        })?;
+        if indices.contains(&index) {
+            return Err(SpecError::RepeatedKeyColumn { key, name: name.clone() });
+        }
+        indices.push(index);
+    }
+    Ok(indices)
+}
+
+fn check_key_column(column: &Column) -> Result<(), SpecError> {
+    if !column.column_type.is_key_type() {
+        return Err(SpecError::KeyType { name: column.name.clone(), column_type: column.column_type });
+    }
+    if column.nullable {
+        return Err(SpecError::NullableKeyColumn { name: column.name.clone(), column_type: column.column_type });
+    }
+    Ok(())
+}
+
+fn check_cloud_logs(definition: &TableDefinition, first: Option<&Column>) -> Result<(), SpecError> {
+    let PlacementFunction::YdbCloudLogs { active, period_micros } = definition.placement else { return Ok(()) };
+    if active == 0 || period_micros == 0 {
+        return Err(SpecError::CloudLogsParameters);
+    }
+    let starts_with_time = first.is_some_and(|column| column.column_type == ColumnType::Timestamp);
+    if starts_with_time && definition.partition_key.len() >= 2 {
+        Ok(())
+    } else {
+        Err(SpecError::CloudLogsKey { partition_key: definition.partition_key.clone() })
+    }
+}
+
+impl TryFrom<TableDefinition> for TableSpec {
+    type Error = SpecError;
+    fn try_from(definition: TableDefinition) -> Result<Self, Self::Error> {
+        Self::new(definition)
+    }
+}
+
+impl From<TableSpec> for TableDefinition {
+    fn from(spec: TableSpec) -> Self {
+        spec.definition
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition() -> TableDefinition {
+        TableDefinition {
+            name: "events".into(),
+            columns: vec![
+                Column::required("at", ColumnType::Timestamp),
+                Column::required("user", ColumnType::Utf8),
+                Column::nullable("note", ColumnType::Utf8),
+                Column::required("price", ColumnType::Double),
+            ],
+            primary_key: vec!["at".into(), "user".into()],
+            partition_key: vec!["user".into()],
+            partitions: PartitionCount::new(4).unwrap(),
+            placement: PlacementFunction::Ydb,
+        }
+    }
+
+    fn refused(change: impl FnOnce(&mut TableDefinition)) -> SpecError {
+        let mut changed = definition();
+        change(&mut changed);
+        TableSpec::new(changed).unwrap_err()
+    }
+
+    #[test]
+    fn a_valid_declaration_keeps_its_key_order() {
+        let spec = TableSpec::new(definition()).unwrap();
+        assert_eq!(spec.primary_key(), [0, 1]);
+        assert_eq!(spec.partition_key(), [1]);
+        assert_eq!(spec.time_column(), Some(0));
+    }
+
+    #[test]
+    fn without_a_partition_key_the_whole_primary_key_is_hashed() {
+        let spec = TableSpec::new(TableDefinition { partition_key: vec![], ..definition() }).unwrap();
+        assert_eq!(spec.partition_key(), spec.primary_key());
+    }
+
+    #[test]
+    fn each_fault_is_refused_with_its_own_error() {
+        assert_eq!(refused(|d| d.name.clear()), SpecError::NoName);
+        assert_eq!(refused(|d| d.columns.clear()), SpecError::NoColumns);
+        assert_eq!(refused(|d| d.columns[2].name.clear()), SpecError::EmptyColumnName);
+        assert_eq!(refused(|d| d.columns[2].name = "at".into()), SpecError::DuplicateColumn { name: "at".into() });
+        assert_eq!(refused(|d| d.primary_key.clear()), SpecError::NoPrimaryKey);
+        assert!(matches!(
+            refused(|d| d.primary_key.push("nope".into())),
+            SpecError::UnknownKeyColumn { key: "primary key", .. }
+        ));
+        assert!(matches!(
+            refused(|d| d.partition_key = vec!["nope".into()]),
+            SpecError::UnknownKeyColumn { key: "partition key", .. }
+        ));
+        assert!(matches!(refused(|d| d.primary_key.push("at".into())), SpecError::RepeatedKeyColumn { .. }));
+        assert!(matches!(refused(|d| d.primary_key.push("note".into())), SpecError::NullableKeyColumn { .. }));
+        assert!(matches!(refused(|d| d.primary_key.push("price".into())), SpecError::KeyType { .. }));
+        assert!(matches!(
+            refused(|d| d.partition_key = vec!["note".into()]),
+            SpecError::PartitionKeyOutsidePrimaryKey { .. }
+        ));
+        assert!(matches!(
+            refused(|d| d.placement = PlacementFunction::CLOUD_LOGS_DEFAULT),
+            SpecError::CloudLogsKey { .. }
+        ));
+    }
+
+    #[test]
+    fn a_primary_key_has_at_most_twenty_columns() {
+        let with = |count: usize| TableDefinition {
+            columns: (0..count).map(|i| Column::required(format!("c{i}"), ColumnType::Int64)).collect(),
+            primary_key: (0..count).map(|i| format!("c{i}")).collect(),
+            partition_key: vec![],
+            ..definition()
+        };
+        assert!(TableSpec::new(with(20)).is_ok());
+        assert_eq!(TableSpec::new(with(21)), Err(SpecError::TooManyKeyColumns { found: 21 }));
+    }
+
+    #[test]
+    fn a_spec_read_back_from_json_is_checked_again() {
+        let spec = TableSpec::new(definition()).unwrap();
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<TableSpec>(&json).unwrap(), spec);
+        let broken = json.replace(r#""primary_key":["at","user"]"#, r#""primary_key":["at"]"#);
+        assert!(serde_json::from_str::<TableSpec>(&broken).is_err());
+    }
+}

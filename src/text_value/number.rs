@@ -1,0 +1,40 @@
+//! Numbers.
+
+use std::str::FromStr;
+
+use arrow::array::types::Decimal128Type;
+use arrow::compute::kernels::cast_utils::parse_decimal;
+
+use crate::text_value::CellError;
+
+/// A whole number, perhaps with a fraction of zeros. An empty error stands for "not a number of this type".
+pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, CellError> {
+    if let Ok(value) = text.parse() {
+        return Ok(value);
+    }
+    let Some((whole, fraction)) = text.split_once('.') else { return Err(CellError::default()) };
+    if fraction.is_empty() || fraction.bytes().any(|digit| digit != b'0') {
+        return Err(CellError::default());
+    }
+    whole.parse().map_err(|_| CellError::default())
+}
+
+pub(super) fn float64(text: &str) -> Result<f64, CellError> {
+    text.parse().map_err(|_| CellError::default())
+}
+
+/// The nearest 32-bit number, as every reader of decimal text gives it.
+pub(super) fn float32(text: &str) -> Result<f32, CellError> {
+    text.parse().map_err(|_| CellError::default())
+}
+
+/// A decimal with at most `scale` digits after the point, trailing zeros aside.
+pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, CellError> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+'));
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction.trim_end_matches('0'));
+    if plain && fraction.len() > usize::from(scale.unsigned_abs()) {
+        return Err(format!("has more than {scale} digits after the point of a Decimal({precision},{scale})").into());
+    }
+    let parsed = if plain { parse_decimal::<Decimal128Type>(text, precision, scale).ok() } else { None };
+    parsed.ok_or_else(|| format!("is not a Decimal({precision},{scale})").into())
+}
