@@ -6,8 +6,11 @@ use std::sync::Arc;
 use arrow::array::BinaryArray;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use thiserror::Error;
 
 use crate::table::ColumnType;
@@ -100,11 +103,29 @@ impl Params {
     }
 }
 
-/// The parameters that a plan has, with their types where the plan gives them away.
-pub(super) fn parameters_of(
-    plan: &LogicalPlan,
-) -> Result<HashMap<String, Option<DataType>>, datafusion::error::DataFusionError> {
-    plan.get_parameter_types()
+/// The parameters that a plan has, with their types where the plan gives them away. A parameter that is used as two types
+/// has none: its value decides.
+pub(super) fn parameters_of(plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
+    let mut types: HashMap<String, Option<DataType>> = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                if let Expr::Placeholder(Placeholder { id, field }) = part {
+                    let found = field.as_ref().map(|field| field.data_type().clone());
+                    types
+                        .entry(id.clone())
+                        .and_modify(|known| {
+                            if *known != found {
+                                *known = None;
+                            }
+                        })
+                        .or_insert(found);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(types)
 }
 
 fn typed(name: &str, value: &str, data_type: &DataType) -> Result<ScalarValue, ParamError> {

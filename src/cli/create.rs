@@ -1,0 +1,178 @@
+//! `evenkeel create`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use evenkeel::Table;
+use evenkeel::source::infer_columns;
+use evenkeel::table::{Column, PlacementFunction, TableDefinition, TableSpec, parse_create_table, write_create_table};
+use evenkeel::units::PartitionCount;
+
+use crate::cli::input::InputArgs;
+use crate::cli::{Failure, Output};
+
+/// Declare a table: from columns, from YQL, or with the columns of a sample file.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel create events --ddl data/ad_events.sql
+  evenkeel create flights --like data/nycflights13-flights.parquet \\
+      --primary-key time_hour,carrier,flight --partition-key carrier,flight --nodes 4
+  evenkeel create scores --column player:utf8:not-null --column at:timestamp:not-null --column points:int64 \\
+      --primary-key at,player --partition-key player --partitions 8")]
+pub(crate) struct Args {
+    /// Directory of the new table; it is made if need be and must be empty.
+    dir: PathBuf,
+
+    /// Column as name:type or name:type:not-null, in order; with --like, the type that a column of the sample takes.
+    /// Types are those of YQL: Utf8, Uint64, Timestamp, Decimal(22,9) ...
+    #[arg(long = "column", value_name = "NAME:TYPE[:not-null]")]
+    columns: Vec<String>,
+
+    /// Columns of the primary key, in order: the order of rows within a partition, and what makes a row unique.
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    primary_key: Vec<String>,
+
+    /// Columns of the partition key, in hash order; part of the primary key [default: the whole primary key].
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    partition_key: Vec<String>,
+
+    /// Number of partitions.
+    #[arg(long, conflicts_with = "nodes")]
+    partitions: Option<u64>,
+
+    /// Number of nodes; the table gets 4 partitions for each [default: 1].
+    #[arg(long)]
+    nodes: Option<u64>,
+
+    /// YQL file with a CREATE TABLE statement.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["columns", "primary_key", "partition_key", "like"])]
+    ddl: Option<PathBuf>,
+
+    /// File whose columns the table gets; key columns become NOT NULL, the others stay as they are.
+    #[arg(long, value_name = "FILE")]
+    like: Option<PathBuf>,
+
+    /// Name of the table in SQL [default: that of the DDL, else of the directory].
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Placement function: ydb, ydb-modulo or ydb-cloud-logs.
+    #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
+    placement: PlacementFunction,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let (definition, notes) = define(&args)?;
+    let spec = TableSpec::new(definition).map_err(Failure::usage)?;
+    let table = Table::create(&args.dir, &spec).await?;
+    for note in notes {
+        out.note(&note);
+    }
+    out.text(&format!("{} is declared, version {}:\n\n", args.dir.display(), table.snapshot().version()))?;
+    out.text(&write_create_table(&spec))
+}
+
+fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
+    let (mut definition, mut notes) = match &args.ddl {
+        Some(file) => from_ddl(file)?,
+        None => from_flags(args)?,
+    };
+    if let Some(name) = &args.name {
+        definition.name.clone_from(name);
+    }
+    definition.placement = args.placement;
+    let partitions = match (args.partitions, args.nodes) {
+        (Some(partitions), _) => Some(PartitionCount::new(partitions)),
+        (None, Some(nodes)) => Some(PartitionCount::for_nodes(nodes)),
+        (None, None) if args.ddl.is_some() => None,
+        (None, None) => {
+            notes.push("4 partitions: 4 for each node, and 1 node, because neither --nodes nor --partitions is given; \
+                        the number cannot be changed later"
+                .to_owned());
+            Some(PartitionCount::for_nodes(1))
+        }
+    };
+    if let Some(partitions) = partitions {
+        definition.partitions = partitions.map_err(Failure::usage)?;
+        notes.retain(|note| !note.starts_with("AUTO_PARTITIONING_MIN_PARTITIONS_COUNT"));
+    }
+    Ok((definition, notes))
+}
+
+fn from_ddl(file: &Path) -> Result<(TableDefinition, Vec<String>), Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?;
+    let create = parse_create_table(&text)
+        .map_err(|error| Failure::wrong_usage(format!("{}, {error}", file.display())))?;
+    Ok((create.definition, create.notes))
+}
+
+fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
+    let declared = args.columns.iter().map(|text| column(text)).collect::<Result<Vec<_>, _>>()?;
+    let columns = match &args.like {
+        None if declared.is_empty() => {
+            return Err(Failure::wrong_usage(
+                "what columns should the table have? Give --column for each, --ddl FILE, or --like FILE",
+            ));
+        }
+        None => declared,
+        Some(file) => like(file, declared, args)?,
+    };
+    let definition = TableDefinition {
+        name: name_of(&args.dir),
+        columns,
+        primary_key: args.primary_key.clone(),
+        partition_key: args.partition_key.clone(),
+        partitions: PartitionCount::for_nodes(1).map_err(Failure::usage)?,
+        placement: args.placement,
+    };
+    Ok((definition, Vec::new()))
+}
+
+fn like(file: &Path, declared: Vec<Column>, args: &Args) -> Result<Vec<Column>, Failure> {
+    let mut columns = infer_columns(file, &args.input.options()?)?;
+    for change in declared {
+        let Some(column) = columns.iter_mut().find(|column| column.name == change.name) else {
+            let known: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+            return Err(Failure::wrong_usage(format!(
+                "--column {}: {} has no such column; it has: {}",
+                change.name,
+                file.display(),
+                known.join(", ")
+            )));
+        };
+        column.column_type = change.column_type;
+        column.nullable &= change.nullable;
+    }
+    for column in &mut columns {
+        column.nullable &= !args.primary_key.contains(&column.name);
+    }
+    Ok(columns)
+}
+
+/// Reads `name:type[:not-null]`.
+fn column(text: &str) -> Result<Column, Failure> {
+    let wrong = |reason: &str| {
+        Failure::wrong_usage(format!("--column '{text}': {reason}; write name:type or name:type:not-null"))
+    };
+    let (name, rest) = text.split_once(':').ok_or_else(|| wrong("has no type"))?;
+    let (column_type, nullable) = match rest.split_once(':') {
+        None => (rest, true),
+        Some((column_type, mark)) if mark.eq_ignore_ascii_case("not-null") => (column_type, false),
+        Some((column_type, mark)) if mark.eq_ignore_ascii_case("null") => (column_type, true),
+        Some((_, mark)) => return Err(wrong(&format!("'{mark}' is neither not-null nor null"))),
+    };
+    let column_type = column_type
+        .parse()
+        .map_err(|error| Failure::wrong_usage(format!("--column '{text}': {error}")))?;
+    Ok(Column { name: name.trim().to_owned(), column_type, nullable })
+}
+
+fn name_of(dir: &Path) -> String {
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    absolute.file_name().map_or_else(|| "table".to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,257 @@
+//! `evenkeel demo`: the whole path on generated events.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use clap::Args as ClapArgs;
+use evenkeel::evaluate::{KeyBalance, KeyBalanceReport};
+use evenkeel::generate::{AdEvents, ad_events_definition};
+use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
+use evenkeel::query::{Params, TableSession};
+use evenkeel::report::{self, Layout, count, percent};
+use evenkeel::sink::{OutputFormat, Sink};
+use evenkeel::source::{InputOptions, InputPath};
+use evenkeel::table::{PlacementFunction, TableSpec};
+use evenkeel::units::{ByteSize, PartitionCount};
+use evenkeel::Table;
+use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
+
+use crate::cli::{Failure, Output};
+
+/// The keys that the YDB documentation weighs against each other.
+const KEYS: [&str; 5] =
+    ["date(event_timestamp)", "hour(event_timestamp)", "campaign_id", "user_id", "user_id, event_timestamp"];
+const HOUR_MICROS: i64 = 3_600_000_000;
+
+const QUERIES: [(&str, &str); 4] = [
+    ("clicks of campaign 1 in the last hour", include_str!("../../queries/clicks_of_campaign.sql")),
+    ("clicks per campaign in the last hour", include_str!("../../queries/clicks_per_campaign.sql")),
+    ("events of one user in time order", include_str!("../../queries/events_of_user.sql")),
+    ("events per user", include_str!("../../queries/events_per_user.sql")),
+];
+
+/// See the whole path on generated ad events: weigh five partition keys, create a table, ingest, query, judge the skew.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  evenkeel demo\n  evenkeel demo --dir /tmp/demo --rows 100000")]
+pub(crate) struct Args {
+    /// Directory to work in, which is kept; it must be empty or new [default: a temporary one, removed at the end].
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// Number of events.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+
+    /// Number of batches that the events arrive in.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    batches: u64,
+
+    /// Number of nodes; the table gets 4 partitions for each.
+    #[arg(long, default_value_t = 4)]
+    nodes: u64,
+
+    /// Number that the events follow from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let started = Instant::now();
+    let partitions = PartitionCount::for_nodes(args.nodes).map_err(Failure::usage)?;
+    let workplace = Workplace::open(args.dir.as_deref())?;
+    let (exports, table_dir) = (workplace.path().join("exports"), workplace.path().join("ad_events"));
+
+    let rows = count(args.rows);
+    out.text(&format!("1. {rows} ad events in {} batches, weighed by five partition keys over {partitions} partitions\n", args.batches))?;
+    let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
+    let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, out)?;
+    out.text(&format!("\n{}\n", report::keys(&keys, Layout::Plain)))?;
+    for report in &keys {
+        out.text(&format!("  {}: {}\n", report.partition_key, report.verdict.sentence()))?;
+    }
+
+    out.text("\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n")?;
+    let mut definition = ad_events_definition()?;
+    definition.partitions = partitions;
+    let mut table = Table::create(&table_dir, &TableSpec::new(definition)?).await?;
+    let reports = ingest(&mut table, &files, args.rows, out).await?;
+    out.text(&ingested(&reports))?;
+
+    out.text("\n3. Queries\n")?;
+    let session = table.session()?;
+    let user = busiest_user(&session).await?;
+    for (title, sql) in QUERIES {
+        out.text(&answer(&session, title, sql, &user).await?)?;
+    }
+
+    out.text("\n4. How even the stored table is\n\n")?;
+    let skew = table.skew().await?;
+    out.text(&report::skew(&skew, Layout::Plain))?;
+    out.text(&format!("\ndone in {:.1} s\n", started.elapsed().as_secs_f64()))?;
+    match args.dir {
+        Some(dir) => out.text(&format!(
+            "the table stays in {0}; try: evenkeel query {0} -c 'SELECT * FROM t LIMIT 5'\n",
+            dir.join("ad_events").display()
+        )),
+        None => out.text("the table was temporary; 'evenkeel demo --dir DIR' keeps it\n"),
+    }
+}
+
+/// Where the demo works.
+enum Workplace {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Workplace {
+    fn open(dir: Option<&Path>) -> Result<Self, Failure> {
+        let Some(dir) = dir else { return Ok(Self::Temporary(tempfile::tempdir()?)) };
+        let error = |error: std::io::Error| anyhow::anyhow!("{}: {error}", dir.display());
+        std::fs::create_dir_all(dir).map_err(error)?;
+        if std::fs::read_dir(dir).map_err(error)?.next().is_some() {
+            let message = format!("{} is not empty; name a new directory for the demo", dir.display());
+            return Err(anyhow::anyhow!(message).into());
+        }
+        Ok(Self::Kept(dir.to_owned()))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(dir) => dir.path(),
+        }
+    }
+}
+
+/// Writes one Parquet file per batch and counts each batch for every key.
+fn generate_and_weigh(
+    events: &AdEvents,
+    batches: u64,
+    partitions: PartitionCount,
+    folder: &Path,
+    out: &Output,
+) -> Result<(Vec<PathBuf>, Vec<KeyBalanceReport>), Failure> {
+    let definition = ad_events_definition()?;
+    let time = definition.columns.iter().position(|column| column.column_type.is_timestamp());
+    let balance = |key: &&str| -> Result<KeyBalance, Failure> {
+        let (key, function) = (key.parse()?, PlacementFunction::Ydb);
+        Ok(KeyBalance::new(&key, &definition.columns, function, partitions, time, HOUR_MICROS)?)
+    };
+    let mut balances = KEYS.iter().map(balance).collect::<Result<Vec<_>, _>>()?;
+    std::fs::create_dir_all(folder)?;
+    let bar = out.progress(Some(events.rows), "events");
+    let rows_per_batch = usize::try_from(events.rows.div_ceil(batches))?.max(1);
+    let mut files = Vec::new();
+    for batch in events.batches(rows_per_batch)? {
+        let batch = batch?;
+        let path = folder.join(format!("batch-{:04}.parquet", files.len()));
+        write_batch(&path, &batch)?;
+        files.push(path);
+        balances.par_iter_mut().try_for_each(|balance| balance.add(&batch))?;
+        bar.inc(batch.num_rows() as u64);
+    }
+    bar.finish_and_clear();
+    Ok((files, balances.iter().map(KeyBalance::finish).collect()))
+}
+
+fn write_batch(path: &Path, batch: &RecordBatch) -> Result<(), Failure> {
+    let mut sink = Sink::new(BufWriter::new(File::create(path)?), OutputFormat::Parquet, &batch.schema())?;
+    sink.write(batch)?;
+    let file = sink.finish()?;
+    file.into_inner().map_err(|error| error.into_error())?;
+    Ok(())
+}
+
+/// Ingests the files one by one, each with its own commit.
+async fn ingest(
+    table: &mut Table,
+    files: &[PathBuf],
+    rows: u64,
+    out: &Output,
+) -> Result<Vec<IngestReport>, Failure> {
+    let bar = out.progress(Some(rows), "rows ingested");
+    let mut reports = Vec::new();
+    let mut before = 0;
+    for file in files {
+        let plan = IngestFiles {
+            inputs: vec![InputPath::File(file.clone())],
+            input: InputOptions::default(),
+            ingest: IngestOptions::default(),
+            rejects: None,
+            again: false,
+        };
+        let report = table.ingest_files(plan, &|progress| bar.set_position(before + progress.rows)).await?;
+        before += report.rows;
+        reports.push(report);
+    }
+    bar.finish_and_clear();
+    Ok(reports)
+}
+
+fn ingested(reports: &[IngestReport]) -> String {
+    let sum = |of: fn(&IngestReport) -> u64| reports.iter().map(of).sum::<u64>();
+    let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
+    let rows = sum(|report| report.rows);
+    let worst = reports.iter().map(|report| report.skew.share_of_fullest).fold(0.0, f64::max);
+    format!(
+        "{} rows in {} commits, {:.2} s ({} rows/s), {} in {} portions; no batch put more than {} on one partition\n",
+        count(rows),
+        reports.len(),
+        seconds,
+        count((rows as f64 / seconds.max(f64::MIN_POSITIVE)) as u64),
+        ByteSize(sum(|report| report.bytes_written)),
+        sum(|report| report.portions),
+        percent(worst),
+    )
+}
+
+/// The user with the most events, so that the query for one user has an answer; none in an empty table.
+async fn busiest_user(session: &TableSession) -> Result<String, Failure> {
+    let sql = "SELECT user_id FROM t GROUP BY user_id ORDER BY count(*) DESC, user_id LIMIT 1";
+    let batches = session.collect(sql, &Params::default()).await?;
+    let first = batches.iter().find(|batch| batch.num_rows() > 0).and_then(|batch| batch.columns().first());
+    Ok(match first {
+        Some(column) => arrow::util::display::array_value_to_string(column, 0)?,
+        None => String::new(),
+    })
+}
+
+/// Rows of an answer that are shown.
+const SHOWN: usize = 3;
+
+async fn answer(session: &TableSession, title: &str, sql: &str, user: &str) -> Result<String, Failure> {
+    let mut params = Params::default();
+    if sql.contains("$campaign") {
+        params = params.with("campaign", "1");
+    }
+    if sql.contains("$user") {
+        params = params.with("user", user);
+    }
+    let (scans, _) = session.explain(sql, &params).await?;
+    let started = Instant::now();
+    let batches = session.collect(sql, &params).await?;
+    let millis = started.elapsed().as_secs_f64() * 1000.0;
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let scan = scans.first().cloned().unwrap_or_default();
+    let mut text = format!(
+        "\n   {title}: {} rows in {millis:.0} ms; read {} of {} partitions, {} of {} portions\n",
+        count(rows as u64),
+        scan.partitions_read,
+        scan.partitions,
+        scan.portions_read,
+        scan.portions,
+    );
+    if let Some(first) = batches.iter().find(|batch| batch.num_rows() > 0) {
+        let head = first.slice(0, first.num_rows().min(SHOWN));
+        for line in report::batches(Layout::Plain, &first.schema(), &[head])?.lines() {
+            text.push_str(&format!("     {line}\n"));
+        }
+        if rows > SHOWN {
+            text.push_str("      ...\n");
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,112 @@
+//! `evenkeel generate`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use evenkeel::generate::AdEvents;
+use evenkeel::report::count;
+use evenkeel::sink::OutputFormat;
+
+use crate::cli::{Failure, Output};
+
+/// Names of file formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FileFormat {
+    Parquet,
+    Csv,
+    Ndjson,
+}
+
+/// Generate an export to try things on.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    AdEvents(AdEventsArgs),
+}
+
+/// Impressions and clicks of an ad network, in arrival order, for the table of data/ad_events.sql.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel generate ad-events --rows 1000000 --out exports
+  evenkeel generate ad-events --rows 100000 --out exports --file-format csv --late-share 0.1 --duplicate-share 0.05")]
+struct AdEventsArgs {
+    /// Folder for the files.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Number of rows, duplicates included.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+
+    /// Number that the rows follow from; the same seed gives the same rows.
+    #[arg(long, default_value_t = AdEvents::default().seed)]
+    seed: u64,
+
+    /// Format of the files.
+    #[arg(long, value_enum, default_value = "parquet")]
+    file_format: FileFormat,
+
+    /// Rows in each file.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows_per_file: u64,
+
+    /// Hours that the events span.
+    #[arg(long, default_value_t = AdEvents::default().hours)]
+    hours: f64,
+
+    /// Share of events of the largest campaign, 0 to 1.
+    #[arg(long, default_value_t = AdEvents::default().campaign_share)]
+    campaign_share: f64,
+
+    /// Number of campaigns.
+    #[arg(long, default_value_t = AdEvents::default().campaigns)]
+    campaigns: u64,
+
+    /// Number of users.
+    #[arg(long, default_value_t = AdEvents::default().users)]
+    users: u64,
+
+    /// Skew of users' activity: the exponent of a Zipf law; 0 makes all equally active.
+    #[arg(long, default_value_t = AdEvents::default().user_skew)]
+    user_skew: f64,
+
+    /// Share of events that arrive late, by 10 minutes on average.
+    #[arg(long, default_value_t = AdEvents::default().late_share)]
+    late_share: f64,
+
+    /// Share of rows that repeat an earlier row.
+    #[arg(long, default_value_t = AdEvents::default().duplicate_share)]
+    duplicate_share: f64,
+}
+
+pub(crate) fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let What::AdEvents(args) = args.what;
+    let events = AdEvents {
+        rows: args.rows,
+        seed: args.seed,
+        hours: args.hours,
+        campaign_share: args.campaign_share,
+        campaigns: args.campaigns,
+        users: args.users,
+        user_skew: args.user_skew,
+        late_share: args.late_share,
+        duplicate_share: args.duplicate_share,
+    };
+    let format = match args.file_format {
+        FileFormat::Parquet => OutputFormat::Parquet,
+        FileFormat::Csv => OutputFormat::Csv,
+        FileFormat::Ndjson => OutputFormat::Ndjson,
+    };
+    let bar = out.progress(Some(args.rows), "rows");
+    let files = events.write_files(&args.out, format, args.rows_per_file, &|rows| bar.set_position(rows));
+    bar.finish_and_clear();
+    let files = files?;
+    let names: Vec<String> = files.iter().map(|file| format!("  {}\n", file.display())).collect();
+    out.text(&format!("{} rows in {} files:\n{}", count(args.rows), files.len(), names.concat()))
+}

@@ -1,0 +1,115 @@
+//! `evenkeel ingest`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::ingest::{DEFAULT_MEMORY, IngestFiles, IngestMode, IngestOptions};
+use evenkeel::source::find_inputs;
+use evenkeel::units::ByteSize;
+use evenkeel::{Table, report};
+
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output};
+
+/// Names of modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// A row whose primary key is there already replaces the old one.
+    Upsert,
+    /// A row whose primary key is there already fails the whole ingest.
+    Insert,
+}
+
+/// What to do with rows that cannot be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    /// Fail the ingest and commit nothing.
+    Fail,
+    /// Set the rows aside with their reason and take the rest.
+    Reject,
+}
+
+/// Ingest files into a table, all of them with one commit.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel ingest events exports/                        every known file below a folder
+  evenkeel ingest events 'exports/2026-01-*.csv.gz'      files by a pattern
+  zcat events.ndjson.gz | evenkeel ingest events -       standard input
+  evenkeel ingest events late.csv --on-error reject      set bad rows aside
+
+An input is known by its content: ingesting it again does nothing and says so.")]
+pub(crate) struct Args {
+    /// Directory of the table.
+    dir: PathBuf,
+
+    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON or Arrow IPC, plain, gzip or zstd.
+    #[arg(required = true)]
+    inputs: Vec<String>,
+
+    /// What happens to a row whose primary key is there already.
+    #[arg(long, value_enum, default_value = "upsert")]
+    mode: Mode,
+
+    /// What happens to a row that cannot be taken: NULL in a NOT NULL column, a value out of range, broken text.
+    #[arg(long, value_enum, default_value = "fail")]
+    on_error: OnError,
+
+    /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects].
+    #[arg(long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
+
+    /// Take inputs that were ingested before once more.
+    #[arg(long)]
+    again: bool,
+
+    /// Memory for rows on their way, such as 512MiB; at least 64MiB.
+    #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
+    memory: ByteSize,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let plan = plan(&args)?;
+    let mut table = Table::open(&args.dir).await?;
+    let bar = out.progress(None, "rows");
+    let report = table
+        .ingest_files(plan, &|progress| {
+            bar.set_position(progress.rows);
+            bar.set_message(format!("{} ({} of {})", progress.input, progress.number, progress.inputs));
+        })
+        .await;
+    bar.finish_and_clear();
+    out.result(args.format, &report?, report::ingest)
+}
+
+fn plan(args: &Args) -> Result<IngestFiles, Failure> {
+    let rejects = match (args.on_error, &args.rejects) {
+        (OnError::Fail, Some(_)) => {
+            return Err(Failure::wrong_usage("--rejects needs --on-error reject"));
+        }
+        (OnError::Fail, None) => None,
+        (OnError::Reject, Some(file)) => Some(file.clone()),
+        (OnError::Reject, None) => {
+            Some(args.dir.join("_rejects").join(format!("{}.ndjson", uuid::Uuid::new_v4())))
+        }
+    };
+    let mode = match args.mode {
+        Mode::Upsert => IngestMode::Upsert,
+        Mode::Insert => IngestMode::Insert,
+    };
+    Ok(IngestFiles {
+        inputs: find_inputs(&args.inputs)?,
+        input: args.input.options()?,
+        ingest: IngestOptions { mode, memory: args.memory },
+        rejects,
+        again: args.again,
+    })
+}

@@ -1,0 +1,71 @@
+//! Arguments that say how inputs are read.
+
+use clap::{Args, ValueEnum};
+use evenkeel::source::{InputFormat, InputOptions};
+use evenkeel::text_value::TextFormat;
+
+use crate::cli::Failure;
+
+/// Names of input formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormatArg {
+    Parquet,
+    Csv,
+    Ndjson,
+    Arrow,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reading inputs")]
+pub(crate) struct InputArgs {
+    /// Format of the inputs; found from name and content where it is not given.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input_format: Option<InputFormatArg>,
+
+    /// Spelling of points in time in text: unix-s, unix-ms, unix-us, unix-ns, or a strftime format such as
+    /// '%d/%m/%Y %H:%M:%S'. By default RFC 3339 and its relatives. Without a zone, times are UTC.
+    #[arg(long, value_name = "FORMAT")]
+    timestamp_format: Option<String>,
+
+    /// Character between CSV fields [default: a comma; a tab in .tsv files].
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<String>,
+
+    /// CSV field that stands for NULL; may be given several times [default: the empty field].
+    #[arg(long = "null-value", value_name = "TEXT")]
+    null_values: Vec<String>,
+}
+
+impl InputArgs {
+    /// Checks the arguments.
+    pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
+        let defaults = InputOptions::default();
+        let delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;
+        let timestamps = match &self.timestamp_format {
+            Some(format) => format.parse().map_err(Failure::usage)?,
+            None => TextFormat::default().timestamps,
+        };
+        Ok(InputOptions {
+            format: self.input_format.map(|format| match format {
+                InputFormatArg::Parquet => InputFormat::Parquet,
+                InputFormatArg::Csv => InputFormat::Csv,
+                InputFormatArg::Ndjson => InputFormat::Ndjson,
+                InputFormatArg::Arrow => InputFormat::Arrow,
+            }),
+            text: TextFormat { timestamps },
+            delimiter,
+            null_values: if self.null_values.is_empty() { defaults.null_values } else { self.null_values.clone() },
+            batch_rows: defaults.batch_rows,
+        })
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, Failure> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() => Ok(*byte),
+        _ if text == "\\t" || text.eq_ignore_ascii_case("tab") => Ok(b'\t'),
+        _ => Err(Failure::wrong_usage(format!(
+            "--delimiter '{text}' is not one ASCII character; write for example ';' or tab"
+        ))),
+    }
+}

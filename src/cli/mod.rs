@@ -1,0 +1,55 @@
+//! The command line: raw arguments, then a checked plan, then the run.
+
+mod create;
+mod ddl;
+mod demo;
+mod generate;
+mod ingest;
+mod input;
+mod inspect;
+mod output;
+mod place;
+mod query;
+mod skew;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use output::{Failure, Output};
+
+/// Workbench and store for hash-partitioned columnar tables in the style of the YDB column store.
+#[derive(Debug, Parser)]
+#[command(name = "evenkeel", version, max_term_width = 100, after_help = "\
+Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Generate(generate::Args),
+    Create(create::Args),
+    Ingest(ingest::Args),
+    Query(query::Args),
+    Skew(skew::Args),
+    Inspect(inspect::Args),
+    Ddl(ddl::Args),
+    Place(place::Args),
+}
+
+impl Cli {
+    pub(crate) async fn run(self, out: &mut Output) -> Result<(), Failure> {
+        match self.command {
+            Command::Demo(args) => demo::run(args, out).await,
+            Command::Generate(args) => generate::run(args, out),
+            Command::Create(args) => create::run(args, out).await,
+            Command::Ingest(args) => ingest::run(args, out).await,
+            Command::Query(args) => query::run(args, out).await,
+            Command::Skew(args) => skew::run(args, out).await,
+            Command::Inspect(args) => inspect::run(args, out).await,
+            Command::Ddl(args) => ddl::run(args, out).await,
+            Command::Place(args) => place::run(&args, out),
+        }
+    }
+}

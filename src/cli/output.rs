@@ -1,0 +1,130 @@
+//! Where results, notes and failures go.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use evenkeel::report::Layout;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Text for people.
+    #[default]
+    Table,
+    /// JSON for programs.
+    Json,
+    /// Markdown.
+    Markdown,
+}
+
+impl Format {
+    /// The layout of text; none for JSON.
+    pub(crate) fn layout(self) -> Option<Layout> {
+        match self {
+            Self::Table => Some(Layout::Plain),
+            Self::Markdown => Some(Layout::Markdown),
+            Self::Json => None,
+        }
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The arguments do not fit together or do not parse.
+    Usage(anyhow::Error),
+    /// The work failed.
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Failure {
+    /// A failure of the arguments.
+    pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self::Usage(error.into())
+    }
+
+    /// A failure of the arguments, said in a sentence.
+    pub(crate) fn wrong_usage(message: impl Into<String>) -> Self {
+        Self::Usage(anyhow::anyhow!(message.into()))
+    }
+
+    /// Prints the failure and gives the exit code. A reader that went away, as `head` does, is no failure.
+    pub(crate) fn report(&self) -> ExitCode {
+        let (error, code) = match self {
+            Self::Usage(error) => (error, ExitCode::from(2)),
+            Self::Failed(error) => (error, ExitCode::FAILURE),
+        };
+        let closed = error.chain().any(|cause| {
+            cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+        });
+        if closed {
+            return ExitCode::SUCCESS;
+        }
+        // Where standard error is gone too, there is nobody to tell.
+        let _ = writeln!(io::stderr(), "error: {error}");
+        code
+    }
+}
+
+/// Standard output for results and standard error for everything else.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: io::Stdout,
+}
+
+impl Output {
+    pub(crate) fn new() -> Self {
+        Self { stdout: io::stdout() }
+    }
+
+    /// Prints a result as it is.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.stdout.write_all(text.as_bytes())?;
+        Ok(self.stdout.flush()?)
+    }
+
+    /// Prints a result as text, or as JSON where that was asked for.
+    pub(crate) fn result<T: Serialize>(
+        &mut self,
+        format: Format,
+        value: &T,
+        render: impl FnOnce(&T, Layout) -> String,
+    ) -> Result<(), Failure> {
+        match format.layout() {
+            Some(layout) => self.text(&render(value, layout)),
+            None => self.text(&format!("{}\n", serde_json::to_string_pretty(value)?)),
+        }
+    }
+
+    /// Tells something beside the result.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = writeln!(io::stderr(), "note: {text}");
+    }
+
+    /// Standard output as a stream, and whether it is a terminal.
+    pub(crate) fn stdout(&self) -> (io::Stdout, bool) {
+        (io::stdout(), self.stdout.is_terminal())
+    }
+
+    /// A progress bar on standard error, where that is a terminal. Without a length it shows a spinner.
+    pub(crate) fn progress(&self, length: Option<u64>, unit: &str) -> ProgressBar {
+        let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(length, target);
+        let template = match length {
+            Some(_) => format!("{{bar:40}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}} {{msg}}"),
+            None => format!("{{spinner}} {{human_pos}} {unit}, {{per_sec}} {{msg}}"),
+        };
+        // The template is constant; if it were wrong, the plain bar would do.
+        bar.set_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    }
+}

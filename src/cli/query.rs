@@ -1,0 +1,162 @@
+//! `evenkeel query`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::query::{Params, QueryResult};
+use evenkeel::report::Layout;
+use evenkeel::sink::{OutputFormat, Sink};
+use evenkeel::{Table, report};
+use futures::TryStreamExt;
+
+use crate::cli::{Failure, Output};
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Markdown,
+    Json,
+    Ndjson,
+    Csv,
+    Parquet,
+}
+
+/// Run SQL on a table, which is called t and goes by its own name too.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel query events -c 'SELECT count(*) FROM t'
+  evenkeel query events -f queries/clicks_of_campaign.sql --param campaign=1
+  evenkeel query events -f queries/events_of_user.sql --param user=u000000001 --explain
+  evenkeel query events -c 'SELECT * FROM t' --format parquet --output events.parquet
+  evenkeel query events -c 'SELECT * FROM sys.partition_stats'
+
+System tables: sys.partition_stats, sys.primary_index_portion_stats. $now is by default the newest event in the table.
+Names of tables and columns are case-sensitive, as in YQL.")]
+pub(crate) struct Args {
+    /// Directory of the table.
+    dir: PathBuf,
+
+    /// The query.
+    #[arg(short = 'c', long = "command", value_name = "SQL", conflicts_with = "file", required_unless_present = "file")]
+    sql: Option<String>,
+
+    /// File with the query.
+    #[arg(short = 'f', long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Value for $NAME in the query; it takes the type that the query needs.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<String>,
+
+    /// How rows are printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    /// Write to a file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Rows shown as a table; more are counted.
+    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+    rows: usize,
+
+    /// Show which partitions and portions the query would read, of how many, and its plan.
+    #[arg(long)]
+    explain: bool,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let params = Params::parse(&args.params).map_err(Failure::usage)?;
+    let sql = match (&args.sql, &args.file) {
+        (Some(sql), _) => sql.clone(),
+        (None, Some(file)) => std::fs::read_to_string(file)
+            .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?,
+        (None, None) => return Err(Failure::wrong_usage("give a query with -c or -f")),
+    };
+    let session = Table::open(&args.dir).await?.session()?;
+    if args.explain {
+        let (scans, plan) = session.explain(&sql, &params).await?;
+        return match args.format {
+            Format::Json => {
+                let value = serde_json::json!({ "scans": scans, "plan": plan });
+                out.text(&format!("{}\n", serde_json::to_string_pretty(&value)?))
+            }
+            _ => out.text(&format!("{}\n{plan}", report::scans(&scans))),
+        };
+    }
+    let result = session.query(&sql, &params).await?;
+    let format = match args.format {
+        Format::Table => return print_table(result, Layout::Plain, &args, out).await,
+        Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
+        Format::Json => OutputFormat::Json,
+        Format::Ndjson => OutputFormat::Ndjson,
+        Format::Csv => OutputFormat::Csv,
+        Format::Parquet => OutputFormat::Parquet,
+    };
+    match &args.output {
+        Some(path) => {
+            let file = create(path)?;
+            write(result, file, format).await?.flush()?;
+        }
+        None => {
+            let (stdout, terminal) = out.stdout();
+            if terminal && format == OutputFormat::Parquet {
+                return Err(Failure::wrong_usage("Parquet is not for a terminal; add --output FILE"));
+            }
+            write(result, BufWriter::new(stdout), format).await?.flush()?;
+        }
+    }
+    Ok(())
+}
+
+fn create(path: &PathBuf) -> Result<BufWriter<File>, Failure> {
+    let file = File::create(path).map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
+    Ok(BufWriter::new(file))
+}
+
+async fn write<W: Write + Send>(mut result: QueryResult, out: W, format: OutputFormat) -> Result<W, Failure> {
+    let mut sink = Sink::new(out, format, &result.schema)?;
+    while let Some(batch) = result.batches.try_next().await.map_err(evenkeel::query::QueryError::from)? {
+        sink.write(&batch)?;
+    }
+    Ok(sink.finish()?)
+}
+
+async fn print_table(
+    mut result: QueryResult,
+    layout: Layout,
+    args: &Args,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let mut shown: Vec<RecordBatch> = Vec::new();
+    let (mut rows, mut all) = (0, 0);
+    while let Some(batch) = result.batches.try_next().await.map_err(evenkeel::query::QueryError::from)? {
+        all += batch.num_rows();
+        let more = batch.num_rows().min(args.rows - rows);
+        if more > 0 {
+            rows += more;
+            shown.push(batch.slice(0, more));
+        }
+    }
+    let mut text = report::batches(layout, &result.schema, &shown)?;
+    if all > rows {
+        text.push_str(&format!(
+            "({} of {} rows; --rows COUNT shows more, --format csv or json all)\n",
+            report::count(rows as u64),
+            report::count(all as u64)
+        ));
+    }
+    match &args.output {
+        Some(path) => {
+            let mut file = create(path)?;
+            file.write_all(text.as_bytes())?;
+            Ok(file.flush()?)
+        }
+        None => out.text(&text),
+    }
+}
