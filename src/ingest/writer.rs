@@ -158,13 +158,25 @@ impl Ingest {
     /// Writes what is buffered and commits it all at once, with the inputs it came from.
     ///
     /// # Errors
-    /// [`IngestError`]; nothing is visible then, and the files written are deleted.
+    /// [`IngestError`]; nothing is visible then and the files written are deleted, except after [`crate::log::LogError::Unknown`].
     pub async fn finish(mut self, sources: Vec<SourceEntry>) -> Result<Committed, IngestError> {
-        match self.write_and_commit(sources).await {
-            Ok(committed) => Ok(committed),
-            Err(error) => {
-                self.abandon().await;
-                Err(error)
+        if let Err(error) = self.write().await {
+            self.abandon().await;
+            return Err(error);
+        }
+        let draft = CommitDraft::new(self.operation(), self.portions.clone(), sources.clone());
+        let mut base = self.base.clone();
+        loop {
+            // Whether a commit that failed is there is not known, so its portions stay.
+            match self.log.try_commit(&base, &draft).await? {
+                CommitOutcome::Committed(snapshot) => return Ok(self.committed(snapshot, &draft)),
+                CommitOutcome::Lost(newest) => {
+                    if let Err(error) = self.check_against(&base, &newest, &sources).await {
+                        self.abandon().await;
+                        return Err(error);
+                    }
+                    base = newest;
+                }
             }
         }
     }
@@ -176,28 +188,22 @@ impl Ingest {
         }
     }
 
-    async fn write_and_commit(&mut self, sources: Vec<SourceEntry>) -> Result<Committed, IngestError> {
-        self.flush().await?;
-        let operation = match self.mode {
+    fn operation(&self) -> Operation {
+        match self.mode {
             IngestMode::Upsert => Operation::Upsert,
             IngestMode::Insert => Operation::Insert,
-        };
+        }
+    }
+
+    /// Writes what is buffered, and checks the table as it was when the ingest began.
+    async fn write(&mut self) -> Result<(), IngestError> {
+        self.flush().await?;
         if self.mode == IngestMode::Insert {
             find_repeated_key(self.log.storage(), &self.spec, &self.portions).await?;
             let existing = self.base.portions();
             find_common_key(self.log.storage(), &self.spec, &self.portions, &existing).await?;
         }
-        let draft = CommitDraft::new(operation, self.portions.clone(), sources.clone());
-        let mut base = self.base.clone();
-        loop {
-            match self.log.try_commit(&base, &draft).await? {
-                CommitOutcome::Committed(snapshot) => return Ok(self.committed(snapshot, base.version().next())),
-                CommitOutcome::Lost(newest) => {
-                    self.check_against(&base, &newest, &sources).await?;
-                    base = newest;
-                }
-            }
-        }
+        Ok(())
     }
 
     /// What other writers committed since `base` may forbid this commit.
@@ -223,10 +229,10 @@ impl Ingest {
         Ok(())
     }
 
-    fn committed(&self, snapshot: Snapshot, version: Version) -> Committed {
+    fn committed(&self, snapshot: Snapshot, draft: &CommitDraft) -> Committed {
         Committed {
+            version: snapshot.version_of(draft.id()).unwrap_or(snapshot.version()),
             snapshot,
-            version,
             rows: self.rows,
             replaced: self.replaced,
             rows_per_partition: self.rows_per_partition.clone(),
@@ -246,6 +252,7 @@ impl Ingest {
         let encoding = tokio::task::spawn_blocking(move || encode_all(&spec, mode, buffer, &sender));
         let mut stored = FuturesUnordered::new();
         let mut failure = None;
+        let first_new = self.portions.len();
         while let Some(Sorted { partition, portion, replaced }) = encoded.recv().await {
             self.replaced += replaced;
             let storage = self.log.storage().clone();
@@ -263,6 +270,10 @@ impl Ingest {
         drop(encoded);
         while let Some(result) = stored.next().await {
             failure = self.keep(result).err().or(failure);
+        }
+        // Portions are ready in any order; the commit names them in that of the partitions.
+        if let Some(new) = self.portions.get_mut(first_new..) {
+            new.sort_by_key(|portion| portion.partition);
         }
         let encoding = encoding.await.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
         match failure {

@@ -37,6 +37,12 @@ impl CommitDraft {
         Self { id: uuid::Uuid::new_v4().to_string(), operation, portions, sources }
     }
 
+    /// The unique id by which the commit is known again.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     fn entries(&self, version: Version) -> Vec<LogEntry> {
         let commit = LogEntry::Commit(CommitInfo {
             format: FORMAT_VERSION,
@@ -140,18 +146,29 @@ impl TableLog {
     /// Tries to make `draft` the version after `base`. One try: what to check before the next is the writer's matter.
     ///
     /// # Errors
-    /// [`LogError`] where the log cannot be written or read.
+    /// [`LogError`] where the log cannot be written or read. After an error the commit may be there, or even appear
+    /// later: its portions must stay.
     pub async fn try_commit(&self, base: &Snapshot, draft: &CommitDraft) -> Result<CommitOutcome, LogError> {
         let version = base.version().next();
         let entries = draft.entries(version);
-        if self.write(version, &entries).await? {
+        let written = self.write(version, &entries).await;
+        if let Ok(true) = written {
             let snapshot = base.clone().apply(self.storage.name(), version, &entries)?;
             return Ok(CommitOutcome::Committed(snapshot));
         }
-        let newest = self.refresh(base).await?;
-        // A put whose answer was lost may have been repeated by the store and so have met itself.
-        let own = newest.commits().iter().any(|commit| commit.info.id == draft.id);
-        Ok(if own { CommitOutcome::Committed(newest) } else { CommitOutcome::Lost(newest) })
+        // The version may be this very commit: an answer that was lost on its way, or a put that the store repeated and
+        // that so met itself.
+        let newest = self.refresh(base).await;
+        if let Ok(newest) = &newest
+            && newest.version_of(&draft.id).is_some()
+        {
+            return Ok(CommitOutcome::Committed(newest.clone()));
+        }
+        match written {
+            Err(LogError::Storage(source)) => Err(LogError::Unknown { table: self.name(), version, source }),
+            Err(error) => Err(error),
+            Ok(_) => Ok(CommitOutcome::Lost(newest?)),
+        }
     }
 
     fn name(&self) -> String {

@@ -40,6 +40,9 @@ pub enum LogError {
     Newer { table: String, file: String, found: u32 },
     #[error("{table}: {file} declares a table that is refused: {source}")]
     Spec { table: String, file: String, source: SpecError },
-    #[error("{table} has no version {found}; the last one is {last}")]
-    NoVersion { table: String, found: Version, last: Version },
+    #[error(
+        "{table}: it is not known whether version {version} was committed: {source}. Look with 'evenkeel inspect', or run \
+         the ingest again: inputs that were committed are skipped"
+    )]
+    Unknown { table: String, version: Version, source: StorageError },
 }

@@ -156,6 +156,12 @@ impl Snapshot {
         &self.commits
     }
 
+    /// The version that the commit of this id made, if it is there.
+    #[must_use]
+    pub fn version_of(&self, commit_id: &str) -> Option<Version> {
+        self.commits.iter().rev().find(|commit| commit.info.id == commit_id).map(|commit| commit.info.version)
+    }
+
     /// The version that brought an input of this content, if any did.
     #[must_use]
     pub fn source_version(&self, xxh3: &str) -> Option<Version> {

@@ -76,7 +76,7 @@ impl Verdict {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Empty => "There are no rows yet.",
-            Self::Even => "Rows spread as evenly as chance allows.",
+            Self::Even => "Rows spread as evenly as chance allows for these keys.",
             Self::Moving => {
                 "At any one time few partitions take most of the rows, while the others wait: the key follows time. Hash a \
                  column with many values at any moment, such as a user id."

@@ -1,0 +1,196 @@
+//! An ingest that fails or dies around its commit: all of it is visible, or nothing.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path as FsPath;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use async_trait::async_trait;
+use bytes::Bytes;
+use evenkeel::Table;
+use evenkeel::ingest::IngestOptions;
+use evenkeel::storage::TableStorage;
+use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
+use evenkeel::units::PartitionCount;
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use crate::common::{Run, done, evenkeel, json};
+
+/// When a put fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// Nothing is written.
+    Before,
+    /// The file is written, the answer is lost.
+    After,
+}
+
+/// A store whose n-th put fails.
+#[derive(Debug)]
+struct FailingStore {
+    inner: InMemory,
+    puts: AtomicUsize,
+    failing_put: usize,
+    fault: Fault,
+}
+
+impl fmt::Display for FailingStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failing store")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FailingStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let put = self.puts.fetch_add(1, Ordering::SeqCst);
+        let lost = || Error::Generic { store: "failing store", source: "the connection is gone".into() };
+        if put == self.failing_put && self.fault == Fault::Before {
+            return Err(lost());
+        }
+        let result = self.inner.put_opts(location, payload, options).await;
+        if put == self.failing_put { Err(lost()) } else { result }
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+fn spec() -> TableSpec {
+    TableSpec::new(TableDefinition {
+        name: "t".into(),
+        columns: vec![Column::required("k", ColumnType::Int64)],
+        primary_key: vec!["k".into()],
+        partition_key: vec![],
+        partitions: PartitionCount::new(4).unwrap(),
+        placement: PlacementFunction::Ydb,
+    })
+    .unwrap()
+}
+
+async fn ingest(table: &mut Table, keys: Range<i64>) -> std::result::Result<(), evenkeel::TableError> {
+    let batch = RecordBatch::try_from_iter([("k", Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef)]).unwrap();
+    let stream = futures::stream::iter([Ok::<_, std::io::Error>(batch)]);
+    table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
+}
+
+/// Puts of one ingest of 100 rows: four portions and the commit; the first commit makes one more before them.
+const PUTS_BEFORE: usize = 1 + 5;
+const PUTS_OF_INGEST: usize = 5;
+
+#[tokio::test]
+async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
+    for (put, fault) in (0..PUTS_OF_INGEST).flat_map(|put| [(put, Fault::Before), (put, Fault::After)]) {
+        let store = Arc::new(FailingStore {
+            inner: InMemory::new(),
+            puts: AtomicUsize::new(0),
+            failing_put: PUTS_BEFORE + put,
+            fault,
+        });
+        let storage = TableStorage::new(store, "t".into());
+        let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
+        ingest(&mut table, 0..100).await.unwrap();
+        // Where the commit itself was written and only its answer lost, the writer finds it and has succeeded.
+        let committed = put == PUTS_OF_INGEST - 1 && fault == Fault::After;
+        let outcome = ingest(&mut table, 100..200).await;
+        assert_eq!(outcome.is_ok(), committed, "{put} {fault:?}: {outcome:?}");
+
+        let mut reopened = Table::open_at(storage.clone()).await.unwrap();
+        let rows = reopened.inspect().await.unwrap().rows;
+        assert_eq!(rows, if committed { 200 } else { 100 }, "{put} {fault:?}");
+
+        ingest(&mut reopened, 100..200).await.unwrap();
+        assert_eq!(reopened.inspect().await.unwrap().rows, 200, "{put} {fault:?}");
+        assert_eq!(Table::open_at(storage).await.unwrap().inspect().await.unwrap().rows, 200);
+    }
+}
+
+#[tokio::test]
+async fn two_writers_who_began_at_one_version_both_land() {
+    let storage = TableStorage::new(Arc::new(InMemory::new()), "t".into());
+    let mut first = Table::create_at(storage.clone(), &spec()).await.unwrap();
+    let mut second = Table::open_at(storage.clone()).await.unwrap();
+    ingest(&mut first, 0..50).await.unwrap();
+    ingest(&mut second, 50..100).await.unwrap();
+    let table = Table::open_at(storage).await.unwrap();
+    assert_eq!(table.inspect().await.unwrap().rows, 100);
+    assert_eq!(table.snapshot().version().0, 2);
+    // The first writer still sees what it saw, until it looks again.
+    assert_eq!(first.inspect().await.unwrap().rows, 50);
+    first.refresh().await.unwrap();
+    assert_eq!(first.inspect().await.unwrap().rows, 100);
+}
+
+fn kill_after(dir: &FsPath, delay: Duration) -> Option<Run> {
+    let mut child = evenkeel()
+        .arg("ingest")
+        .arg(dir.join("t"))
+        .arg(dir.join("in"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(delay);
+    let killed = child.try_wait().unwrap().is_none();
+    let _ = child.kill();
+    let output = child.wait_with_output().unwrap();
+    (!killed).then(|| Run::from(output))
+}
+
+#[test]
+fn a_killed_ingest_leaves_all_or_nothing_and_can_be_run_again() {
+    const ROWS: u64 = 30_000;
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), &format!("generate ad-events --rows {ROWS} --rows-per-file 10000 --out {{}}/in"));
+    let mut outcomes = [0, 0];
+    for step in 0..12 {
+        let _ = std::fs::remove_dir_all(dir.path().join("t"));
+        done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+        let finished = kill_after(dir.path(), Duration::from_millis(step * step * 6));
+        let rows = json(dir.path(), "inspect {}/t --format json")["rows"].as_u64().unwrap();
+        assert!(rows == 0 || rows == ROWS, "step {step}: {rows} rows");
+        if let Some(run) = finished {
+            assert_eq!((run.code, rows), (0, ROWS), "{}", run.stderr);
+        }
+        outcomes[usize::from(rows > 0)] += 1;
+        done(dir.path(), "ingest {}/t {}/in");
+        let rows = json(dir.path(), "inspect {}/t --format json")["rows"].as_u64().unwrap();
+        assert_eq!(rows, ROWS, "step {step}, after the ingest was run again");
+    }
+    println!("killed before its commit: {}, after it: {}", outcomes[0], outcomes[1]);
+}

@@ -1,0 +1,180 @@
+//! Every format, compression and way to name inputs gives the same table.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use arrow::array::RecordBatch;
+use arrow::ipc::writer::{FileWriter, StreamWriter};
+use evenkeel::generate::AdEvents;
+use evenkeel::sink::{OutputFormat, Sink};
+
+use crate::common::{Run, done, evenkeel, run};
+
+const CREATE: &str = "create {}/t --ddl data/ad_events.sql --partitions 4";
+const CONTENT: &str = "query {}/t --format csv -c SELECT%*%FROM%t%ORDER%BY%event_timestamp,%user_id,%campaign_id";
+
+fn events() -> RecordBatch {
+    AdEvents { rows: 500, ..AdEvents::default() }.batches(500).unwrap().next().unwrap().unwrap()
+}
+
+fn plain(format: OutputFormat) -> Vec<u8> {
+    let batch = events();
+    let mut sink = Sink::new(Vec::new(), format, &batch.schema()).unwrap();
+    sink.write(&batch).unwrap();
+    sink.finish().unwrap()
+}
+
+fn arrow_file() -> Vec<u8> {
+    let batch = events();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn arrow_stream() -> Vec<u8> {
+    let batch = events();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn content(dir: &Path) -> String {
+    let (arguments, sql) = CONTENT.split_once(" -c ").unwrap();
+    let arguments = arguments.replace("{}", &dir.display().to_string());
+    let output = evenkeel().args(arguments.split(' ')).args(["-c", &sql.replace('%', " ")]).output().unwrap();
+    let run = Run::from(output);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+fn write(path: &Path, bytes: &[u8]) -> PathBuf {
+    File::create(path).unwrap().write_all(bytes).unwrap();
+    path.to_owned()
+}
+
+fn inputs() -> Vec<(&'static str, Vec<u8>)> {
+    let csv = plain(OutputFormat::Csv);
+    let tsv = String::from_utf8(csv.clone()).unwrap().replace(',', "\t").into_bytes();
+    let ndjson = plain(OutputFormat::Ndjson);
+    vec![
+        ("a.parquet", plain(OutputFormat::Parquet)),
+        ("a.parquet.gz", gzip(&plain(OutputFormat::Parquet))),
+        ("a.csv.gz", gzip(&csv)),
+        ("a.csv.zst", zstd::encode_all(csv.as_slice(), 0).unwrap()),
+        ("a.tsv", tsv),
+        ("with-bom.csv", [b"\xef\xbb\xbf".as_slice(), &csv].concat()),
+        ("crlf.csv", String::from_utf8(csv.clone()).unwrap().replace('\n', "\r\n").into_bytes()),
+        ("a.csv", csv),
+        ("a.ndjson.gz", gzip(&ndjson)),
+        ("a.jsonl", ndjson),
+        ("a.arrow", arrow_file()),
+        ("a.arrows", arrow_stream()),
+        ("a.arrow.zst", zstd::encode_all(arrow_file().as_slice(), 0).unwrap()),
+    ]
+}
+
+#[test]
+fn every_format_gives_the_same_table() {
+    let mut expected = None;
+    for (name, bytes) in inputs() {
+        let dir = tempfile::tempdir().unwrap();
+        done(dir.path(), CREATE);
+        write(&dir.path().join(name), &bytes);
+        done(dir.path(), &format!("ingest {{}}/t {{}}/{name}"));
+        let found = content(dir.path());
+        assert_eq!(found.lines().count(), 501, "{name}");
+        assert_eq!(*expected.get_or_insert_with(|| found.clone()), found, "{name}");
+    }
+}
+
+#[test]
+fn standard_input_is_read_in_every_format_and_known_again() {
+    for (name, bytes) in inputs() {
+        // Without a name, a tab cannot be told from the name.
+        if name == "a.tsv" {
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        done(dir.path(), CREATE);
+        let ingest = || {
+            let table = dir.path().join("t");
+            let mut child = evenkeel()
+                .arg("ingest")
+                .arg(&table)
+                .arg("-")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(&bytes).unwrap();
+            Run::from(child.wait_with_output().unwrap())
+        };
+        let first = ingest();
+        assert_eq!(first.code, 0, "{name}: {}", first.stderr);
+        assert!(first.stdout.starts_with("version 1: 500 rows"), "{name}: {}", first.stdout);
+        let second = ingest();
+        assert_eq!(second.code, 0, "{name}: {}", second.stderr);
+        assert!(second.stdout.contains("already ingested as version 1"), "{name}: {}", second.stdout);
+    }
+}
+
+#[test]
+fn folders_and_globs_land_with_one_commit_and_the_same_content_once() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    std::fs::create_dir(dir.path().join("in")).unwrap();
+    for name in ["1.csv", "2.csv"] {
+        write(&dir.path().join("in").join(name), &plain(OutputFormat::Csv));
+    }
+    write(&dir.path().join("in/3.ndjson"), &plain(OutputFormat::Ndjson));
+    let out = done(dir.path(), "ingest {}/t {}/in");
+    assert!(out.contains("2.csv: already ingested as version 1"), "{out}");
+    assert!(out.contains("version 1: 1,000 rows"), "{out}");
+    // The same file under another name is still the same content.
+    write(&dir.path().join("copy.csv"), &plain(OutputFormat::Csv));
+    let out = done(dir.path(), "ingest {}/t {}/c*.csv");
+    assert!(out.contains("already ingested as version 1; nothing to do"), "{out}");
+    let out = done(dir.path(), "ingest {}/t {}/c*.csv --again");
+    assert!(out.starts_with("version 2: 500 rows"), "{out}");
+    assert_eq!(content(dir.path()).lines().count(), 501);
+}
+
+#[test]
+fn a_damaged_input_commits_nothing_and_is_named() {
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("cut.csv.gz", gzip(&plain(OutputFormat::Csv))[..2000].to_vec(), "cut.csv.gz: cannot read"),
+        ("cut.parquet", plain(OutputFormat::Parquet)[..2000].to_vec(), "cut.parquet: is not readable as Parquet"),
+        ("cut.arrow", arrow_file()[..2000].to_vec(), "cut.arrow: is not readable as Arrow IPC"),
+        ("array.json", b"[{\"user_id\": \"a\"}]".to_vec(), "array.json: is one JSON array"),
+        ("empty.csv", Vec::new(), "empty.csv: is empty"),
+        ("noise.bin", vec![0, 1, 2, 3], "noise.bin: cannot tell the format"),
+        ("twice.csv", b"user_id,user_id\na,b\n".to_vec(), "twice.csv: the header names column 'user_id' twice"),
+        ("other.csv", b"x,y\n1,2\n".to_vec(), "other.csv: none of its columns is in the table"),
+        ("less.csv", b"user_id,Campaign_id\na,1\n".to_vec(), "less.csv: has no column 'event_timestamp'"),
+    ];
+    for (name, bytes, message) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        done(dir.path(), CREATE);
+        write(&dir.path().join(name), &bytes);
+        let run = run(dir.path(), &format!("ingest {{}}/t {{}}/{name}"));
+        assert_eq!(run.code, 1, "{name}");
+        assert!(run.stderr.contains(message), "{name}: {}", run.stderr);
+        assert_eq!(content(dir.path()).lines().count(), 1, "{name}");
+        let left: Vec<_> = walk(&dir.path().join("t"));
+        assert_eq!(left.len(), 1, "{name}: only the first commit is left, not {left:?}");
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}

@@ -1,0 +1,194 @@
+//! What is refused, with which words and which exit code; nothing is half-done.
+
+use crate::common::{done, run};
+
+#[test]
+fn wrong_declarations_are_refused_with_the_next_step() {
+    let cases = [
+        ("create {}/t", "Give --column for each, --ddl FILE, or --like FILE"),
+        ("create {}/t --column a:int64:not-null", "a table needs a primary key"),
+        ("create {}/t --column a:int64 --primary-key a", "declare it as a:Int64:not-null"),
+        ("create {}/t --column a:int64:not-null --primary-key b", "the primary key names column 'b', which is not declared; declared: a"),
+        ("create {}/t --column a:int64:not-null --column a:utf8 --primary-key a", "column 'a' is declared twice"),
+        ("create {}/t --column a:int64:not-null --primary-key a,a", "the primary key names column 'a' twice"),
+        (
+            "create {}/t --column a:int64:not-null --column b:utf8:not-null --primary-key a --partition-key b",
+            "partition-key column 'b' is not in the primary key (a)",
+        ),
+        ("create {}/t --column a:double:not-null --primary-key a", "column 'a' of type Double cannot be part of a primary key"),
+        ("create {}/t --column a:int64:not-null --primary-key a --partitions 0", "a table has 1 to 100000 partitions, not 0"),
+        ("create {}/t --column a:int64:not-null --primary-key a --nodes 0", "a table has 1 to 100000 partitions, not 0"),
+        ("create {}/t --column a:int64:not-null --primary-key a --nodes 1 --partitions 4", "cannot be used with"),
+        ("create {}/t --column a:number --primary-key a", "unknown column type 'number'; known types: Bool"),
+        ("create {}/t --column a:dynumber --primary-key a", "has no Arrow twin"),
+        ("create {}/t --column a --primary-key a", "write name:type or name:type:not-null"),
+        ("create {}/t --column a:int64:maybe --primary-key a", "'maybe' is neither not-null nor null"),
+        ("create {}/t --ddl data/ad_events.sql --primary-key a", "cannot be used with"),
+        ("create {}/t --ddl data/README.md", "data/README.md, line 1"),
+        (
+            "create {}/t --ddl data/ad_events.sql --placement rendezvous",
+            "unknown placement function 'rendezvous'; known: ydb, ydb-modulo, ydb-cloud-logs",
+        ),
+        ("create {}/t --ddl data/ad_events.sql --placement ydb-cloud-logs", "the first of them a Timestamp"),
+        (
+            "create {}/t --like data/nycflights13-flights.parquet --column tail:utf8 --primary-key flight",
+            "has no such column; it has: year, month",
+        ),
+    ];
+    for (arguments, message) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let run = run(dir.path(), arguments);
+        assert_eq!(run.code, 2, "{arguments}\n{}", run.stderr);
+        assert!(run.stderr.contains(message), "{arguments}\n{}", run.stderr);
+        assert!(!dir.path().join("t/_log").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn more_than_twenty_key_columns_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let columns: Vec<String> = (0..21).map(|i| format!("--column c{i}:int64:not-null")).collect();
+    let key: Vec<String> = (0..21).map(|i| format!("c{i}")).collect();
+    let run = run(dir.path(), &format!("create {{}}/t {} --primary-key {}", columns.join(" "), key.join(",")));
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("at most 20 columns, this one has 21"), "{}", run.stderr);
+}
+
+#[test]
+fn places_that_are_no_tables_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("notes.txt"), "x").unwrap();
+    let cases = [
+        ("query {}/nowhere -c SELECT", "cannot use directory"),
+        ("inspect {}", "is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'"),
+        ("create {} --ddl data/ad_events.sql", "is not empty and is not a table"),
+        ("demo --dir {}", "is not empty; name a new directory for the demo"),
+    ];
+    for (arguments, message) in cases {
+        let run = run(dir.path(), arguments);
+        assert_eq!(run.code, 1, "{arguments}");
+        assert!(run.stderr.contains(message), "{arguments}\n{}", run.stderr);
+    }
+    done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    let again = run(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    assert!(again.stderr.contains("is a table already"), "{}", again.stderr);
+}
+
+#[test]
+fn wrong_queries_are_refused_in_plain_words() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    let query = |sql: &str| {
+        let table = dir.path().join("t");
+        let output = crate::common::evenkeel().arg("query").arg(table).args(["-c", sql]).output().unwrap();
+        crate::common::Run::from(output)
+    };
+    for (sql, message) in [
+        ("SELECT nope FROM t", "nope"),
+        ("SELECT * FROM nowhere", "nowhere"),
+        ("SELEC 1", "SELEC"),
+        ("", "no SQL is given"),
+        ("DROP TABLE t", "only queries are run; this statement would change what tables there are"),
+        ("INSERT INTO t SELECT * FROM t", "only queries are run"),
+        ("COPY t TO '/tmp/never.csv'", "only queries are run"),
+        ("SELECT 1; SELECT 2", "single"),
+        ("SELECT $x", "the query needs a value for $x; give it with --param x=VALUE"),
+    ] {
+        let run = query(sql);
+        assert_eq!(run.code, 1, "{sql}: {}", run.stdout);
+        assert!(run.stderr.contains(message), "{sql}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{sql}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn wrong_keys_to_place_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, message) in [
+        ("place --types uint64 --partitions 64 -- -1", "'-1' is not a Uint64 (0 to 2^64 - 1)"),
+        ("place --types uint64 --partitions 64 1 2", "the key has 1 columns (Uint64), 2 values were given"),
+        ("place --types uuid --partitions 4 f79c3e09-677c-4bbd-a479-3f349cb785e7", "has no published byte layout"),
+        ("place --types timestamp --partitions 4 1700000000", "name its unit"),
+        ("place --types uint64 --partitions 4 --placement ydb-cloud-logs 1", "at least two columns"),
+    ] {
+        let run = run(dir.path(), arguments);
+        assert_eq!(run.code, 2, "{arguments}: {}", run.stdout);
+        assert!(run.stderr.contains(message), "{arguments}: {}", run.stderr);
+    }
+}
+
+/// Rows of a CSV file that a table cannot take, and the message for the first of them.
+const BAD_ROWS: [(&str, &str); 7] = [
+    ("u1,2026-01-01T00:00:00Z,1,-5,1,click", "line 3, column 'campaign_id': '-5' is not a Uint64 (0 to 2^64 - 1)"),
+    (",2026-01-01T00:00:00Z,1,5,1,click", "line 3, column 'user_id': is NULL, the primary-key column is NOT NULL"),
+    ("u1,yesterday,1,5,1,click", "line 3, column 'event_timestamp': 'yesterday' is not a point in time"),
+    ("u1,1767225600,1,5,1,click", "line 3, column 'event_timestamp': '1767225600' is a number, not a point in time; name its unit"),
+    ("u1,1969-12-31T23:59:59Z,1,5,1,click", "line 3, column 'event_timestamp': '1969-12-31T23:59:59' is outside Timestamp"),
+    ("u1,2026-01-01T00:00:00Z,1,5", "line 3: has 4 fields, the header has 6"),
+    ("u1,2026-01-01T00:00:00Z,x,5,1,click", "line 3, column 'event_id': 'x' is not a Uint64"),
+];
+
+#[test]
+fn a_row_that_cannot_be_taken_fails_the_ingest_or_is_set_aside() {
+    let header = "user_id,event_timestamp,event_id,campaign_id,ad_id,event_type";
+    let good = "u1,2026-01-01T00:00:00Z,1,5,1,click";
+    for (bad, message) in BAD_ROWS {
+        let dir = tempfile::tempdir().unwrap();
+        done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+        let lines = [header, good, bad, "u2,2026-01-01T00:00:00Z,1,5,1,click"].join("\n");
+        std::fs::write(dir.path().join("in.csv"), lines).unwrap();
+        let failed = run(dir.path(), "ingest {}/t {}/in.csv");
+        assert_eq!(failed.code, 1, "{bad}");
+        assert!(failed.stderr.contains(message), "{bad}: {}", failed.stderr);
+        assert!(failed.stderr.contains("Nothing was committed"), "{}", failed.stderr);
+        assert_eq!(crate::common::json(dir.path(), "inspect {}/t --format json")["version"], 0);
+
+        let report = crate::common::json(dir.path(), "ingest {}/t {}/in.csv --on-error reject --format json");
+        assert_eq!((&report["rows"], &report["rejected"]), (&2.into(), &1.into()), "{bad}");
+        let rejects = std::fs::read_to_string(report["rejects_file"].as_str().unwrap()).unwrap();
+        let reject: serde_json::Value = serde_json::from_str(rejects.trim()).unwrap();
+        assert_eq!(reject["line"], 3);
+        let reason = reject["reason"].as_str().unwrap();
+        assert!(message.contains(reason) || reason.contains(message.rsplit("': ").next().unwrap()), "{reject}");
+        assert!(reject["record"].as_object().is_some_and(|record| !record.is_empty()), "{reject}");
+    }
+}
+
+#[test]
+fn broken_json_lines_are_named_by_their_line() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    let good = r#"{"user_id": "u1", "event_timestamp": "2026-01-01T00:00:00Z", "campaign_id": 5, "extra": [1]}"#;
+    let lines = [good, "", r#"{"user_id": "u1", "#, "[1, 2]", r#"{"user_id": "u2"}"#];
+    std::fs::write(dir.path().join("in.ndjson"), lines.join("\n")).unwrap();
+    let failed = run(dir.path(), "ingest {}/t {}/in.ndjson");
+    assert!(failed.stderr.contains("in.ndjson, line 3: is not a JSON object"), "{}", failed.stderr);
+    let report = crate::common::json(dir.path(), "ingest {}/t {}/in.ndjson --on-error reject --format json");
+    assert_eq!((&report["rows"], &report["rejected"]), (&1.into(), &3.into()));
+    let note = report["notes"][0].as_str().unwrap();
+    assert!(note.contains("left out: extra"), "{note}");
+}
+
+#[test]
+fn insert_mode_refuses_keys_that_are_there_and_keys_that_come_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "create {}/t --column k:int64:not-null --column v:utf8 --primary-key k --partitions 2");
+    let file = |name: &str, rows: &[(i64, &str)]| {
+        let lines: Vec<String> = rows.iter().map(|(k, v)| format!("{k},{v}")).collect();
+        std::fs::write(dir.path().join(name), format!("k,v\n{}\n", lines.join("\n"))).unwrap();
+    };
+    file("a.csv", &[(1, "a"), (2, "a"), (3, "a")]);
+    done(dir.path(), "ingest {}/t {}/a.csv --mode insert");
+    file("b.csv", &[(4, "b"), (3, "b")]);
+    let existing = run(dir.path(), "ingest {}/t {}/b.csv --mode insert");
+    assert_eq!(existing.code, 1);
+    assert!(existing.stderr.contains("the primary key (3) is in the table already"), "{}", existing.stderr);
+    file("c.csv", &[(7, "c"), (8, "c"), (7, "d")]);
+    let repeated = run(dir.path(), "ingest {}/t {}/c.csv --mode insert");
+    assert!(repeated.stderr.contains("the primary key (7) comes twice"), "{}", repeated.stderr);
+    assert_eq!(crate::common::json(dir.path(), "inspect {}/t --format json")["rows"], 3);
+    file("d.csv", &[(0, "d"), (9, "d")]);
+    done(dir.path(), "ingest {}/t {}/d.csv --mode insert");
+    done(dir.path(), "ingest {}/t {}/b.csv --mode upsert");
+    assert_eq!(crate::common::json(dir.path(), "inspect {}/t --format json")["rows"], 6);
+}
