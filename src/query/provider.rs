@@ -19,7 +19,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -53,6 +53,15 @@ pub struct ScanSummary {
     pub rows_in_portions: u64,
     /// Why the scan reads what it reads, one sentence each.
     pub reasons: Vec<String>,
+}
+
+/// What DataFusion may do with the file groups of a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// Cut and shuffle them between cores.
+    MayBeCut,
+    /// Nothing: each group is one run of a merge. A declared partitioning, even an unknown one, pins them.
+    AreRuns,
 }
 
 /// A snapshot of a table that DataFusion queries. Text columns are given as views.
@@ -171,7 +180,7 @@ impl SnapshotTable {
         let mut inputs = Vec::new();
         if !alone.is_empty() {
             let limit = limit.filter(|_| overlapping.is_empty());
-            inputs.push(self.scan_files(state, &alone, projection, limit)?);
+            inputs.push(self.scan_files(state, &alone, projection, limit, Files::MayBeCut)?);
         }
         if !overlapping.is_empty() {
             inputs.push(self.scan_overlapping(state, &overlapping, projection)?);
@@ -189,6 +198,7 @@ impl SnapshotTable {
         groups: &[Vec<Arc<PortionEntry>>],
         projection: &[usize],
         limit: Option<usize>,
+        files: Files,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = TableParquetOptions {
             global: state.config_options().execution.parquet.clone(),
@@ -203,13 +213,16 @@ impl SnapshotTable {
             .with_enable_page_index(true)
             .with_bloom_filter_on_read(true)
             .with_parquet_file_reader_factory(Arc::new(readers));
-        let files = groups
+        let partitioning =
+            (files == Files::AreRuns).then(|| Partitioning::UnknownPartitioning(groups.len()));
+        let groups = groups
             .iter()
             .map(|group| Ok(FileGroup::new(group.iter().map(|portion| self.file(portion)).collect::<Result<_>>()?)))
             .collect::<Result<Vec<_>>>()?;
         let ordering = key_ordering(&self.schema, self.snapshot.spec().primary_key());
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
-            .with_file_groups(files)
+            .with_file_groups(groups)
+            .with_output_partitioning(partitioning)
             .with_output_ordering(ordering.into_iter().collect())
             .with_projection_indices(Some(projection.to_vec()))?
             .with_limit(limit)
@@ -240,7 +253,7 @@ impl SnapshotTable {
             });
             groups.push(of_partition.collect::<Vec<_>>());
         }
-        let scan = self.scan_files(state, &runs, &columns, None)?;
+        let scan = self.scan_files(state, &runs, &columns, None, Files::AreRuns)?;
         let merged: Arc<dyn ExecutionPlan> = Arc::new(NewestWinsExec::try_new(scan, key, Arc::new(groups))?);
         if columns == projection {
             return Ok(merged);
