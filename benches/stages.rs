@@ -1,1 +1,141 @@
-fn main() {}
+//! Benches of each stage of an ingest and of the scenario queries, on generated ad events with a fixed seed.
+//!
+//! `cargo bench` runs all; `cargo bench -- hash` one. Every bench checks the rows that it produced.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "a bench that fails should stop")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use evenkeel::Table;
+use evenkeel::generate::{AdEvents, ad_events_definition};
+use evenkeel::ingest::IngestOptions;
+use evenkeel::placement::{Placement, Scatter};
+use evenkeel::portion::{WRITE_BATCH_ROWS, encode_portion};
+use evenkeel::query::Params;
+use evenkeel::sort::{RowRef, gather, sort_newest_wins};
+use evenkeel::table::TableSpec;
+use evenkeel::units::PartitionId;
+
+const ROWS: u64 = 200_000;
+const BATCH_ROWS: usize = 16_384;
+
+fn spec() -> TableSpec {
+    TableSpec::new(ad_events_definition().unwrap()).unwrap()
+}
+
+fn events(late_share: f64) -> Vec<RecordBatch> {
+    let options = AdEvents { rows: ROWS, late_share, ..AdEvents::default() };
+    options.batches(BATCH_ROWS).unwrap().map(Result::unwrap).collect()
+}
+
+fn key(spec: &TableSpec, batch: &RecordBatch) -> Vec<ArrayRef> {
+    spec.partition_key().iter().map(|index| Arc::clone(batch.column(*index))).collect()
+}
+
+fn all_rows(batches: &[RecordBatch]) -> Vec<RowRef> {
+    let of_batch = |(batch, rows): (u32, &RecordBatch)| {
+        (0..rows.num_rows() as u32).map(move |row| RowRef { batch, row })
+    };
+    (0u32..).zip(batches).flat_map(of_batch).collect()
+}
+
+fn stages(criterion: &mut Criterion) {
+    let spec = spec();
+    let placement = Placement::of_table(&spec);
+    let batches = events(0.01);
+    let mut group = criterion.benchmark_group("stage");
+    group.throughput(Throughput::Elements(ROWS)).sample_size(20);
+
+    let keys: Vec<Vec<ArrayRef>> = batches.iter().map(|batch| key(&spec, batch)).collect();
+    group.bench_function("hash (user_id, event_timestamp)", |bench| {
+        bench.iter(|| {
+            let rows: usize = keys.iter().map(|key| black_box(placement.hash(key).unwrap()).len()).sum();
+            assert_eq!(rows as u64, ROWS);
+        });
+    });
+    let assigned: Vec<Vec<PartitionId>> = keys.iter().map(|key| placement.assign(key).unwrap()).collect();
+    group.bench_function("scatter into 16 partitions", |bench| {
+        bench.iter(|| {
+            let scatters = assigned.iter().map(|ids| Scatter::new(ids, spec.partitions()));
+            let rows: usize =
+                scatters.map(|s| spec.partitions().ids().map(|id| s.rows(id).len()).sum::<usize>()).sum();
+            assert_eq!(rows as u64, ROWS);
+        });
+    });
+    for (name, late_share) in [("sort, 1 % late", 0.01), ("sort, half late", 0.5)] {
+        let batches = events(late_share);
+        let rows = all_rows(&batches);
+        group.bench_function(name, |bench| {
+            bench.iter(|| sort_newest_wins(&batches, &rows, spec.primary_key()).unwrap().rows.len());
+        });
+    }
+    let sorted = sort_newest_wins(&batches, &all_rows(&batches), spec.primary_key()).unwrap();
+    group.bench_function("gather and write a portion", |bench| {
+        bench.iter(|| {
+            let chunks = sorted.rows.chunks(WRITE_BATCH_ROWS).map(|chunk| gather(&batches, chunk));
+            assert_eq!(encode_portion(&spec, PartitionId(0), chunks).unwrap().rows, sorted.rows.len() as u64);
+        });
+    });
+    group.finish();
+}
+
+fn stream(
+    batches: &[RecordBatch],
+) -> impl futures::Stream<Item = Result<RecordBatch, std::io::Error>> + use<> {
+    futures::stream::iter(Vec::from(batches).into_iter().map(Ok))
+}
+
+fn whole_ingest(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let batches = events(0.01);
+    let mut group = criterion.benchmark_group("ingest");
+    group.throughput(Throughput::Elements(ROWS)).sample_size(10);
+    group.bench_function("one commit into 16 partitions", |bench| {
+        let fresh = || {
+            let dir = tempfile::tempdir().unwrap();
+            let table = runtime.block_on(Table::create(dir.path().join("t"), &spec())).unwrap();
+            (dir, table)
+        };
+        let ingest = |(dir, mut table): (tempfile::TempDir, Table)| {
+            let committed =
+                runtime.block_on(table.ingest(stream(&batches), &IngestOptions::default())).unwrap();
+            assert_eq!(committed.rows, ROWS);
+            dir
+        };
+        bench.iter_batched(fresh, ingest, BatchSize::PerIteration);
+    });
+    group.finish();
+}
+
+fn queries(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut table = runtime.block_on(Table::create(dir.path().join("t"), &spec())).unwrap();
+    for batch in events(0.01).chunks(3) {
+        runtime.block_on(table.ingest(stream(batch), &IngestOptions::default())).unwrap();
+    }
+    let session = table.session().unwrap();
+    let mut group = criterion.benchmark_group("query");
+    group.sample_size(20);
+    for (name, sql, params, rows) in [
+        ("clicks of campaign", include_str!("../queries/clicks_of_campaign.sql"), Some(("campaign", "1")), 1),
+        ("clicks per campaign", include_str!("../queries/clicks_per_campaign.sql"), None, 1),
+        ("events of user", include_str!("../queries/events_of_user.sql"), Some(("user", "u600000007")), 1),
+        ("events per user", include_str!("../queries/events_per_user.sql"), None, 10),
+    ] {
+        let params = params.map_or_else(Params::default, |(name, value)| Params::default().with(name, value));
+        group.bench_function(name, |bench| {
+            bench.iter(|| {
+                let found = runtime.block_on(session.collect(sql, &params)).unwrap();
+                assert!(found.iter().map(RecordBatch::num_rows).sum::<usize>() >= rows);
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, stages, whole_ingest, queries);
+criterion_main!(benches);

@@ -174,7 +174,8 @@ impl Table {
         plan: IngestFiles,
         progress: &(dyn Fn(&IngestProgress) + Sync),
     ) -> Result<IngestReport, TableError> {
-        let (report, snapshot) = ingest_files(self.log.clone(), self.snapshot.clone(), plan, progress).await?;
+        let (report, snapshot) =
+            ingest_files(self.log.clone(), self.snapshot.clone(), plan, progress).await?;
         self.snapshot = snapshot;
         Ok(report)
     }

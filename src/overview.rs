@@ -140,8 +140,11 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
     let visible = count_visible_rows(table, keys).await?;
     let figures = SkewFigures::of(&visible.rows_per_partition);
     let noise_floor = visible.keys.map(|keys| NoiseFloor::of(visible.rows_per_partition.len(), &keys));
-    let over_commits: Vec<CommitBalance> =
-        snapshot.commits().iter().filter(|commit| commit.rows() > 0).map(|commit| {
+    let over_commits: Vec<CommitBalance> = snapshot
+        .commits()
+        .iter()
+        .filter(|commit| commit.rows() > 0)
+        .map(|commit| {
             let figures = SkewFigures::of(&commit.rows_per_partition);
             CommitBalance {
                 version: commit.info.version,
@@ -150,7 +153,8 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
                 fullest_partition: figures.fullest_partition,
                 effective_partitions: figures.effective_partitions,
             }
-        }).collect();
+        })
+        .collect();
     let partitions = stored(snapshot);
     let verdict = Verdict::of(&figures, noise_floor.as_ref(), median_effective(&over_commits));
     Ok(TableSkew {

@@ -218,7 +218,9 @@ mod tests {
 
     #[test]
     fn sizes_parse_with_decimal_and_binary_units() {
-        for (text, bytes) in [("0", 0), ("1024", 1024), ("1KiB", 1024), ("1 kb", 1000), ("1.5GiB", 1_610_612_736)] {
+        for (text, bytes) in
+            [("0", 0), ("1024", 1024), ("1KiB", 1024), ("1 kb", 1000), ("1.5GiB", 1_610_612_736)]
+        {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
         for text in ["", "GiB", "1x", "-1", "1e3", "1..2"] {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use evenkeel::Table;
 use evenkeel::source::infer_columns;
-use evenkeel::table::{Column, PlacementFunction, TableDefinition, TableSpec, parse_create_table, write_create_table};
+use evenkeel::table::{
+    Column, PlacementFunction, TableDefinition, TableSpec, parse_create_table, write_create_table,
+};
 use evenkeel::units::PartitionCount;
 
 use crate::cli::input::InputArgs;
@@ -166,9 +168,8 @@ fn column(text: &str) -> Result<Column, Failure> {
         Some((column_type, mark)) if mark.eq_ignore_ascii_case("null") => (column_type, true),
         Some((_, mark)) => return Err(wrong(&format!("'{mark}' is neither not-null nor null"))),
     };
-    let column_type = column_type
-        .parse()
-        .map_err(|error| Failure::wrong_usage(format!("--column '{text}': {error}")))?;
+    let column_type =
+        column_type.parse().map_err(|error| Failure::wrong_usage(format!("--column '{text}': {error}")))?;
     Ok(Column { name: name.trim().to_owned(), column_type, nullable })
 }
 

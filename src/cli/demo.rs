@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use clap::Args as ClapArgs;
+use evenkeel::Table;
 use evenkeel::evaluate::{KeyBalance, KeyBalanceReport};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
@@ -16,7 +17,6 @@ use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{InputOptions, InputPath};
 use evenkeel::table::{PlacementFunction, TableSpec};
 use evenkeel::units::{ByteSize, PartitionCount};
-use evenkeel::Table;
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::cli::{Failure, Output};
@@ -65,7 +65,10 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let (exports, table_dir) = (workplace.path().join("exports"), workplace.path().join("ad_events"));
 
     let rows = count(args.rows);
-    out.text(&format!("1. {rows} ad events in {} batches, weighed by five partition keys over {partitions} partitions\n", args.batches))?;
+    out.text(&format!(
+        "1. {rows} ad events in {} batches, weighed by five partition keys over {partitions} partitions\n",
+        args.batches
+    ))?;
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
     let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, out)?;
     out.text(&format!("\n{}\n", report::keys(&keys, Layout::Plain)))?;
@@ -73,7 +76,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         out.text(&format!("  {}: {}\n", report.partition_key, report.verdict.sentence()))?;
     }
 
-    out.text("\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n")?;
+    out.text(
+        "\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n",
+    )?;
     let mut definition = ad_events_definition()?;
     definition.partitions = partitions;
     let mut table = Table::create(&table_dir, &TableSpec::new(definition)?).await?;

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long)]
     again: bool,
 
-    /// Memory for rows on their way, such as 512MiB; at least 64MiB.
+    /// Memory that the program may take, such as 2GiB; at least 256MiB.
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
     memory: ByteSize,
 

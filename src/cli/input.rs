@@ -54,7 +54,11 @@ impl InputArgs {
             }),
             text: TextFormat { timestamps },
             delimiter,
-            null_values: if self.null_values.is_empty() { defaults.null_values } else { self.null_values.clone() },
+            null_values: if self.null_values.is_empty() {
+                defaults.null_values
+            } else {
+                self.null_values.clone()
+            },
             batch_rows: defaults.batch_rows,
         })
     }

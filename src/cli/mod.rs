@@ -18,8 +18,13 @@ pub(crate) use output::{Failure, Output};
 
 /// Workbench and store for hash-partitioned columnar tables in the style of the YDB column store.
 #[derive(Debug, Parser)]
-#[command(name = "evenkeel", version, max_term_width = 100, after_help = "\
-Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage.")]
+#[command(
+    name = "evenkeel",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -117,14 +117,20 @@ impl Output {
 
     /// A progress bar on standard error, where that is a terminal. Without a length it shows a spinner.
     pub(crate) fn progress(&self, length: Option<u64>, unit: &str) -> ProgressBar {
-        let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bar = ProgressBar::with_draw_target(length, target);
         let template = match length {
             Some(_) => format!("{{bar:40}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}} {{msg}}"),
             None => format!("{{spinner}} {{human_pos}} {unit}, {{per_sec}} {{msg}}"),
         };
         // The template is constant; if it were wrong, the plain bar would do.
-        bar.set_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(
+            ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
         bar
     }
 }

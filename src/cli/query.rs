@@ -42,7 +42,13 @@ pub(crate) struct Args {
     dir: PathBuf,
 
     /// The query.
-    #[arg(short = 'c', long = "command", value_name = "SQL", conflicts_with = "file", required_unless_present = "file")]
+    #[arg(
+        short = 'c',
+        long = "command",
+        value_name = "SQL",
+        conflicts_with = "file",
+        required_unless_present = "file"
+    )]
     sql: Option<String>,
 
     /// File with the query.
@@ -115,7 +121,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 fn create(path: &PathBuf) -> Result<BufWriter<File>, Failure> {
-    let file = File::create(path).map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
+    let file =
+        File::create(path).map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
     Ok(BufWriter::new(file))
 }
 

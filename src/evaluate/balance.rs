@@ -148,7 +148,9 @@ impl KeyBalance {
             *self.rows_of_key.entry(hash).or_default() += 1;
         }
         let times = match self.time.and_then(|time| batch.columns().get(time)) {
-            Some(array) => Some(micros(array).ok_or_else(|| EvaluateError::Time { column: "time".to_owned() })?),
+            Some(array) => {
+                Some(micros(array).ok_or_else(|| EvaluateError::Time { column: "time".to_owned() })?)
+            }
             None => None,
         };
         let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
@@ -264,9 +266,15 @@ mod tests {
         let columns = ad_events_definition().unwrap().columns;
         let partitions = PartitionCount::new(16).unwrap();
         let candidate = key.parse().unwrap();
-        let mut balance =
-            KeyBalance::new(&candidate, &columns, PlacementFunction::Ydb, partitions, Some(1), MICROS_PER_HOUR)
-                .unwrap();
+        let mut balance = KeyBalance::new(
+            &candidate,
+            &columns,
+            PlacementFunction::Ydb,
+            partitions,
+            Some(1),
+            MICROS_PER_HOUR,
+        )
+        .unwrap();
         for batch in batches {
             balance.add(batch).unwrap();
         }
@@ -312,7 +320,8 @@ mod tests {
         let columns = ad_events_definition().unwrap().columns;
         let partitions = PartitionCount::new(4).unwrap();
         let refused = |key: &str| {
-            KeyBalance::new(&key.parse().unwrap(), &columns, PlacementFunction::Ydb, partitions, None, 1).unwrap_err()
+            KeyBalance::new(&key.parse().unwrap(), &columns, PlacementFunction::Ydb, partitions, None, 1)
+                .unwrap_err()
         };
         assert!(matches!(refused("nope"), EvaluateError::UnknownColumn { .. }));
         assert!(matches!(refused("date(user_id)"), EvaluateError::NotTime { .. }));

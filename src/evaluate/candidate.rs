@@ -60,7 +60,11 @@ impl FromStr for Candidate {
                 Some(_) => return Err(error()),
                 None => (Transform::Identity, part),
             };
-            if column.is_empty() { Err(error()) } else { Ok(KeyPart { column: column.to_owned(), transform }) }
+            if column.is_empty() {
+                Err(error())
+            } else {
+                Ok(KeyPart { column: column.to_owned(), transform })
+            }
         };
         Ok(Self { parts: text.split(',').map(part).collect::<Result<_, _>>()? })
     }

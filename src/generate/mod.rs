@@ -184,8 +184,7 @@ impl AdEvents {
                 return Err(GenerateError::Exists { path });
             }
             let file = File::create_new(&path).map_err(|source| failed(source.into()))?;
-            let mut sink =
-                Sink::new(BufWriter::new(file), format, batches.spec.schema()).map_err(failed)?;
+            let mut sink = Sink::new(BufWriter::new(file), format, batches.spec.schema()).map_err(failed)?;
             let end = (written + rows_per_file).min(self.rows);
             while written < end {
                 batches.batch_rows = BATCH_ROWS.min(end - written) as usize;
@@ -327,7 +326,8 @@ mod tests {
         let campaigns = batch.column(3).as_primitive::<UInt64Type>();
         let largest = campaigns.values().iter().filter(|id| **id == 1).count() as f64 / 50_000.0;
         assert!((largest - 0.8).abs() < 0.02, "{largest}");
-        let ids: HashSet<u64> = batch.column(2).as_primitive::<UInt64Type>().values().iter().copied().collect();
+        let ids: HashSet<u64> =
+            batch.column(2).as_primitive::<UInt64Type>().values().iter().copied().collect();
         let repeated = 1.0 - ids.len() as f64 / 50_000.0;
         assert!((repeated - 0.1).abs() < 0.02, "{repeated}");
         let times = batch.column(1).as_primitive::<TimestampMicrosecondType>().values();
@@ -340,7 +340,8 @@ mod tests {
     #[test]
     fn activity_follows_the_asked_skew() {
         let heaviest = |user_skew| {
-            let batch = events(&AdEvents { rows: 20_000, users: 1_000, user_skew, ..AdEvents::default() }, 20_000);
+            let batch =
+                events(&AdEvents { rows: 20_000, users: 1_000, user_skew, ..AdEvents::default() }, 20_000);
             let mut counts = HashMap::new();
             for user in batch.column(0).as_string::<i32>().iter().flatten() {
                 *counts.entry(user.to_owned()).or_insert(0u32) += 1;

@@ -74,7 +74,8 @@ pub async fn ingest_files(
 ) -> Result<(IngestReport, Snapshot), IngestError> {
     let started = Instant::now();
     let mut ingest = Ingest::new(log, base.clone(), &plan.ingest)?;
-    let mut collected = Collected { rejects: plan.rejects.as_deref().map(RejectsFile::new), ..Collected::default() };
+    let mut collected =
+        Collected { rejects: plan.rejects.as_deref().map(RejectsFile::new), ..Collected::default() };
     let mode = plan.ingest.mode;
     let (sender, mut messages) = mpsc::channel(BATCHES_AHEAD);
     let known = base.clone();
@@ -139,15 +140,21 @@ pub async fn ingest_files(
     Ok((report, snapshot))
 }
 
-fn no_commit(base: &Snapshot, mode: IngestMode, sources: Vec<SourceReport>, started: Instant) -> IngestReport {
+fn no_commit(
+    base: &Snapshot,
+    mode: IngestMode,
+    sources: Vec<SourceReport>,
+    started: Instant,
+) -> IngestReport {
     let seconds = started.elapsed().as_secs_f64();
     IngestReport { mode, sources, ..report(None, base.spec().partitions().len(), seconds) }
 }
 
 fn report(committed: Option<Committed>, partitions: usize, seconds: f64) -> IngestReport {
     let rows = committed.as_ref().map_or(0, |committed| committed.rows);
-    let rows_per_partition =
-        committed.as_ref().map_or_else(|| vec![0; partitions], |committed| committed.rows_per_partition.clone());
+    let rows_per_partition = committed
+        .as_ref()
+        .map_or_else(|| vec![0; partitions], |committed| committed.rows_per_partition.clone());
     IngestReport {
         version: committed.as_ref().map(|committed| committed.version),
         mode: IngestMode::Upsert,
@@ -217,11 +224,7 @@ impl Collected {
 }
 
 /// Reads the inputs one after another, until nobody receives any more.
-fn read_all(
-    known: &Snapshot,
-    plan: &IngestFiles,
-    sender: &mpsc::Sender<Message>,
-) -> Result<(), IngestError> {
+fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>) -> Result<(), IngestError> {
     let spec = known.spec();
     let columns: Vec<String> = spec.columns().iter().map(|column| column.name.clone()).collect();
     let mut taken = HashMap::new();
@@ -283,10 +286,7 @@ fn skip_known(
     if let Some(version) = known.source_version(&xxh3) {
         return Some(report(version));
     }
-    match taken.insert(xxh3, input.name().to_owned()) {
-        Some(_) => Some(report(known.version().next())),
-        None => None,
-    }
+    taken.insert(xxh3, input.name().to_owned()).map(|_| report(known.version().next()))
 }
 
 /// What the reader left out or filled in.
@@ -297,8 +297,12 @@ fn notes(spec: &TableSpec, input: &Input) -> Vec<String> {
         notes.push(format!("columns that the table does not have were left out: {}", unknown.join(", ")));
     }
     if let Some(names) = input.column_names() {
-        let filled: Vec<&str> =
-            spec.columns().iter().map(|c| c.name.as_str()).filter(|name| !names.iter().any(|n| n == name)).collect();
+        let filled: Vec<&str> = spec
+            .columns()
+            .iter()
+            .map(|c| c.name.as_str())
+            .filter(|name| !names.iter().any(|n| n == name))
+            .collect();
         if !filled.is_empty() {
             notes.push(format!("columns that the input does not have are NULL: {}", filled.join(", ")));
         }

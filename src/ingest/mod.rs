@@ -3,11 +3,12 @@
 //! ```text
 //! batches -> hash -> group by partition -> buffer -> (full) sort each partition, newest wins -> portions -> ... -> commit
 //! ```
-//! Rows are buffered until half of the memory budget is used; then every partition's rows are sorted and written as one
-//! portion each. Portions are invisible until the one commit at the end; an ingest that fails deletes what it wrote.
+//! Rows are buffered until their part of the memory budget is used; then every partition's rows are sorted and written as
+//! one portion each. Portions are invisible until the one commit at the end; an ingest that fails deletes what it wrote.
 
 mod existing;
 mod files;
+mod memory;
 mod rejects;
 mod writer;
 
@@ -18,6 +19,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use crate::ingest::files::{IngestFiles, IngestProgress, ingest_files};
+pub use crate::ingest::memory::LEAST_MEMORY;
 pub use crate::ingest::writer::{Committed, Ingest};
 
 use crate::log::LogError;
@@ -30,8 +32,6 @@ use crate::units::{ByteSize, PartitionId, Version};
 
 /// The memory an ingest may take where nothing else is said.
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
-/// The least budget that an ingest works in.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(64);
 
 /// What happens to a row whose primary key is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ pub enum IngestMode {
 pub struct IngestOptions {
     /// What happens to keys that are there already.
     pub mode: IngestMode,
-    /// Memory for rows on their way; at least [`LEAST_MEMORY`].
+    /// Memory of the whole process while it ingests; at least [`LEAST_MEMORY`].
     pub memory: ByteSize,
 }
 
@@ -77,15 +77,21 @@ pub enum IngestError {
     Sort { partition: PartitionId, source: ArrowError },
     #[error("{reject}. Nothing was committed; --on-error reject sets such rows aside and takes the rest")]
     Row { reject: Box<Reject> },
-    #[error("the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed")]
+    #[error(
+        "the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed"
+    )]
     RepeatedKey { key: String },
     #[error("the primary key {key} is in the table already, and the mode is insert. Nothing was committed")]
     ExistingKey { key: String },
     #[error("cannot read the keys of {portion}: {reason}")]
     Keys { portion: String, reason: String },
-    #[error("{name} was ingested by another process in the meantime, as version {version}. Nothing was committed")]
+    #[error(
+        "{name} was ingested by another process in the meantime, as version {version}. Nothing was committed"
+    )]
     TakenMeanwhile { name: String, version: Version },
-    #[error("{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again")]
+    #[error(
+        "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again"
+    )]
     AlreadyIngested { name: String, bytes: u64, version: Version },
     #[error("{path}: cannot write rejected rows: {source}", path = path.display())]
     Rejects { path: PathBuf, source: std::io::Error },

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use futures::stream::{FuturesUnordered, StreamExt};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::mpsc;
 
 use crate::ingest::existing::{find_common_key, find_repeated_key};
-use crate::ingest::{IngestError, IngestMode, IngestOptions, LEAST_MEMORY};
+use crate::ingest::memory::MemoryPlan;
+use crate::ingest::{IngestError, IngestMode, IngestOptions};
 use crate::log::{
     CommitDraft, CommitOutcome, Operation, PortionEntry, Sequence, Snapshot, SourceEntry, TableLog,
 };
@@ -17,13 +19,12 @@ use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value
 use crate::sort::{RowRef, SortedRows, gather, sort_newest_wins};
 use crate::storage::TableStorage;
 use crate::table::TableSpec;
-use crate::units::{ByteSize, PartitionId, Version};
+use crate::units::{PartitionId, Version};
 
 /// Portions that wait to be stored while others are encoded.
 const PORTIONS_IN_FLIGHT: usize = 4;
-/// The largest buffer, whatever the budget: the text of one partition's column stays below the 2 GiB that Arrow
-/// offsets reach.
-const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
+/// Bytes of rows that are gathered and encoded at one time.
+const WRITE_BATCH_BYTES: usize = 8 << 20;
 
 /// An ingest under way. Dropping it without [`Ingest::finish`] leaves no visible trace; [`Ingest::abandon`] also deletes
 /// the files it wrote.
@@ -34,7 +35,8 @@ pub struct Ingest {
     spec: Arc<TableSpec>,
     placement: Placement,
     mode: IngestMode,
-    buffer_limit: usize,
+    memory: MemoryPlan,
+    encoders: Arc<ThreadPool>,
     buffer: Buffer,
     portions: Vec<PortionEntry>,
     rows_per_partition: Vec<u64>,
@@ -97,20 +99,22 @@ impl Ingest {
     /// An ingest into the table at `base`.
     ///
     /// # Errors
-    /// [`IngestError::Memory`] where the budget is below [`LEAST_MEMORY`].
+    /// [`IngestError::Memory`] where the budget is below [`crate::ingest::LEAST_MEMORY`].
     pub fn new(log: TableLog, base: Snapshot, options: &IngestOptions) -> Result<Self, IngestError> {
-        if options.memory < LEAST_MEMORY {
-            return Err(IngestError::Memory { found: options.memory });
-        }
         let spec = Arc::clone(base.spec());
-        let partitions = spec.partitions().len();
+        let partitions = spec.partitions();
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let memory = MemoryPlan::new(options.memory, partitions, cores)?;
+        let encoders = ThreadPoolBuilder::new().num_threads(memory.encoders).build();
+        let encoders = encoders.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
         Ok(Self {
             placement: Placement::of_table(&spec),
             mode: options.mode,
-            buffer_limit: ByteSize(options.memory.0 / 2).min(LARGEST_BUFFER).as_usize(),
-            buffer: Buffer::new(partitions),
+            memory,
+            encoders: Arc::new(encoders),
+            buffer: Buffer::new(partitions.len()),
             portions: Vec::new(),
-            rows_per_partition: vec![0; partitions],
+            rows_per_partition: vec![0; partitions.len()],
             rows: 0,
             replaced: 0,
             log,
@@ -129,7 +133,12 @@ impl Ingest {
         }
         if batch.schema().fields() != self.spec.schema().fields() {
             let names = |schema: &arrow::datatypes::Schema| {
-                schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect::<Vec<_>>().join(", ")
+                schema
+                    .fields()
+                    .iter()
+                    .map(|f| format!("{} {}", f.name(), f.data_type()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             };
             return Err(IngestError::Schema {
                 expected: names(self.spec.schema()),
@@ -137,11 +146,15 @@ impl Ingest {
             });
         }
         let bytes = batch_bytes(&batch);
-        if !self.buffer.batches.is_empty() && self.buffer.bytes + bytes > self.buffer_limit {
+        if !self.buffer.batches.is_empty() && self.buffer.bytes + bytes > self.memory.buffer.as_usize() {
             self.flush().await?;
         }
-        let key: Vec<_> =
-            self.spec.partition_key().iter().filter_map(|index| batch.columns().get(*index).cloned()).collect();
+        let key: Vec<_> = self
+            .spec
+            .partition_key()
+            .iter()
+            .filter_map(|index| batch.columns().get(*index).cloned())
+            .collect();
         let assigned = self.placement.assign(&key)?;
         let scatter = Scatter::new(&assigned, self.spec.partitions());
         self.rows += batch.num_rows() as u64;
@@ -249,7 +262,10 @@ impl Ingest {
         }
         let (sender, mut encoded) = mpsc::channel(PORTIONS_IN_FLIGHT);
         let (spec, mode) = (Arc::clone(&self.spec), self.mode);
-        let encoding = tokio::task::spawn_blocking(move || encode_all(&spec, mode, buffer, &sender));
+        let encoders = Arc::clone(&self.encoders);
+        let encoding = tokio::task::spawn_blocking(move || {
+            encoders.install(|| encode_all(&spec, mode, buffer, &sender))
+        });
         let mut stored = FuturesUnordered::new();
         let mut failure = None;
         let first_new = self.portions.len();
@@ -307,10 +323,15 @@ fn encode_all(
     sender: &mpsc::Sender<Sorted>,
 ) -> Result<(), IngestError> {
     let rows = std::mem::take(&mut buffer.rows);
+    let all: usize = rows.iter().map(Vec::len).sum();
+    let row_bytes = (buffer.bytes / all.max(1)).max(1);
+    let chunk_rows = (WRITE_BATCH_BYTES / row_bytes).clamp(1, WRITE_BATCH_ROWS);
     let filled: Vec<_> = (0u32..).map(PartitionId).zip(rows).filter(|(_, rows)| !rows.is_empty()).collect();
     filled.into_par_iter().try_for_each(|(partition, rows)| {
-        let sorted = encode_one(spec, mode, &buffer.batches, partition, &rows)?;
-        sender.blocking_send(sorted).map_err(|_| IngestError::Worker { reason: "the writer is gone".to_owned() })
+        let sorted = encode_one(spec, mode, &buffer.batches, partition, &rows, chunk_rows)?;
+        sender
+            .blocking_send(sorted)
+            .map_err(|_| IngestError::Worker { reason: "the writer is gone".to_owned() })
     })
 }
 
@@ -320,19 +341,21 @@ fn encode_one(
     batches: &[RecordBatch],
     partition: PartitionId,
     rows: &[RowRef],
+    chunk_rows: usize,
 ) -> Result<Sorted, IngestError> {
     let sorted = sort_newest_wins(batches, rows, spec.primary_key())
         .map_err(|source| IngestError::Sort { partition, source })?;
     if mode == IngestMode::Insert && !sorted.repeated.is_empty() {
         return Err(IngestError::RepeatedKey { key: first_repeated(spec, batches, &sorted) });
     }
-    let chunks = sorted.rows.chunks(WRITE_BATCH_ROWS).map(|chunk| gather(batches, chunk));
+    let chunks = sorted.rows.chunks(chunk_rows).map(|chunk| gather(batches, chunk));
     let portion = encode_portion(spec, partition, chunks)?;
     Ok(Sorted { partition, portion, replaced: sorted.replaced })
 }
 
 fn first_repeated(spec: &TableSpec, batches: &[RecordBatch], sorted: &SortedRows) -> String {
-    let row = sorted.repeated.first().and_then(|row| Some((batches.get(row.batch as usize)?, row.row as usize)));
+    let row =
+        sorted.repeated.first().and_then(|row| Some((batches.get(row.batch as usize)?, row.row as usize)));
     let parts = spec.primary_key().iter().zip(spec.primary_key_types()).map(|(index, column_type)| {
         let value = row.and_then(|(batch, row)| key_value(batch.columns().get(*index)?, column_type, row));
         value.map_or("?".to_owned(), |value| value.display(column_type))

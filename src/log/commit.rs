@@ -2,12 +2,12 @@
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use crate::log::LogError;
 use crate::log::entry::{
-    CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, commit_path, commit_version, read_entries,
-    write_entries,
+    CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, commit_path, commit_version,
+    read_entries, write_entries,
 };
 use crate::log::snapshot::Snapshot;
-use crate::log::LogError;
 use crate::storage::TableStorage;
 use crate::table::{FORMAT_VERSION, TableSpec};
 use crate::units::Version;
@@ -116,8 +116,7 @@ impl TableLog {
             return Err(LogError::NotATable { table: self.name() });
         }
         self.check_no_gap(&versions)?;
-        let mut commits =
-            stream::iter(versions).map(|version| self.read(version)).buffered(CONCURRENT_READS);
+        let mut commits = stream::iter(versions).map(|version| self.read(version)).buffered(CONCURRENT_READS);
         let Some((_, first)) = commits.try_next().await? else {
             return Err(LogError::NotATable { table: self.name() });
         };
@@ -258,8 +257,12 @@ mod tests {
     #[tokio::test]
     async fn commits_are_folded_in_order() {
         let (log, first) = table().await;
-        let CommitOutcome::Committed(second) = log.try_commit(&first, &draft("a")).await.unwrap() else { panic!() };
-        let CommitOutcome::Committed(_) = log.try_commit(&second, &draft("b")).await.unwrap() else { panic!() };
+        let CommitOutcome::Committed(second) = log.try_commit(&first, &draft("a")).await.unwrap() else {
+            panic!()
+        };
+        let CommitOutcome::Committed(_) = log.try_commit(&second, &draft("b")).await.unwrap() else {
+            panic!()
+        };
         let (_, opened) = TableLog::open(log.storage().clone()).await.unwrap();
         assert_eq!(opened.version(), Version(2));
         assert_eq!(opened.portions().iter().map(|p| p.path.as_str()).collect::<Vec<_>>(), ["a", "b"]);
@@ -273,9 +276,13 @@ mod tests {
     async fn of_two_writers_one_loses_and_sees_the_other() {
         let (log, first) = table().await;
         log.try_commit(&first, &draft("a")).await.unwrap();
-        let CommitOutcome::Lost(newest) = log.try_commit(&first, &draft("b")).await.unwrap() else { panic!() };
+        let CommitOutcome::Lost(newest) = log.try_commit(&first, &draft("b")).await.unwrap() else {
+            panic!()
+        };
         assert_eq!(newest.source_version("a"), Some(Version(1)));
-        let CommitOutcome::Committed(last) = log.try_commit(&newest, &draft("b")).await.unwrap() else { panic!() };
+        let CommitOutcome::Committed(last) = log.try_commit(&newest, &draft("b")).await.unwrap() else {
+            panic!()
+        };
         assert_eq!(last.portions().len(), 2);
     }
 
@@ -292,7 +299,10 @@ mod tests {
     #[tokio::test]
     async fn a_second_table_in_one_place_is_refused() {
         let (log, _) = table().await;
-        assert!(matches!(TableLog::create(log.storage().clone(), &spec()).await, Err(LogError::Exists { .. })));
+        assert!(matches!(
+            TableLog::create(log.storage().clone(), &spec()).await,
+            Err(LogError::Exists { .. })
+        ));
         let other = TableStorage::new(Arc::new(InMemory::new()), "".into());
         other.put_new("notes.txt", "x".into()).await.unwrap();
         assert!(matches!(TableLog::create(other.clone(), &spec()).await, Err(LogError::NotEmpty { .. })));
@@ -302,7 +312,9 @@ mod tests {
     #[tokio::test]
     async fn a_missing_commit_is_named() {
         let (log, first) = table().await;
-        let CommitOutcome::Committed(second) = log.try_commit(&first, &draft("a")).await.unwrap() else { panic!() };
+        let CommitOutcome::Committed(second) = log.try_commit(&first, &draft("a")).await.unwrap() else {
+            panic!()
+        };
         log.try_commit(&second, &draft("b")).await.unwrap();
         log.storage().delete(&commit_path(Version(1))).await.unwrap();
         let error = log.newest().await.unwrap_err();

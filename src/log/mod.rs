@@ -24,13 +24,17 @@ pub use snapshot::{CommitSummary, Snapshot};
 pub enum LogError {
     #[error(transparent)]
     Storage(#[from] StorageError),
-    #[error("{table} is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'")]
+    #[error(
+        "{table} is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'"
+    )]
     NotATable { table: String },
     #[error("{table} is a table already; ingest into it, or choose another place")]
     Exists { table: String },
     #[error("{table} is not empty and is not a table; choose an empty or new directory")]
     NotEmpty { table: String },
-    #[error("{table}: commit {missing} is missing while commit {last} exists; restore _log/{missing:0>20}.json")]
+    #[error(
+        "{table}: commit {missing} is missing while commit {last} exists; restore _log/{missing:0>20}.json"
+    )]
     Gap { table: String, missing: Version, last: Version },
     #[error("{table}: {file} is damaged at line {line}: {reason}; restore the file from a copy")]
     Damaged { table: String, file: String, line: usize, reason: String },

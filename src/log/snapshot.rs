@@ -57,8 +57,11 @@ impl Snapshot {
             line: 2,
             reason: "it declares no table".to_owned(),
         })?;
-        let spec = TableSpec::new(definition)
-            .map_err(|source| LogError::Spec { table: table.to_owned(), file, source })?;
+        let spec = TableSpec::new(definition).map_err(|source| LogError::Spec {
+            table: table.to_owned(),
+            file,
+            source,
+        })?;
         let empty = Self {
             version: Version::FIRST,
             spec: Arc::new(spec),
@@ -70,7 +73,12 @@ impl Snapshot {
     }
 
     /// The snapshot after one more commit. An entry that contradicts the snapshot is damage.
-    pub(super) fn apply(mut self, table: &str, version: Version, entries: &[LogEntry]) -> Result<Self, LogError> {
+    pub(super) fn apply(
+        mut self,
+        table: &str,
+        version: Version,
+        entries: &[LogEntry],
+    ) -> Result<Self, LogError> {
         let partitions = self.spec.partitions();
         let mut summary = None;
         for (index, entry) in entries.iter().enumerate() {
@@ -91,7 +99,8 @@ impl Snapshot {
                     });
                 }
                 LogEntry::Add(portion) => {
-                    let summary = summary.as_mut().ok_or_else(|| damaged("an entry before the commit".into()))?;
+                    let summary =
+                        summary.as_mut().ok_or_else(|| damaged("an entry before the commit".into()))?;
                     let rows = summary
                         .rows_per_partition
                         .get_mut(portion.partition.index())

@@ -52,7 +52,8 @@ impl NewestWins {
             let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
             self.converter = Some(RowConverter::new(fields)?);
         }
-        let converter = self.converter.as_ref().ok_or_else(|| ArrowError::ComputeError("no converter".into()))?;
+        let converter =
+            self.converter.as_ref().ok_or_else(|| ArrowError::ComputeError("no converter".into()))?;
         let slices: Vec<ArrayRef> = columns.iter().map(|column| column.slice(row, 1)).collect();
         Ok(converter.convert_columns(&slices)?.row(0).owned())
     }
@@ -71,7 +72,8 @@ mod tests {
     fn batch(rows: &[(i64, i64)]) -> RecordBatch {
         let key: Int64Array = rows.iter().map(|r| Some(r.0)).collect();
         let value: Int64Array = rows.iter().map(|r| Some(r.1)).collect();
-        RecordBatch::try_from_iter([("k", Arc::new(key) as ArrayRef), ("v", Arc::new(value) as ArrayRef)]).unwrap()
+        RecordBatch::try_from_iter([("k", Arc::new(key) as ArrayRef), ("v", Arc::new(value) as ArrayRef)])
+            .unwrap()
     }
 
     proptest! {

@@ -106,7 +106,12 @@ impl Placement {
         if micros.null_count() > 0 {
             return Err(PlacementError::CloudLogsKey);
         }
-        Ok(micros.as_primitive::<TimestampMicrosecondType>().values().iter().map(|v| v.cast_unsigned()).collect())
+        Ok(micros
+            .as_primitive::<TimestampMicrosecondType>()
+            .values()
+            .iter()
+            .map(|v| v.cast_unsigned())
+            .collect())
     }
 }
 
@@ -136,10 +141,7 @@ mod tests {
 
     #[test]
     fn every_published_vector_holds() {
-        let uint64 = (
-            ColumnType::Uint64,
-            Arc::new(UInt64Array::from(vec![0, 1, 42, 1 << 63])) as ArrayRef,
-        );
+        let uint64 = (ColumnType::Uint64, Arc::new(UInt64Array::from(vec![0, 1, 42, 1 << 63])) as ArrayRef);
         let keys = [uint64];
         assert_eq!(
             hash(&keys),
@@ -202,7 +204,12 @@ mod tests {
             Arc::new(TimestampNanosecondArray::from(vec![seconds * 1_000_000_000])),
         ];
         for array in units {
-            assert_eq!(hash(&[(ColumnType::Timestamp, Arc::clone(&array))]), [expected], "{}", array.data_type());
+            assert_eq!(
+                hash(&[(ColumnType::Timestamp, Arc::clone(&array))]),
+                [expected],
+                "{}",
+                array.data_type()
+            );
             let as_datetime = crate::placement::hash_bytes(&(seconds as u32).to_le_bytes());
             assert_eq!(hash(&[(ColumnType::Datetime, array)]), [as_datetime]);
         }
@@ -211,15 +218,22 @@ mod tests {
     #[test]
     fn each_type_has_the_width_of_ydb() {
         let days = Arc::new(Date32Array::from(vec![15_706])) as ArrayRef;
-        assert_eq!(hash(&[(ColumnType::Date, Arc::clone(&days))]), [crate::placement::hash_bytes(&15_706u16.to_le_bytes())]);
-        assert_eq!(hash(&[(ColumnType::Date32, days)]), [crate::placement::hash_bytes(&15_706i32.to_le_bytes())]);
+        assert_eq!(
+            hash(&[(ColumnType::Date, Arc::clone(&days))]),
+            [crate::placement::hash_bytes(&15_706u16.to_le_bytes())]
+        );
+        assert_eq!(
+            hash(&[(ColumnType::Date32, days)]),
+            [crate::placement::hash_bytes(&15_706i32.to_le_bytes())]
+        );
         let byte = Arc::new(UInt8Array::from(vec![7])) as ArrayRef;
         assert_eq!(hash(&[(ColumnType::Uint8, byte)]), [crate::placement::hash_bytes(&[7])]);
     }
 
     #[test]
     fn a_decimal_key_sends_every_row_to_one_partition() {
-        let decimals = Arc::new(Decimal128Array::from(vec![1, 2, 3]).with_precision_and_scale(22, 9).unwrap());
+        let decimals =
+            Arc::new(Decimal128Array::from(vec![1, 2, 3]).with_precision_and_scale(22, 9).unwrap());
         let column_type = ColumnType::Decimal { precision: 22, scale: 9 };
         assert_eq!(hash(&[(column_type, decimals)]), [crate::placement::hash_bytes(b""); 3]);
     }
@@ -253,8 +267,11 @@ mod tests {
 
     #[test]
     fn lengths_and_counts_that_differ_are_refused() {
-        let placement =
-            Placement::new(PlacementFunction::Ydb, PartitionCount::new(4).unwrap(), vec![ColumnType::Int32; 2]);
+        let placement = Placement::new(
+            PlacementFunction::Ydb,
+            PartitionCount::new(4).unwrap(),
+            vec![ColumnType::Int32; 2],
+        );
         let array = |n| Arc::new(Int32Array::from(vec![1; n])) as ArrayRef;
         assert!(matches!(placement.assign(&[array(1)]), Err(PlacementError::ColumnCount { .. })));
         assert!(matches!(placement.assign(&[array(1), array(2)]), Err(PlacementError::RowCount { .. })));

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
-    LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
+    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
 use thiserror::Error;
@@ -31,7 +31,9 @@ pub enum PlacementError {
     ColumnCount { expected: usize, found: usize },
     #[error("key column {column} has {found} rows, the first column has {expected}")]
     RowCount { column: usize, expected: usize, found: usize },
-    #[error("placement ydb-cloud-logs needs a key of at least two columns, the first of them a Timestamp without nulls")]
+    #[error(
+        "placement ydb-cloud-logs needs a key of at least two columns, the first of them a Timestamp without nulls"
+    )]
     CloudLogsKey,
 }
 
@@ -54,7 +56,11 @@ pub(super) enum KeyBytes {
 
 impl KeyBytes {
     /// Reads `array` as `column_type`. `column` is the position in the key, for errors.
-    pub(super) fn new(column: usize, column_type: ColumnType, array: &ArrayRef) -> Result<Self, PlacementError> {
+    pub(super) fn new(
+        column: usize,
+        column_type: ColumnType,
+        array: &ArrayRef,
+    ) -> Result<Self, PlacementError> {
         let reader = Reader { column, column_type };
         if matches!(array.data_type(), DataType::Null) {
             return Ok(Self::Nothing);
@@ -81,7 +87,9 @@ impl KeyBytes {
             ColumnType::Date32 => w4(reader.days(array)?, |v| v.cast_unsigned()),
             ColumnType::Datetime => reader.narrow(&reader.seconds(array)?, Self::W4)?,
             ColumnType::Datetime64 => w8(reader.seconds(array)?, |v| v.cast_unsigned()),
-            ColumnType::Timestamp | ColumnType::Timestamp64 => w8(reader.micros(array)?, |v| v.cast_unsigned()),
+            ColumnType::Timestamp | ColumnType::Timestamp64 => {
+                w8(reader.micros(array)?, |v| v.cast_unsigned())
+            }
             ColumnType::Interval | ColumnType::Interval64 => {
                 let micros = reader.cast(array, &DataType::Duration(TimeUnit::Microsecond))?;
                 w8(reader.primitive::<Int64Type>(&micros)?, |v| v.cast_unsigned())
@@ -171,7 +179,10 @@ impl Reader {
         })
     }
 
-    fn primitive<T: ArrowPrimitiveType>(&self, array: &ArrayRef) -> Result<PrimitiveArray<T>, PlacementError> {
+    fn primitive<T: ArrowPrimitiveType>(
+        &self,
+        array: &ArrayRef,
+    ) -> Result<PrimitiveArray<T>, PlacementError> {
         Ok(self.cast(array, &T::DATA_TYPE)?.as_primitive::<T>().clone())
     }
 

@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn a_wrong_literal_says_which_value_and_why() {
-        let error = parse_key(&[ColumnType::Uint8, ColumnType::Uint8], &["1".into(), "256".into()]).unwrap_err();
+        let error =
+            parse_key(&[ColumnType::Uint8, ColumnType::Uint8], &["1".into(), "256".into()]).unwrap_err();
         assert!(error.to_string().starts_with("value 2 of the key: '256'"), "{error}");
         let error = parse_key(&[ColumnType::Uint8], &[]).unwrap_err();
         assert_eq!(error.to_string(), "the key has 1 columns (Uint8), 0 values were given");

@@ -45,12 +45,9 @@ impl Scatter {
     #[must_use]
     pub fn rows(&self, partition: PartitionId) -> &[u32] {
         let end = self.ends.get(partition.index()).copied().unwrap_or(0) as usize;
-        let start = partition
-            .index()
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .copied()
-            .unwrap_or(0) as usize;
+        let start =
+            partition.index().checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
+                as usize;
         self.rows.get(start..end).unwrap_or_default()
     }
 }

@@ -156,7 +156,8 @@ impl<'a> KeyRanges<'a> {
             let array = batch.columns().get(*index);
             let read = |row: usize| array.and_then(|array| key_value(array, column.column_type, row));
             let range = array.and_then(|array| column_range(array, column.column_type));
-            let (Some(low), Some(high), Some((min, max))) = (read(0), read(batch.num_rows() - 1), range) else {
+            let (Some(low), Some(high), Some((min, max))) = (read(0), read(batch.num_rows() - 1), range)
+            else {
                 return Err(PortionError::Key {
                     partition: self.partition,
                     column: column.name.clone(),
@@ -216,8 +217,12 @@ pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Optio
         ColumnType::Uint16 => number::<UInt16Type>(array, row).map(|v| KeyValue::Uint(v.into())),
         ColumnType::Uint32 => number::<UInt32Type>(array, row).map(|v| KeyValue::Uint(v.into())),
         ColumnType::Uint64 => number::<UInt64Type>(array, row).map(KeyValue::Uint),
-        ColumnType::Utf8 => array.as_string_opt::<i32>().map(|array| KeyValue::Text(array.value(row).to_owned())),
-        ColumnType::String => array.as_binary_opt::<i32>().map(|array| KeyValue::Bytes(array.value(row).to_vec())),
+        ColumnType::Utf8 => {
+            array.as_string_opt::<i32>().map(|array| KeyValue::Text(array.value(row).to_owned()))
+        }
+        ColumnType::String => {
+            array.as_binary_opt::<i32>().map(|array| KeyValue::Bytes(array.value(row).to_vec()))
+        }
         _ => None,
     }
 }
@@ -235,15 +240,22 @@ fn column_range(array: &ArrayRef, column_type: ColumnType) -> Option<(KeyValue, 
         ColumnType::Int32 => number::<Int32Type>(array, |v| KeyValue::Int(v.into())),
         ColumnType::Int64 => number::<Int64Type>(array, KeyValue::Int),
         ColumnType::Date => number::<Date32Type>(array, |v| KeyValue::Int(v.into())),
-        ColumnType::Datetime | ColumnType::Datetime64 => number::<TimestampMillisecondType>(array, KeyValue::Int),
-        ColumnType::Timestamp | ColumnType::Timestamp64 => number::<TimestampMicrosecondType>(array, KeyValue::Int),
+        ColumnType::Datetime | ColumnType::Datetime64 => {
+            number::<TimestampMillisecondType>(array, KeyValue::Int)
+        }
+        ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            number::<TimestampMicrosecondType>(array, KeyValue::Int)
+        }
         ColumnType::Uint8 => number::<UInt8Type>(array, |v| KeyValue::Uint(v.into())),
         ColumnType::Uint16 => number::<UInt16Type>(array, |v| KeyValue::Uint(v.into())),
         ColumnType::Uint32 => number::<UInt32Type>(array, |v| KeyValue::Uint(v.into())),
         ColumnType::Uint64 => number::<UInt64Type>(array, KeyValue::Uint),
         ColumnType::Utf8 => {
             let array = array.as_string_opt::<i32>()?;
-            Some((KeyValue::Text(min_string(array)?.to_owned()), KeyValue::Text(max_string(array)?.to_owned())))
+            Some((
+                KeyValue::Text(min_string(array)?.to_owned()),
+                KeyValue::Text(max_string(array)?.to_owned()),
+            ))
         }
         ColumnType::String => {
             let array = array.as_binary_opt::<i32>()?;
@@ -285,7 +297,10 @@ mod tests {
         let batches = [batch(&[(1, "z"), (3, "m")]), batch(&[]), batch(&[(3, "n"), (7, "a")])];
         let portion = encode_portion(&spec(), PartitionId(1), batches.into_iter()).unwrap();
         let (int, text) = (KeyValue::Int, |t: &str| KeyValue::Text(t.into()));
-        assert_eq!(portion.key_range, KeyRange { min: vec![int(1), text("z")], max: vec![int(7), text("a")] });
+        assert_eq!(
+            portion.key_range,
+            KeyRange { min: vec![int(1), text("z")], max: vec![int(7), text("a")] }
+        );
         assert_eq!(portion.column_ranges[1], KeyRange { min: vec![text("a")], max: vec![text("z")] });
         assert_eq!(portion.xxh3, file_checksum(&portion.bytes));
         let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
@@ -299,6 +314,9 @@ mod tests {
 
     #[test]
     fn a_portion_without_rows_is_refused() {
-        assert!(matches!(encode_portion(&spec(), PartitionId(0), std::iter::empty()), Err(PortionError::Empty { .. })));
+        assert!(matches!(
+            encode_portion(&spec(), PartitionId(0), std::iter::empty()),
+            Err(PortionError::Empty { .. })
+        ));
     }
 }

@@ -39,7 +39,10 @@ pub struct VisibleRows {
 ///
 /// # Errors
 /// [`QueryError`] where a portion cannot be read.
-pub async fn count_visible_rows(table: &SnapshotTable, keys: PartitionKeys) -> Result<VisibleRows, QueryError> {
+pub async fn count_visible_rows(
+    table: &SnapshotTable,
+    keys: PartitionKeys,
+) -> Result<VisibleRows, QueryError> {
     let context = SessionContext::new();
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let partitions = table.snapshot().spec().partitions();

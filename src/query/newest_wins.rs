@@ -23,8 +23,8 @@ use datafusion::physical_plan::filter_pushdown::{
 };
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::sorts::streaming_merge::StreamingMergeBuilder;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
 };
@@ -64,8 +64,7 @@ impl NewestWinsExec {
         let Some(ordering) = key_ordering(&input.schema(), &key) else {
             return internal_err!("NewestWinsExec needs the columns of a primary key");
         };
-        let equivalence =
-            EquivalenceProperties::new_with_orderings(input.schema(), [ordering.clone()]);
+        let equivalence = EquivalenceProperties::new_with_orderings(input.schema(), [ordering.clone()]);
         let properties = PlanProperties::new(
             equivalence,
             Partitioning::UnknownPartitioning(groups.len()),
@@ -88,7 +87,10 @@ pub(super) fn key_ordering(schema: &SchemaRef, key: &[usize]) -> Option<LexOrder
     let sort_by = |index: &usize| {
         let field = schema.fields().get(*index)?;
         let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), *index));
-        Some(PhysicalSortExpr::new(column, arrow::compute::SortOptions { descending: false, nulls_first: true }))
+        Some(PhysicalSortExpr::new(
+            column,
+            arrow::compute::SortOptions { descending: false, nulls_first: true },
+        ))
     };
     LexOrdering::new(key.iter().map(sort_by).collect::<Option<Vec<_>>>()?)
 }
@@ -161,7 +163,9 @@ impl ExecutionPlan for NewestWinsExec {
         let runs: usize = self.groups.iter().flatten().map(Vec::len).sum();
         let found = self.input.properties().partitioning.partition_count();
         let (Some(groups), true) = (self.groups.get(partition), runs == found) else {
-            return internal_err!("NewestWinsExec expects {runs} runs and got {found}, partition {partition}");
+            return internal_err!(
+                "NewestWinsExec expects {runs} runs and got {found}, partition {partition}"
+            );
         };
         let node = self.clone();
         let metrics = BaselineMetrics::new(&self.metrics, partition);
@@ -182,8 +186,14 @@ impl ExecutionPlan for NewestWinsExec {
     }
 
     /// Rows below may be dropped, so their number is only an upper bound.
-    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        let Some(below) = inputs.first() else { return Ok(Arc::new(Statistics::new_unknown(&self.schema()))) };
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let Some(below) = inputs.first() else {
+            return Ok(Arc::new(Statistics::new_unknown(&self.schema())));
+        };
         let mut statistics = below.as_ref().clone().to_inexact();
         statistics.total_byte_size = Precision::Absent;
         Ok(Arc::new(statistics))

@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn chains_of_overlaps_are_one_group_with_the_newest_first() {
-        let portions = [portion(1, 0, 5), portion(2, 5, 9), portion(3, 10, 12), portion(4, 1, 2), portion(5, 12, 20)];
+        let portions =
+            [portion(1, 0, 5), portion(2, 5, 9), portion(3, 10, 12), portion(4, 1, 2), portion(5, 12, 20)];
         assert_eq!(names(&group_by_overlap(&portions)), [vec!["4", "2", "1"], vec!["5", "3"]]);
         assert!(group_by_overlap(&[]).is_empty());
     }

@@ -37,7 +37,9 @@ pub enum ParamError {
     Unknown { name: String, known: Vec<String> },
     #[error("parameter {name}: '{value}' is not a value of type {data_type}{}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default())]
     Value { name: String, value: String, data_type: DataType, reason: Option<String> },
-    #[error("the query counts back from $now, and the table has no column of points in time; give --param now=TIME")]
+    #[error(
+        "the query counts back from $now, and the table has no column of points in time; give --param now=TIME"
+    )]
     NoTime,
 }
 
@@ -80,7 +82,8 @@ impl Params {
         types: &HashMap<String, Option<DataType>>,
         now: Option<ScalarValue>,
     ) -> Result<ParamValues, ParamError> {
-        let mut known: Vec<String> = types.keys().map(|name| name.trim_start_matches('$').to_owned()).collect();
+        let mut known: Vec<String> =
+            types.keys().map(|name| name.trim_start_matches('$').to_owned()).collect();
         known.sort_unstable();
         if let Some(name) = self.0.keys().find(|name| !known.contains(name)) {
             return Err(ParamError::Unknown { name: name.clone(), known });
@@ -105,7 +108,9 @@ impl Params {
 
 /// The parameters that a plan has, with their types where the plan gives them away. A parameter that is used as two types
 /// has none: its value decides.
-pub(super) fn parameters_of(plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
+pub(super) fn parameters_of(
+    plan: &LogicalPlan,
+) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
     let mut types: HashMap<String, Option<DataType>> = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expression| {
@@ -179,7 +184,12 @@ mod tests {
     fn values_take_the_types_of_the_query() {
         let ParamValues::Map(values) = bound(
             &["user=42", "campaign=42", "now=2026-01-31T10:00:00Z", "open=7"],
-            &[("$user", Some(DataType::Utf8View)), ("$campaign", Some(DataType::UInt64)), ("$now", None), ("$open", None)],
+            &[
+                ("$user", Some(DataType::Utf8View)),
+                ("$campaign", Some(DataType::UInt64)),
+                ("$now", None),
+                ("$open", None),
+            ],
         )
         .unwrap() else {
             panic!("named parameters")

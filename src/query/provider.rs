@@ -19,8 +19,8 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -132,8 +132,12 @@ impl SnapshotTable {
         let partitions = matching_partitions(spec, &self.schema, predicate);
         summary.partitions_read = partitions.as_ref().map_or(summary.partitions, BTreeSet::len);
         summary.reasons.push(match &partitions {
-            Some(found) => format!("the condition fixes the partition key ({key}): {} partition(s)", found.len()),
-            None => format!("the condition does not fix every column of the partition key ({key}): all partitions"),
+            Some(found) => {
+                format!("the condition fixes the partition key ({key}): {} partition(s)", found.len())
+            }
+            None => format!(
+                "the condition does not fix every column of the partition key ({key}): all partitions"
+            ),
         });
         let in_partitions: Vec<_> = all
             .into_iter()
@@ -144,7 +148,11 @@ impl SnapshotTable {
         if dropped > 0 {
             summary.reasons.push(format!("ranges of the primary key exclude {dropped} portion(s)"));
         }
-        Ok(in_partitions.into_iter().zip(keep).filter_map(|(portion, keep)| keep.then_some(portion)).collect())
+        Ok(in_partitions
+            .into_iter()
+            .zip(keep)
+            .filter_map(|(portion, keep)| keep.then_some(portion))
+            .collect())
     }
 
     /// A plan that reads the visible rows of `portions`.
@@ -164,7 +172,8 @@ impl SnapshotTable {
         let mut alone: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
         let mut overlapping: Vec<Vec<Vec<Arc<PortionEntry>>>> = Vec::new();
         for partition in spec.partitions().ids() {
-            let of_partition: Vec<_> = portions.iter().filter(|p| p.partition == partition).cloned().collect();
+            let of_partition: Vec<_> =
+                portions.iter().filter(|p| p.partition == partition).cloned().collect();
             let (single, several): (Vec<_>, Vec<_>) =
                 group_by_overlap(&of_partition).into_iter().partition(|group| group.len() == 1);
             if !single.is_empty() {
@@ -213,11 +222,12 @@ impl SnapshotTable {
             .with_enable_page_index(true)
             .with_bloom_filter_on_read(true)
             .with_parquet_file_reader_factory(Arc::new(readers));
-        let partitioning =
-            (files == Files::AreRuns).then(|| Partitioning::UnknownPartitioning(groups.len()));
+        let partitioning = (files == Files::AreRuns).then(|| Partitioning::UnknownPartitioning(groups.len()));
         let groups = groups
             .iter()
-            .map(|group| Ok(FileGroup::new(group.iter().map(|portion| self.file(portion)).collect::<Result<_>>()?)))
+            .map(|group| {
+                Ok(FileGroup::new(group.iter().map(|portion| self.file(portion)).collect::<Result<_>>()?))
+            })
             .collect::<Result<Vec<_>>>()?;
         let ordering = key_ordering(&self.schema, self.snapshot.spec().primary_key());
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
@@ -267,10 +277,8 @@ impl SnapshotTable {
     }
 
     fn file(&self, portion: &PortionEntry) -> Result<PartitionedFile> {
-        let path = self
-            .storage
-            .path(&portion.path)
-            .map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let path =
+            self.storage.path(&portion.path).map_err(|error| DataFusionError::External(Box::new(error)))?;
         let file = PartitionedFile::new(path.to_string(), portion.bytes);
         Ok(file.with_statistics(Arc::new(self.statistics(portion))))
     }

@@ -31,9 +31,8 @@ pub(super) fn matching_partitions(
     let mut values: Vec<Vec<ScalarValue>> = Vec::new();
     for (index, column) in spec.partition_key().iter().zip(spec.partition_key_columns()) {
         let data_type = schema.field(*index).data_type();
-        let guarantee = guarantees
-            .iter()
-            .find(|g| g.guarantee == Guarantee::In && g.column.name == column.name)?;
+        let guarantee =
+            guarantees.iter().find(|g| g.guarantee == Guarantee::In && g.column.name == column.name)?;
         values.push(literals_of_type(guarantee, data_type)?);
     }
     let keys = values.iter().try_fold(1usize, |count, list| count.checked_mul(list.len()))?;
@@ -78,8 +77,9 @@ pub(super) fn matching_portions(
     predicate: &Arc<dyn PhysicalExpr>,
     portions: &[Arc<PortionEntry>],
 ) -> Result<Vec<bool>> {
-    let pruning =
-        PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).try_build(Arc::clone(predicate))?;
+    let pruning = PruningPredicateBuilder::new()
+        .with_file_schema(Arc::clone(schema))
+        .try_build(Arc::clone(predicate))?;
     if pruning.always_true() {
         return Ok(vec![true; portions.len()]);
     }
@@ -112,7 +112,11 @@ struct KeyStatistics<'a> {
 }
 
 impl KeyStatistics<'_> {
-    fn values(&self, column: &Column, value: fn(&crate::table::KeyRange) -> Option<&KeyValue>) -> Option<ArrayRef> {
+    fn values(
+        &self,
+        column: &Column,
+        value: fn(&crate::table::KeyRange) -> Option<&KeyValue>,
+    ) -> Option<ArrayRef> {
         let position = self.spec.primary_key_columns().position(|key| key.name == column.name)?;
         let data_type = self.schema.field_with_name(&column.name).ok()?.data_type();
         let scalars = self.portions.iter().map(|portion| {

@@ -14,11 +14,11 @@ use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 
+use crate::query::QueryError;
 use crate::query::params::{NOW, Params, parameters_of};
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
 use crate::query::system::{partition_stats, portion_stats};
-use crate::query::QueryError;
 use crate::table::KeyValue;
 
 /// The name under which every table goes.
@@ -92,7 +92,11 @@ impl TableSession {
     ///
     /// # Errors
     /// As for [`TableSession::query`].
-    pub async fn explain(&self, sql: &str, params: &Params) -> Result<(Vec<ScanSummary>, String), QueryError> {
+    pub async fn explain(
+        &self,
+        sql: &str,
+        params: &Params,
+    ) -> Result<(Vec<ScanSummary>, String), QueryError> {
         let frame = self.plan(sql, params).await?;
         let _ = self.table.take_scans();
         let plan = frame.create_physical_plan().await?;
@@ -158,7 +162,8 @@ fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Resu
         let view = Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?);
         schema.register_table(system_name.to_owned(), view.clone())?;
         for name in &names {
-            context.register_table(TableReference::bare(format!("{name}/.sys/{system_name}")), view.clone())?;
+            context
+                .register_table(TableReference::bare(format!("{name}/.sys/{system_name}")), view.clone())?;
         }
     }
     for name in names {

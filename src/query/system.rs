@@ -52,7 +52,8 @@ pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowErr
     RecordBatch::try_from_iter([
         (
             "partition",
-            Arc::new(UInt32Array::from_iter_values(portions.iter().map(|portion| portion.partition.0))) as ArrayRef,
+            Arc::new(UInt32Array::from_iter_values(portions.iter().map(|portion| portion.partition.0)))
+                as ArrayRef,
         ),
         ("portion", text(&|portion| portion.path.clone())),
         ("rows", number(&|portion| portion.rows)),

@@ -21,7 +21,8 @@ pub(super) struct Heading(pub(super) &'static str, pub(super) bool);
 
 /// Draws rows under headings.
 pub(super) fn grid(layout: Layout, headings: &[Heading], rows: Vec<Vec<String>>) -> String {
-    let names: Vec<(String, bool)> = headings.iter().map(|heading| (heading.0.to_owned(), heading.1)).collect();
+    let names: Vec<(String, bool)> =
+        headings.iter().map(|heading| (heading.0.to_owned(), heading.1)).collect();
     draw(layout, &names, rows)
 }
 
@@ -49,7 +50,11 @@ fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<String>>) -> 
 ///
 /// # Errors
 /// [`ArrowError`] where a value has no text.
-pub fn batches(layout: Layout, schema: &arrow::datatypes::Schema, batches: &[RecordBatch]) -> Result<String, ArrowError> {
+pub fn batches(
+    layout: Layout,
+    schema: &arrow::datatypes::Schema,
+    batches: &[RecordBatch],
+) -> Result<String, ArrowError> {
     let options = FormatOptions::default().with_null("NULL").with_display_error(true);
     let headings: Vec<(String, bool)> =
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();

@@ -56,9 +56,11 @@ fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
     }
     let _ = writeln!(text);
     let most = report.skew.max as f64;
-    let rows = report.rows_per_partition.iter().enumerate().map(|(partition, rows)| {
-        vec![partition.to_string(), count(*rows), bar(*rows as f64, most, 40)]
-    });
+    let rows = report
+        .rows_per_partition
+        .iter()
+        .enumerate()
+        .map(|(partition, rows)| vec![partition.to_string(), count(*rows), bar(*rows as f64, most, 40)]);
     let headings = [Heading("partition", true), Heading("rows", true), Heading("", false)];
     text.push_str(&grid(layout, &headings, rows.collect()));
     let _ = writeln!(

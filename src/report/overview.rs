@@ -21,7 +21,10 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     );
     if overview.stored_rows > overview.rows {
         let replaced = count(overview.stored_rows - overview.rows);
-        let _ = writeln!(text, "{replaced} more rows are stored that newer rows with the same primary key replace");
+        let _ = writeln!(
+            text,
+            "{replaced} more rows are stored that newer rows with the same primary key replace"
+        );
     }
     let _ = writeln!(text, "primary key    ({})", overview.primary_key.join(", "));
     let _ = writeln!(
@@ -49,8 +52,12 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
             count(partition.portions),
         ]
     });
-    let headings =
-        [Heading("partition", true), Heading("rows", true), Heading("bytes", true), Heading("portions", true)];
+    let headings = [
+        Heading("partition", true),
+        Heading("rows", true),
+        Heading("bytes", true),
+        Heading("portions", true),
+    ];
     text.push_str(&grid(layout, &headings, partitions.collect()));
     text
 }

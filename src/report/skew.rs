@@ -88,7 +88,11 @@ fn figures(figures: &SkewFigures) -> Vec<Vec<String>> {
         row("share of fullest", percent(figures.share_of_fullest), "of all rows in the fullest partition"),
         row("CV", percent(figures.cv), "standard deviation of the rows over their mean"),
         row("empty partitions", count(figures.empty_partitions as u64), "partitions without a row"),
-        row("Greenplum skccoeff", format!("{:.2}", figures.greenplum_skccoeff), "100 x sample deviation / mean"),
+        row(
+            "Greenplum skccoeff",
+            format!("{:.2}", figures.greenplum_skccoeff),
+            "100 x sample deviation / mean",
+        ),
         row(
             "Synapse skew",
             percent(figures.synapse_skew),
@@ -108,8 +112,16 @@ fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
         row("distinct partition keys", count(floor.distinct_keys), "values that are hashed"),
         row("keys per partition", format!("{:.1}", floor.keys_per_partition), "YDB advises 100 to 1000"),
         row("heaviest key", percent(floor.heaviest_key_share), "of all rows have one partition key"),
-        row("CV of equal keys", percent(floor.expected_cv_equal_keys), "a perfect hash of so many equal keys gives"),
-        row("CV of these keys", percent(floor.expected_cv_weighted), "a perfect hash of these keys with their rows gives"),
+        row(
+            "CV of equal keys",
+            percent(floor.expected_cv_equal_keys),
+            "a perfect hash of so many equal keys gives",
+        ),
+        row(
+            "CV of these keys",
+            percent(floor.expected_cv_weighted),
+            "a perfect hash of these keys with their rows gives",
+        ),
     ]
 }
 

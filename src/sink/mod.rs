@@ -43,7 +43,7 @@ pub struct Sink<W: Write + Send>(Writer<W>);
 
 enum Writer<W: Write + Send> {
     Parquet(Box<ArrowWriter<W>>),
-    Csv(arrow::csv::Writer<W>),
+    Csv(Box<arrow::csv::Writer<W>>),
     Ndjson(arrow::json::Writer<W, LineDelimited>),
     Json(arrow::json::Writer<W, JsonArray>),
 }
@@ -65,13 +65,17 @@ impl<W: Write + Send> Sink<W> {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .build();
-                Writer::Parquet(Box::new(ArrowWriter::try_new(out, SchemaRef::clone(schema), Some(properties))?))
+                Writer::Parquet(Box::new(ArrowWriter::try_new(
+                    out,
+                    SchemaRef::clone(schema),
+                    Some(properties),
+                )?))
             }
             OutputFormat::Csv => {
                 let mut writer = WriterBuilder::new().with_header(true).build(out);
                 // The header is written with the first batch, also where there are no rows.
                 writer.write(&RecordBatch::new_empty(SchemaRef::clone(schema)))?;
-                Writer::Csv(writer)
+                Writer::Csv(Box::new(writer))
             }
             OutputFormat::Ndjson => Writer::Ndjson(JsonWriterBuilder::new().build(out)),
             OutputFormat::Json => Writer::Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out)),

@@ -59,7 +59,8 @@ impl SkewFigures {
     pub fn of(counts: &[u64]) -> Self {
         let n = counts.len().max(1);
         let rows: u64 = counts.iter().sum();
-        let (max, min) = (counts.iter().copied().max().unwrap_or(0), counts.iter().copied().min().unwrap_or(0));
+        let (max, min) =
+            (counts.iter().copied().max().unwrap_or(0), counts.iter().copied().min().unwrap_or(0));
         let fullest_partition = counts.iter().position(|count| *count == max).unwrap_or(0);
         let empty_partitions = counts.iter().filter(|count| **count == 0).count();
         let sum = rows as f64;

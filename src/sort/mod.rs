@@ -45,9 +45,12 @@ pub fn sort_newest_wins(
     key: &[usize],
 ) -> Result<SortedRows, ArrowError> {
     let keys = encode_keys(batches, rows, key)?;
-    let mut order: Vec<(u64, u32)> = (0u32..).zip(keys.iter()).map(|(i, row)| (prefix(row.data()), i)).collect();
+    let mut order: Vec<(u64, u32)> =
+        (0u32..).zip(keys.iter()).map(|(i, row)| (prefix(row.data()), i)).collect();
     let compare = |a: &(u64, u32), b: &(u64, u32)| {
-        a.0.cmp(&b.0).then_with(|| keys.row(a.1 as usize).cmp(&keys.row(b.1 as usize))).then_with(|| a.1.cmp(&b.1))
+        a.0.cmp(&b.0)
+            .then_with(|| keys.row(a.1 as usize).cmp(&keys.row(b.1 as usize)))
+            .then_with(|| a.1.cmp(&b.1))
     };
     // Events mostly arrive in time order; then there is nothing to sort.
     if !order.is_sorted_by(|a, b| compare(a, b).is_le()) {
@@ -97,9 +100,8 @@ fn gather_columns(
     let gather_one = |column: &usize| {
         let arrays: Option<Vec<&dyn Array>> =
             batches.iter().map(|batch| batch.columns().get(*column).map(AsRef::as_ref)).collect();
-        let arrays = arrays.ok_or_else(|| {
-            ArrowError::InvalidArgumentError(format!("a batch has no column {column}"))
-        })?;
+        let arrays = arrays
+            .ok_or_else(|| ArrowError::InvalidArgumentError(format!("a batch has no column {column}")))?;
         interleave(&arrays, places)
     };
     columns.iter().map(gather_one).collect()

@@ -13,7 +13,8 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 
 use crate::source::open::{TextStream, buffered, drain};
 use crate::source::{
-    InputFormat, InputOptions, Positions, RawBatch, RawCells, RawReader, SeekableFile, SourceError,
+    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
+    SourceError,
 };
 
 fn failed(file: &str, format: InputFormat, error: impl std::fmt::Display) -> SourceError {
@@ -70,12 +71,20 @@ impl ParquetReader {
         let schema = Arc::clone(builder.schema());
         let (wanted, unknown) = split_columns(&schema, columns);
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-        let reader = builder
-            .with_projection(mask)
-            .with_batch_size(options.batch_rows.max(1))
-            .build()
-            .map_err(error)?;
-        Ok(Self { file: file.to_owned(), reader, schema, unknown, counter: RowCounter { next: 1 }, _source: source })
+        let groups = builder.metadata().row_groups();
+        let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
+        let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
+        let row_bytes = usize::try_from(bytes / rows.max(1)).unwrap_or(0).max(1);
+        let batch_rows = (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1));
+        let reader = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(error)?;
+        Ok(Self {
+            file: file.to_owned(),
+            reader,
+            schema,
+            unknown,
+            counter: RowCounter { next: 1 },
+            _source: source,
+        })
     }
 }
 
@@ -112,7 +121,14 @@ impl ArrowFileReader {
         let schema = opened.schema();
         let (wanted, unknown) = split_columns(&schema, columns);
         let reader = FileReader::try_new_buffered(open_file(file, &source)?, Some(wanted)).map_err(error)?;
-        Ok(Self { file: file.to_owned(), reader, schema, unknown, counter: RowCounter { next: 1 }, _source: source })
+        Ok(Self {
+            file: file.to_owned(),
+            reader,
+            schema,
+            unknown,
+            counter: RowCounter { next: 1 },
+            _source: source,
+        })
     }
 }
 

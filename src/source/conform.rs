@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions, new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    new_null_array,
 };
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, can_cast_types, cast, cast_with_options, filter_record_batch};
@@ -61,9 +62,14 @@ impl Conform {
     pub fn check_names(&self, found: &[String]) -> Result<(), SourceError> {
         let declared: Vec<String> = self.spec.columns().iter().map(|column| column.name.clone()).collect();
         if !found.iter().any(|name| declared.contains(name)) {
-            return Err(SourceError::NoCommonColumn { file: self.file.clone(), found: found.to_vec(), declared });
+            return Err(SourceError::NoCommonColumn {
+                file: self.file.clone(),
+                found: found.to_vec(),
+                declared,
+            });
         }
-        let missing = self.spec.columns().iter().find(|column| !column.nullable && !found.contains(&column.name));
+        let missing =
+            self.spec.columns().iter().find(|column| !column.nullable && !found.contains(&column.name));
         match missing {
             Some(column) => Err(SourceError::MissingColumn {
                 file: self.file.clone(),
@@ -84,7 +90,8 @@ impl Conform {
             RawCells::Arrow(batch) => batch.num_rows(),
         };
         if let RawCells::Arrow(batch) = &raw.cells {
-            let found: Vec<String> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+            let found: Vec<String> =
+                batch.schema().fields().iter().map(|field| field.name().clone()).collect();
             self.check_names(&found)?;
         }
         let mut faults = Faults::new();
@@ -193,9 +200,11 @@ impl Conform {
             return;
         }
         for row in 0..text.first().map_or(0, |array| array.len()) {
-            let bytes: usize = text.iter().filter(|array| array.is_valid(row)).map(|a| bytes_of(a, row)).sum();
+            let bytes: usize =
+                text.iter().filter(|array| array.is_valid(row)).map(|a| bytes_of(a, row)).sum();
             if bytes > MAX_KEY_BYTES {
-                let reason = format!("the primary key has {bytes} bytes of text, YDB takes at most {MAX_KEY_BYTES}");
+                let reason =
+                    format!("the primary key has {bytes} bytes of text, YDB takes at most {MAX_KEY_BYTES}");
                 faults.entry(row).or_insert((None, reason));
             }
         }
@@ -214,8 +223,13 @@ impl Conform {
             return RecordBatch::try_new_with_options(schema, columns, &options).map_err(error);
         }
         // Rows at fault may hold NULL where the table has none, until they are taken out.
-        let fields: Vec<Field> =
-            self.spec.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let fields: Vec<Field> = self
+            .spec
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.as_ref().clone().with_nullable(true))
+            .collect();
         let lenient = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options);
         let keep: BooleanArray = (0..rows).map(|row| Some(!faults.contains_key(&row))).collect();
         let kept = lenient.and_then(|batch| filter_record_batch(&batch, &keep)).map_err(error)?;
@@ -272,7 +286,8 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
 
 /// Types that hold one value per row and mean the same everywhere.
 fn is_plain(data_type: &DataType) -> bool {
-    !data_type.is_nested() && !matches!(data_type, DataType::Time32(_) | DataType::Time64(_) | DataType::Interval(_))
+    !data_type.is_nested()
+        && !matches!(data_type, DataType::Time32(_) | DataType::Time64(_) | DataType::Interval(_))
 }
 
 /// The same instants without a zone.
@@ -345,7 +360,12 @@ fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json
                 Ok(formatter) if array.is_valid(row) => formatter.value(row).to_string().into(),
                 _ => serde_json::Value::Null,
             };
-            schema.fields().iter().zip(batch.columns()).map(|(f, array)| (f.name().clone(), value(array))).collect()
+            schema
+                .fields()
+                .iter()
+                .zip(batch.columns())
+                .map(|(f, array)| (f.name().clone(), value(array)))
+                .collect()
         }
     }
 }
@@ -386,7 +406,8 @@ mod tests {
     }
 
     fn conform(spec: &Arc<TableSpec>, columns: Vec<(&str, ArrayRef)>) -> Result<Conformed, SourceError> {
-        let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
         Conform::new("file", Arc::clone(spec), &InputOptions::default()).conform((batch, 1).into())
     }
 
@@ -402,9 +423,21 @@ mod tests {
     fn values_that_fit_are_cast_and_others_are_rejected_with_place_and_reason() {
         let cases: Vec<(ColumnType, ArrayRef, &str)> = vec![
             (ColumnType::Uint8, Arc::new(Int64Array::from(vec![7, 256])), "'256' is outside Uint8"),
-            (ColumnType::Int64, Arc::new(UInt64Array::from(vec![7, u64::MAX])), "'18446744073709551615' is outside Int64"),
-            (ColumnType::Int32, Arc::new(Float64Array::from(vec![7.0, 7.5])), "'7.5' would lose precision as Int32"),
-            (ColumnType::Float, Arc::new(Float64Array::from(vec![0.5, 0.1])), "'0.1' would lose precision as Float"),
+            (
+                ColumnType::Int64,
+                Arc::new(UInt64Array::from(vec![7, u64::MAX])),
+                "'18446744073709551615' is outside Int64",
+            ),
+            (
+                ColumnType::Int32,
+                Arc::new(Float64Array::from(vec![7.0, 7.5])),
+                "'7.5' would lose precision as Int32",
+            ),
+            (
+                ColumnType::Float,
+                Arc::new(Float64Array::from(vec![0.5, 0.1])),
+                "'0.1' would lose precision as Float",
+            ),
             (
                 ColumnType::Double,
                 Arc::new(Int64Array::from(vec![1 << 53, (1 << 53) + 1])),
@@ -425,8 +458,16 @@ mod tests {
                 Arc::new(TimestampMillisecondArray::from(vec![1000, 1001])),
                 "'1970-01-01T00:00:01.001' would lose precision as Datetime",
             ),
-            (ColumnType::Date, Arc::new(Date32Array::from(vec![49_672, 49_673])), "'2106-01-01' is outside Date"),
-            (ColumnType::Uint64, Arc::new(StringViewArray::from(vec!["7", "x"])), "'x' is not a Uint64 (0 to 2^64 - 1)"),
+            (
+                ColumnType::Date,
+                Arc::new(Date32Array::from(vec![49_672, 49_673])),
+                "'2106-01-01' is outside Date",
+            ),
+            (
+                ColumnType::Uint64,
+                Arc::new(StringViewArray::from(vec!["7", "x"])),
+                "'x' is not a Uint64 (0 to 2^64 - 1)",
+            ),
             (
                 ColumnType::Timestamp,
                 Arc::new(StringArray::from(vec!["2026-01-31 10:00", "soon"])),
@@ -489,7 +530,10 @@ mod tests {
         let keys: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
         let conformed = conform(&key_and(ColumnType::Utf8), vec![("k", keys)]).unwrap();
         assert_eq!(conformed.batch.num_rows(), 2);
-        assert_eq!(reasons(&conformed), ["file, row 2, column 'k': is NULL, the primary-key column is NOT NULL"]);
+        assert_eq!(
+            reasons(&conformed),
+            ["file, row 2, column 'k': is NULL, the primary-key column is NOT NULL"]
+        );
     }
 
     #[test]

@@ -7,7 +7,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::source::open::{TextStream, buffered, drain};
 use crate::source::{
-    InputFormat, InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
+    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, Reject,
+    RowPosition, SourceError,
 };
 use crate::text_value::excerpt;
 
@@ -47,7 +48,9 @@ impl CsvReader {
         }
         let wanted = columns
             .iter()
-            .filter_map(|name| header.iter().position(|field| field == name).map(|field| (name.clone(), field)))
+            .filter_map(|name| {
+                header.iter().position(|field| field == name).map(|field| (name.clone(), field))
+            })
             .collect();
         Ok(Self {
             file: file.to_owned(),
@@ -82,7 +85,9 @@ fn failed(file: &str, error: &csv::Error) -> SourceError {
             file: file.to_owned(),
             source: std::io::Error::new(source.kind(), source.to_string()),
         },
-        _ => SourceError::Format { file: file.to_owned(), format: InputFormat::Csv, reason: error.to_string() },
+        _ => {
+            SourceError::Format { file: file.to_owned(), format: InputFormat::Csv, reason: error.to_string() }
+        }
     }
 }
 
@@ -92,11 +97,14 @@ impl RawReader for CsvReader {
         let mut lines = Vec::new();
         let mut broken = Vec::new();
         let mut record = ByteRecord::new();
-        while lines.len() + broken.len() < self.batch_rows {
-            let more = self.reader.read_byte_record(&mut record).map_err(|error| failed(&self.file, &error))?;
+        let mut bytes = 0;
+        while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
+            let more =
+                self.reader.read_byte_record(&mut record).map_err(|error| failed(&self.file, &error))?;
             if !more {
                 break;
             }
+            bytes += record.as_slice().len();
             let line = record.position().map_or(0, csv::Position::line);
             if record.len() != self.header.len() {
                 broken.push(self.broken(line, &record));
@@ -105,7 +113,9 @@ impl RawReader for CsvReader {
             lines.push(line);
             for (builder, (_, field)) in builders.iter_mut().zip(&self.wanted) {
                 match record.get(*field) {
-                    Some(cell) if !self.null_values.iter().any(|null| null == cell) => builder.append_value(cell),
+                    Some(cell) if !self.null_values.iter().any(|null| null == cell) => {
+                        builder.append_value(cell)
+                    }
                     _ => builder.append_null(),
                 }
             }
@@ -122,7 +132,8 @@ impl RawReader for CsvReader {
     }
 
     fn unknown_columns(&self) -> Vec<String> {
-        let known = |name: &&String| !name.is_empty() && !self.wanted.iter().any(|(wanted, _)| wanted == *name);
+        let known =
+            |name: &&String| !name.is_empty() && !self.wanted.iter().any(|(wanted, _)| wanted == *name);
         self.header.iter().filter(known).map(|name| excerpt(name.as_bytes())).collect()
     }
 

@@ -145,7 +145,10 @@ mod tests {
     fn globs_files_and_stdin_keep_their_order_and_come_once() {
         let folder = folder();
         let at = |name: &str| folder.path().join(name).display().to_string();
-        assert_eq!(names(&[at("z.csv"), "-".into(), at("*.csv"), at("b/notes.txt")]), ["z.csv", "-", "notes.txt"]);
+        assert_eq!(
+            names(&[at("z.csv"), "-".into(), at("*.csv"), at("b/notes.txt")]),
+            ["z.csv", "-", "notes.txt"]
+        );
     }
 
     #[test]

@@ -41,10 +41,11 @@ fn columns_of_schema(file: &str, schema: &Schema) -> Result<Vec<Column>, SourceE
         .fields()
         .iter()
         .map(|field| {
-            let column_type = ColumnType::from_arrow(field.data_type()).map_err(|error| SourceError::Infer {
-                file: file.to_owned(),
-                reason: format!("column '{}': {error}", field.name()),
-            })?;
+            let column_type =
+                ColumnType::from_arrow(field.data_type()).map_err(|error| SourceError::Infer {
+                    file: file.to_owned(),
+                    reason: format!("column '{}': {error}", field.name()),
+                })?;
             Ok(Column { name: field.name().clone(), column_type, nullable: field.is_nullable() })
         })
         .collect()
@@ -192,7 +193,8 @@ mod tests {
              -2,18446744073709551615,1.5,FALSE,2026-02-01,2026-01-31,2026-01-31,10001,,two\n",
         )
         .unwrap();
-        let expected = ["Int64", "Uint64", "Double", "Bool", "Date", "Timestamp", "Utf8", "Utf8", "Utf8", "Utf8"];
+        let expected =
+            ["Int64", "Uint64", "Double", "Bool", "Date", "Timestamp", "Utf8", "Utf8", "Utf8", "Utf8"];
         assert_eq!(types(&found), expected);
     }
 
@@ -204,7 +206,14 @@ mod tests {
         )
         .unwrap();
         let by_name: std::collections::BTreeMap<_, _> = found.into_iter().collect();
-        let expected = [("b", "Bool"), ("f", "Double"), ("i", "Int64"), ("l", "Json"), ("s", "Utf8"), ("t", "Timestamp")];
+        let expected = [
+            ("b", "Bool"),
+            ("f", "Double"),
+            ("i", "Int64"),
+            ("l", "Json"),
+            ("s", "Utf8"),
+            ("t", "Timestamp"),
+        ];
         assert_eq!(by_name, expected.into_iter().map(|(n, t)| (n.to_owned(), t.to_owned())).collect());
     }
 

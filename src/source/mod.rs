@@ -33,8 +33,10 @@ pub use crate::source::open::{Fingerprint, Input};
 use crate::table::ColumnType;
 use crate::text_value::TextFormat;
 
-/// Rows read at one time.
+/// Rows read at one time, at most.
 pub const READ_BATCH_ROWS: usize = 16 * 1024;
+/// Bytes read at one time, about; fewer rows are read where they are wide.
+const READ_BATCH_BYTES: usize = 8 << 20;
 
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +73,7 @@ pub struct InputOptions {
     pub delimiter: Option<u8>,
     /// CSV fields that stand for NULL.
     pub null_values: Vec<String>,
-    /// Rows read at one time.
+    /// Rows read at one time, at most.
     pub batch_rows: usize,
 }
 
@@ -108,7 +110,9 @@ pub enum SourceError {
     Read { file: String, source: std::io::Error },
     #[error("{file}: is empty")]
     Empty { file: String },
-    #[error("{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|ndjson|arrow")]
+    #[error(
+        "{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|ndjson|arrow"
+    )]
     UnknownFormat { file: String },
     #[error("{file}: is not readable as {format}: {reason}")]
     Format { file: String, format: InputFormat, reason: String },

@@ -9,8 +9,11 @@ use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::source::READ_BATCH_BYTES;
 use crate::source::open::{TextStream, buffered, drain};
-use crate::source::{InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError};
+use crate::source::{
+    InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
+};
 use crate::text_value::excerpt;
 
 /// Unknown names that are remembered; objects may have any number of them.
@@ -63,7 +66,8 @@ impl RawReader for NdjsonReader {
         let mut lines = Vec::new();
         let mut broken = Vec::new();
         let mut text = Vec::new();
-        while lines.len() + broken.len() < self.batch_rows {
+        let mut bytes = 0;
+        while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
             text.clear();
             let count = self
                 .stream
@@ -73,6 +77,7 @@ impl RawReader for NdjsonReader {
                 break;
             }
             self.line += 1;
+            bytes += count;
             let line = text.trim_ascii();
             if line.is_empty() {
                 continue;
@@ -97,10 +102,12 @@ impl RawReader for NdjsonReader {
             }
         }
         if lines.is_empty() && broken.is_empty() {
-            drain(&mut self.stream).map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            drain(&mut self.stream)
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
             return Ok(None);
         }
-        let cells = self.columns.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish)).collect();
+        let cells =
+            self.columns.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish)).collect();
         Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
     }
 
@@ -139,7 +146,8 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<Name<'de>>()? {
-            let Some(slot) = self.index.get(name.0.as_ref()).and_then(|column| self.cells.get_mut(*column)) else {
+            let Some(slot) = self.index.get(name.0.as_ref()).and_then(|column| self.cells.get_mut(*column))
+            else {
                 if self.unknown.len() < UNKNOWN_NAMES {
                     self.unknown.insert(excerpt(name.0.as_bytes()));
                 }

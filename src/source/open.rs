@@ -44,7 +44,10 @@ enum Content {
 
 impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Input").field("name", &self.name).field("format", &self.format).finish_non_exhaustive()
+        f.debug_struct("Input")
+            .field("name", &self.name)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
     }
 }
 

@@ -83,7 +83,11 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError::Path`] where it is not a valid path.
     pub fn path(&self, relative: &str) -> Result<Path, StorageError> {
-        let full = if self.root.as_ref().is_empty() { relative.to_owned() } else { format!("{}/{relative}", self.root) };
+        let full = if self.root.as_ref().is_empty() {
+            relative.to_owned()
+        } else {
+            format!("{}/{relative}", self.root)
+        };
         Path::parse(full).map_err(|source| StorageError::Path {
             table: self.name.clone(),
             path: relative.to_owned(),

@@ -274,9 +274,8 @@ fn parse_decimal(arguments: &str) -> Option<Result<ColumnType, ColumnTypeError>>
     let (precision, scale) = arguments.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
     let precision: u64 = precision.trim().parse().ok()?;
     let scale: u64 = scale.trim().parse().ok()?;
-    debug_assert!(ColumnType::MAX_DECIMAL_PRECISION <= DECIMAL128_MAX_PRECISION);
-    let valid =
-        (1..=u64::from(ColumnType::MAX_DECIMAL_PRECISION)).contains(&precision) && scale <= precision;
+    const { assert!(ColumnType::MAX_DECIMAL_PRECISION <= DECIMAL128_MAX_PRECISION) };
+    let valid = (1..=u64::from(ColumnType::MAX_DECIMAL_PRECISION)).contains(&precision) && scale <= precision;
     Some(match (valid, u8::try_from(precision), i8::try_from(scale)) {
         (true, Ok(precision), Ok(scale)) => Ok(ColumnType::Decimal { precision, scale }),
         _ => Err(ColumnTypeError::Decimal { precision, scale }),
@@ -354,7 +353,10 @@ pub(crate) mod tests {
     fn the_ends_of_time_are_those_of_ydb() {
         assert_eq!(ColumnType::Date.value_range(), Some(ValueRange { min: 0, max: 49_672 }));
         let timestamp64 = ColumnType::Timestamp64.value_range().unwrap();
-        assert_eq!(timestamp64, ValueRange { min: -4_611_669_897_600_000_000, max: 4_611_669_811_199_999_999 });
+        assert_eq!(
+            timestamp64,
+            ValueRange { min: -4_611_669_897_600_000_000, max: 4_611_669_811_199_999_999 }
+        );
     }
 
     #[test]

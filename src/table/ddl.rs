@@ -46,7 +46,9 @@ pub enum DdlError {
     Type { line: u64, column: u64, source: ColumnTypeError },
     #[error("line {line}, column {column}: {source}")]
     Partitions { line: u64, column: u64, source: PartitionCountError },
-    #[error("line {line}, column {column}: STORE = {found}: only column tables (STORE = COLUMN) are partitioned by hash")]
+    #[error(
+        "line {line}, column {column}: STORE = {found}: only column tables (STORE = COLUMN) are partitioned by hash"
+    )]
     NotColumnStore { line: u64, column: u64, found: String },
     #[error("line {line}, column {column}: column tables have no secondary indexes; remove the INDEX clause")]
     Index { line: u64, column: u64 },
@@ -118,7 +120,11 @@ impl Parser {
             "{PARTITIONS_OPTION} is not given; YDB makes {YDB_DEFAULT_PARTITIONS} partitions, and so does this table"
         ));
         let Location { line, column } = self.location();
-        PartitionCount::new(YDB_DEFAULT_PARTITIONS).map_err(|source| DdlError::Partitions { line, column, source })
+        PartitionCount::new(YDB_DEFAULT_PARTITIONS).map_err(|source| DdlError::Partitions {
+            line,
+            column,
+            source,
+        })
     }
 
     fn items(&mut self) -> Result<(Vec<Column>, Vec<String>), DdlError> {
@@ -233,8 +239,11 @@ impl Parser {
             };
             let count = number.parse().unwrap_or(u64::MAX);
             self.position += 1;
-            options.partitions =
-                Some(PartitionCount::new(count).map_err(|source| DdlError::Partitions { line, column, source })?);
+            options.partitions = Some(PartitionCount::new(count).map_err(|source| DdlError::Partitions {
+                line,
+                column,
+                source,
+            })?);
         } else {
             self.notes.push(format!("option {name} has no effect here"));
             self.skip_option_value()?;
@@ -437,7 +446,10 @@ mod tests {
             ("SELECT 1", "line 1, column 1: expected CREATE TABLE, found 'SELECT'"),
             ("CREATE TABLE t\n(a Nope)", "line 2, column 4: unknown column type 'Nope'"),
             ("CREATE TABLE t (a Int64", "expected , or ) after a column, found the end of the text"),
-            ("CREATE TABLE t (a Int64) PARTITION BY RANGE(a)", "expected HASH after PARTITION BY, found 'RANGE'"),
+            (
+                "CREATE TABLE t (a Int64) PARTITION BY RANGE(a)",
+                "expected HASH after PARTITION BY, found 'RANGE'",
+            ),
             ("CREATE TABLE t (a Int64) WITH (STORE = ROW)", "only column tables"),
             ("CREATE TABLE t (a Int64, INDEX i GLOBAL ON (a))", "no secondary indexes"),
             (

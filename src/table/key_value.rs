@@ -35,8 +35,10 @@ impl KeyValue {
                     .map_or_else(|| millis.to_string(), |time| time.format("%Y-%m-%dT%H:%M:%S").to_string())
             }
             (Self::Int(micros), ColumnType::Timestamp | ColumnType::Timestamp64) => {
-                chrono::DateTime::from_timestamp_micros(*micros)
-                    .map_or_else(|| micros.to_string(), |time| time.format("%Y-%m-%dT%H:%M:%S%.f").to_string())
+                chrono::DateTime::from_timestamp_micros(*micros).map_or_else(
+                    || micros.to_string(),
+                    |time| time.format("%Y-%m-%dT%H:%M:%S%.f").to_string(),
+                )
             }
             (other, _) => other.to_string(),
         }
@@ -109,9 +111,12 @@ mod tests {
 
     #[test]
     fn values_survive_json() {
-        for value in
-            [KeyValue::Int(i64::MIN), KeyValue::Uint(u64::MAX), KeyValue::Text("é".into()), KeyValue::Bytes(vec![0])]
-        {
+        for value in [
+            KeyValue::Int(i64::MIN),
+            KeyValue::Uint(u64::MAX),
+            KeyValue::Text("é".into()),
+            KeyValue::Bytes(vec![0]),
+        ] {
             let json = serde_json::to_string(&value).unwrap();
             assert_eq!(serde_json::from_str::<KeyValue>(&json).unwrap(), value);
         }

@@ -90,7 +90,9 @@ pub enum SpecError {
     UnknownKeyColumn { key: &'static str, name: String, declared: Vec<String> },
     #[error("the {key} names column '{name}' twice")]
     RepeatedKeyColumn { key: &'static str, name: String },
-    #[error("column '{name}' is part of the primary key and must be NOT NULL; declare it as {name}:{column_type}:not-null")]
+    #[error(
+        "column '{name}' is part of the primary key and must be NOT NULL; declare it as {name}:{column_type}:not-null"
+    )]
     NullableKeyColumn { name: String, column_type: ColumnType },
     #[error(
         "column '{name}' of type {column_type} cannot be part of a primary key; YDB allows Int32, Int64, Uint8 to \
@@ -108,7 +110,9 @@ pub enum SpecError {
          this one is ({})", partition_key.join(", ")
     )]
     CloudLogsKey { partition_key: Vec<String> },
-    #[error("placement ydb-cloud-logs needs at least one active partition and a period of at least 1 microsecond")]
+    #[error(
+        "placement ydb-cloud-logs needs at least one active partition and a period of at least 1 microsecond"
+    )]
     CloudLogsParameters,
 }
 
@@ -229,7 +233,11 @@ impl TableSpec {
             self.definition.columns.get(*index).is_some_and(|column| column.column_type.is_timestamp())
         };
         let declared: Vec<usize> = (0..self.definition.columns.len()).collect();
-        self.primary_key.iter().find(|index| is_time(index)).or(declared.iter().find(|index| is_time(index))).copied()
+        self.primary_key
+            .iter()
+            .find(|index| is_time(index))
+            .or(declared.iter().find(|index| is_time(index)))
+            .copied()
     }
 }
 
@@ -279,13 +287,18 @@ fn check_key_column(column: &Column) -> Result<(), SpecError> {
         return Err(SpecError::KeyType { name: column.name.clone(), column_type: column.column_type });
     }
     if column.nullable {
-        return Err(SpecError::NullableKeyColumn { name: column.name.clone(), column_type: column.column_type });
+        return Err(SpecError::NullableKeyColumn {
+            name: column.name.clone(),
+            column_type: column.column_type,
+        });
     }
     Ok(())
 }
 
 fn check_cloud_logs(definition: &TableDefinition, first: Option<&Column>) -> Result<(), SpecError> {
-    let PlacementFunction::YdbCloudLogs { active, period_micros } = definition.placement else { return Ok(()) };
+    let PlacementFunction::YdbCloudLogs { active, period_micros } = definition.placement else {
+        return Ok(());
+    };
     if active == 0 || period_micros == 0 {
         return Err(SpecError::CloudLogsParameters);
     }
@@ -355,7 +368,10 @@ mod tests {
         assert_eq!(refused(|d| d.name.clear()), SpecError::NoName);
         assert_eq!(refused(|d| d.columns.clear()), SpecError::NoColumns);
         assert_eq!(refused(|d| d.columns[2].name.clear()), SpecError::EmptyColumnName);
-        assert_eq!(refused(|d| d.columns[2].name = "at".into()), SpecError::DuplicateColumn { name: "at".into() });
+        assert_eq!(
+            refused(|d| d.columns[2].name = "at".into()),
+            SpecError::DuplicateColumn { name: "at".into() }
+        );
         assert_eq!(refused(|d| d.primary_key.clear()), SpecError::NoPrimaryKey);
         assert!(matches!(
             refused(|d| d.primary_key.push("nope".into())),
@@ -366,7 +382,10 @@ mod tests {
             SpecError::UnknownKeyColumn { key: "partition key", .. }
         ));
         assert!(matches!(refused(|d| d.primary_key.push("at".into())), SpecError::RepeatedKeyColumn { .. }));
-        assert!(matches!(refused(|d| d.primary_key.push("note".into())), SpecError::NullableKeyColumn { .. }));
+        assert!(matches!(
+            refused(|d| d.primary_key.push("note".into())),
+            SpecError::NullableKeyColumn { .. }
+        ));
         assert!(matches!(refused(|d| d.primary_key.push("price".into())), SpecError::KeyType { .. }));
         assert!(matches!(
             refused(|d| d.partition_key = vec!["note".into()]),

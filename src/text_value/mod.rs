@@ -65,13 +65,17 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
         ColumnType::Double => cells.primitive::<Float64Type>(number::float64),
         ColumnType::Decimal { precision, scale } => cells.decimal(precision, scale),
         ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument => cells.text(),
-        ColumnType::String | ColumnType::Yson => ParsedColumn { values: Arc::new(text.clone()), faults: Vec::new() },
+        ColumnType::String | ColumnType::Yson => {
+            ParsedColumn { values: Arc::new(text.clone()), faults: Vec::new() }
+        }
         ColumnType::Uuid => cells.uuid(),
         ColumnType::Date | ColumnType::Date32 => {
             cells.primitive::<Date32Type>(|text| time::days(text, &format.timestamps))
         }
         ColumnType::Datetime | ColumnType::Datetime64 => {
-            cells.primitive::<TimestampMillisecondType>(|text| time::whole_second_millis(text, &format.timestamps))
+            cells.primitive::<TimestampMillisecondType>(|text| {
+                time::whole_second_millis(text, &format.timestamps)
+            })
         }
         ColumnType::Timestamp | ColumnType::Timestamp64 => {
             cells.primitive::<TimestampMicrosecondType>(|text| time::micros(text, &format.timestamps))
@@ -121,20 +125,17 @@ impl Cells<'_> {
         parse: impl Fn(&str) -> Result<T::Native, CellError>,
     ) -> ParsedColumn {
         let expected = || CellError::from(format!("is not a {}{}", self.column_type, hint(self.column_type)));
-        let (values, nulls, faults) = self.parse(|text| {
-            parse(text).map_err(|error| if error.is_empty() { expected() } else { error })
-        });
+        let (values, nulls, faults) =
+            self.parse(|text| parse(text).map_err(|error| if error.is_empty() { expected() } else { error }));
         let values = PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls);
         ParsedColumn { values: Arc::new(values), faults }
     }
 
     fn boolean(&self) -> ParsedColumn {
-        let (values, nulls, faults) = self.parse(|text| {
-            match text.to_ascii_lowercase().as_str() {
-                "true" | "t" | "yes" | "1" => Ok(true),
-                "false" | "f" | "no" | "0" => Ok(false),
-                _ => Err("is not a Bool (true, false, yes, no, 1 or 0)".into()),
-            }
+        let (values, nulls, faults) = self.parse(|text| match text.to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "1" => Ok(true),
+            "false" | "f" | "no" | "0" => Ok(false),
+            _ => Err("is not a Bool (true, false, yes, no, 1 or 0)".into()),
         });
         ParsedColumn { values: Arc::new(BooleanArray::new(values.into(), nulls)), faults }
     }
@@ -164,7 +165,10 @@ impl Cells<'_> {
                 let bytes = cell?;
                 std::str::from_utf8(bytes)
                     .inspect_err(|_| {
-                        faults.push(CellFault { row, reason: format!("'{}' is not valid UTF-8", excerpt(bytes)) });
+                        faults.push(CellFault {
+                            row,
+                            reason: format!("'{}' is not valid UTF-8", excerpt(bytes)),
+                        });
                     })
                     .ok()
             })
@@ -174,7 +178,8 @@ impl Cells<'_> {
 
     fn uuid(&self) -> ParsedColumn {
         let (values, nulls, faults) = self.parse(|text| {
-            uuid::Uuid::try_parse(text).map_err(|_| CellError::from("is not a Uuid such as f79c3e09-677c-4bbd-a479-3f349cb785e7"))
+            uuid::Uuid::try_parse(text)
+                .map_err(|_| CellError::from("is not a Uuid such as f79c3e09-677c-4bbd-a479-3f349cb785e7"))
         });
         let mut builder = FixedSizeBinaryBuilder::with_capacity(values.len(), 16);
         for (row, value) in values.iter().enumerate() {
@@ -261,7 +266,10 @@ mod tests {
     #[test]
     fn decimals_are_taken_without_loss_or_not_at_all() {
         let price = ColumnType::Decimal { precision: 5, scale: 2 };
-        assert_eq!(read(price, &["1", "-1.5", "999.99", "1.500"]).unwrap(), ["1.00", "-1.50", "999.99", "1.50"]);
+        assert_eq!(
+            read(price, &["1", "-1.5", "999.99", "1.500"]).unwrap(),
+            ["1.00", "-1.50", "999.99", "1.50"]
+        );
         assert!(read(price, &["1.005"]).is_err());
         assert!(read(price, &["1000"]).is_err());
         assert!(read(price, &["abc"]).is_err());
@@ -270,7 +278,10 @@ mod tests {
     #[test]
     fn floats_bools_and_uuids_are_read() {
         assert_eq!(read(ColumnType::Double, &["1.5", "-2e3", "inf"]).unwrap(), ["1.5", "-2000.0", "inf"]);
-        assert_eq!(read(ColumnType::Bool, &["TRUE", "f", "1", "no"]).unwrap(), ["true", "false", "true", "false"]);
+        assert_eq!(
+            read(ColumnType::Bool, &["TRUE", "f", "1", "no"]).unwrap(),
+            ["true", "false", "true", "false"]
+        );
         assert!(read(ColumnType::Bool, &["maybe"]).is_err());
         assert_eq!(
             read(ColumnType::Uuid, &["F79C3E09-677c-4bbd-a479-3f349cb785e7"]).unwrap(),

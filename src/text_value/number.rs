@@ -33,7 +33,10 @@ pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, Cell
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+'));
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction.trim_end_matches('0'));
     if plain && fraction.len() > usize::from(scale.unsigned_abs()) {
-        return Err(format!("has more than {scale} digits after the point of a Decimal({precision},{scale})").into());
+        return Err(format!(
+            "has more than {scale} digits after the point of a Decimal({precision},{scale})"
+        )
+        .into());
     }
     let parsed = if plain { parse_decimal::<Decimal128Type>(text, precision, scale).ok() } else { None };
     parsed.ok_or_else(|| format!("is not a Decimal({precision},{scale})").into())

@@ -119,8 +119,9 @@ pub(super) fn days(text: &str, format: &TimestampFormat) -> Result<i32, CellErro
 fn instant(text: &str, format: &TimestampFormat) -> Result<DateTime<Utc>, CellError> {
     match format {
         TimestampFormat::Usual => usual(text),
-        TimestampFormat::Unix(unit) => unix(text, *unit)
-            .ok_or_else(|| format!("is not a whole number in the format {format}").into()),
+        TimestampFormat::Unix(unit) => {
+            unix(text, *unit).ok_or_else(|| format!("is not a whole number in the format {format}").into())
+        }
         TimestampFormat::Strftime(pattern) => {
             strftime(text, pattern).ok_or_else(|| format!("does not match the format '{pattern}'").into())
         }
@@ -128,11 +129,14 @@ fn instant(text: &str, format: &TimestampFormat) -> Result<DateTime<Utc>, CellEr
 }
 
 fn usual(text: &str) -> Result<DateTime<Utc>, CellError> {
-    let number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+    let number =
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
     if number && text.parse::<f64>().is_ok() {
-        return Err("is a number, not a point in time; name its unit with --timestamp-format unix-s, unix-ms, \
+        return Err(
+            "is a number, not a point in time; name its unit with --timestamp-format unix-s, unix-ms, \
                     unix-us or unix-ns"
-            .into());
+                .into(),
+        );
     }
     let without_zone = text.strip_suffix(" UTC").unwrap_or(text);
     string_to_datetime(&Utc, without_zone)

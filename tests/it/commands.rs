@@ -28,8 +28,12 @@ fn the_demo_tells_the_whole_story() {
 fn place_prints_hash_and_partition() {
     let dir = tempfile::tempdir().unwrap();
     let text = done(dir.path(), "place --types uint64 --partitions 64 42");
-    assert!(text.contains("13066772586158965587 (0xb556806fb6d14353)") && text.contains("45 of 64 (ydb)"), "{text}");
-    let placed = json(dir.path(), "place --types uint64 --partitions 64 --placement ydb-modulo --format json 42");
+    assert!(
+        text.contains("13066772586158965587 (0xb556806fb6d14353)") && text.contains("45 of 64 (ydb)"),
+        "{text}"
+    );
+    let placed =
+        json(dir.path(), "place --types uint64 --partitions 64 --placement ydb-modulo --format json 42");
     assert_eq!((&placed["hash"], &placed["partition"]), (&"13066772586158965587".into(), &19.into()));
     let negative = json(dir.path(), "place --types int64 --partitions 12 --format json -1");
     assert_eq!((&negative["hash"], &negative["partition"]), (&"9642548396912002761".into(), &6.into()));
@@ -74,7 +78,10 @@ fn explain_shows_what_is_read_of_how_much() {
     let output = evenkeel()
         .arg("query")
         .arg(dir.path().join("t"))
-        .args(["-c", "SELECT * FROM t WHERE user_id = 'u1' AND event_timestamp = TIMESTAMP '2026-01-01T10:00:00'"])
+        .args([
+            "-c",
+            "SELECT * FROM t WHERE user_id = 'u1' AND event_timestamp = TIMESTAMP '2026-01-01T10:00:00'",
+        ])
         .args(["--explain", "--format", "json"])
         .output()
         .unwrap();
@@ -99,7 +106,11 @@ fn notes_tell_what_was_assumed() {
     let created = run(dir.path(), "create {}/t --column k:int64:not-null --primary-key k");
     assert_eq!(created.code, 0);
     assert!(created.stderr.contains("neither --nodes nor --partitions is given"), "{}", created.stderr);
-    std::fs::write(dir.path().join("t.sql"), "CREATE TABLE x (k Int64 NOT NULL, PRIMARY KEY (k)) WITH (STORE = COLUMN)").unwrap();
+    std::fs::write(
+        dir.path().join("t.sql"),
+        "CREATE TABLE x (k Int64 NOT NULL, PRIMARY KEY (k)) WITH (STORE = COLUMN)",
+    )
+    .unwrap();
     let created = run(dir.path(), "create {}/u --ddl {}/t.sql");
     assert!(created.stderr.contains("YDB makes 64 partitions"), "{}", created.stderr);
     let created = run(dir.path(), "create {}/v --ddl {}/t.sql --nodes 2");
@@ -142,7 +153,9 @@ fn a_closed_pipe_is_no_failure() {
 #[test]
 fn every_command_explains_itself() {
     let dir = tempfile::tempdir().unwrap();
-    for command in ["demo", "generate ad-events", "create", "ingest", "query", "skew", "inspect", "ddl", "place"] {
+    for command in
+        ["demo", "generate ad-events", "create", "ingest", "query", "skew", "inspect", "ddl", "place"]
+    {
         let help = done(dir.path(), &format!("{command} --help"));
         assert!(help.contains("Example"), "{command} has no example");
         assert!(help.contains("Usage:"), "{command}");

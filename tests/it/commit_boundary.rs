@@ -62,7 +62,11 @@ impl ObjectStore for FailingStore {
         if put == self.failing_put { Err(lost()) } else { result }
     }
 
-    async fn put_multipart_opts(&self, location: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         self.inner.put_multipart_opts(location, options).await
     }
 
@@ -104,7 +108,8 @@ fn spec() -> TableSpec {
 }
 
 async fn ingest(table: &mut Table, keys: Range<i64>) -> std::result::Result<(), evenkeel::TableError> {
-    let batch = RecordBatch::try_from_iter([("k", Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef)]).unwrap();
+    let batch = RecordBatch::try_from_iter([("k", Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef)])
+        .unwrap();
     let stream = futures::stream::iter([Ok::<_, std::io::Error>(batch)]);
     table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
 }

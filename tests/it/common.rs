@@ -69,7 +69,9 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     for batch in batches {
         let columns: Vec<_> =
             batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options).unwrap()).collect();
-        rows.extend((0..batch.num_rows()).map(|row| columns.iter().map(|c| c.value(row).to_string()).collect()));
+        rows.extend(
+            (0..batch.num_rows()).map(|row| columns.iter().map(|c| c.value(row).to_string()).collect()),
+        );
     }
     rows
 }

@@ -37,13 +37,15 @@ fn spec(not_null: &[&str]) -> TableSpec {
 /// The export, read by the Parquet library alone and cast by Arrow alone.
 fn raw(spec: &TableSpec) -> Vec<RecordBatch> {
     let file = File::open(project(FLIGHTS)).unwrap();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().with_batch_size(100_000).build().unwrap();
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(file).unwrap().with_batch_size(100_000).build().unwrap();
     reader
         .map(|batch| {
             let batch = batch.unwrap();
-            let columns = spec.schema().fields().iter().map(|field| {
-                cast(batch.column_by_name(field.name()).unwrap(), field.data_type()).unwrap()
-            });
+            let columns =
+                spec.schema().fields().iter().map(|field| {
+                    cast(batch.column_by_name(field.name()).unwrap(), field.data_type()).unwrap()
+                });
             RecordBatch::try_new(Arc::clone(spec.schema()), columns.collect()).unwrap()
         })
         .collect()
@@ -106,7 +108,8 @@ async fn rows_of_the_second_ingest_win() {
     // The first batch once more, with every distance doubled.
     let distance = spec.schema().index_of("distance").unwrap();
     let mut columns = raw[0].columns().to_vec();
-    columns[distance] = arrow::compute::kernels::numeric::add(&columns[distance], &columns[distance]).unwrap();
+    columns[distance] =
+        arrow::compute::kernels::numeric::add(&columns[distance], &columns[distance]).unwrap();
     let changed = RecordBatch::try_new(Arc::clone(spec.schema()), columns).unwrap();
     let stream = futures::stream::iter([Ok::<_, std::io::Error>(changed.clone())]);
     table.ingest(stream, &IngestOptions::default()).await.unwrap();
@@ -116,7 +119,10 @@ async fn rows_of_the_second_ingest_win() {
     let insert = IngestOptions { mode: IngestMode::Insert, ..IngestOptions::default() };
     let stream = futures::stream::iter([Ok::<_, std::io::Error>(changed)]);
     let refused = table.ingest(stream, &insert).await.unwrap_err();
-    assert!(matches!(refused, TableError::Ingest(evenkeel::ingest::IngestError::ExistingKey { .. })), "{refused}");
+    assert!(
+        matches!(refused, TableError::Ingest(evenkeel::ingest::IngestError::ExistingKey { .. })),
+        "{refused}"
+    );
     assert_equals_naive(&table, &arrived).await;
 }
 
@@ -135,7 +141,8 @@ async fn a_table_without_null_tailnums_rejects_those_rows_and_no_others() {
     let rejects = std::fs::read_to_string(dir.path().join("rejects.ndjson")).unwrap();
     assert_eq!(rejects.lines().count(), 2_512);
     let session = table.session().unwrap();
-    let counted = session.collect("SELECT count(*), count(tailnum) FROM t", &Params::default()).await.unwrap();
+    let counted =
+        session.collect("SELECT count(*), count(tailnum) FROM t", &Params::default()).await.unwrap();
     assert_eq!(rows(&counted), [["334264", "334264"]]);
 }
 

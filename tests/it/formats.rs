@@ -13,7 +13,8 @@ use evenkeel::sink::{OutputFormat, Sink};
 use crate::common::{Run, done, evenkeel, run};
 
 const CREATE: &str = "create {}/t --ddl data/ad_events.sql --partitions 4";
-const CONTENT: &str = "query {}/t --format csv -c SELECT%*%FROM%t%ORDER%BY%event_timestamp,%user_id,%campaign_id";
+const CONTENT: &str =
+    "query {}/t --format csv -c SELECT%*%FROM%t%ORDER%BY%event_timestamp,%user_id,%campaign_id";
 
 fn events() -> RecordBatch {
     AdEvents { rows: 500, ..AdEvents::default() }.batches(500).unwrap().next().unwrap().unwrap()
@@ -152,12 +153,20 @@ fn folders_and_globs_land_with_one_commit_and_the_same_content_once() {
 fn a_damaged_input_commits_nothing_and_is_named() {
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("cut.csv.gz", gzip(&plain(OutputFormat::Csv))[..2000].to_vec(), "cut.csv.gz: cannot read"),
-        ("cut.parquet", plain(OutputFormat::Parquet)[..2000].to_vec(), "cut.parquet: is not readable as Parquet"),
+        (
+            "cut.parquet",
+            plain(OutputFormat::Parquet)[..2000].to_vec(),
+            "cut.parquet: is not readable as Parquet",
+        ),
         ("cut.arrow", arrow_file()[..2000].to_vec(), "cut.arrow: is not readable as Arrow IPC"),
         ("array.json", b"[{\"user_id\": \"a\"}]".to_vec(), "array.json: is one JSON array"),
         ("empty.csv", Vec::new(), "empty.csv: is empty"),
         ("noise.bin", vec![0, 1, 2, 3], "noise.bin: cannot tell the format"),
-        ("twice.csv", b"user_id,user_id\na,b\n".to_vec(), "twice.csv: the header names column 'user_id' twice"),
+        (
+            "twice.csv",
+            b"user_id,user_id\na,b\n".to_vec(),
+            "twice.csv: the header names column 'user_id' twice",
+        ),
         ("other.csv", b"x,y\n1,2\n".to_vec(), "other.csv: none of its columns is in the table"),
         ("less.csv", b"user_id,Campaign_id\na,1\n".to_vec(), "less.csv: has no column 'event_timestamp'"),
     ];

@@ -76,7 +76,11 @@ fn the_library_is_evaluated_without_a_store() {
     for module in ["evaluate", "placement", "skew", "sort", "merge"] {
         for file in rust_files(&project("src").join(module)) {
             for import in imports(&std::fs::read_to_string(&file).unwrap()) {
-                assert!(!["log", "portion", "query", "storage"].contains(&import.as_str()), "{}: {import}", file.display());
+                assert!(
+                    !["log", "portion", "query", "storage"].contains(&import.as_str()),
+                    "{}: {import}",
+                    file.display()
+                );
             }
         }
     }

@@ -1,8 +1,16 @@
 //! Tests of the whole: one binary, because each one links DataFusion.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that fails should stop and say so"
+)]
+
 mod commands;
-mod common;
 mod commit_boundary;
+mod common;
 mod fixture;
 mod flights;
 mod formats;

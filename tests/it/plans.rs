@@ -77,7 +77,10 @@ macro_rules! golden {
 
 golden!(no_condition_reads_everything_and_merges_only_what_overlaps, "SELECT at, user, value FROM t");
 golden!(equality_on_the_partition_key_reads_one_partition, "SELECT value FROM t WHERE user = 'u3'");
-golden!(a_list_of_partition_keys_reads_their_partitions, "SELECT value FROM t WHERE user IN ('u0', 'u1', 'u2')");
+golden!(
+    a_list_of_partition_keys_reads_their_partitions,
+    "SELECT value FROM t WHERE user IN ('u0', 'u1', 'u2')"
+);
 golden!(a_range_of_the_primary_key_excludes_portions, "SELECT value FROM t WHERE at < 50");
 golden!(a_condition_on_another_column_stays_above_the_merge, "SELECT at FROM t WHERE value = 1700");
 golden!(an_inequality_on_the_partition_key_reads_all_partitions, "SELECT value FROM t WHERE user > 'u3'");

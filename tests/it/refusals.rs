@@ -8,17 +8,35 @@ fn wrong_declarations_are_refused_with_the_next_step() {
         ("create {}/t", "Give --column for each, --ddl FILE, or --like FILE"),
         ("create {}/t --column a:int64:not-null", "a table needs a primary key"),
         ("create {}/t --column a:int64 --primary-key a", "declare it as a:Int64:not-null"),
-        ("create {}/t --column a:int64:not-null --primary-key b", "the primary key names column 'b', which is not declared; declared: a"),
-        ("create {}/t --column a:int64:not-null --column a:utf8 --primary-key a", "column 'a' is declared twice"),
+        (
+            "create {}/t --column a:int64:not-null --primary-key b",
+            "the primary key names column 'b', which is not declared; declared: a",
+        ),
+        (
+            "create {}/t --column a:int64:not-null --column a:utf8 --primary-key a",
+            "column 'a' is declared twice",
+        ),
         ("create {}/t --column a:int64:not-null --primary-key a,a", "the primary key names column 'a' twice"),
         (
             "create {}/t --column a:int64:not-null --column b:utf8:not-null --primary-key a --partition-key b",
             "partition-key column 'b' is not in the primary key (a)",
         ),
-        ("create {}/t --column a:double:not-null --primary-key a", "column 'a' of type Double cannot be part of a primary key"),
-        ("create {}/t --column a:int64:not-null --primary-key a --partitions 0", "a table has 1 to 100000 partitions, not 0"),
-        ("create {}/t --column a:int64:not-null --primary-key a --nodes 0", "a table has 1 to 100000 partitions, not 0"),
-        ("create {}/t --column a:int64:not-null --primary-key a --nodes 1 --partitions 4", "cannot be used with"),
+        (
+            "create {}/t --column a:double:not-null --primary-key a",
+            "column 'a' of type Double cannot be part of a primary key",
+        ),
+        (
+            "create {}/t --column a:int64:not-null --primary-key a --partitions 0",
+            "a table has 1 to 100000 partitions, not 0",
+        ),
+        (
+            "create {}/t --column a:int64:not-null --primary-key a --nodes 0",
+            "a table has 1 to 100000 partitions, not 0",
+        ),
+        (
+            "create {}/t --column a:int64:not-null --primary-key a --nodes 1 --partitions 4",
+            "cannot be used with",
+        ),
         ("create {}/t --column a:number --primary-key a", "unknown column type 'number'; known types: Bool"),
         ("create {}/t --column a:dynumber --primary-key a", "has no Arrow twin"),
         ("create {}/t --column a --primary-key a", "write name:type or name:type:not-null"),
@@ -49,7 +67,8 @@ fn more_than_twenty_key_columns_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let columns: Vec<String> = (0..21).map(|i| format!("--column c{i}:int64:not-null")).collect();
     let key: Vec<String> = (0..21).map(|i| format!("c{i}")).collect();
-    let run = run(dir.path(), &format!("create {{}}/t {} --primary-key {}", columns.join(" "), key.join(",")));
+    let run =
+        run(dir.path(), &format!("create {{}}/t {} --primary-key {}", columns.join(" "), key.join(",")));
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("at most 20 columns, this one has 21"), "{}", run.stderr);
 }
@@ -60,7 +79,10 @@ fn places_that_are_no_tables_are_refused() {
     std::fs::write(dir.path().join("notes.txt"), "x").unwrap();
     let cases = [
         ("query {}/nowhere -c SELECT", "cannot use directory"),
-        ("inspect {}", "is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'"),
+        (
+            "inspect {}",
+            "is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'",
+        ),
         ("create {} --ddl data/ad_events.sql", "is not empty and is not a table"),
         ("demo --dir {}", "is not empty; name a new directory for the demo"),
     ];
@@ -107,7 +129,10 @@ fn wrong_keys_to_place_are_refused() {
     for (arguments, message) in [
         ("place --types uint64 --partitions 64 -- -1", "'-1' is not a Uint64 (0 to 2^64 - 1)"),
         ("place --types uint64 --partitions 64 1 2", "the key has 1 columns (Uint64), 2 values were given"),
-        ("place --types uuid --partitions 4 f79c3e09-677c-4bbd-a479-3f349cb785e7", "has no published byte layout"),
+        (
+            "place --types uuid --partitions 4 f79c3e09-677c-4bbd-a479-3f349cb785e7",
+            "has no published byte layout",
+        ),
         ("place --types timestamp --partitions 4 1700000000", "name its unit"),
         ("place --types uint64 --partitions 4 --placement ydb-cloud-logs 1", "at least two columns"),
     ] {
@@ -119,11 +144,23 @@ fn wrong_keys_to_place_are_refused() {
 
 /// Rows of a CSV file that a table cannot take, and the message for the first of them.
 const BAD_ROWS: [(&str, &str); 7] = [
-    ("u1,2026-01-01T00:00:00Z,1,-5,1,click", "line 3, column 'campaign_id': '-5' is not a Uint64 (0 to 2^64 - 1)"),
-    (",2026-01-01T00:00:00Z,1,5,1,click", "line 3, column 'user_id': is NULL, the primary-key column is NOT NULL"),
+    (
+        "u1,2026-01-01T00:00:00Z,1,-5,1,click",
+        "line 3, column 'campaign_id': '-5' is not a Uint64 (0 to 2^64 - 1)",
+    ),
+    (
+        ",2026-01-01T00:00:00Z,1,5,1,click",
+        "line 3, column 'user_id': is NULL, the primary-key column is NOT NULL",
+    ),
     ("u1,yesterday,1,5,1,click", "line 3, column 'event_timestamp': 'yesterday' is not a point in time"),
-    ("u1,1767225600,1,5,1,click", "line 3, column 'event_timestamp': '1767225600' is a number, not a point in time; name its unit"),
-    ("u1,1969-12-31T23:59:59Z,1,5,1,click", "line 3, column 'event_timestamp': '1969-12-31T23:59:59' is outside Timestamp"),
+    (
+        "u1,1767225600,1,5,1,click",
+        "line 3, column 'event_timestamp': '1767225600' is a number, not a point in time; name its unit",
+    ),
+    (
+        "u1,1969-12-31T23:59:59Z,1,5,1,click",
+        "line 3, column 'event_timestamp': '1969-12-31T23:59:59' is outside Timestamp",
+    ),
     ("u1,2026-01-01T00:00:00Z,1,5", "line 3: has 4 fields, the header has 6"),
     ("u1,2026-01-01T00:00:00Z,x,5,1,click", "line 3, column 'event_id': 'x' is not a Uint64"),
 ];
@@ -149,7 +186,10 @@ fn a_row_that_cannot_be_taken_fails_the_ingest_or_is_set_aside() {
         let reject: serde_json::Value = serde_json::from_str(rejects.trim()).unwrap();
         assert_eq!(reject["line"], 3);
         let reason = reject["reason"].as_str().unwrap();
-        assert!(message.contains(reason) || reason.contains(message.rsplit("': ").next().unwrap()), "{reject}");
+        assert!(
+            message.contains(reason) || reason.contains(message.rsplit("': ").next().unwrap()),
+            "{reject}"
+        );
         assert!(reject["record"].as_object().is_some_and(|record| !record.is_empty()), "{reject}");
     }
 }
@@ -158,7 +198,8 @@ fn a_row_that_cannot_be_taken_fails_the_ingest_or_is_set_aside() {
 fn broken_json_lines_are_named_by_their_line() {
     let dir = tempfile::tempdir().unwrap();
     done(dir.path(), "create {}/t --ddl data/ad_events.sql");
-    let good = r#"{"user_id": "u1", "event_timestamp": "2026-01-01T00:00:00Z", "campaign_id": 5, "extra": [1]}"#;
+    let good =
+        r#"{"user_id": "u1", "event_timestamp": "2026-01-01T00:00:00Z", "campaign_id": 5, "extra": [1]}"#;
     let lines = [good, "", r#"{"user_id": "u1", "#, "[1, 2]", r#"{"user_id": "u2"}"#];
     std::fs::write(dir.path().join("in.ndjson"), lines.join("\n")).unwrap();
     let failed = run(dir.path(), "ingest {}/t {}/in.ndjson");

@@ -16,7 +16,8 @@ fn spec(partition_key: &[&str]) -> TableSpec {
 }
 
 fn events() -> Vec<RecordBatch> {
-    let options = AdEvents { rows: 20_000, users: 300, duplicate_share: 0.05, late_share: 0.1, ..AdEvents::default() };
+    let options =
+        AdEvents { rows: 20_000, users: 300, duplicate_share: 0.05, late_share: 0.1, ..AdEvents::default() };
     options.batches(4_000).unwrap().map(Result::unwrap).collect()
 }
 
@@ -46,13 +47,18 @@ async fn every_scenario_gives_the_same_rows_on_both_engines() {
         let newest = ScalarValue::try_from_array(newest[0].column(0), 0).unwrap();
         let user = "u600000007";
         for (name, ours, theirs) in [
-            ("clicks_of_campaign.sql", vec![("campaign", "1")], vec![("campaign", ScalarValue::UInt64(Some(1)))]),
+            (
+                "clicks_of_campaign.sql",
+                vec![("campaign", "1")],
+                vec![("campaign", ScalarValue::UInt64(Some(1)))],
+            ),
             ("clicks_per_campaign.sql", vec![], vec![]),
             ("events_of_user.sql", vec![("user", user)], vec![("user", ScalarValue::from(user))]),
             ("events_per_user.sql", vec![], vec![]),
         ] {
             let sql = sql(name);
-            let params = ours.iter().fold(Params::default(), |params, (name, value)| params.with(name, value));
+            let params =
+                ours.iter().fold(Params::default(), |params, (name, value)| params.with(name, value));
             let found = session.collect(&sql, &params).await.unwrap();
             let mut values = theirs;
             if sql.contains("$now") {
@@ -75,7 +81,11 @@ async fn the_last_hour_counts_back_from_the_newest_event_or_from_what_is_said() 
     let session = table.session().unwrap();
     let clicks = |params: Params| {
         let (session, sql) = (&session, sql("clicks_of_campaign.sql"));
-        async move { rows(&session.collect(&sql, &params.with("campaign", "1")).await.unwrap())[0][0].parse::<u64>().unwrap() }
+        async move {
+            rows(&session.collect(&sql, &params.with("campaign", "1")).await.unwrap())[0][0]
+                .parse::<u64>()
+                .unwrap()
+        }
     };
     let newest = clicks(Params::default()).await;
     assert!(newest > 0);
@@ -89,7 +99,8 @@ async fn the_system_tables_agree_with_the_figures_of_the_table() {
     let table = table(&dir, &spec(&["user_id"]), &events()).await;
     let session = table.session().unwrap();
     let overview = table.inspect().await.unwrap();
-    let stats = session.collect("SELECT rows, portions FROM sys.partition_stats", &Params::default()).await.unwrap();
+    let stats =
+        session.collect("SELECT rows, portions FROM sys.partition_stats", &Params::default()).await.unwrap();
     let expected: Vec<Vec<String>> =
         overview.partitions.iter().map(|p| vec![p.stored_rows.to_string(), p.portions.to_string()]).collect();
     assert_eq!(rows(&stats), expected);
