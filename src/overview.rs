@@ -1,10 +1,12 @@
 //! Facts about a stored table: what it holds and how even it is.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::log::Snapshot;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
-use crate::skew::{NoiseFloor, SkewFigures, Verdict};
+use crate::skew::{FEWEST_ROWS_PER_PARTITION, NoiseFloor, SkewFigures, Verdict};
 use crate::table::Column;
 use crate::units::{PartitionId, Version};
 
@@ -38,13 +40,17 @@ pub struct TableOverview {
     pub bytes: u64,
     /// Number of portions.
     pub portions: u64,
+    /// Files that no commit names: left over from ingests that died, or still being written.
+    pub unnamed_files: u64,
+    /// Bytes of those files.
+    pub unnamed_bytes: u64,
     /// Columns in declared order.
     pub columns: Vec<Column>,
     /// Names of the primary-key columns.
     pub primary_key: Vec<String>,
     /// Names of the partition-key columns.
     pub partition_key: Vec<String>,
-    /// Name of the placement function.
+    /// The placement function, with its parameters where they are not the defaults.
     pub placement: String,
     /// The partitions in order.
     pub partitions: Vec<PartitionOverview>,
@@ -114,6 +120,7 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
     for (partition, rows) in partitions.iter_mut().zip(&visible.rows_per_partition) {
         partition.rows = *rows;
     }
+    let unnamed = unnamed_files(table).await?;
     let definition = snapshot.spec().definition();
     let sum = |of: fn(&PartitionOverview) -> u64| partitions.iter().map(of).sum();
     Ok(TableOverview {
@@ -123,12 +130,24 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
         stored_rows: sum(|partition| partition.stored_rows),
         bytes: sum(|partition| partition.bytes),
         portions: sum(|partition| partition.portions),
+        unnamed_files: unnamed.len() as u64,
+        unnamed_bytes: unnamed.iter().sum(),
         columns: definition.columns.clone(),
         primary_key: definition.primary_key.clone(),
         partition_key: definition.partition_key.clone(),
-        placement: definition.placement.name().to_owned(),
+        placement: definition.placement.to_string(),
         partitions,
     })
+}
+
+/// Sizes of the Parquet files in partition folders that the snapshot does not name.
+async fn unnamed_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
+    let named: HashSet<String> =
+        table.snapshot().portions().iter().map(|portion| portion.path.clone()).collect();
+    let files = table.storage().list_all().await?;
+    let unnamed =
+        files.into_iter().filter(|(path, _)| path.starts_with("partition=") && !named.contains(path));
+    Ok(unnamed.map(|(_, bytes)| bytes).collect())
 }
 
 /// How even a table is. With [`PartitionKeys::Count`], the partition-key columns are read to find the noise floor.
@@ -139,7 +158,7 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
     let snapshot = table.snapshot();
     let visible = count_visible_rows(table, keys).await?;
     let figures = SkewFigures::of(&visible.rows_per_partition);
-    let noise_floor = visible.keys.map(|keys| NoiseFloor::of(visible.rows_per_partition.len(), &keys));
+    let noise_floor = visible.keys.map(|keys| NoiseFloor::of(&figures, &keys));
     let over_commits: Vec<CommitBalance> = snapshot
         .commits()
         .iter()
@@ -156,7 +175,8 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
         })
         .collect();
     let partitions = stored(snapshot);
-    let verdict = Verdict::of(&figures, noise_floor.as_ref(), median_effective(&over_commits));
+    let verdict =
+        Verdict::of(&figures, noise_floor.as_ref(), median_effective(&over_commits, figures.partitions));
     Ok(TableSkew {
         figures,
         rows_per_partition: visible.rows_per_partition,
@@ -171,11 +191,14 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
 /// Fewer commits than this say nothing about time.
 const FEWEST_COMMITS: usize = 4;
 
-fn median_effective(commits: &[CommitBalance]) -> Option<f64> {
-    if commits.len() < FEWEST_COMMITS {
+/// The median over the commits that have enough rows to be judged.
+fn median_effective(commits: &[CommitBalance], partitions: usize) -> Option<f64> {
+    let enough = FEWEST_ROWS_PER_PARTITION * partitions as u64;
+    let judged = commits.iter().filter(|commit| commit.rows >= enough);
+    let mut effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();
+    if effective.len() < FEWEST_COMMITS {
         return None;
     }
-    let mut effective: Vec<f64> = commits.iter().map(|commit| commit.effective_partitions).collect();
     effective.sort_by(f64::total_cmp);
     effective.get(effective.len() / 2).copied()
 }

@@ -8,9 +8,11 @@ use evenkeel::source::infer_columns;
 use evenkeel::table::{
     Column, PlacementFunction, TableDefinition, TableSpec, parse_create_table, write_create_table,
 };
-use evenkeel::units::PartitionCount;
+use evenkeel::units::{PartitionCount, Version};
+use serde::Serialize;
 
 use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
 /// Declare a table: from columns, from YQL, or with the columns of a sample file.
@@ -20,8 +22,8 @@ Examples:
   evenkeel create events --ddl data/ad_events.sql
   evenkeel create flights --like data/nycflights13-flights.parquet \\
       --primary-key time_hour,carrier,flight --partition-key carrier,flight --nodes 4
-  evenkeel create scores --column player:utf8:not-null --column at:timestamp:not-null --column points:int64 \\
-      --primary-key at,player --partition-key player --partitions 8")]
+  evenkeel create scores --column player:utf8:not-null --column at:timestamp:not-null \\
+      --column points:int64 --primary-key at,player --partition-key player --partitions 8")]
 pub(crate) struct Args {
     /// Directory of the new table; it is made if need be and must be empty.
     dir: PathBuf,
@@ -59,23 +61,52 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
 
-    /// Placement function: ydb, ydb-modulo or ydb-cloud-logs.
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: PlacementFunction,
 
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
     #[command(flatten)]
     input: InputArgs,
+}
+
+/// A declared table.
+#[derive(Debug, Serialize)]
+struct Created {
+    directory: PathBuf,
+    version: Version,
+    table: TableDefinition,
+    ddl: String,
+    notes: Vec<String>,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let (definition, notes) = define(&args)?;
     let spec = TableSpec::new(definition).map_err(Failure::usage)?;
     let table = Table::create(&args.dir, &spec).await?;
-    for note in notes {
-        out.note(&note);
+    if args.format != Format::Json {
+        notes.iter().for_each(|note| out.note(note));
     }
-    out.text(&format!("{} is declared, version {}:\n\n", args.dir.display(), table.snapshot().version()))?;
-    out.text(&write_create_table(&spec))
+    let created = Created {
+        version: table.snapshot().version(),
+        table: spec.definition().clone(),
+        ddl: write_create_table(&spec),
+        directory: args.dir,
+        notes,
+    };
+    out.result(args.format, &created, |created, _| {
+        format!(
+            "{} is declared, version {}:
+
+{}",
+            created.directory.display(),
+            created.version,
+            created.ddl
+        )
+    })
 }
 
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
@@ -115,6 +146,7 @@ fn from_ddl(file: &Path) -> Result<(TableDefinition, Vec<String>), Failure> {
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     let declared = args.columns.iter().map(|text| column(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut notes = Vec::new();
     let columns = match &args.like {
         None if declared.is_empty() => {
             return Err(Failure::wrong_usage(
@@ -122,7 +154,7 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
             ));
         }
         None => declared,
-        Some(file) => like(file, declared, args)?,
+        Some(file) => like(file, declared, args, &mut notes)?,
     };
     let definition = TableDefinition {
         name: name_of(&args.dir),
@@ -132,11 +164,18 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         partitions: PartitionCount::for_nodes(1).map_err(Failure::usage)?,
         placement: args.placement,
     };
-    Ok((definition, Vec::new()))
+    Ok((definition, notes))
 }
 
-fn like(file: &Path, declared: Vec<Column>, args: &Args) -> Result<Vec<Column>, Failure> {
-    let mut columns = infer_columns(file, &args.input.options()?)?;
+fn like(
+    file: &Path,
+    declared: Vec<Column>,
+    args: &Args,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Column>, Failure> {
+    let sample = infer_columns(file, &args.input.options()?)?;
+    notes.extend(sample.notes);
+    let mut columns = sample.columns;
     for change in declared {
         let Some(column) = columns.iter_mut().find(|column| column.name == change.name) else {
             let known: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();

@@ -11,14 +11,17 @@ use evenkeel::Table;
 use evenkeel::evaluate::{KeyBalance, KeyBalanceReport};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
-use evenkeel::query::{Params, TableSession};
+use evenkeel::overview::TableSkew;
+use evenkeel::query::{Params, ScanSummary, TableSession};
 use evenkeel::report::{self, Layout, count, percent};
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{InputOptions, InputPath};
 use evenkeel::table::{PlacementFunction, TableSpec};
 use evenkeel::units::{ByteSize, PartitionCount};
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
+use serde::Serialize;
 
+use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
 /// The keys that the YDB documentation weighs against each other.
@@ -56,6 +59,44 @@ pub(crate) struct Args {
     /// Number that the events follow from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+
+    /// How the results are printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// All that the demo found.
+#[derive(Debug, Serialize)]
+struct Story {
+    keys: Vec<KeyBalanceReport>,
+    ingests: Vec<IngestReport>,
+    queries: Vec<Answer>,
+    skew: TableSkew,
+    seconds: f64,
+}
+
+/// One query of the demo.
+#[derive(Debug, Serialize)]
+struct Answer {
+    title: &'static str,
+    rows: u64,
+    millis: f64,
+    scan: ScanSummary,
+    /// The first rows as text.
+    #[serde(skip)]
+    head: String,
+}
+
+/// Tells the story while it happens, unless it is wanted as JSON at the end.
+struct Teller<'a> {
+    out: &'a mut Output,
+    layout: Option<Layout>,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, text: impl FnOnce(Layout) -> String) -> Result<(), Failure> {
+        self.layout.map_or(Ok(()), |layout| self.out.text(&text(layout)))
+    }
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -63,39 +104,44 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let partitions = PartitionCount::for_nodes(args.nodes).map_err(Failure::usage)?;
     let workplace = Workplace::open(args.dir.as_deref())?;
     let (exports, table_dir) = (workplace.path().join("exports"), workplace.path().join("ad_events"));
+    let mut teller = Teller { layout: args.format.layout(), out };
 
-    let rows = count(args.rows);
-    out.text(&format!(
-        "1. {rows} ad events in {} batches, weighed by five partition keys over {partitions} partitions\n",
-        args.batches
-    ))?;
+    let (rows, batches) = (count(args.rows), args.batches);
+    teller.tell(|_| {
+        format!("1. {rows} ad events in {batches} batches, weighed by five partition keys over {partitions} partitions\n")
+    })?;
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
-    let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, out)?;
-    out.text(&format!("\n{}\n", report::keys(&keys, Layout::Plain)))?;
-    for report in &keys {
-        out.text(&format!("  {}: {}\n", report.partition_key, report.verdict.sentence()))?;
-    }
+    let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, teller.out)?;
+    teller.tell(|layout| weighed(&keys, layout))?;
 
-    out.text(
-        "\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n",
-    )?;
+    teller.tell(|_| {
+        "\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n"
+            .to_owned()
+    })?;
     let mut definition = ad_events_definition()?;
     definition.partitions = partitions;
     let mut table = Table::create(&table_dir, &TableSpec::new(definition)?).await?;
-    let reports = ingest(&mut table, &files, args.rows, out).await?;
-    out.text(&ingested(&reports))?;
+    let ingests = ingest(&mut table, &files, args.rows, teller.out).await?;
+    teller.tell(|_| ingested(&ingests))?;
 
-    out.text("\n3. Queries\n")?;
+    teller.tell(|_| "\n3. Queries\n".to_owned())?;
     let session = table.session()?;
     let user = busiest_user(&session).await?;
+    let mut queries = Vec::new();
     for (title, sql) in QUERIES {
-        out.text(&answer(&session, title, sql, &user).await?)?;
+        let answer = answer(&session, title, sql, &user).await?;
+        teller.tell(|_| answered(&answer))?;
+        queries.push(answer);
     }
 
-    out.text("\n4. How even the stored table is\n\n")?;
+    teller.tell(|_| "\n4. How even the stored table is\n\n".to_owned())?;
     let skew = table.skew().await?;
-    out.text(&report::skew(&skew, Layout::Plain))?;
-    out.text(&format!("\ndone in {:.1} s\n", started.elapsed().as_secs_f64()))?;
+    teller.tell(|layout| report::skew(&skew, layout))?;
+    let story = Story { keys, ingests, queries, skew, seconds: started.elapsed().as_secs_f64() };
+    if args.format == Format::Json {
+        return out.text(&format!("{}\n", serde_json::to_string_pretty(&story)?));
+    }
+    out.text(&format!("\ndone in {:.1} s\n", story.seconds))?;
     match args.dir {
         Some(dir) => out.text(&format!(
             "the table stays in {0}; try: evenkeel query {0} -c 'SELECT * FROM t LIMIT 5'\n",
@@ -103,6 +149,22 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         )),
         None => out.text("the table was temporary; 'evenkeel demo --dir DIR' keeps it\n"),
     }
+}
+
+/// The candidates side by side, then each verdict in words with the keys that have it.
+fn weighed(keys: &[KeyBalanceReport], layout: Layout) -> String {
+    let mut text = format!("\n{}\n", report::keys(keys, layout));
+    let mut told = Vec::new();
+    for verdict in keys.iter().map(|report| report.verdict) {
+        if told.contains(&verdict) {
+            continue;
+        }
+        told.push(verdict);
+        let same = keys.iter().filter(|report| report.verdict == verdict);
+        let names: Vec<String> = same.map(|report| format!("({})", report.partition_key)).collect();
+        text.push_str(&format!("  {}: {}\n    {}\n", verdict.word(), names.join(", "), verdict.sentence()));
+    }
+    text
 }
 
 /// Where the demo works.
@@ -227,7 +289,12 @@ async fn busiest_user(session: &TableSession) -> Result<String, Failure> {
 /// Rows of an answer that are shown.
 const SHOWN: usize = 3;
 
-async fn answer(session: &TableSession, title: &str, sql: &str, user: &str) -> Result<String, Failure> {
+async fn answer(
+    session: &TableSession,
+    title: &'static str,
+    sql: &str,
+    user: &str,
+) -> Result<Answer, Failure> {
     let mut params = Params::default();
     if sql.contains("$campaign") {
         params = params.with("campaign", "1");
@@ -240,23 +307,33 @@ async fn answer(session: &TableSession, title: &str, sql: &str, user: &str) -> R
     let batches = session.collect(sql, &params).await?;
     let millis = started.elapsed().as_secs_f64() * 1000.0;
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    let scan = scans.first().cloned().unwrap_or_default();
+    let head = match batches.iter().find(|batch| batch.num_rows() > 0) {
+        Some(first) => {
+            let head = first.slice(0, first.num_rows().min(SHOWN));
+            report::batches(Layout::Plain, &first.schema(), &[head])?
+        }
+        None => String::new(),
+    };
+    Ok(Answer { title, rows: rows as u64, millis, scan: scans.into_iter().next().unwrap_or_default(), head })
+}
+
+fn answered(answer: &Answer) -> String {
+    let scan = &answer.scan;
     let mut text = format!(
-        "\n   {title}: {} rows in {millis:.0} ms; read {} of {} partitions, {} of {} portions\n",
-        count(rows as u64),
+        "\n   {}: {} rows in {:.0} ms; read {} of {} partitions, {} of {} portions\n",
+        answer.title,
+        count(answer.rows),
+        answer.millis,
         scan.partitions_read,
         scan.partitions,
         scan.portions_read,
         scan.portions,
     );
-    if let Some(first) = batches.iter().find(|batch| batch.num_rows() > 0) {
-        let head = first.slice(0, first.num_rows().min(SHOWN));
-        for line in report::batches(Layout::Plain, &first.schema(), &[head])?.lines() {
-            text.push_str(&format!("     {line}\n"));
-        }
-        if rows > SHOWN {
-            text.push_str("      ...\n");
-        }
+    for line in answer.head.lines() {
+        text.push_str(&format!("     {line}\n"));
     }
-    Ok(text)
+    if answer.rows > SHOWN as u64 {
+        text.push_str("      ...\n");
+    }
+    text
 }

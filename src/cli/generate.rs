@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use evenkeel::generate::AdEvents;
+use evenkeel::generate::{AdEvents, GenerateError};
 use evenkeel::report::count;
 use evenkeel::sink::OutputFormat;
+use serde::Serialize;
 
+use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
 /// Names of file formats.
@@ -19,6 +21,7 @@ enum FileFormat {
 
 /// Generate an export to try things on.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  evenkeel generate ad-events --rows 1000000 --out exports")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -34,7 +37,8 @@ enum What {
 #[command(after_help = "\
 Examples:
   evenkeel generate ad-events --rows 1000000 --out exports
-  evenkeel generate ad-events --rows 100000 --out exports --file-format csv --late-share 0.1 --duplicate-share 0.05")]
+  evenkeel generate ad-events --rows 100000 --out exports --file-format csv \\
+      --late-share 0.1 --duplicate-share 0.05")]
 struct AdEventsArgs {
     /// Folder for the files.
     #[arg(long, value_name = "DIR")]
@@ -53,7 +57,7 @@ struct AdEventsArgs {
     file_format: FileFormat,
 
     /// Rows in each file.
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     rows_per_file: u64,
 
     /// Hours that the events span.
@@ -83,6 +87,17 @@ struct AdEventsArgs {
     /// Share of rows that repeat an earlier row.
     #[arg(long, default_value_t = AdEvents::default().duplicate_share)]
     duplicate_share: f64,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Generated files.
+#[derive(Debug, Serialize)]
+struct Generated {
+    rows: u64,
+    files: Vec<PathBuf>,
 }
 
 pub(crate) fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -106,7 +121,13 @@ pub(crate) fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let bar = out.progress(Some(args.rows), "rows");
     let files = events.write_files(&args.out, format, args.rows_per_file, &|rows| bar.set_position(rows));
     bar.finish_and_clear();
-    let files = files?;
-    let names: Vec<String> = files.iter().map(|file| format!("  {}\n", file.display())).collect();
-    out.text(&format!("{} rows in {} files:\n{}", count(args.rows), files.len(), names.concat()))
+    let files = files.map_err(|error| match error {
+        GenerateError::Parameter { .. } => Failure::usage(error),
+        error => Failure::from(error),
+    })?;
+    out.result(args.format, &Generated { rows: args.rows, files }, |generated, _| {
+        let names: Vec<String> =
+            generated.files.iter().map(|file| format!("  {}\n", file.display())).collect();
+        format!("{} rows in {} files:\n{}", count(generated.rows), generated.files.len(), names.concat())
+    })
 }

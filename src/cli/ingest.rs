@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use evenkeel::ingest::{DEFAULT_MEMORY, IngestFiles, IngestMode, IngestOptions};
+use evenkeel::ingest::{DEFAULT_MEMORY, IngestFiles, IngestMode, IngestOptions, LEAST_MEMORY};
 use evenkeel::source::find_inputs;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
@@ -77,7 +77,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let plan = plan(&args)?;
+    let (plan, notes) = plan(&args)?;
+    if args.format != Format::Json {
+        notes.iter().for_each(|note| out.note(note));
+    }
     let mut table = Table::open(&args.dir).await?;
     let bar = out.progress(None, "rows");
     let report = table
@@ -87,10 +90,19 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         })
         .await;
     bar.finish_and_clear();
-    out.result(args.format, &report?, report::ingest)
+    let mut report = report?;
+    if args.format == Format::Json {
+        report.notes.splice(0..0, notes);
+    }
+    out.result(args.format, &report, report::ingest)
 }
 
-fn plan(args: &Args) -> Result<IngestFiles, Failure> {
+/// The plan, and what was left out of the inputs.
+fn plan(args: &Args) -> Result<(IngestFiles, Vec<String>), Failure> {
+    if args.memory < LEAST_MEMORY {
+        let (found, least) = (args.memory, LEAST_MEMORY);
+        return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
+    }
     let rejects = match (args.on_error, &args.rejects) {
         (OnError::Fail, Some(_)) => {
             return Err(Failure::wrong_usage("--rejects needs --on-error reject"));
@@ -105,11 +117,13 @@ fn plan(args: &Args) -> Result<IngestFiles, Failure> {
         Mode::Upsert => IngestMode::Upsert,
         Mode::Insert => IngestMode::Insert,
     };
-    Ok(IngestFiles {
-        inputs: find_inputs(&args.inputs)?,
+    let inputs = find_inputs(&args.inputs)?;
+    let plan = IngestFiles {
+        inputs: inputs.paths,
         input: args.input.options()?,
         ingest: IngestOptions { mode, memory: args.memory },
         rejects,
         again: args.again,
-    })
+    };
+    Ok((plan, inputs.notes))
 }

@@ -21,7 +21,7 @@ pub(crate) use output::{Failure, Output};
 #[command(
     name = "evenkeel",
     version,
-    max_term_width = 100,
+    max_term_width = 120,
     after_help = "\
 Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage."
 )]

@@ -17,14 +17,14 @@ Examples:
   evenkeel place --types utf8,timestamp --partitions 16 u000000001 2026-01-31T10:00:00Z --format json")]
 pub(crate) struct Args {
     /// Types of the key's columns, in hash order; types are those of YQL.
-    #[arg(long, value_delimiter = ',', required = true, value_name = "TYPES")]
-    types: Vec<ColumnType>,
+    #[arg(long, value_name = "TYPES")]
+    types: String,
 
     /// Number of partitions.
     #[arg(long)]
     partitions: u64,
 
-    /// Placement function: ydb, ydb-modulo or ydb-cloud-logs.
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: PlacementFunction,
 
@@ -46,13 +46,14 @@ struct Placed {
     hash_hex: String,
     partition: u32,
     partitions: u32,
-    placement: &'static str,
+    placement: String,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let partitions = PartitionCount::new(args.partitions).map_err(Failure::usage)?;
-    let key = parse_key(&args.types, &args.values).map_err(Failure::usage)?;
-    let placement = Placement::new(args.placement, partitions, args.types.clone());
+    let types = types(&args.types)?;
+    let key = parse_key(&types, &args.values).map_err(Failure::usage)?;
+    let placement = Placement::new(args.placement, partitions, types);
     let hash = placement.hash(&key).map_err(Failure::usage)?.first().copied();
     let partition = placement.assign(&key).map_err(Failure::usage)?.first().copied();
     let (Some(hash), Some(partition)) = (hash, partition) else {
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         hash_hex: format!("{hash:016x}"),
         partition: partition.0,
         partitions: partitions.get(),
-        placement: args.placement.name(),
+        placement: args.placement.to_string(),
     };
     out.result(args.format, &placed, |placed, _| {
         format!(
@@ -71,4 +72,14 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             placed.hash, placed.hash_hex, placed.partition, placed.partitions, placed.placement
         )
     })
+}
+
+/// Reads types separated by commas; a comma in parentheses belongs to its type.
+fn types(text: &str) -> Result<Vec<ColumnType>, Failure> {
+    let mut depth = 0i32;
+    let parts = text.split(|c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ',' && depth == 0
+    });
+    parts.map(|part| part.parse().map_err(Failure::usage)).collect()
 }

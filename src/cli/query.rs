@@ -1,12 +1,14 @@
 //! `evenkeel query`.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
-use evenkeel::query::{Params, QueryResult};
+use evenkeel::query::{Params, QueryError, QueryResult};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::{Table, report};
@@ -86,7 +88,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     let session = Table::open(&args.dir).await?.session()?;
     if args.explain {
-        let (scans, plan) = session.explain(&sql, &params).await?;
+        let (scans, plan) = session.explain(&sql, &params).await.map_err(failure)?;
         return match args.format {
             Format::Json => {
                 let value = serde_json::json!({ "scans": scans, "plan": plan });
@@ -95,7 +97,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             _ => out.text(&format!("{}\n{plan}", report::scans(&scans))),
         };
     }
-    let result = session.query(&sql, &params).await?;
+    let result = session.query(&sql, &params).await.map_err(failure)?;
     let format = match args.format {
         Format::Table => return print_table(result, Layout::Plain, &args, out).await,
         Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
@@ -114,10 +116,25 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             if terminal && format == OutputFormat::Parquet {
                 return Err(Failure::wrong_usage("Parquet is not for a terminal; add --output FILE"));
             }
-            write(result, BufWriter::new(stdout), format).await?.flush()?;
+            let closed = Arc::new(AtomicBool::new(false));
+            let pipe = Pipe { out: stdout, closed: Arc::clone(&closed) };
+            let written = write(result, BufWriter::new(pipe), format).await;
+            let flushed = written.and_then(|mut out| Ok(out.flush()?));
+            // A reader that has seen enough, as head has, is no failure.
+            if !closed.load(Ordering::Relaxed) {
+                flushed?;
+            }
         }
     }
     Ok(())
+}
+
+/// Parameters that do not fit, and no query at all, are wrong usage.
+fn failure(error: QueryError) -> Failure {
+    match error {
+        QueryError::Param(_) | QueryError::Empty => Failure::usage(error),
+        error => Failure::from(error),
+    }
 }
 
 fn create(path: &PathBuf) -> Result<BufWriter<File>, Failure> {
@@ -126,9 +143,35 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, Failure> {
     Ok(BufWriter::new(file))
 }
 
+/// Standard output that remembers when its reader went away; formats hide it in errors of their own.
+struct Pipe {
+    out: Stdout,
+    closed: Arc<AtomicBool>,
+}
+
+impl Pipe {
+    fn remember<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.inspect_err(|error| {
+            self.closed.fetch_or(error.kind() == io::ErrorKind::BrokenPipe, Ordering::Relaxed);
+        })
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.out.write(bytes);
+        self.remember(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.out.flush();
+        self.remember(result)
+    }
+}
+
 async fn write<W: Write + Send>(mut result: QueryResult, out: W, format: OutputFormat) -> Result<W, Failure> {
     let mut sink = Sink::new(out, format, &result.schema)?;
-    while let Some(batch) = result.batches.try_next().await.map_err(evenkeel::query::QueryError::from)? {
+    while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         sink.write(&batch)?;
     }
     Ok(sink.finish()?)
@@ -142,7 +185,7 @@ async fn print_table(
 ) -> Result<(), Failure> {
     let mut shown: Vec<RecordBatch> = Vec::new();
     let (mut rows, mut all) = (0, 0);
-    while let Some(batch) = result.batches.try_next().await.map_err(evenkeel::query::QueryError::from)? {
+    while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         all += batch.num_rows();
         let more = batch.num_rows().min(args.rows - rows);
         if more > 0 {

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::evaluate::candidate::{Candidate, Transform};
 use crate::placement::{Placement, PlacementError};
-use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
+use crate::skew::{FEWEST_ROWS_PER_PARTITION, KeyWeights, NoiseFloor, SkewFigures, Verdict};
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::PartitionCount;
 
@@ -40,6 +40,8 @@ pub struct BalanceOverTime {
     pub window_micros: i64,
     /// Windows with rows.
     pub windows: usize,
+    /// Windows with enough rows to be judged: 10 or more per partition. The figures below are theirs.
+    pub judged_windows: usize,
     /// Median over the windows of the share of rows that the fullest partition takes.
     pub median_share_of_fullest: f64,
     /// Median over the windows of the effective partitions.
@@ -59,7 +61,7 @@ pub struct KeyBalanceReport {
     pub skew: SkewFigures,
     /// What a perfect hash would give.
     pub noise_floor: NoiseFloor,
-    /// Balance over time, where a time column was given and has values.
+    /// Balance over time, where a time column was given and a window has enough rows.
     pub over_time: Option<BalanceOverTime>,
     /// The judgement.
     pub verdict: Verdict,
@@ -197,7 +199,7 @@ impl KeyBalance {
         let mut weights = KeyWeights::default();
         self.rows_of_key.values().for_each(|rows| weights.add(*rows));
         let skew = SkewFigures::of(&self.rows_per_partition);
-        let noise_floor = NoiseFloor::of(self.rows_per_partition.len(), &weights);
+        let noise_floor = NoiseFloor::of(&skew, &weights);
         let over_time = self.over_time();
         let verdict =
             Verdict::of(&skew, Some(&noise_floor), over_time.as_ref().map(|t| t.median_effective_partitions));
@@ -212,7 +214,9 @@ impl KeyBalance {
     }
 
     fn over_time(&self) -> Option<BalanceOverTime> {
-        let figures: Vec<SkewFigures> = self.windows.values().map(|counts| SkewFigures::of(counts)).collect();
+        let enough = FEWEST_ROWS_PER_PARTITION * self.rows_per_partition.len() as u64;
+        let figures = self.windows.values().map(|counts| SkewFigures::of(counts));
+        let figures: Vec<SkewFigures> = figures.filter(|figures| figures.rows >= enough).collect();
         if figures.is_empty() {
             return None;
         }
@@ -223,7 +227,8 @@ impl KeyBalance {
         };
         Some(BalanceOverTime {
             window_micros: self.window_micros,
-            windows: figures.len(),
+            windows: self.windows.len(),
+            judged_windows: figures.len(),
             median_share_of_fullest: median(|figures| figures.share_of_fullest),
             median_effective_partitions: median(|figures| figures.effective_partitions),
             min_effective_partitions: figures

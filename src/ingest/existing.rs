@@ -22,10 +22,9 @@ pub(super) async fn find_repeated_key(
     portions: &[PortionEntry],
 ) -> Result<(), IngestError> {
     for (index, portion) in portions.iter().enumerate() {
-        for other in portions.iter().skip(index + 1) {
-            if let Some(key) = common_key(storage, spec, portion, other).await? {
-                return Err(IngestError::RepeatedKey { key });
-            }
+        let others = portions.iter().skip(index + 1);
+        if let Some(key) = common_key(storage, spec, portion, others).await? {
+            return Err(IngestError::RepeatedKey { key });
         }
     }
     Ok(())
@@ -39,27 +38,41 @@ pub(super) async fn find_common_key(
     existing: &[Arc<PortionEntry>],
 ) -> Result<(), IngestError> {
     for portion in portions {
-        for other in existing {
-            if let Some(key) = common_key(storage, spec, portion, other).await? {
-                return Err(IngestError::ExistingKey { key });
-            }
+        let others = existing.iter().map(AsRef::as_ref);
+        if let Some(key) = common_key(storage, spec, portion, others).await? {
+            return Err(IngestError::ExistingKey { key });
         }
     }
     Ok(())
 }
 
-/// A key that both portions hold. Only portions of one partition whose key ranges overlap are read.
+/// A key of `portion` that one of the others holds too. Only portions of one partition whose key ranges overlap are read,
+/// two files at a time.
 async fn common_key(
     storage: &TableStorage,
     spec: &TableSpec,
-    a: &PortionEntry,
-    b: &PortionEntry,
+    portion: &PortionEntry,
+    others: impl Iterator<Item = &PortionEntry>,
 ) -> Result<Option<String>, IngestError> {
-    if a.partition != b.partition || !a.key_range.overlaps(&b.key_range) {
-        return Ok(None);
+    let mut bytes = None;
+    for other in others {
+        if portion.partition != other.partition || !portion.key_range.overlaps(&other.key_range) {
+            continue;
+        }
+        let read = match &bytes {
+            Some(read) => Bytes::clone(read),
+            None => bytes.insert(storage.read(&portion.path).await?).clone(),
+        };
+        let ours = Keys::open(spec, &portion.path, read)?;
+        let theirs = Keys::open(spec, &other.path, storage.read(&other.path).await?)?;
+        if let Some(key) = first_common(spec, ours, theirs)? {
+            return Ok(Some(key));
+        }
     }
-    let mut a = Keys::open(spec, &a.path, storage.read(&a.path).await?)?;
-    let mut b = Keys::open(spec, &b.path, storage.read(&b.path).await?)?;
+    Ok(None)
+}
+
+fn first_common(spec: &TableSpec, mut a: Keys, mut b: Keys) -> Result<Option<String>, IngestError> {
     let mut both = (a.next()?, b.next()?);
     while let (Some(left), Some(right)) = &both {
         match left.cmp(right) {

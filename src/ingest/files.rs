@@ -1,6 +1,5 @@
 //! Ingest of files: each input read once, all of them visible with one commit.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +11,7 @@ use crate::ingest::writer::{Committed, Ingest};
 use crate::ingest::{IngestError, IngestMode, IngestOptions, IngestReport, SourceReport};
 use crate::log::{Snapshot, SourceEntry, TableLog};
 use crate::skew::SkewFigures;
-use crate::source::{Conform, Conformed, Fingerprint, Input, InputOptions, InputPath};
+use crate::source::{Conform, Conformed, Fingerprint, Input, InputOptions, InputPath, SourceError};
 use crate::table::TableSpec;
 
 /// Batches that are read ahead.
@@ -50,6 +49,7 @@ pub struct IngestProgress {
 enum Message {
     Started { name: String, number: usize },
     Skipped(SourceReport),
+    Empty(String),
     Rows(Conformed),
     Ended(Ended),
 }
@@ -65,7 +65,7 @@ struct Ended {
 /// report and the table after it. `progress` is called after each batch.
 ///
 /// # Errors
-/// [`IngestError`]; nothing is visible then.
+/// [`IngestError`]; nothing is visible then, and a file of rejects is removed.
 pub async fn ingest_files(
     log: TableLog,
     base: Snapshot,
@@ -73,61 +73,43 @@ pub async fn ingest_files(
     progress: &(dyn Fn(&IngestProgress) + Sync),
 ) -> Result<(IngestReport, Snapshot), IngestError> {
     let started = Instant::now();
-    let mut ingest = Ingest::new(log, base.clone(), &plan.ingest)?;
-    let mut collected =
-        Collected { rejects: plan.rejects.as_deref().map(RejectsFile::new), ..Collected::default() };
     let mode = plan.ingest.mode;
-    let (sender, mut messages) = mpsc::channel(BATCHES_AHEAD);
-    let known = base.clone();
-    let inputs = plan.inputs.len();
-    let reading = tokio::task::spawn_blocking(move || read_all(&known, &plan, &sender));
-    let mut failure = None;
-    let mut place = IngestProgress { input: String::new(), number: 0, inputs, rows: 0 };
-    while let Some(message) = messages.recv().await {
-        if let Message::Started { name, number } = &message {
-            place = IngestProgress { input: name.clone(), number: *number, ..place };
-        }
-        if let Err(error) = collected.take(message, &mut ingest).await {
-            failure = Some(error);
-            break;
-        }
-        place.rows = ingest.rows();
-        progress(&place);
+    let only_one = plan.inputs.len() == 1;
+    let mut collected = Collected::default();
+    if let Some(path) = &plan.rejects {
+        collected.rejects = Some(RejectsFile::new(path)?);
     }
-    // The reader stops at its next batch when nobody receives any more.
-    drop(messages);
-    let read = reading.await.map_err(|error| IngestError::Worker { reason: error.to_string() });
-    let outcome = match failure {
-        Some(error) => Err(error),
-        None => read.and_then(|read| read),
-    };
-    let finished = match outcome {
-        Ok(()) => collected.finish_rejects(),
-        Err(error) => Err(error),
-    };
-    let (rejected, rejects_file) = match finished {
-        Ok(rejects) => rejects,
-        // Standard input alone, whose content turned out to be known: nothing to do, as for a file.
-        Err(IngestError::AlreadyIngested { name, bytes, version }) if inputs == 1 => {
-            ingest.abandon().await;
-            collected.sources.push(SourceReport { name, bytes, rows: 0, skipped_since: Some(version) });
-            collected.entries.clear();
-            return Ok((no_commit(&base, mode, collected.sources, started), base));
-        }
+    let mut ingest = Ingest::new(log.clone(), base.clone(), &plan.ingest)?;
+    if plan.again {
+        ingest.take_again();
+    }
+    if let Err(error) = read_into(&mut ingest, &mut collected, &base, plan, progress).await {
+        ingest.abandon().await;
+        collected.remove_rejects();
+        return match error {
+            // A pipe alone, whose content turned out to be known: nothing to do, as for a file.
+            IngestError::AlreadyIngested { name, bytes, version } if only_one => {
+                let source = SourceReport { name, bytes, rows: 0, skipped_since: Some(version) };
+                Ok((no_commit(&base, mode, vec![source], started), base))
+            }
+            error => Err(error),
+        };
+    }
+    if collected.entries.is_empty() {
+        let mut report = no_commit(&base, mode, collected.sources, started);
+        report.notes = collected.notes;
+        return Ok((report, base));
+    }
+    let committed = match ingest.finish(collected.entries.clone()).await {
+        Ok(committed) => committed,
         Err(error) => {
-            ingest.abandon().await;
-            return Err(error);
+            collected.remove_rejects();
+            return taken_by_others(&log, &base, error, &collected, mode, started).await;
         }
     };
-    let committed = if collected.entries.is_empty() {
-        None
-    } else {
-        Some(ingest.finish(std::mem::take(&mut collected.entries)).await?)
-    };
-    let partitions = base.spec().partitions().len();
-    let seconds = started.elapsed().as_secs_f64();
-    let snapshot = committed.as_ref().map_or(base, |committed| committed.snapshot.clone());
-    let report = report(committed, partitions, seconds);
+    let (rejected, rejects_file) = collected.finish_rejects()?;
+    let snapshot = committed.snapshot.clone();
+    let report = report(Some(committed), base.spec().partitions().len(), started.elapsed().as_secs_f64());
     let report = IngestReport {
         mode,
         bytes_read: collected.sources.iter().filter(|s| s.skipped_since.is_none()).map(|s| s.bytes).sum(),
@@ -138,6 +120,58 @@ pub async fn ingest_files(
         ..report
     };
     Ok((report, snapshot))
+}
+
+/// Reads all inputs into `ingest`; what is learnt on the way goes to `collected`.
+async fn read_into(
+    ingest: &mut Ingest,
+    collected: &mut Collected,
+    base: &Snapshot,
+    plan: IngestFiles,
+    progress: &(dyn Fn(&IngestProgress) + Sync),
+) -> Result<(), IngestError> {
+    let (sender, mut messages) = mpsc::channel(BATCHES_AHEAD);
+    let known = base.clone();
+    let mut place = IngestProgress { input: String::new(), number: 0, inputs: plan.inputs.len(), rows: 0 };
+    let reading = tokio::task::spawn_blocking(move || read_all(&known, &plan, &sender));
+    while let Some(message) = messages.recv().await {
+        if let Message::Started { name, number } = &message {
+            place = IngestProgress { input: name.clone(), number: *number, ..place };
+        }
+        // On an error the channel closes, and the reader stops at its next batch.
+        collected.take(message, ingest).await?;
+        place.rows = ingest.rows();
+        progress(&place);
+    }
+    reading.await.map_err(|error| IngestError::Worker { reason: error.to_string() })??;
+    collected.sync_rejects()
+}
+
+/// Another process may have committed the same inputs in the meantime. If it took all of them, there is nothing left to do.
+async fn taken_by_others(
+    log: &TableLog,
+    base: &Snapshot,
+    error: IngestError,
+    collected: &Collected,
+    mode: IngestMode,
+    started: Instant,
+) -> Result<(IngestReport, Snapshot), IngestError> {
+    if !matches!(error, IngestError::TakenMeanwhile { .. }) {
+        return Err(error);
+    }
+    let newest = log.refresh(base).await?;
+    let taken = collected.entries.iter().map(|entry| {
+        newest.source_version(&entry.xxh3).map(|version| SourceReport {
+            name: entry.name.clone(),
+            bytes: entry.bytes,
+            rows: 0,
+            skipped_since: Some(version),
+        })
+    });
+    match taken.collect::<Option<Vec<_>>>() {
+        Some(sources) => Ok((no_commit(base, mode, sources, started), newest)),
+        None => Err(error),
+    }
 }
 
 fn no_commit(
@@ -193,6 +227,7 @@ impl Collected {
                 self.rows_of_input = 0;
             }
             Message::Skipped(source) => self.sources.push(source),
+            Message::Empty(file) => self.notes.push(format!("{file} is empty")),
             Message::Rows(conformed) => {
                 for reject in conformed.rejects {
                     match self.rejects.as_mut() {
@@ -218,8 +253,19 @@ impl Collected {
         Ok(())
     }
 
+    /// Rejected rows are on disk before the commit that leaves them out.
+    fn sync_rejects(&mut self) -> Result<(), IngestError> {
+        self.rejects.as_mut().map_or(Ok(()), RejectsFile::sync)
+    }
+
     fn finish_rejects(&mut self) -> Result<(u64, Option<PathBuf>), IngestError> {
-        self.rejects.take().map_or(Ok((0, None)), RejectsFile::finish)
+        Ok(self.rejects.take().map_or((0, None), RejectsFile::finish))
+    }
+
+    fn remove_rejects(&mut self) {
+        if let Some(rejects) = self.rejects.take() {
+            rejects.remove();
+        }
     }
 }
 
@@ -227,10 +273,20 @@ impl Collected {
 fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>) -> Result<(), IngestError> {
     let spec = known.spec();
     let columns: Vec<String> = spec.columns().iter().map(|column| column.name.clone()).collect();
-    let mut taken = HashMap::new();
     for (number, path) in (1..).zip(&plan.inputs) {
-        let mut input = Input::open(path, &columns, &plan.input)?;
-        if let Some(report) = skip_known(known, plan, &input, &mut taken) {
+        let mut input = match Input::open(path, &columns, &plan.input) {
+            Ok(input) => input,
+            // One empty file among several is no reason to refuse the others.
+            Err(SourceError::Empty { file }) if plan.inputs.len() > 1 => {
+                if sender.blocking_send(Message::Empty(file)).is_err() {
+                    return Ok(());
+                }
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let known_before = input.fingerprint().is_some();
+        if let Some(report) = skip_known(known, plan, &input) {
             if sender.blocking_send(Message::Skipped(report)).is_err() {
                 return Ok(());
             }
@@ -251,9 +307,9 @@ fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>
         let Some(fingerprint) = input.fingerprint() else {
             return Err(IngestError::Worker { reason: format!("{} was not read to its end", input.name()) });
         };
-        // Of standard input the content is known only now.
-        if let (InputPath::Stdin, false, Some(version)) =
-            (path, plan.again, known.source_version(&fingerprint.xxh3))
+        // Of a pipe the content is known only now.
+        if let (false, false, Some(version)) =
+            (known_before, plan.again, known.source_version(&fingerprint.xxh3))
         {
             let Fingerprint { bytes, .. } = fingerprint;
             return Err(IngestError::AlreadyIngested { name: input.name().to_owned(), bytes, version });
@@ -266,27 +322,12 @@ fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>
     Ok(())
 }
 
-/// Whether the content of an input is in the table, or came earlier in this ingest.
-fn skip_known(
-    known: &Snapshot,
-    plan: &IngestFiles,
-    input: &Input,
-    taken: &mut HashMap<String, String>,
-) -> Option<SourceReport> {
+/// The report of an input whose content is in the table already. The same content twice in one ingest is taken twice: the
+/// later one may restore what a row between them changed.
+fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<SourceReport> {
     let Fingerprint { bytes, xxh3 } = input.fingerprint()?;
-    let report = |version| SourceReport {
-        name: input.name().to_owned(),
-        bytes,
-        rows: 0,
-        skipped_since: Some(version),
-    };
-    if plan.again {
-        return None;
-    }
-    if let Some(version) = known.source_version(&xxh3) {
-        return Some(report(version));
-    }
-    taken.insert(xxh3, input.name().to_owned()).map(|_| report(known.version().next()))
+    let version = known.source_version(&xxh3).filter(|_| !plan.again)?;
+    Some(SourceReport { name: input.name().to_owned(), bytes, rows: 0, skipped_since: Some(version) })
 }
 
 /// What the reader left out or filled in.

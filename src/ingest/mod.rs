@@ -93,12 +93,14 @@ pub enum IngestError {
         "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again"
     )]
     AlreadyIngested { name: String, bytes: u64, version: Version },
-    #[error("{path}: cannot write rejected rows: {source}", path = path.display())]
+    #[error("{path}: cannot write rejected rows there: {source}", path = path.display())]
     Rejects { path: PathBuf, source: std::io::Error },
     #[error("a memory budget of {found} is too small; the least is {LEAST_MEMORY}")]
     Memory { found: ByteSize },
     #[error("a batch has the columns ({found}), the table has ({expected})")]
     Schema { expected: String, found: String },
+    #[error("cannot copy a batch: {source}")]
+    Copy { source: ArrowError },
     #[error("a worker stopped: {reason}")]
     Worker { reason: String },
 }

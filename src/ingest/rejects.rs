@@ -16,8 +16,13 @@ pub(super) struct RejectsFile {
 }
 
 impl RejectsFile {
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), writer: None, count: 0 }
+    /// A file that does not exist yet.
+    pub(super) fn new(path: &Path) -> Result<Self, IngestError> {
+        if path.exists() {
+            let source = std::io::ErrorKind::AlreadyExists.into();
+            return Err(IngestError::Rejects { path: path.to_owned(), source });
+        }
+        Ok(Self { path: path.to_owned(), writer: None, count: 0 })
     }
 
     pub(super) fn add(&mut self, reject: &Reject) -> Result<(), IngestError> {
@@ -39,11 +44,22 @@ impl RejectsFile {
         Ok(())
     }
 
-    /// Syncs the file to disk and gives the number of rows and, if there are any, the path.
-    pub(super) fn finish(mut self) -> Result<(u64, Option<PathBuf>), IngestError> {
-        let Some(mut writer) = self.writer.take() else { return Ok((0, None)) };
+    /// Brings the rows to disk.
+    pub(super) fn sync(&mut self) -> Result<(), IngestError> {
+        let Some(writer) = self.writer.as_mut() else { return Ok(()) };
         let synced = writer.flush().and_then(|()| writer.get_ref().sync_all());
-        synced.map_err(|source| IngestError::Rejects { path: self.path.clone(), source })?;
-        Ok((self.count, Some(self.path)))
+        synced.map_err(|source| IngestError::Rejects { path: self.path.clone(), source })
+    }
+
+    /// The number of rows and, if there are any, the path.
+    pub(super) fn finish(self) -> (u64, Option<PathBuf>) {
+        (self.count, self.writer.is_some().then_some(self.path))
+    }
+
+    /// Removes the file of an ingest that commits nothing. If it cannot be removed it stays, and means nothing.
+    pub(super) fn remove(self) {
+        if self.writer.is_some() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
 use futures::stream::{FuturesUnordered, StreamExt};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -42,6 +43,8 @@ pub struct Ingest {
     rows_per_partition: Vec<u64>,
     rows: u64,
     replaced: u64,
+    /// Whether inputs are taken that another writer commits in the meantime.
+    again: bool,
 }
 
 /// What a finished ingest made.
@@ -95,6 +98,17 @@ fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(bytes_of).sum()
 }
 
+/// The batch with buffers of its own, where it is a small slice of larger ones that it would keep in memory.
+fn unshared(batch: RecordBatch) -> Result<RecordBatch, IngestError> {
+    const NEGLIGIBLE: usize = 1 << 16;
+    let kept = batch.get_array_memory_size();
+    if kept <= NEGLIGIBLE.max(3 * batch_bytes(&batch)) {
+        return Ok(batch);
+    }
+    let rows = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
+    take_record_batch(&batch, &rows).map_err(|source| IngestError::Copy { source })
+}
+
 impl Ingest {
     /// An ingest into the table at `base`.
     ///
@@ -117,6 +131,7 @@ impl Ingest {
             rows_per_partition: vec![0; partitions.len()],
             rows: 0,
             replaced: 0,
+            again: false,
             log,
             base,
             spec,
@@ -145,6 +160,7 @@ impl Ingest {
                 found: names(&batch.schema()),
             });
         }
+        let batch = unshared(batch)?;
         let bytes = batch_bytes(&batch);
         if !self.buffer.batches.is_empty() && self.buffer.bytes + bytes > self.memory.buffer.as_usize() {
             self.flush().await?;
@@ -160,6 +176,11 @@ impl Ingest {
         self.rows += batch.num_rows() as u64;
         self.buffer.push(batch, bytes, &scatter);
         Ok(())
+    }
+
+    /// Takes inputs also where the table has them, or gets them in the meantime.
+    pub fn take_again(&mut self) {
+        self.again = true;
     }
 
     /// Rows taken so far.
@@ -226,7 +247,7 @@ impl Ingest {
         newest: &Snapshot,
         sources: &[SourceEntry],
     ) -> Result<(), IngestError> {
-        for source in sources {
+        for source in sources.iter().filter(|_| !self.again) {
             let before = base.source_version(&source.xxh3);
             if let (None, Some(version)) = (before, newest.source_version(&source.xxh3)) {
                 return Err(IngestError::TakenMeanwhile { name: source.name.clone(), version });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path};
 use crate::log::{LogError, SourceEntry};
 use crate::table::{TableDefinition, TableSpec};
-use crate::units::{PartitionId, Version};
+use crate::units::Version;
 
 /// What one commit added, kept also when its portions are gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,12 +151,6 @@ impl Snapshot {
         let mut portions: Vec<_> = self.portions.values().cloned().collect();
         portions.sort_by(|a, b| (a.partition, a.sequence, &a.path).cmp(&(b.partition, b.sequence, &b.path)));
         portions
-    }
-
-    /// Visible portions of one partition by age, oldest first.
-    #[must_use]
-    pub fn portions_of(&self, partition: PartitionId) -> Vec<Arc<PortionEntry>> {
-        self.portions().into_iter().filter(|portion| portion.partition == partition).collect()
     }
 
     /// The commits, oldest first.

@@ -66,8 +66,8 @@ async fn count_partition(
     partition: PartitionId,
     keys: PartitionKeys,
 ) -> Result<(u64, Option<KeyWeights>), QueryError> {
-    let portions = table.snapshot().portions_of(partition);
-    let overlap = group_by_overlap(&portions).iter().any(|group| group.len() > 1);
+    let portions = table.portions_of(partition);
+    let overlap = group_by_overlap(portions).iter().any(|group| group.len() > 1);
     if keys == PartitionKeys::Skip && !overlap {
         return Ok((portions.iter().map(|portion| portion.rows).sum(), None));
     }

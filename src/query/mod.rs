@@ -17,6 +17,9 @@ mod pruning;
 mod session;
 mod system;
 
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 use thiserror::Error;
 
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
@@ -30,11 +33,13 @@ pub use crate::query::session::{QueryResult, TableSession};
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum QueryError {
     #[error("{}", plain_message(.0))]
-    DataFusion(#[from] datafusion::error::DataFusionError),
+    DataFusion(#[from] DataFusionError),
     #[error(transparent)]
     Param(#[from] ParamError),
     #[error(transparent)]
     Placement(#[from] crate::placement::PlacementError),
+    #[error(transparent)]
+    Storage(#[from] crate::storage::StorageError),
     #[error("no SQL is given")]
     Empty,
     #[error("only queries are run; this statement would {action}. Rows come in with 'evenkeel ingest'")]
@@ -43,8 +48,25 @@ pub enum QueryError {
     Count { partition: crate::units::PartitionId, reason: String },
 }
 
-/// The message without DataFusion's stack traces and with the innermost cause alone.
-fn plain_message(error: &datafusion::error::DataFusionError) -> String {
-    let text = error.find_root().strip_backtrace();
+/// The message of the innermost cause, on one line, without DataFusion's stack traces.
+fn plain_message(error: &DataFusionError) -> String {
+    let text = match error.find_root() {
+        DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => {
+                let mut known: Vec<&str> = valid_fields.iter().map(Column::name).collect();
+                known.sort_unstable();
+                known.dedup();
+                format!("there is no column '{}'; there are: {}", field.name(), known.join(", "))
+            }
+            other => other.to_string(),
+        },
+        DataFusionError::SQL(parser, _) => match parser.as_ref() {
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+                format!("cannot read the SQL: {message}")
+            }
+            other => other.to_string(),
+        },
+        other => other.strip_backtrace(),
+    };
     text.lines().next().unwrap_or(&text).to_owned()
 }

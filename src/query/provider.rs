@@ -69,6 +69,8 @@ enum Files {
 pub struct SnapshotTable {
     storage: TableStorage,
     snapshot: Snapshot,
+    /// Visible portions by partition and age.
+    portions: Vec<Arc<PortionEntry>>,
     schema: SchemaRef,
     store_url: ObjectStoreUrl,
     scans: Mutex<Vec<ScanSummary>>,
@@ -83,7 +85,14 @@ impl SnapshotTable {
         let schema = view_schema(snapshot.spec().schema());
         // One name per provider: two stores may call themselves alike.
         let store_url = ObjectStoreUrl::parse(format!("evenkeel://{}", uuid::Uuid::new_v4().simple()))?;
-        Ok(Self { storage, snapshot, schema, store_url, scans: Mutex::new(Vec::new()) })
+        let portions = snapshot.portions();
+        Ok(Self { storage, snapshot, portions, schema, store_url, scans: Mutex::new(Vec::new()) })
+    }
+
+    /// The files of the table.
+    #[must_use]
+    pub fn storage(&self) -> &TableStorage {
+        &self.storage
     }
 
     /// The snapshot.
@@ -108,8 +117,21 @@ impl SnapshotTable {
         partition: PartitionId,
         projection: &[usize],
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let portions = self.snapshot.portions_of(partition);
-        self.plan(state, &portions, Some(&projection.to_vec()), None, &mut ScanSummary::default())
+        self.plan(
+            state,
+            self.portions_of(partition),
+            Some(&projection.to_vec()),
+            None,
+            &mut ScanSummary::default(),
+        )
+    }
+
+    /// Visible portions of one partition by age, oldest first.
+    #[must_use]
+    pub fn portions_of(&self, partition: PartitionId) -> &[Arc<PortionEntry>] {
+        let start = self.portions.partition_point(|portion| portion.partition < partition);
+        let end = self.portions.partition_point(|portion| portion.partition <= partition);
+        self.portions.get(start..end).unwrap_or_default()
     }
 
     /// The portions that rows matching `predicate` can be in.
@@ -119,7 +141,7 @@ impl SnapshotTable {
         summary: &mut ScanSummary,
     ) -> Result<Vec<Arc<PortionEntry>>> {
         let spec = self.snapshot.spec();
-        let all = self.snapshot.portions();
+        let all = self.portions.clone();
         summary.table = spec.name().to_owned();
         summary.partitions = spec.partitions().len();
         summary.portions = all.len();
@@ -171,11 +193,9 @@ impl SnapshotTable {
         let projection = projection.unwrap_or(&all);
         let mut alone: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
         let mut overlapping: Vec<Vec<Vec<Arc<PortionEntry>>>> = Vec::new();
-        for partition in spec.partitions().ids() {
-            let of_partition: Vec<_> =
-                portions.iter().filter(|p| p.partition == partition).cloned().collect();
+        for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
             let (single, several): (Vec<_>, Vec<_>) =
-                group_by_overlap(&of_partition).into_iter().partition(|group| group.len() == 1);
+                group_by_overlap(of_partition).into_iter().partition(|group| group.len() == 1);
             if !single.is_empty() {
                 alone.push(single.into_iter().flatten().collect());
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
@@ -137,7 +138,7 @@ impl TableSession {
             return Ok(Some(newest.cast_to(&micros)?));
         }
         let name = spec.schema().field(column).name().replace('"', "\"\"");
-        let sql = format!("SELECT CAST(max(\"{name}\") AS TIMESTAMP) FROM {TABLE_ALIAS}");
+        let sql = format!("SELECT max(\"{name}\") FROM {TABLE_ALIAS}");
         let batches = self.context.sql(&sql).await?.collect().await?;
         let newest = batches.first().and_then(|batch| batch.columns().first());
         let newest = newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?;
@@ -175,13 +176,18 @@ fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Resu
     Ok(())
 }
 
+/// Refuses statements that change something, also below an EXPLAIN ANALYZE, which runs them.
 fn check_is_query(plan: &LogicalPlan) -> Result<(), QueryError> {
-    let action = match plan {
-        LogicalPlan::Ddl(_) => "change what tables there are",
-        LogicalPlan::Dml(_) => "change rows",
-        LogicalPlan::Copy(_) => "write files",
-        LogicalPlan::Statement(_) => "change the session",
-        _ => return Ok(()),
-    };
-    Err(QueryError::NotAQuery { action })
+    let mut refused = None;
+    plan.apply_with_subqueries(|node| {
+        refused = match node {
+            LogicalPlan::Ddl(_) => Some("change what tables there are"),
+            LogicalPlan::Dml(_) => Some("change rows"),
+            LogicalPlan::Copy(_) => Some("write files"),
+            LogicalPlan::Statement(_) => Some("change the session"),
+            _ => None,
+        };
+        Ok(if refused.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    refused.map_or(Ok(()), |action| Err(QueryError::NotAQuery { action }))
 }

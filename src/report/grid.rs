@@ -1,10 +1,13 @@
 //! Tables, bars and numbers.
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{Cell, CellAlignment, Table};
+
+use crate::sink::as_text;
 
 /// How a table is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,13 +63,37 @@ pub fn batches(
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();
     let mut rows = Vec::new();
     for batch in batches {
+        let batch = readable(batch)?;
         let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
-            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
+            rows.push(
+                columns.iter().map(|column| one_line(layout, &column.value(row).to_string())).collect(),
+            );
         }
     }
     Ok(draw(layout, &headings, rows))
+}
+
+/// Byte strings as the text they are.
+fn readable(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let bytes = |field: &std::sync::Arc<arrow::datatypes::Field>| {
+        matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+    };
+    if batch.schema().fields().iter().any(bytes) { as_text(batch) } else { Ok(batch.clone()) }
+}
+
+/// A cell on one line; in Markdown a bar would end the cell.
+fn one_line(layout: Layout, text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' if layout == Layout::Markdown => line.push_str("\\|"),
+            character if character.is_control() => line.extend(character.escape_default()),
+            character => line.push(character),
+        }
+    }
+    line
 }
 
 /// A bar of at most `width` characters for `value` of `most`, in eighths of a character.

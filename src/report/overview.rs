@@ -26,6 +26,14 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
             "{replaced} more rows are stored that newer rows with the same primary key replace"
         );
     }
+    if overview.unnamed_files > 0 {
+        let _ = writeln!(
+            text,
+            "{} files ({}) belong to no commit: left over from ingests that died, or still being written",
+            count(overview.unnamed_files),
+            ByteSize(overview.unnamed_bytes)
+        );
+    }
     let _ = writeln!(text, "primary key    ({})", overview.primary_key.join(", "));
     let _ = writeln!(
         text,

@@ -108,19 +108,22 @@ fn figures(figures: &SkewFigures) -> Vec<Vec<String>> {
 }
 
 fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
+    let signed = |fraction: f64| format!("{:+.1} %", fraction * 100.0);
     vec![
         row("distinct partition keys", count(floor.distinct_keys), "values that are hashed"),
         row("keys per partition", format!("{:.1}", floor.keys_per_partition), "YDB advises 100 to 1000"),
         row("heaviest key", percent(floor.heaviest_key_share), "of all rows have one partition key"),
         row(
-            "CV of equal keys",
-            percent(floor.expected_cv_equal_keys),
+            "max / mean of equal keys",
+            format!("{:.3}", floor.expected_max_over_mean_equal_keys),
             "a perfect hash of so many equal keys gives",
         ),
+        row("CV of equal keys", percent(floor.expected_cv_equal_keys), "the same: what too few keys cost"),
+        row("heavy keys add", signed(floor.cv_of_heavy_keys), "to the CV, since keys differ in rows"),
         row(
-            "CV of these keys",
-            percent(floor.expected_cv_weighted),
-            "a perfect hash of these keys with their rows gives",
+            "what is left",
+            signed(floor.cv_left),
+            "of the CV: about 0 is chance; far above, the hash itself",
         ),
     ]
 }

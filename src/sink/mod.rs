@@ -1,10 +1,12 @@
 //! Batches to a stream of bytes in a file format.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::compute::cast;
 use arrow::csv::WriterBuilder;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::json::writer::{JsonArray, LineDelimited, WriterBuilder as JsonWriterBuilder};
 use parquet::arrow::ArrowWriter;
@@ -89,9 +91,9 @@ impl<W: Write + Send> Sink<W> {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), SinkError> {
         match &mut self.0 {
             Writer::Parquet(writer) => writer.write(batch)?,
-            Writer::Csv(writer) => writer.write(batch)?,
-            Writer::Ndjson(writer) => writer.write(batch)?,
-            Writer::Json(writer) => writer.write(batch)?,
+            Writer::Csv(writer) => writer.write(&as_text(batch)?)?,
+            Writer::Ndjson(writer) => writer.write(&as_text(batch)?)?,
+            Writer::Json(writer) => writer.write(&as_text(batch)?)?,
         }
         Ok(())
     }
@@ -118,11 +120,46 @@ impl<W: Write + Send> Sink<W> {
     }
 }
 
+/// The batch as text formats hold it, so that it can be read back: byte strings as the text they are, as `\x` and
+/// hexadecimal where they are none; durations as microseconds.
+///
+/// # Errors
+/// [`ArrowError`] where a duration does not fit.
+pub fn as_text(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let bytes = |data_type: &DataType| {
+        matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+    };
+    let mut fields = Vec::new();
+    let mut columns = Vec::new();
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let column = match column.data_type() {
+            data_type if bytes(data_type) => bytes_as_text(column)?,
+            DataType::Duration(_) => {
+                cast(&cast(column, &DataType::Duration(TimeUnit::Microsecond))?, &DataType::Int64)?
+            }
+            _ => ArrayRef::clone(column),
+        };
+        fields.push(field.as_ref().clone().with_data_type(column.data_type().clone()));
+        columns.push(column);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
+}
+
+fn bytes_as_text(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let bytes = cast(column, &DataType::Binary)?;
+    let text = bytes.as_binary::<i32>().iter().map(|value| {
+        value.map(|value| match std::str::from_utf8(value) {
+            Ok(text) => text.to_owned(),
+            Err(_) => value.iter().fold("\\x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        })
+    });
+    Ok(Arc::new(text.collect::<StringArray>()))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::array::{BinaryArray, DurationMicrosecondArray, Int64Array};
 
     use super::*;
 
@@ -148,5 +185,15 @@ mod tests {
         assert_eq!(text(OutputFormat::Json, &[batch()]), "[{\"a\":1},{\"a\":null}]\n");
         assert_eq!(text(OutputFormat::Json, &[]), "[]\n");
         assert!(written(OutputFormat::Parquet, &[]).ends_with(b"PAR1"));
+    }
+    #[test]
+    fn bytes_and_durations_are_written_as_they_are_read() {
+        let bytes: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"ada".as_slice(), b"\xff\x00"]));
+        let time: ArrayRef = Arc::new(DurationMicrosecondArray::from(vec![1, -5]));
+        let batch = RecordBatch::try_from_iter([("b", bytes), ("d", time)]).unwrap();
+        let mut sink = Sink::new(Vec::new(), OutputFormat::Csv, &batch.schema()).unwrap();
+        sink.write(&batch).unwrap();
+        let text = String::from_utf8(sink.finish().unwrap()).unwrap();
+        assert_eq!(text, "b,d\nada,1\n\\xff00,-5\n");
     }
 }

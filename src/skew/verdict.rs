@@ -29,6 +29,8 @@ const EVEN_MAX_OVER_MEAN: f64 = 1.15;
 const CHANCE_FACTOR: f64 = 1.6;
 /// YDB advises at least 100 distinct keys per partition.
 const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
+/// A window or commit with fewer rows per partition than this says nothing: a handful of rows cannot be spread evenly.
+pub const FEWEST_ROWS_PER_PARTITION: u64 = 10;
 /// In a window, fewer effective partitions than this part of the table's own say that the load moves.
 const MOVING_FRACTION: f64 = 0.6;
 
@@ -102,7 +104,8 @@ mod tests {
     fn judged(counts: &[u64], keys: &[u64], effective: Option<f64>) -> Verdict {
         let mut weights = KeyWeights::default();
         keys.iter().for_each(|rows| weights.add(*rows));
-        Verdict::of(&SkewFigures::of(counts), Some(&NoiseFloor::of(counts.len(), &weights)), effective)
+        let figures = SkewFigures::of(counts);
+        Verdict::of(&figures, Some(&NoiseFloor::of(&figures, &weights)), effective)
     }
 
     #[test]

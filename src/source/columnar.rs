@@ -1,47 +1,52 @@
-//! Parquet and Arrow IPC: arrays as they are.
+//! Parquet, and what columnar formats share: arrays as they are.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::ipc::reader::{FileReader, StreamReader};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::source::open::{TextStream, buffered, drain};
 use crate::source::{
     InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
     SourceError,
 };
 
-fn failed(file: &str, format: InputFormat, error: impl std::fmt::Display) -> SourceError {
+pub(super) fn failed(file: &str, format: InputFormat, error: impl std::fmt::Display) -> SourceError {
     SourceError::Format { file: file.to_owned(), format, reason: error.to_string() }
 }
 
-fn open_file(file: &str, source: &SeekableFile) -> Result<File, SourceError> {
+pub(super) fn open_file(file: &str, source: &SeekableFile) -> Result<File, SourceError> {
     source.open().map_err(|source| SourceError::Read { file: file.to_owned(), source })
 }
 
-/// Positions of the wanted columns in the file, and the names of the others.
-fn split_columns(schema: &Schema, columns: &[String]) -> (Vec<usize>, Vec<String>) {
+/// Positions of the wanted columns in the file, and the names of the others. A wanted name that stands twice is refused.
+pub(super) fn split_columns(
+    file: &str,
+    schema: &Schema,
+    columns: &[String],
+) -> Result<(Vec<usize>, Vec<String>), SourceError> {
     let mut wanted = Vec::new();
     let mut unknown = Vec::new();
+    for column in columns {
+        if schema.fields().iter().filter(|field| field.name() == column).count() > 1 {
+            return Err(SourceError::RepeatedColumn { file: file.to_owned(), column: column.clone() });
+        }
+    }
     for (index, field) in schema.fields().iter().enumerate() {
         if columns.contains(field.name()) { wanted.push(index) } else { unknown.push(field.name().clone()) }
     }
-    (wanted, unknown)
+    Ok((wanted, unknown))
 }
 
 /// Numbers the rows of consecutive batches.
-struct RowCounter {
-    next: u64,
+pub(super) struct RowCounter {
+    pub(super) next: u64,
 }
 
 impl RowCounter {
-    fn raw(&mut self, batch: RecordBatch) -> RawBatch {
+    pub(super) fn raw(&mut self, batch: RecordBatch) -> RawBatch {
         let first = self.next;
         self.next += batch.num_rows() as u64;
         RawBatch { cells: RawCells::Arrow(batch), positions: Positions::RowsFrom(first), broken: Vec::new() }
@@ -69,7 +74,7 @@ impl ParquetReader {
         let error = |error| failed(file, InputFormat::Parquet, error);
         let builder = ParquetRecordBatchReaderBuilder::try_new(open_file(file, &source)?).map_err(error)?;
         let schema = Arc::clone(builder.schema());
-        let (wanted, unknown) = split_columns(&schema, columns);
+        let (wanted, unknown) = split_columns(file, &schema, columns)?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
         let groups = builder.metadata().row_groups();
         let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
@@ -93,95 +98,6 @@ impl RawReader for ParquetReader {
         let batch = self.reader.next().transpose();
         let batch = batch.map_err(|error| failed(&self.file, InputFormat::Parquet, error))?;
         Ok(batch.map(|batch| self.counter.raw(batch)))
-    }
-
-    fn unknown_columns(&self) -> Vec<String> {
-        self.unknown.clone()
-    }
-
-    fn file_schema(&self) -> Option<&SchemaRef> {
-        Some(&self.schema)
-    }
-}
-
-/// Reads an Arrow IPC file.
-pub(super) struct ArrowFileReader {
-    file: String,
-    reader: FileReader<BufReader<File>>,
-    schema: SchemaRef,
-    unknown: Vec<String>,
-    counter: RowCounter,
-    _source: SeekableFile,
-}
-
-impl ArrowFileReader {
-    pub(super) fn open(file: &str, source: SeekableFile, columns: &[String]) -> Result<Self, SourceError> {
-        let error = |error: ArrowError| failed(file, InputFormat::Arrow, error);
-        let opened = FileReader::try_new_buffered(open_file(file, &source)?, None).map_err(error)?;
-        let schema = opened.schema();
-        let (wanted, unknown) = split_columns(&schema, columns);
-        let reader = FileReader::try_new_buffered(open_file(file, &source)?, Some(wanted)).map_err(error)?;
-        Ok(Self {
-            file: file.to_owned(),
-            reader,
-            schema,
-            unknown,
-            counter: RowCounter { next: 1 },
-            _source: source,
-        })
-    }
-}
-
-impl RawReader for ArrowFileReader {
-    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
-        let batch = self.reader.next().transpose();
-        let batch = batch.map_err(|error| failed(&self.file, InputFormat::Arrow, error))?;
-        Ok(batch.map(|batch| self.counter.raw(batch)))
-    }
-
-    fn unknown_columns(&self) -> Vec<String> {
-        self.unknown.clone()
-    }
-
-    fn file_schema(&self) -> Option<&SchemaRef> {
-        Some(&self.schema)
-    }
-}
-
-/// Reads an Arrow IPC stream.
-pub(super) struct ArrowStreamReader {
-    file: String,
-    reader: StreamReader<TextStream>,
-    wanted: Vec<usize>,
-    schema: SchemaRef,
-    unknown: Vec<String>,
-    counter: RowCounter,
-}
-
-impl ArrowStreamReader {
-    pub(super) fn open(
-        file: &str,
-        stream: Box<dyn Read + Send>,
-        columns: &[String],
-    ) -> Result<Self, SourceError> {
-        let error = |error: ArrowError| failed(file, InputFormat::Arrow, error);
-        let reader = StreamReader::try_new(buffered(stream), None).map_err(error)?;
-        let schema = reader.schema();
-        let (wanted, unknown) = split_columns(&schema, columns);
-        Ok(Self { file: file.to_owned(), reader, wanted, schema, unknown, counter: RowCounter { next: 1 } })
-    }
-}
-
-impl RawReader for ArrowStreamReader {
-    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
-        let error = |error: ArrowError| failed(&self.file, InputFormat::Arrow, error);
-        let Some(batch) = self.reader.next().transpose().map_err(error)? else {
-            drain(self.reader.get_mut())
-                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
-            return Ok(None);
-        };
-        let batch = batch.project(&self.wanted).map_err(error)?;
-        Ok(Some(self.counter.raw(batch)))
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -10,15 +10,17 @@ use arrow::array::{
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, can_cast_types, cast, cast_with_options, filter_record_batch};
 use arrow::datatypes::{
-    DataType, Date32Type, DurationMicrosecondType, Field, Schema, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType,
+    DataType, Date32Type, DurationMicrosecondType, Field, Int64Type, Schema, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType,
 };
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::source::{InputOptions, Positions, RawBatch, RawCells, Reject, RowPosition, SourceError};
 use crate::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, ValueRange};
-use crate::text_value::{CellFault, ParsedColumn, TextFormat, TimestampFormat, excerpt, parse_text_column};
+use crate::text_value::{
+    CellFault, ParsedColumn, TextFormat, TimestampFormat, excerpt, is_json, parse_text_column,
+};
 
 /// Brings the rows of one input to the schema of a table.
 ///
@@ -129,6 +131,10 @@ impl Conform {
             }
         };
         let mut parsed = parsed.unwrap_or_else(null);
+        let json = matches!(column.column_type, ColumnType::Json | ColumnType::JsonDocument);
+        if json && matches!(cells, RawCells::Arrow(_)) {
+            check_json(&mut parsed);
+        }
         if let Some(range) = column.column_type.value_range() {
             check_range(column.column_type, range, &mut parsed);
         }
@@ -146,6 +152,10 @@ impl Conform {
         if array.data_type() == &target {
             return Ok(ParsedColumn { values: Arc::clone(array), faults: Vec::new() });
         }
+        if array.data_type() == &DataType::Null {
+            let values = new_null_array(&target, array.len());
+            return Ok(ParsedColumn { values, faults: Vec::new() });
+        }
         if let DataType::Dictionary(_, value_type) = array.data_type() {
             let values = cast(array, value_type).map_err(|_| refused())?;
             return self.array(column, &values);
@@ -154,14 +164,14 @@ impl Conform {
             let cells = cast(array, &DataType::Binary).map_err(|_| refused())?;
             return Ok(parse_text_column(cells.as_binary::<i32>(), column.column_type, &self.text));
         }
-        if array.data_type().is_integer() && column.column_type.is_time() {
-            return self.integer_time(column, array).ok_or_else(refused);
+        if family(array.data_type()) == Some(Family::Number) && column.column_type.is_time() {
+            return self.number_as_time(column, array).ok_or_else(refused);
         }
         cast_without_loss(array, column.column_type, &target).ok_or_else(refused)
     }
 
-    /// Integers are times only when the options say their unit.
-    fn integer_time(&self, column: &Column, array: &ArrayRef) -> Option<ParsedColumn> {
+    /// Numbers are times only when the options say their unit.
+    fn number_as_time(&self, column: &Column, array: &ArrayRef) -> Option<ParsedColumn> {
         if !matches!(self.text.timestamps, TimestampFormat::Unix(_)) {
             return None;
         }
@@ -259,7 +269,7 @@ fn is_text(data_type: &DataType) -> bool {
 /// Casts, and finds the values that did not survive: those that became NULL, and those that do not come back the same.
 fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataType) -> Option<ParsedColumn> {
     let array = without_zone(array)?;
-    if !can_cast_types(array.data_type(), target) || !is_plain(array.data_type()) {
+    if !may_become(array.data_type(), target) || !can_cast_types(array.data_type(), target) {
         return None;
     }
     let safe = CastOptions { safe: true, ..CastOptions::default() };
@@ -273,7 +283,9 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
     let formatter = ArrayFormatter::try_new(array.as_ref(), &options).ok()?;
     let fault = |row: usize| {
         let value = excerpt(formatter.value(row).to_string().as_bytes());
-        let reason = if values.is_null(row) {
+        let reason = if family(array.data_type()) == Some(Family::Bytes) {
+            format!("'{value}' is not valid UTF-8")
+        } else if values.is_null(row) {
             format!("'{value}' is outside {column_type}")
         } else {
             format!("'{value}' would lose precision as {column_type}")
@@ -284,10 +296,55 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
     Some(ParsedColumn { values, faults })
 }
 
-/// Types that hold one value per row and mean the same everywhere.
-fn is_plain(data_type: &DataType) -> bool {
-    !data_type.is_nested()
-        && !matches!(data_type, DataType::Time32(_) | DataType::Time64(_) | DataType::Interval(_))
+/// Types whose values mean the same kind of thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Bool,
+    Number,
+    Text,
+    Bytes,
+    Time,
+    Duration,
+}
+
+fn family(data_type: &DataType) -> Option<Family> {
+    match data_type {
+        DataType::Boolean => Some(Family::Bool),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Family::Text),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Some(Family::Bytes)
+        }
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _) => Some(Family::Time),
+        DataType::Duration(_) => Some(Family::Duration),
+        number if number.is_numeric() => Some(Family::Number),
+        _ => None,
+    }
+}
+
+/// Whether a value of one type has one meaning as another. A number is no time and no duration, nor the other way round:
+/// the unit would be a guess.
+fn may_become(from: &DataType, to: &DataType) -> bool {
+    match (family(from), family(to)) {
+        (Some(from), Some(to)) if from == to => true,
+        (Some(Family::Text), Some(Family::Bytes)) | (Some(Family::Bytes), Some(Family::Text)) => true,
+        (Some(Family::Bool | Family::Number | Family::Time), Some(Family::Text)) => true,
+        _ => false,
+    }
+}
+
+fn check_json(parsed: &mut ParsedColumn) {
+    let Some(text) = parsed.values.as_string_opt::<i32>() else { return };
+    let known: Vec<usize> = parsed.faults.iter().map(|fault| fault.row).collect();
+    let invalid =
+        |row: &usize| text.is_valid(*row) && !known.contains(row) && !is_json(text.value(*row).as_bytes());
+    let faults: Vec<CellFault> = (0..text.len())
+        .filter(invalid)
+        .map(|row| CellFault {
+            row,
+            reason: format!("'{}' is not JSON", excerpt(text.value(row).as_bytes())),
+        })
+        .collect();
+    parsed.faults.extend(faults);
 }
 
 /// The same instants without a zone.
@@ -326,10 +383,18 @@ fn check_range(column_type: ColumnType, range: ValueRange, parsed: &mut ParsedCo
     let whole_second = matches!(column_type, ColumnType::Datetime | ColumnType::Datetime64);
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(parsed.values.as_ref(), &options).ok();
-    let text = |row: usize| formatter.as_ref().map(|f| f.value(row).to_string()).unwrap_or_default();
+    let raw = cast(&parsed.values, &DataType::Int64).ok();
+    let text = |row: usize| {
+        let shown = formatter.as_ref().and_then(|formatter| formatter.value(row).try_to_string().ok());
+        let number = || raw.as_ref().map(|raw| raw.as_primitive::<Int64Type>().value(row).to_string());
+        shown.or_else(number).unwrap_or_default()
+    };
     let mut faults: Vec<CellFault> = rows
         .into_iter()
-        .map(|row| CellFault { row, reason: format!("'{}' is outside {column_type}", text(row)) })
+        .map(|row| CellFault {
+            row,
+            reason: format!("'{}' is outside {column_type}{}", text(row), wider(column_type)),
+        })
         .collect();
     if whole_second && let Some(array) = parsed.values.as_primitive_opt::<TimestampMillisecondType>() {
         let fraction = |row: &usize| array.is_valid(*row) && array.value(*row) % 1000 != 0;
@@ -340,6 +405,17 @@ fn check_range(column_type: ColumnType, range: ValueRange, parsed: &mut ParsedCo
     }
     drop(formatter);
     parsed.faults.extend(faults);
+}
+
+/// The type that holds earlier and later times, for messages.
+fn wider(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Date => " (1970 to 2105); Date32 holds it",
+        ColumnType::Datetime => " (1970 to 2105); Datetime64 holds it",
+        ColumnType::Timestamp => " (1970 to 2105); Timestamp64 holds it",
+        ColumnType::Interval => "; Interval64 holds it",
+        _ => "",
+    }
 }
 
 /// One raw row as text by column.
@@ -451,7 +527,7 @@ mod tests {
             (
                 ColumnType::Timestamp,
                 Arc::new(TimestampMicrosecondArray::from(vec![0, -1])),
-                "'1969-12-31T23:59:59.999999' is outside Timestamp",
+                "'1969-12-31T23:59:59.999999' is outside Timestamp (1970 to 2105); Timestamp64 holds it",
             ),
             (
                 ColumnType::Datetime,
@@ -461,12 +537,12 @@ mod tests {
             (
                 ColumnType::Date,
                 Arc::new(Date32Array::from(vec![49_672, 49_673])),
-                "'2106-01-01' is outside Date",
+                "'2106-01-01' is outside Date (1970 to 2105); Date32 holds it",
             ),
             (
                 ColumnType::Uint64,
                 Arc::new(StringViewArray::from(vec!["7", "x"])),
-                "'x' is not a Uint64 (0 to 2^64 - 1)",
+                "'x' is not of type Uint64 (0 to 2^64 - 1)",
             ),
             (
                 ColumnType::Timestamp,
@@ -507,6 +583,33 @@ mod tests {
             conformed.batch.column(1).as_primitive::<TimestampMicrosecondType>().value(0),
             1_357_034_400_000_000
         );
+    }
+
+    #[test]
+    fn a_number_is_no_time_and_a_time_no_number() {
+        let micros = || Arc::new(TimestampMicrosecondArray::from(vec![0])) as ArrayRef;
+        let cases: Vec<(ColumnType, ArrayRef)> = vec![
+            (ColumnType::Timestamp, Arc::new(Float64Array::from(vec![1.7e9]))),
+            (ColumnType::Date, Arc::new(Int64Array::from(vec![1]))),
+            (ColumnType::Interval, Arc::new(Int64Array::from(vec![1]))),
+            (ColumnType::Int64, micros()),
+            (ColumnType::Double, micros()),
+            (ColumnType::Int64, Arc::new(arrow::array::DurationSecondArray::from(vec![1]))),
+            (ColumnType::Bool, Arc::new(Int64Array::from(vec![1]))),
+        ];
+        for (column_type, array) in cases {
+            let refused = conform(&key_and(column_type), vec![keys(1), ("v", array)]);
+            assert!(matches!(refused, Err(SourceError::ColumnType { .. })), "{column_type}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_nulls_alone_fits_every_type() {
+        for column_type in [ColumnType::Utf8, ColumnType::Timestamp, ColumnType::Uuid] {
+            let nulls: ArrayRef = Arc::new(arrow::array::NullArray::new(2));
+            let conformed = conform(&key_and(column_type), vec![keys(2), ("v", nulls)]).unwrap();
+            assert_eq!(conformed.batch.column(1).null_count(), 2);
+        }
     }
 
     #[test]

@@ -1,21 +1,26 @@
 //! CSV: records to columns of text cells.
 
 use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::source::open::{TextStream, buffered, drain};
 use crate::source::{
-    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, Reject,
-    RowPosition, SourceError,
+    InputFormat, InputOptions, MAX_RECORD_BYTES, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader,
+    Reject, RowPosition, SourceError,
 };
 use crate::text_value::excerpt;
 
 /// Reads CSV with a header line. A field that is one of the null values is NULL, quoted or not.
 pub(super) struct CsvReader {
     file: String,
-    reader: Reader<TextStream>,
+    reader: Reader<Limited>,
+    /// Bytes that the reader took since its last record.
+    since_record: Arc<AtomicUsize>,
     header: Vec<String>,
     /// Wanted columns: name and field number.
     wanted: Vec<(String, usize)>,
@@ -26,13 +31,14 @@ pub(super) struct CsvReader {
 impl CsvReader {
     pub(super) fn open(
         file: &str,
-        stream: Box<dyn std::io::Read + Send>,
+        stream: Box<dyn Read + Send>,
         delimiter: u8,
         columns: &[String],
         options: &InputOptions,
     ) -> Result<Self, SourceError> {
-        let mut reader =
-            ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(buffered(stream));
+        let since_record = Arc::new(AtomicUsize::new(0));
+        let limited = Limited { stream: buffered(stream), since_record: Arc::clone(&since_record) };
+        let mut reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(limited);
         let header: Vec<String> = reader
             .byte_headers()
             .map_err(|error| failed(file, &error))?
@@ -55,11 +61,20 @@ impl CsvReader {
         Ok(Self {
             file: file.to_owned(),
             reader,
+            since_record,
             wanted,
             null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
             batch_rows: options.batch_rows.max(1),
             header,
         })
+    }
+
+    fn failed(&self, error: &csv::Error) -> SourceError {
+        if self.since_record.load(Ordering::Relaxed) > MAX_RECORD_BYTES {
+            let line = self.reader.position().line();
+            return SourceError::RecordTooLong { file: self.file.clone(), line };
+        }
+        failed(&self.file, error)
     }
 
     fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
@@ -75,6 +90,23 @@ impl CsvReader {
             reason: format!("has {found} fields, the header has {}", self.header.len()),
             record: fields.collect(),
         }
+    }
+}
+
+/// Stops a record that has no end.
+struct Limited {
+    stream: TextStream,
+    since_record: Arc<AtomicUsize>,
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        let before = self.since_record.fetch_add(count, Ordering::Relaxed);
+        if before + count > MAX_RECORD_BYTES {
+            return Err(io::Error::other("a record has no end"));
+        }
+        Ok(count)
     }
 }
 
@@ -99,11 +131,11 @@ impl RawReader for CsvReader {
         let mut record = ByteRecord::new();
         let mut bytes = 0;
         while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
-            let more =
-                self.reader.read_byte_record(&mut record).map_err(|error| failed(&self.file, &error))?;
+            let more = self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?;
             if !more {
                 break;
             }
+            self.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
             let line = record.position().map_or(0, csv::Position::line);
             if record.len() != self.header.len() {
@@ -121,7 +153,7 @@ impl RawReader for CsvReader {
             }
         }
         if lines.is_empty() && broken.is_empty() {
-            drain(self.reader.get_mut())
+            drain(&mut self.reader.get_mut().stream)
                 .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
             return Ok(None);
         }

@@ -14,82 +14,122 @@ pub enum InputPath {
     Stdin,
 }
 
-/// The inputs that the arguments name, in order: each argument is a file, a folder (all files below it with a known
-/// ending, sorted, hidden ones left out), a glob pattern or `-` for standard input. A file that is named twice is read
-/// once.
+/// The inputs that arguments name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// In the order of the arguments; what is named twice is read once.
+    pub paths: Vec<InputPath>,
+    /// What was left out, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The inputs that the arguments name: each argument is a file, a folder (all files below it with a known ending, sorted,
+/// hidden ones left out), a glob pattern of files and folders, or `-` for standard input.
 ///
 /// # Errors
 /// [`SourceError`] where an argument names nothing.
-pub fn find_inputs(arguments: &[String]) -> Result<Vec<InputPath>, SourceError> {
-    let mut seen = HashSet::new();
-    let mut inputs = Vec::new();
+pub fn find_inputs(arguments: &[String]) -> Result<Inputs, SourceError> {
+    let mut inputs = Inputs::default();
     for argument in arguments {
-        for input in expand(argument)? {
-            let new = seen.insert(input.clone());
-            match (new, input) {
-                (true, input) => inputs.push(input),
-                (false, InputPath::Stdin) => return Err(SourceError::StdinTwice),
-                (false, InputPath::File(_)) => {}
+        for path in expand(argument, &mut inputs.notes)? {
+            if !inputs.paths.contains(&path) {
+                inputs.paths.push(path);
+            } else if path == InputPath::Stdin {
+                return Err(SourceError::StdinTwice);
             }
         }
     }
     Ok(inputs)
 }
 
-fn expand(argument: &str) -> Result<Vec<InputPath>, SourceError> {
+fn expand(argument: &str, notes: &mut Vec<String>) -> Result<Vec<InputPath>, SourceError> {
     if argument == "-" {
         return Ok(vec![InputPath::Stdin]);
     }
     let path = Path::new(argument);
-    if path.is_dir() {
-        let mut files = Vec::new();
-        walk(path, &mut files)?;
-        if files.is_empty() {
-            return Err(SourceError::EmptyFolder { path: argument.to_owned() });
-        }
-        files.sort();
-        return Ok(files.into_iter().map(InputPath::File).collect());
-    }
-    if path.exists() {
-        return Ok(vec![InputPath::File(path.to_owned())]);
-    }
-    if argument.contains(['*', '?', '[']) {
-        return expand_glob(argument);
-    }
-    Err(SourceError::NotFound { path: argument.to_owned() })
-}
-
-fn expand_glob(pattern: &str) -> Result<Vec<InputPath>, SourceError> {
-    let matches = glob::glob(pattern)
-        .map_err(|error| SourceError::Pattern { pattern: pattern.to_owned(), reason: error.to_string() })?;
-    let mut inputs = Vec::new();
-    for found in matches {
-        let path = found.map_err(|error| SourceError::Read {
-            file: error.path().display().to_string(),
-            source: error.into(),
-        })?;
-        if path.is_file() {
-            inputs.push(InputPath::File(path));
-        }
-    }
-    if inputs.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(inputs) }
-}
-
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {
-    let error = |source| SourceError::Read { file: folder.display().to_string(), source };
-    for entry in std::fs::read_dir(folder).map_err(error)? {
-        let path = entry.map_err(error)?.path();
-        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '_']));
-        if hidden {
-            continue;
-        }
+    let found = if path.exists() {
+        vec![path.to_owned()]
+    } else if argument.contains(['*', '?', '[']) {
+        expand_glob(argument)?
+    } else {
+        return Err(SourceError::NotFound { path: argument.to_owned() });
+    };
+    let mut files = Vec::new();
+    for path in found {
         if path.is_dir() {
-            walk(&path, files)?;
-        } else if format_of_name(&path).is_some() {
+            files.extend(files_of_folder(&path, notes)?);
+        } else {
             files.push(path);
         }
     }
-    Ok(())
+    if files.is_empty() {
+        return Err(SourceError::EmptyFolder { path: argument.to_owned() });
+    }
+    Ok(files.into_iter().map(InputPath::File).collect())
+}
+
+fn expand_glob(pattern: &str) -> Result<Vec<PathBuf>, SourceError> {
+    let matches = glob::glob(pattern)
+        .map_err(|error| SourceError::Pattern { pattern: pattern.to_owned(), reason: error.to_string() })?;
+    let found: Vec<PathBuf> = matches
+        .map(|found| {
+            found.map_err(|error| SourceError::Read {
+                file: error.path().display().to_string(),
+                source: error.into(),
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    if found.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(found) }
+}
+
+fn files_of_folder(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>, SourceError> {
+    let mut walk = Walk::default();
+    walk.folder(folder)?;
+    walk.files.sort();
+    if !walk.unknown.is_empty() {
+        walk.unknown.sort();
+        let first: Vec<String> = walk.unknown.iter().take(3).map(|path| path.display().to_string()).collect();
+        let more = if walk.unknown.len() > 3 { ", ..." } else { "" };
+        notes.push(format!(
+            "{} files with unknown endings were left out: {}{more}",
+            walk.unknown.len(),
+            first.join(", ")
+        ));
+    }
+    Ok(walk.files)
+}
+
+/// The files below a folder.
+#[derive(Default)]
+struct Walk {
+    files: Vec<PathBuf>,
+    unknown: Vec<PathBuf>,
+    /// Folders that were walked, links resolved, since links may lead round in a circle.
+    seen: HashSet<PathBuf>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path) -> Result<(), SourceError> {
+        let error = |source| SourceError::Read { file: folder.display().to_string(), source };
+        if !self.seen.insert(folder.canonicalize().map_err(error)?) {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(folder).map_err(error)? {
+            let path = entry.map_err(error)?.path();
+            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '_']));
+            if hidden {
+                continue;
+            }
+            if path.is_dir() {
+                self.folder(&path)?;
+            } else if format_of_name(&path).is_some() {
+                self.files.push(path);
+            } else {
+                self.unknown.push(path);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The format that a file's ending stands for, with `.gz` and `.zst` taken off.
@@ -127,6 +167,7 @@ mod tests {
     fn names(arguments: &[String]) -> Vec<String> {
         find_inputs(arguments)
             .unwrap()
+            .paths
             .into_iter()
             .map(|input| match input {
                 InputPath::File(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
@@ -149,6 +190,17 @@ mod tests {
             names(&[at("z.csv"), "-".into(), at("*.csv"), at("b/notes.txt")]),
             ["z.csv", "-", "notes.txt"]
         );
+    }
+
+    #[test]
+    fn what_is_left_out_is_noted_and_links_in_a_circle_end() {
+        let folder = folder();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
+        let found = find_inputs(&[folder.path().join("*").display().to_string()]).unwrap();
+        assert!(found.notes[0].contains("1 files with unknown endings were left out"), "{:?}", found.notes);
+        assert!(found.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
+        assert!(found.paths.len() < 10, "{:?}", found.paths);
     }
 
     #[test]

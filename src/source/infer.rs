@@ -3,108 +3,119 @@
 use std::io::BufReader;
 use std::path::Path;
 
-use arrow::array::{Array, BinaryArray};
-use arrow::datatypes::{DataType, Schema};
+use arrow::array::{Array, AsArray, BinaryArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, Schema};
 use arrow::json::reader::infer_json_schema;
 
 use crate::source::discover::InputPath;
 use crate::source::open::open_decompressed;
-use crate::source::{Input, InputFormat, InputOptions, RawCells, SourceError};
+use crate::source::{Input, InputOptions, RawCells, SourceError};
 use crate::table::{Column, ColumnType};
 use crate::text_value::{TextFormat, parse_text_column};
 
 /// Records of a text file that are looked at to find its types.
 const SAMPLE_RECORDS: usize = 100_000;
 
+/// What a sample file says about columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Columns in the order of the file.
+    pub columns: Vec<Column>,
+    /// What was left out, one sentence each.
+    pub notes: Vec<String>,
+}
+
 /// The columns of a file with the types that YDB has for them. A column takes NULL unless the file says it has none.
 /// Text files are judged by their first 100,000 records: whole numbers are Int64 (Uint64 where they need it), other
-/// numbers Double, dates Date, points in time Timestamp, everything else Utf8. A number with leading zeros is text.
+/// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything else
+/// Utf8. Numbers with leading zeros, and numbers with more digits than Double holds exactly, are text.
 ///
 /// # Errors
-/// [`SourceError`] where the file cannot be read, has no record, or has a column without a YDB type.
-pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Vec<Column>, SourceError> {
+/// [`SourceError`] where the file cannot be read or has no record.
+pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, SourceError> {
+    if path.exists() && !path.is_file() {
+        let reason = "a sample must be a file, because it is read twice".to_owned();
+        return Err(SourceError::Infer { file: path.display().to_string(), reason });
+    }
     let input_path = InputPath::File(path.to_owned());
     let input = Input::open(&input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
-        return columns_of_schema(input.name(), schema);
+        return Ok(columns_of_schema(schema));
     }
-    if input.format() == InputFormat::Ndjson {
-        return ndjson_columns(&input_path, path, options);
-    }
-    let names = input.unknown_columns();
-    let candidates = names.into_iter().map(|name| (name, Guess::any())).collect();
-    guess_columns(&input_path, options, candidates)
+    let guesses = match input.column_names() {
+        Some(names) => {
+            names.into_iter().filter(|name| !name.is_empty()).map(|name| (name, Guess::any())).collect()
+        }
+        None => ndjson_guesses(path)?,
+    };
+    let columns = guess_columns(&input_path, options, guesses)?;
+    Ok(Sample { columns, notes: Vec::new() })
 }
 
-fn columns_of_schema(file: &str, schema: &Schema) -> Result<Vec<Column>, SourceError> {
-    schema
-        .fields()
-        .iter()
-        .map(|field| {
-            let column_type =
-                ColumnType::from_arrow(field.data_type()).map_err(|error| SourceError::Infer {
-                    file: file.to_owned(),
-                    reason: format!("column '{}': {error}", field.name()),
-                })?;
-            Ok(Column { name: field.name().clone(), column_type, nullable: field.is_nullable() })
-        })
-        .collect()
+fn columns_of_schema(schema: &Schema) -> Sample {
+    let mut sample = Sample { columns: Vec::new(), notes: Vec::new() };
+    for field in schema.fields() {
+        match ColumnType::from_arrow(field.data_type()) {
+            Ok(column_type) => sample.columns.push(Column {
+                name: field.name().clone(),
+                column_type,
+                nullable: field.is_nullable(),
+            }),
+            Err(_) => sample.notes.push(format!(
+                "column '{}' of type {} has no YDB column type and is left out",
+                field.name(),
+                field.data_type()
+            )),
+        }
+    }
+    sample
 }
 
-/// JSON has types of its own; only its strings are guessed.
-fn ndjson_columns(
-    input_path: &InputPath,
-    path: &Path,
-    options: &InputOptions,
-) -> Result<Vec<Column>, SourceError> {
-    let file = path.display().to_string();
+/// JSON has types of its own; only strings, and numbers of unknown size, are guessed.
+fn ndjson_guesses(path: &Path) -> Result<Vec<(String, Guess)>, SourceError> {
     let stream = open_decompressed(path)?;
-    let (schema, _) = infer_json_schema(BufReader::new(stream), Some(SAMPLE_RECORDS))
-        .map_err(|error| SourceError::Infer { file: file.clone(), reason: error.to_string() })?;
-    let candidates = schema.fields().iter().map(|field| {
-        let guess = match field.data_type() {
-            DataType::Utf8 | DataType::Null => Ok(Guess::text()),
-            // Nested values are kept as JSON text.
-            DataType::List(_) | DataType::Struct(_) => Ok(Guess::only(ColumnType::Json)),
-            DataType::Int64 => Ok(Guess::integer()),
-            other => ColumnType::from_arrow(other).map(Guess::only),
-        };
-        guess.map(|guess| (field.name().clone(), guess)).map_err(|error| SourceError::Infer {
-            file: file.clone(),
-            reason: format!("column '{}': {error}", field.name()),
-        })
-    });
-    let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
-    guess_columns(input_path, options, candidates)
+    let (schema, _) = infer_json_schema(BufReader::new(stream), Some(SAMPLE_RECORDS)).map_err(|error| {
+        SourceError::Infer {
+            file: path.display().to_string(),
+            reason: format!("{error} (one JSON object per line is expected; 'jq -c .' writes them so)"),
+        }
+    })?;
+    let guess = |data_type: &DataType| match data_type {
+        DataType::Int64 | DataType::Float64 => Guess::number(),
+        DataType::Boolean => Guess::only(ColumnType::Bool),
+        // Nested values are kept as JSON text.
+        DataType::List(_) | DataType::Struct(_) => Guess::only(ColumnType::Json),
+        _ => Guess::text(),
+    };
+    Ok(schema.fields().iter().map(|field| (field.name().clone(), guess(field.data_type()))).collect())
 }
 
-/// The types that a column may still have, the most special first.
+/// The types that a column may still have, the most special first; Utf8, which fits everything, is last.
 struct Guess {
     candidates: Vec<ColumnType>,
     seen_value: bool,
 }
 
 impl Guess {
-    fn any() -> Self {
-        let mut guess = Self::integer();
-        guess.candidates.extend([ColumnType::Double, ColumnType::Bool]);
-        guess.candidates.extend(Self::text().candidates);
-        guess
+    fn of(groups: &[&[ColumnType]]) -> Self {
+        Self { candidates: groups.concat(), seen_value: false }
     }
 
-    fn integer() -> Self {
-        Self { candidates: vec![ColumnType::Int64, ColumnType::Uint64], seen_value: false }
+    fn any() -> Self {
+        Self::of(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
+    }
+
+    fn number() -> Self {
+        Self::of(&[&NUMBERS, &[ColumnType::Utf8]])
     }
 
     fn text() -> Self {
-        Self {
-            candidates: vec![ColumnType::Date, ColumnType::Timestamp, ColumnType::Utf8],
-            seen_value: false,
-        }
+        Self::of(&[&TIMES, &[ColumnType::Utf8]])
     }
 
     fn only(column_type: ColumnType) -> Self {
-        Self { candidates: vec![column_type], seen_value: false }
+        Self::of(&[&[column_type]])
     }
 
     fn look_at(&mut self, cells: &BinaryArray, format: &TextFormat) {
@@ -112,17 +123,21 @@ impl Guess {
             return;
         }
         self.seen_value = true;
-        let leading_zeros = cells.iter().flatten().any(has_leading_zero);
-        let words = cells.iter().flatten().all(is_true_or_false);
-        let mut candidates = std::mem::take(&mut self.candidates);
-        if candidates.len() > 1 {
-            candidates.retain(|column_type| match column_type {
-                ColumnType::Int64 | ColumnType::Uint64 | ColumnType::Double if leading_zeros => false,
-                ColumnType::Bool if !words => false,
-                _ => parse_text_column(cells, *column_type, format).faults.is_empty(),
-            });
+        if self.candidates.len() == 1 {
+            return;
         }
-        self.candidates = candidates;
+        let leading_zeros = cells.iter().flatten().any(has_leading_zero);
+        let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
+        // Midnight is a point in time, however it parses.
+        let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
+        let words = cells.iter().flatten().all(is_true_or_false);
+        self.candidates.retain(|column_type| match column_type {
+            ColumnType::Int64 | ColumnType::Uint64 if leading_zeros => false,
+            ColumnType::Double if leading_zeros || many_digits => false,
+            ColumnType::Bool if !words => false,
+            ColumnType::Date | ColumnType::Date32 if clock => false,
+            _ => holds(cells, *column_type, format),
+        });
     }
 
     /// A column that was never seen to hold a value is text.
@@ -130,6 +145,30 @@ impl Guess {
         let first = self.candidates.first().copied().unwrap_or(ColumnType::Utf8);
         if self.seen_value || self.candidates.len() == 1 { first } else { ColumnType::Utf8 }
     }
+}
+
+const NUMBERS: [ColumnType; 3] = [ColumnType::Int64, ColumnType::Uint64, ColumnType::Double];
+const TIMES: [ColumnType; 4] =
+    [ColumnType::Date, ColumnType::Date32, ColumnType::Timestamp, ColumnType::Timestamp64];
+
+/// Whether every value parses as the type and is in its range.
+fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> bool {
+    let parsed = parse_text_column(cells, column_type, format);
+    if !parsed.faults.is_empty() {
+        return false;
+    }
+    let Some(range) = column_type.value_range() else { return true };
+    let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return false };
+    numbers.as_primitive::<Int64Type>().iter().flatten().all(|value| (range.min..=range.max).contains(&value))
+}
+
+/// Whether a whole number is beyond 2^53, where Double begins to leave numbers out.
+fn has_more_digits_than_double(cell: &[u8]) -> bool {
+    let digits = cell.trim_ascii();
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
+    whole && number.is_none_or(|number| number > 1 << 53)
 }
 
 fn has_leading_zero(cell: &[u8]) -> bool {
@@ -146,17 +185,19 @@ fn is_true_or_false(cell: &[u8]) -> bool {
 fn guess_columns(
     path: &InputPath,
     options: &InputOptions,
-    mut candidates: Vec<(String, Guess)>,
+    mut guesses: Vec<(String, Guess)>,
 ) -> Result<Vec<Column>, SourceError> {
-    let names: Vec<String> = candidates.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
     let mut input = Input::open(path, &names, options)?;
     let mut records = 0;
     while records < SAMPLE_RECORDS
         && let Some(batch) = input.next_batch()?
     {
         if let RawCells::Text(columns) = &batch.cells {
-            for ((_, guess), (_, cells)) in candidates.iter_mut().zip(columns) {
-                guess.look_at(cells, &options.text);
+            for (name, guess) in &mut guesses {
+                if let Some((_, cells)) = columns.iter().find(|(column, _)| column == name) {
+                    guess.look_at(cells, &options.text);
+                }
             }
             records += columns.first().map_or(0, |(_, cells)| cells.len());
         }
@@ -165,8 +206,7 @@ fn guess_columns(
         let reason = "there is no record to find types from".to_owned();
         return Err(SourceError::Infer { file: input.name().to_owned(), reason });
     }
-    let column = |(name, guess): (String, Guess)| Column::nullable(name, guess.column_type());
-    Ok(candidates.into_iter().map(column).collect())
+    Ok(guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type())).collect())
 }
 
 #[cfg(test)]
@@ -178,7 +218,7 @@ mod tests {
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
         let columns = infer_columns(&path, &InputOptions::default())?;
-        Ok(columns.into_iter().map(|c| (c.name, c.column_type.to_string())).collect())
+        Ok(columns.columns.into_iter().map(|c| (c.name, c.column_type.to_string())).collect())
     }
 
     fn types(found: &[(String, String)]) -> Vec<&str> {
@@ -196,6 +236,26 @@ mod tests {
         let expected =
             ["Int64", "Uint64", "Double", "Bool", "Date", "Timestamp", "Utf8", "Utf8", "Utf8", "Utf8"];
         assert_eq!(types(&found), expected);
+    }
+
+    #[test]
+    fn no_type_is_guessed_that_would_lose_digits_or_years() {
+        let found = inferred(
+            "a.csv",
+            "big,old,instant\n123456789012345678901234567890,1950-01-01,1950-01-01T00:00:00Z\n",
+        );
+        assert_eq!(types(&found.unwrap()), ["Utf8", "Date32", "Timestamp64"]);
+        let found =
+            inferred("a.jsonl", "{\"a\": 18446744073709551615, \"b\": 99999999999999999999, \"c\": 1.5}\n");
+        assert_eq!(types(&found.unwrap()), ["Uint64", "Utf8", "Double"]);
+    }
+
+    #[test]
+    fn long_and_empty_headings_do_not_shift_types() {
+        let long = "x".repeat(70);
+        let found = inferred("a.csv", &format!("k,{long},,b\n1,text,,2026-01-31\n")).unwrap();
+        assert_eq!(found[1].0, long);
+        assert_eq!(types(&found), ["Int64", "Utf8", "Date"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! CSV and NDJSON become columns of text cells, Parquet and Arrow stay arrays; both conform to the table by the same
 //! rules. A row that cannot be taken becomes a [`Reject`] with its place in the file, its column and the reason.
 
+mod arrow_ipc;
 mod columnar;
 mod conform;
 mod csv;
@@ -25,9 +26,10 @@ use arrow::error::ArrowError;
 use serde::Serialize;
 use thiserror::Error;
 
+pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
-pub use crate::source::discover::{InputPath, find_inputs};
-pub use crate::source::infer::infer_columns;
+pub use crate::source::discover::{InputPath, Inputs, find_inputs};
+pub use crate::source::infer::{Sample, infer_columns};
 pub use crate::source::open::{Fingerprint, Input};
 
 use crate::table::ColumnType;
@@ -37,6 +39,9 @@ use crate::text_value::TextFormat;
 pub const READ_BATCH_ROWS: usize = 16 * 1024;
 /// Bytes read at one time, about; fewer rows are read where they are wide.
 const READ_BATCH_BYTES: usize = 8 << 20;
+
+/// The longest record of a text file. A longer one is most likely a quote that is not closed.
+const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,12 +127,14 @@ pub enum SourceError {
     RepeatedColumn { file: String, column: String },
     #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", found.join(", "), similar(column, found))]
     MissingColumn { file: String, column: String, found: Vec<String> },
-    #[error("{file}: none of its columns is in the table; the file has: {}; the table has: {}", found.join(", "), declared.join(", "))]
+    #[error("{file}: none of its columns is in the table; the file has: {}; the table has: {}{}", found.join(", "), declared.join(", "), wrong_names(declared, found))]
     NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
     #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss")]
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },
     #[error("{file}: the columns cannot be found: {reason}")]
     Infer { file: String, reason: String },
+    #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]
+    RecordTooLong { file: String, line: u64 },
     #[error("{file}: cannot assemble rows: {source}")]
     Arrow { file: String, source: ArrowError },
 }
@@ -139,6 +146,17 @@ fn similar(column: &str, found: &[String]) -> String {
         .find(|name| name.eq_ignore_ascii_case(column))
         .map(|name| format!(" (names are case-sensitive: '{name}' is not '{column}')"))
         .unwrap_or_default()
+}
+
+/// A hint where all names differ from the declared ones in case alone, or the separator is another one.
+fn wrong_names(declared: &[String], found: &[String]) -> String {
+    if let [only] = found
+        && let Some(separator) = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))
+    {
+        let separator = if separator == "\t" { "tab" } else { separator };
+        return format!(" (is the separator another one? Try --delimiter '{separator}')");
+    }
+    declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()
 }
 
 /// Where a row stands in its input, counted from 1.
@@ -172,7 +190,7 @@ pub struct Reject {
     pub column: Option<String>,
     /// What is wrong.
     pub reason: String,
-    /// The row as it was read, values as text.
+    /// The values of the table's columns as text; of a record that is broken, all of it.
     pub record: serde_json::Map<String, serde_json::Value>,
 }
 

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::source::READ_BATCH_BYTES;
 use crate::source::open::{TextStream, buffered, drain};
 use crate::source::{
     InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
 };
+use crate::source::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
 use crate::text_value::excerpt;
 
 /// Unknown names that are remembered; objects may have any number of them.
@@ -69,14 +69,18 @@ impl RawReader for NdjsonReader {
         let mut bytes = 0;
         while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
             text.clear();
-            let count = self
-                .stream
+            let limit = MAX_RECORD_BYTES as u64 + 1;
+            let mut line_reader = (&mut self.stream).take(limit);
+            let count = line_reader
                 .read_until(b'\n', &mut text)
                 .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
             if count == 0 {
                 break;
             }
             self.line += 1;
+            if count > MAX_RECORD_BYTES {
+                return Err(SourceError::RecordTooLong { file: self.file.clone(), line: self.line });
+            }
             bytes += count;
             let line = text.trim_ascii();
             if line.is_empty() {
@@ -97,7 +101,7 @@ impl RawReader for NdjsonReader {
                     position: RowPosition::Line(self.line),
                     column: None,
                     reason: format!("is not a JSON object: {}", plain_reason(&error)),
-                    record: [("line".to_owned(), excerpt(line).into())].into_iter().collect(),
+                    record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
                 }),
             }
         }
@@ -120,7 +124,8 @@ impl RawReader for NdjsonReader {
 fn plain_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
-    format!("{reason} (character {})", error.column())
+    let hint = if error.is_eof() { "; each object stands on one line, as 'jq -c .' writes them" } else { "" };
+    format!("{reason} (character {}){hint}", error.column())
 }
 
 /// Takes the cells of one object.

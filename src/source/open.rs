@@ -9,7 +9,8 @@ use arrow::datatypes::SchemaRef;
 use flate2::read::MultiGzDecoder;
 use twox_hash::xxhash3_128::Hasher;
 
-use crate::source::columnar::{ArrowFileReader, ArrowStreamReader, ParquetReader};
+use crate::source::arrow_ipc::{ArrowFileReader, ArrowStreamReader};
+use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::discover::{InputPath, format_of_name, is_tab_separated};
 use crate::source::ndjson::NdjsonReader;
@@ -38,7 +39,7 @@ pub struct Input {
 enum Content {
     /// A file was read once before.
     Known(Fingerprint),
-    /// Standard input is hashed while it is read.
+    /// A pipe is hashed while it is read.
     Streaming(Arc<Mutex<StreamHash>>),
 }
 
@@ -59,21 +60,31 @@ impl Input {
     pub fn open(path: &InputPath, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
         match path {
             InputPath::File(path) => Self::open_file(path, columns, options),
-            InputPath::Stdin => {
-                let name = "standard input";
-                let hash = Arc::new(Mutex::new(StreamHash::default()));
-                let reader = HashingReader { inner: io::stdin(), hash: Arc::clone(&hash) };
-                Self::open_stream(name, None, Box::new(reader), Content::Streaming(hash), columns, options)
-            }
+            InputPath::Stdin => Self::open_pipe("standard input", Box::new(io::stdin()), columns, options),
         }
     }
 
     fn open_file(path: &Path, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
         let name = path.display().to_string();
         let error = |source| SourceError::Read { file: name.clone(), source };
+        if !std::fs::metadata(path).map_err(error)?.is_file() {
+            return Self::open_pipe(&name, Box::new(File::open(path).map_err(error)?), columns, options);
+        }
         let fingerprint = fingerprint_file(path).map_err(error)?;
         let file = File::open(path).map_err(error)?;
         Self::open_stream(&name, Some(path), Box::new(file), Content::Known(fingerprint), columns, options)
+    }
+
+    /// A pipe is read once, so it is hashed on the way.
+    fn open_pipe(
+        name: &str,
+        pipe: Box<dyn Read + Send>,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let hash = Arc::new(Mutex::new(StreamHash::default()));
+        let reader = HashingReader { inner: pipe, hash: Arc::clone(&hash) };
+        Self::open_stream(name, None, Box::new(reader), Content::Streaming(hash), columns, options)
     }
 
     fn open_stream(
@@ -154,7 +165,7 @@ impl Input {
         self.reader.file_schema()
     }
 
-    /// What the input is known by; of standard input, only once it has been read to its end.
+    /// What the input is known by; of a pipe, only once it has been read to its end.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {

@@ -41,6 +41,9 @@ impl fmt::Display for DurableLocal {
     }
 }
 
+/// How the names of staging files begin.
+pub(super) const STAGING_PREFIX: &str = ".staging-";
+
 /// How the staged file gets its name.
 #[derive(Clone, Copy)]
 enum Publish {
@@ -54,7 +57,7 @@ fn write_durably(target: &FsPath, root: &FsPath, payload: &PutPayload, publish: 
     if made {
         std::fs::create_dir_all(directory)?;
     }
-    let staging = directory.join(format!(".staging-{}", uuid::Uuid::new_v4()));
+    let staging = directory.join(format!("{STAGING_PREFIX}{}", uuid::Uuid::new_v4()));
     let staged = stage(&staging, payload).and_then(|()| match publish {
         Publish::IfAbsent => std::fs::hard_link(&staging, target),
         Publish::Replace => std::fs::rename(&staging, target),

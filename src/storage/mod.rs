@@ -21,10 +21,17 @@ pub struct TableStorage {
     name: String,
 }
 
+/// Whether a file was being written when its writer died.
+fn is_staging(path: &Path) -> bool {
+    path.filename().is_some_and(|name| name.starts_with(durable::STAGING_PREFIX))
+}
+
 /// Why a file of a table cannot be read or written.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum StorageError {
+    #[error("there is no table in {0}: there is no such directory. Declare one with 'evenkeel create {0} ...'", path.display())]
+    NoDirectory { path: PathBuf },
     #[error("cannot use directory {}: {source}", path.display())]
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{table}: '{path}' cannot be used as a path: {source}")]
@@ -47,7 +54,10 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError::Directory`] where it does not exist or is not a directory.
     pub fn local(directory: &FsPath) -> Result<Self, StorageError> {
-        let error = |source| StorageError::Directory { path: directory.to_owned(), source };
+        let error = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => StorageError::NoDirectory { path: directory.to_owned() },
+            _ => StorageError::Directory { path: directory.to_owned(), source },
+        };
         let path = directory.canonicalize().map_err(error)?;
         if !path.is_dir() {
             return Err(error(std::io::ErrorKind::NotADirectory.into()));
@@ -139,14 +149,28 @@ impl TableStorage {
         Ok(listed.objects.iter().filter_map(|file| file.location.filename().map(str::to_owned)).collect())
     }
 
-    /// Whether there is any file below the table's root.
+    /// All files below the table's root, as paths relative to it, with their sizes. Staging files are left out.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails.
+    pub async fn list_all(&self) -> Result<Vec<(String, u64)>, StorageError> {
+        let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
+        let files: Vec<_> =
+            self.store.list(prefix).try_collect().await.map_err(|e| self.error("list", "", e))?;
+        let relative = |file: &object_store::ObjectMeta| {
+            let path: Vec<_> =
+                file.location.prefix_match(&self.root)?.map(|part| part.as_ref().to_owned()).collect();
+            Some((path.join("/"), file.size))
+        };
+        Ok(files.iter().filter(|file| !is_staging(&file.location)).filter_map(relative).collect())
+    }
+
+    /// Whether there is any file below the table's root. Staging files are left over from a crash and do not count.
     ///
     /// # Errors
     /// [`StorageError`] where the store fails.
     pub async fn is_empty(&self) -> Result<bool, StorageError> {
-        let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
-        let first = self.store.list(prefix).try_next().await;
-        Ok(first.map_err(|source| self.error("list", "", source))?.is_none())
+        Ok(self.list_all().await?.is_empty())
     }
 
     fn error(&self, action: &'static str, path: &str, source: object_store::Error) -> StorageError {

@@ -370,7 +370,12 @@ pub fn write_create_table(spec: &TableSpec) -> String {
     };
     let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     let definition = spec.definition();
-    let mut text = format!("CREATE TABLE {} (\n", quoted(&definition.name));
+    let mut text = String::new();
+    if definition.placement != PlacementFunction::Ydb {
+        // YQL has no clause for it.
+        let _ = writeln!(text, "-- placement function: {}", definition.placement);
+    }
+    let _ = writeln!(text, "CREATE TABLE {} (", quoted(&definition.name));
     for column in &definition.columns {
         let null = if column.nullable { "" } else { " NOT NULL" };
         // Writing to a String cannot fail.

@@ -42,14 +42,23 @@ impl PlacementFunction {
 }
 
 impl fmt::Display for PlacementFunction {
+    /// The name, with its parameters where they are not the defaults: `ydb-cloud-logs:20:60`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            Self::YdbCloudLogs { active, period_micros } if *self != Self::CLOUD_LOGS_DEFAULT => {
+                write!(f, "{}:{active}:{}", self.name(), *period_micros as f64 / 1e6)
+            }
+            _ => f.write_str(self.name()),
+        }
     }
 }
 
 /// A placement function that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("unknown placement function '{found}'; known: ydb, ydb-modulo, ydb-cloud-logs")]
+#[error(
+    "unknown placement function '{found}'; known: ydb, ydb-modulo, ydb-cloud-logs, and \
+     ydb-cloud-logs:ACTIVE:SECONDS with the active partitions and the seconds until the next group takes over"
+)]
 pub struct PlacementFunctionError {
     /// The text that was given.
     pub found: String,
@@ -63,7 +72,38 @@ impl FromStr for PlacementFunction {
             "ydb" => Ok(Self::Ydb),
             "ydb-modulo" => Ok(Self::YdbModulo),
             "ydb-cloud-logs" => Ok(Self::CLOUD_LOGS_DEFAULT),
-            _ => Err(PlacementFunctionError { found: text.to_owned() }),
+            name => cloud_logs(name).ok_or_else(|| PlacementFunctionError { found: text.to_owned() }),
+        }
+    }
+}
+
+/// Reads `ydb-cloud-logs:ACTIVE:SECONDS`.
+fn cloud_logs(text: &str) -> Option<PlacementFunction> {
+    let (active, seconds) = text.strip_prefix("ydb-cloud-logs:")?.split_once(':')?;
+    let micros = seconds.parse::<f64>().ok()? * 1e6;
+    let valid = micros >= 1.0 && micros < u64::MAX as f64;
+    let active = active.parse().ok().filter(|active| *active > 0)?;
+    valid.then_some(PlacementFunction::YdbCloudLogs { active, period_micros: micros as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_print_as_they_parse() {
+        for text in ["ydb", "ydb-modulo", "ydb-cloud-logs", "ydb-cloud-logs:20:60", "ydb-cloud-logs:1:0.5"] {
+            assert_eq!(text.parse::<PlacementFunction>().unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "md5",
+            "ydb-cloud-logs:0:60",
+            "ydb-cloud-logs:1:0",
+            "ydb-cloud-logs:1",
+            "ydb-cloud-logs:1:nan",
+        ] {
+            assert!(text.parse::<PlacementFunction>().is_err(), "{text}");
         }
     }
 }

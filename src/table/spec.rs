@@ -76,6 +76,8 @@ pub struct TableSpec {
 pub enum SpecError {
     #[error("the table has no name")]
     NoName,
+    #[error("'{name}' cannot be the name of a table: a part called .sys is kept for system tables")]
+    ReservedName { name: String },
     #[error("a table needs at least one column")]
     NoColumns,
     #[error("a column has an empty name")]
@@ -245,6 +247,9 @@ fn check_columns(definition: &TableDefinition) -> Result<(), SpecError> {
     if definition.name.is_empty() {
         return Err(SpecError::NoName);
     }
+    if definition.name.split('/').any(|part| part == ".sys") {
+        return Err(SpecError::ReservedName { name: definition.name.clone() });
+    }
     if definition.columns.is_empty() {
         return Err(SpecError::NoColumns);
     }
@@ -366,6 +371,7 @@ mod tests {
     #[test]
     fn each_fault_is_refused_with_its_own_error() {
         assert_eq!(refused(|d| d.name.clear()), SpecError::NoName);
+        assert!(matches!(refused(|d| d.name = "t/.sys/x".into()), SpecError::ReservedName { .. }));
         assert_eq!(refused(|d| d.columns.clear()), SpecError::NoColumns);
         assert_eq!(refused(|d| d.columns[2].name.clear()), SpecError::EmptyColumnName);
         assert_eq!(

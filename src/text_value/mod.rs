@@ -64,7 +64,8 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
         ColumnType::Float => cells.primitive::<Float32Type>(number::float32),
         ColumnType::Double => cells.primitive::<Float64Type>(number::float64),
         ColumnType::Decimal { precision, scale } => cells.decimal(precision, scale),
-        ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument => cells.text(),
+        ColumnType::Utf8 => cells.text(),
+        ColumnType::Json | ColumnType::JsonDocument => cells.json(),
         ColumnType::String | ColumnType::Yson => {
             ParsedColumn { values: Arc::new(text.clone()), faults: Vec::new() }
         }
@@ -124,7 +125,8 @@ impl Cells<'_> {
         &self,
         parse: impl Fn(&str) -> Result<T::Native, CellError>,
     ) -> ParsedColumn {
-        let expected = || CellError::from(format!("is not a {}{}", self.column_type, hint(self.column_type)));
+        let expected =
+            || CellError::from(format!("is not of type {}{}", self.column_type, hint(self.column_type)));
         let (values, nulls, faults) =
             self.parse(|text| parse(text).map_err(|error| if error.is_empty() { expected() } else { error }));
         let values = PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls);
@@ -153,6 +155,16 @@ impl Cells<'_> {
             Ok(values) => ParsedColumn { values: Arc::new(values), faults: Vec::new() },
             Err(_) => self.text_with_faults(),
         }
+    }
+
+    fn json(&self) -> ParsedColumn {
+        let mut column = self.text();
+        let invalid = |row: &usize| self.text.is_valid(*row) && !is_json(self.text.value(*row));
+        let faults = (0..self.text.len())
+            .filter(invalid)
+            .map(|row| CellFault { row, reason: format!("'{}' is not JSON", excerpt(self.text.value(row))) });
+        column.faults = faults.collect();
+        column
     }
 
     fn text_with_faults(&self) -> ParsedColumn {
@@ -194,6 +206,11 @@ impl Cells<'_> {
     }
 }
 
+/// Whether a text is one JSON value.
+pub(crate) fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+}
+
 /// The nulls of the text, and a null for each fault.
 fn with_faults(text: &BinaryArray, faults: &[CellFault]) -> Option<NullBuffer> {
     if faults.is_empty() {
@@ -221,15 +238,18 @@ fn hint(column_type: ColumnType) -> &'static str {
     }
 }
 
-/// The first characters of a value, for messages.
+/// The first characters of a value, for messages: on one line, control characters escaped.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     const LONGEST: usize = 60;
     let text = String::from_utf8_lossy(bytes);
-    if text.chars().count() <= LONGEST {
-        return text.into_owned();
+    let mut short = String::new();
+    for (index, character) in text.chars().enumerate() {
+        if index == LONGEST {
+            short.push('…');
+            break;
+        }
+        if character.is_control() { short.extend(character.escape_default()) } else { short.push(character) }
     }
-    let mut short: String = text.chars().take(LONGEST).collect();
-    short.push('…');
     short
 }
 
@@ -259,7 +279,7 @@ mod tests {
         assert_eq!(read(ColumnType::Uint64, &["18446744073709551615"]).unwrap(), ["18446744073709551615"]);
         for text in ["256", "-1", "1.5", "1e2", "", "x", "NaN", ".0", "5."] {
             let error = read(ColumnType::Uint8, &[text]).unwrap_err();
-            assert_eq!(error, format!("'{text}' is not a Uint8 (0 to 255)"));
+            assert_eq!(error, format!("'{text}' is not of type Uint8 (0 to 255)"));
         }
     }
 
@@ -282,6 +302,12 @@ mod tests {
             read(ColumnType::Bool, &["TRUE", "f", "1", "no"]).unwrap(),
             ["true", "false", "true", "false"]
         );
+        for text in ["1e999", "-1e999"] {
+            assert!(read(ColumnType::Double, &[text]).is_err(), "{text}");
+        }
+        assert!(read(ColumnType::Float, &["1e39"]).is_err());
+        assert_eq!(read(ColumnType::Json, &["{\"a\": [1]}", "null"]).unwrap().len(), 2);
+        assert_eq!(read(ColumnType::Json, &["{"]).unwrap_err(), "'{' is not JSON");
         assert!(read(ColumnType::Bool, &["maybe"]).is_err());
         assert_eq!(
             read(ColumnType::Uuid, &["F79C3E09-677c-4bbd-a479-3f349cb785e7"]).unwrap(),

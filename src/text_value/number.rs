@@ -19,13 +19,20 @@ pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, CellError> {
     whole.parse().map_err(|_| CellError::default())
 }
 
+/// A number that overflows is not taken for infinity.
 pub(super) fn float64(text: &str) -> Result<f64, CellError> {
-    text.parse().map_err(|_| CellError::default())
+    let number: f64 = text.parse().map_err(|_| CellError::default())?;
+    if number.is_infinite() && !spells_infinity(text) { Err("is outside Double".into()) } else { Ok(number) }
+}
+
+fn spells_infinity(text: &str) -> bool {
+    text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("inf")
 }
 
 /// The nearest 32-bit number, as every reader of decimal text gives it.
 pub(super) fn float32(text: &str) -> Result<f32, CellError> {
-    text.parse().map_err(|_| CellError::default())
+    let number: f32 = text.parse().map_err(|_| CellError::default())?;
+    if number.is_infinite() && !spells_infinity(text) { Err("is outside Float".into()) } else { Ok(number) }
 }
 
 /// A decimal with at most `scale` digits after the point, trailing zeros aside.

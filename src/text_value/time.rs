@@ -107,9 +107,9 @@ pub(super) fn whole_second_millis(text: &str, format: &TimestampFormat) -> Resul
     Ok(time.timestamp_millis())
 }
 
-/// Days since 1970, for `Date`.
+/// Days since 1970, for `Date`. A declared format is mostly meant for points in time; days may have the usual spellings too.
 pub(super) fn days(text: &str, format: &TimestampFormat) -> Result<i32, CellError> {
-    let time = instant(text, format)?;
+    let time = instant(text, format).or_else(|error| usual(text).map_err(|_| error))?;
     if time.time() != NaiveTime::MIN {
         return Err("has a time of day, a Date has none".into());
     }
@@ -133,8 +133,8 @@ fn usual(text: &str) -> Result<DateTime<Utc>, CellError> {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
     if number && text.parse::<f64>().is_ok() {
         return Err(
-            "is a number, not a point in time; name its unit with --timestamp-format unix-s, unix-ms, \
-                    unix-us or unix-ns"
+            "is a number, not a point in time; write it as 2026-01-31T10:00:00Z, or name its unit when rows \
+                    are read: --timestamp-format unix-s, unix-ms, unix-us or unix-ns"
                 .into(),
         );
     }
@@ -235,6 +235,7 @@ mod tests {
         assert!(whole_second_millis("2026-01-31T10:00:00.5Z", &usual).is_err());
         assert!(days("2026-01-31T10:00:00Z", &usual).is_err());
         assert_eq!(days("1970-01-02", &usual), Ok(1));
+        assert_eq!(days("1970-01-02", &"unix-ms".parse().unwrap()), Ok(1));
         assert_eq!(days("1970-01-02T00:00:00Z", &usual), Ok(1));
     }
 

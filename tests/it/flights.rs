@@ -18,7 +18,7 @@ use crate::common::{json, naive, plan, project, rows, run, sorted_rows};
 const FLIGHTS: &str = "data/nycflights13-flights.parquet";
 
 fn spec(not_null: &[&str]) -> TableSpec {
-    let mut columns = infer_columns(&project(FLIGHTS), &InputOptions::default()).unwrap();
+    let mut columns = infer_columns(&project(FLIGHTS), &InputOptions::default()).unwrap().columns;
     let key = ["time_hour", "carrier", "flight"];
     for column in &mut columns {
         column.nullable = !key.contains(&column.name.as_str()) && !not_null.contains(&column.name.as_str());

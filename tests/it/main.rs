@@ -11,6 +11,7 @@
 mod commands;
 mod commit_boundary;
 mod common;
+mod edges;
 mod fixture;
 mod flights;
 mod formats;

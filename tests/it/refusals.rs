@@ -78,7 +78,7 @@ fn places_that_are_no_tables_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("notes.txt"), "x").unwrap();
     let cases = [
-        ("query {}/nowhere -c SELECT", "cannot use directory"),
+        ("query {}/nowhere -c SELECT", "there is no table in"),
         (
             "inspect {}",
             "is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'",
@@ -106,18 +106,23 @@ fn wrong_queries_are_refused_in_plain_words() {
         crate::common::Run::from(output)
     };
     for (sql, message) in [
-        ("SELECT nope FROM t", "nope"),
+        ("SELECT nope FROM t", "there is no column 'nope'; there are: ad_id, campaign_id, event_id"),
         ("SELECT * FROM nowhere", "nowhere"),
-        ("SELEC 1", "SELEC"),
+        ("SELEC 1", "cannot read the SQL: "),
         ("", "no SQL is given"),
         ("DROP TABLE t", "only queries are run; this statement would change what tables there are"),
         ("INSERT INTO t SELECT * FROM t", "only queries are run"),
         ("COPY t TO '/tmp/never.csv'", "only queries are run"),
+        (
+            "EXPLAIN ANALYZE COPY t TO '/tmp/never.csv'",
+            "only queries are run; this statement would write files",
+        ),
         ("SELECT 1; SELECT 2", "single"),
         ("SELECT $x", "the query needs a value for $x; give it with --param x=VALUE"),
     ] {
         let run = query(sql);
-        assert_eq!(run.code, 1, "{sql}: {}", run.stdout);
+        let usage = sql.is_empty() || sql.contains('$');
+        assert_eq!(run.code, if usage { 2 } else { 1 }, "{sql}: {}", run.stdout);
         assert!(run.stderr.contains(message), "{sql}: {}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{sql}: {}", run.stderr);
     }
@@ -127,13 +132,13 @@ fn wrong_queries_are_refused_in_plain_words() {
 fn wrong_keys_to_place_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, message) in [
-        ("place --types uint64 --partitions 64 -- -1", "'-1' is not a Uint64 (0 to 2^64 - 1)"),
+        ("place --types uint64 --partitions 64 -- -1", "'-1' is not of type Uint64 (0 to 2^64 - 1)"),
         ("place --types uint64 --partitions 64 1 2", "the key has 1 columns (Uint64), 2 values were given"),
         (
             "place --types uuid --partitions 4 f79c3e09-677c-4bbd-a479-3f349cb785e7",
             "has no published byte layout",
         ),
-        ("place --types timestamp --partitions 4 1700000000", "name its unit"),
+        ("place --types timestamp --partitions 4 1700000000", "or name its unit"),
         ("place --types uint64 --partitions 4 --placement ydb-cloud-logs 1", "at least two columns"),
     ] {
         let run = run(dir.path(), arguments);
@@ -146,7 +151,7 @@ fn wrong_keys_to_place_are_refused() {
 const BAD_ROWS: [(&str, &str); 7] = [
     (
         "u1,2026-01-01T00:00:00Z,1,-5,1,click",
-        "line 3, column 'campaign_id': '-5' is not a Uint64 (0 to 2^64 - 1)",
+        "line 3, column 'campaign_id': '-5' is not of type Uint64 (0 to 2^64 - 1)",
     ),
     (
         ",2026-01-01T00:00:00Z,1,5,1,click",
@@ -155,14 +160,14 @@ const BAD_ROWS: [(&str, &str); 7] = [
     ("u1,yesterday,1,5,1,click", "line 3, column 'event_timestamp': 'yesterday' is not a point in time"),
     (
         "u1,1767225600,1,5,1,click",
-        "line 3, column 'event_timestamp': '1767225600' is a number, not a point in time; name its unit",
+        "line 3, column 'event_timestamp': '1767225600' is a number, not a point in time; write it as",
     ),
     (
         "u1,1969-12-31T23:59:59Z,1,5,1,click",
-        "line 3, column 'event_timestamp': '1969-12-31T23:59:59' is outside Timestamp",
+        "line 3, column 'event_timestamp': '1969-12-31T23:59:59' is outside Timestamp (1970 to 2105); Timestamp64 holds it",
     ),
     ("u1,2026-01-01T00:00:00Z,1,5", "line 3: has 4 fields, the header has 6"),
-    ("u1,2026-01-01T00:00:00Z,x,5,1,click", "line 3, column 'event_id': 'x' is not a Uint64"),
+    ("u1,2026-01-01T00:00:00Z,x,5,1,click", "line 3, column 'event_id': 'x' is not of type Uint64"),
 ];
 
 #[test]
