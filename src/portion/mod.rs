@@ -6,16 +6,17 @@
 
 use std::sync::Arc;
 
+use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{max, max_binary, max_string, min, min_binary, min_string};
+use arrow::compute::{cast, max, max_binary, max_string, min, min_binary, min_string};
 use arrow::datatypes::{
-    ArrowPrimitiveType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -89,7 +90,7 @@ pub fn encode_portion(
         let open = match writer.as_mut() {
             Some(open) => open,
             None => {
-                let properties = writer_properties(spec, partition, batch.num_rows());
+                let properties = writer_properties(spec, partition, &batch);
                 let fresh = ArrowWriter::try_new(Vec::new(), Arc::clone(spec.schema()), Some(properties));
                 writer.insert(fresh.map_err(failed)?)
             }
@@ -102,7 +103,7 @@ pub fn encode_portion(
     Ok(EncodedPortion { rows, key_range, column_ranges, xxh3: file_checksum(&bytes), bytes: bytes.into() })
 }
 
-fn writer_properties(spec: &TableSpec, partition: PartitionId, first_batch_rows: usize) -> WriterProperties {
+fn writer_properties(spec: &TableSpec, partition: PartitionId, first: &RecordBatch) -> WriterProperties {
     let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
     let metadata = vec![
         MetadataEntry::new("evenkeel.format".to_owned(), FORMAT_VERSION.to_string()),
@@ -115,7 +116,7 @@ fn writer_properties(spec: &TableSpec, partition: PartitionId, first_batch_rows:
         .filter_map(|index| i32::try_from(*index).ok())
         .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: true })
         .collect();
-    let distinct = if first_batch_rows < WRITE_BATCH_ROWS { first_batch_rows } else { ROW_GROUP_ROWS };
+    let distinct = if first.num_rows() < WRITE_BATCH_ROWS { first.num_rows() } else { ROW_GROUP_ROWS };
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -131,7 +132,33 @@ fn writer_properties(spec: &TableSpec, partition: PartitionId, first_batch_rows:
                 .set_column_bloom_filter_max_ndv(path, distinct as u64);
         }
     }
+    for (column, array) in spec.columns().iter().zip(first.columns()) {
+        if mostly_distinct_integers(array) {
+            // A dictionary of values that hardly repeat costs time and holds them twice; their differences are small.
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
     builder.build()
+}
+
+/// Rows that are looked at to choose an encoding.
+const SAMPLE_ROWS: usize = 4096;
+
+/// Whether a column of integers or times has more than half as many values as rows, by its first rows.
+fn mostly_distinct_integers(array: &ArrayRef) -> bool {
+    let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
+    // These are the types that Parquet stores as integers.
+    let integers = sample.data_type().is_integer()
+        || matches!(sample.data_type(), DataType::Date32 | DataType::Timestamp(_, _) | DataType::Duration(_));
+    if !integers {
+        return false;
+    }
+    let Ok(numbers) = cast(&sample, &DataType::Int64) else { return false };
+    let distinct: AHashSet<i64> = numbers.as_primitive::<Int64Type>().iter().flatten().collect();
+    distinct.len() > sample.len() / 2
 }
 
 /// Collects the ranges of the primary key over sorted batches.
@@ -310,6 +337,23 @@ mod tests {
         assert!(group.column(1).bloom_filter_offset().is_some());
         let rows: usize = reader.build().unwrap().map(|b| b.unwrap().num_rows()).sum();
         assert_eq!(rows as u64, portion.rows);
+    }
+
+    #[test]
+    fn integers_that_hardly_repeat_are_stored_as_differences() {
+        let keys: Vec<(i64, &str)> = (0..100).map(|key| (key * 1_000_003, "u")).collect();
+        let portion = encode_portion(&spec(), PartitionId(0), [batch(&keys)].into_iter()).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
+        let group = reader.metadata().row_group(0);
+        let encodings = |column: usize| group.column(column).encodings().collect::<Vec<_>>();
+        assert!(encodings(0).contains(&Encoding::DELTA_BINARY_PACKED), "{:?}", encodings(0));
+        assert!(encodings(1).contains(&Encoding::RLE_DICTIONARY), "{:?}", encodings(1));
+        let read: Vec<i64> = reader
+            .build()
+            .unwrap()
+            .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().values().to_vec())
+            .collect();
+        assert_eq!(read, keys.iter().map(|key| key.0).collect::<Vec<_>>());
     }
 
     #[test]
