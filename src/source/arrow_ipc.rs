@@ -18,7 +18,7 @@ use arrow::ipc::reader::{FileDecoder, StreamDecoder, read_footer_length};
 use arrow::ipc::{Block, root_as_footer};
 
 use crate::source::columnar::{RowCounter, failed, open_file, split_columns};
-use crate::source::open::{TextStream, buffered};
+use crate::source::stream::{TextStream, buffered};
 use crate::source::{InputFormat, READ_BATCH_BYTES, RawBatch, RawReader, SeekableFile, SourceError};
 
 thread_local! {

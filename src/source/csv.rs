@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use crate::source::open::{TextStream, buffered, drain};
+use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::{
     InputFormat, InputOptions, MAX_RECORD_BYTES, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader,
     Reject, RowPosition, SourceError,

@@ -14,8 +14,10 @@ mod conform;
 mod csv;
 mod discover;
 mod infer;
+mod lossless;
 mod ndjson;
 mod open;
+mod stream;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,7 +32,8 @@ pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::infer::{Sample, infer_columns};
-pub use crate::source::open::{Fingerprint, Input};
+pub use crate::source::open::Input;
+pub use crate::source::stream::Fingerprint;
 
 use crate::table::ColumnType;
 use crate::text_value::TextFormat;

@@ -9,7 +9,7 @@ use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::source::open::{TextStream, buffered, drain};
+use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::{
     InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
 };
