@@ -180,7 +180,7 @@ fn like(
         let Some(column) = columns.iter_mut().find(|column| column.name == change.name) else {
             let known: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
             return Err(Failure::wrong_usage(format!(
-                "--column {}: {} has no such column; it has: {}",
+                "--column {}: {} has no such column with a YDB type; it has: {}",
                 change.name,
                 file.display(),
                 known.join(", ")

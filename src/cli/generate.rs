@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use evenkeel::generate::{AdEvents, GenerateError};
-use evenkeel::report::count;
+use evenkeel::report::counted;
 use evenkeel::sink::OutputFormat;
 use serde::Serialize;
 
@@ -128,6 +128,7 @@ pub(crate) fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     out.result(args.format, &Generated { rows: args.rows, files }, |generated, _| {
         let names: Vec<String> =
             generated.files.iter().map(|file| format!("  {}\n", file.display())).collect();
-        format!("{} rows in {} files:\n{}", count(generated.rows), generated.files.len(), names.concat())
+        let (rows, files) = (counted(generated.rows, "row"), counted(generated.files.len() as u64, "file"));
+        format!("{rows} in {files}:\n{}", names.concat())
     })
 }

@@ -86,7 +86,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let report = table
         .ingest_files(plan, &|progress| {
             bar.set_position(progress.rows);
-            bar.set_message(format!("{} ({} of {})", progress.input, progress.number, progress.inputs));
+            if progress.number > 0 {
+                bar.set_message(format!("{} ({} of {})", progress.input, progress.number, progress.inputs));
+            }
         })
         .await;
     bar.finish_and_clear();

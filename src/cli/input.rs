@@ -1,5 +1,7 @@
 //! Arguments that say how inputs are read.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, ValueEnum};
 use evenkeel::source::{InputFormat, InputOptions};
 use evenkeel::text_value::TextFormat;
@@ -23,9 +25,14 @@ pub(crate) struct InputArgs {
     input_format: Option<InputFormatArg>,
 
     /// Spelling of points in time in text: unix-s, unix-ms, unix-us, unix-ns, or a strftime format such as
-    /// '%d/%m/%Y %H:%M:%S'. By default RFC 3339 and its relatives. Without a zone, times are UTC.
-    #[arg(long, value_name = "FORMAT")]
-    timestamp_format: Option<String>,
+    /// '%d/%m/%Y %H:%M:%S'; for one column alone COLUMN=FORMAT, as often as needed. By default RFC 3339 and its relatives.
+    /// Without a zone, times are UTC.
+    #[arg(long = "timestamp-format", value_name = "[COLUMN=]FORMAT")]
+    timestamp_formats: Vec<String>,
+
+    /// Numbers in text are written as 1.234,56.
+    #[arg(long)]
+    decimal_comma: bool,
 
     /// Character between CSV fields [default: a comma; a tab in .tsv files].
     #[arg(long, value_name = "CHARACTER")]
@@ -41,10 +48,21 @@ impl InputArgs {
     pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
         let defaults = InputOptions::default();
         let delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;
-        let timestamps = match &self.timestamp_format {
-            Some(format) => format.parse().map_err(Failure::usage)?,
-            None => TextFormat::default().timestamps,
-        };
+        let mut timestamps = None;
+        let mut column_timestamps = BTreeMap::new();
+        for text in &self.timestamp_formats {
+            match text.split_once('=').filter(|(column, _)| !column.contains('%')) {
+                Some((column, format)) => {
+                    column_timestamps.insert(column.to_owned(), format.parse().map_err(Failure::usage)?);
+                }
+                None if timestamps.is_some() => {
+                    return Err(Failure::wrong_usage(
+                        "--timestamp-format is given twice for all columns; write COLUMN=FORMAT for one of them",
+                    ));
+                }
+                None => timestamps = Some(text.parse().map_err(Failure::usage)?),
+            }
+        }
         Ok(InputOptions {
             format: self.input_format.map(|format| match format {
                 InputFormatArg::Parquet => InputFormat::Parquet,
@@ -52,7 +70,11 @@ impl InputArgs {
                 InputFormatArg::Ndjson => InputFormat::Ndjson,
                 InputFormatArg::Arrow => InputFormat::Arrow,
             }),
-            text: TextFormat { timestamps },
+            column_timestamps,
+            text: TextFormat {
+                timestamps: timestamps.unwrap_or_default(),
+                decimal_comma: self.decimal_comma,
+            },
             delimiter,
             null_values: if self.null_values.is_empty() {
                 defaults.null_values

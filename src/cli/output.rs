@@ -2,11 +2,15 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use evenkeel::report::Layout;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
+
+/// How often a spinner turns while nothing else moves it.
+const TICK: Duration = Duration::from_millis(200);
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -124,13 +128,16 @@ impl Output {
         };
         let bar = ProgressBar::with_draw_target(length, target);
         let template = match length {
-            Some(_) => format!("{{bar:40}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}} {{msg}}"),
-            None => format!("{{spinner}} {{human_pos}} {unit}, {{per_sec}} {{msg}}"),
+            Some(_) => format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{rate}}/s {{msg}}"),
+            None => format!("{{spinner}} {{human_pos}} {unit}, {{rate}}/s {{msg}}"),
         };
         // The template is constant; if it were wrong, the plain bar would do.
-        bar.set_style(
-            ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            // A bar has no way to report a fault of its own.
+            let _ = write!(text, "{}", HumanCount(state.per_sec() as u64));
+        }));
+        bar.enable_steady_tick(TICK);
         bar
     }
 }

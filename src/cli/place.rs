@@ -14,7 +14,7 @@ use crate::cli::{Failure, Output};
 #[command(after_help = "\
 Examples:
   evenkeel place --types uint64 --partitions 64 42
-  evenkeel place --types utf8,timestamp --partitions 16 u000000001 2026-01-31T10:00:00Z --format json")]
+  evenkeel place --types utf8,timestamp --partitions 16 u1 2026-01-31T10:00:00Z")]
 pub(crate) struct Args {
     /// Types of the key's columns, in hash order; types are those of YQL.
     #[arg(long, value_name = "TYPES")]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,11 +31,11 @@ enum Format {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  evenkeel query events -c 'SELECT count(*) FROM t'
+  evenkeel query events 'SELECT count(*) FROM t'
   evenkeel query events -f queries/clicks_of_campaign.sql --param campaign=1
-  evenkeel query events -f queries/events_of_user.sql --param user=u000000001 --explain
-  evenkeel query events -c 'SELECT * FROM t' --format parquet --output events.parquet
-  evenkeel query events -c 'SELECT * FROM sys.partition_stats'
+  evenkeel query events -f queries/events_of_user.sql --param user=u600000007 --explain
+  evenkeel query events 'SELECT * FROM t' --output events.parquet
+  evenkeel query events 'SELECT * FROM sys.partition_stats'
 
 System tables: sys.partition_stats, sys.primary_index_portion_stats. $now is by default the newest event in the table.
 Names of tables and columns are case-sensitive, as in YQL.")]
@@ -43,15 +43,13 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// The query.
-    #[arg(
-        short = 'c',
-        long = "command",
-        value_name = "SQL",
-        conflicts_with = "file",
-        required_unless_present = "file"
-    )]
+    /// The query; -c SQL and -f FILE do too.
+    #[arg(conflicts_with_all = ["command", "file"])]
     sql: Option<String>,
+
+    /// The query.
+    #[arg(short = 'c', long, value_name = "SQL", conflicts_with = "file")]
+    command: Option<String>,
 
     /// File with the query.
     #[arg(short = 'f', long, value_name = "FILE")]
@@ -61,9 +59,9 @@ pub(crate) struct Args {
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
 
-    /// How rows are printed.
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    /// How rows are printed [default: table; with --output, what the file's ending says].
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 
     /// Write to a file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -80,16 +78,19 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
-    let sql = match (&args.sql, &args.file) {
+    let asked = format(&args)?;
+    let sql = match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
         (Some(sql), _) => sql.clone(),
         (None, Some(file)) => std::fs::read_to_string(file)
             .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?,
-        (None, None) => return Err(Failure::wrong_usage("give a query with -c or -f")),
+        (None, None) => {
+            return Err(Failure::wrong_usage("what is the query? Give it behind the table, or with -f FILE"));
+        }
     };
     let session = Table::open(&args.dir).await?.session()?;
     if args.explain {
         let (scans, plan) = session.explain(&sql, &params).await.map_err(failure)?;
-        return match args.format {
+        return match asked {
             Format::Json => {
                 let value = serde_json::json!({ "scans": scans, "plan": plan });
                 out.text(&format!("{}\n", serde_json::to_string_pretty(&value)?))
@@ -98,7 +99,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         };
     }
     let result = session.query(&sql, &params).await.map_err(failure)?;
-    let format = match args.format {
+    let format = match asked {
         Format::Table => return print_table(result, Layout::Plain, &args, out).await,
         Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
         Format::Json => OutputFormat::Json,
@@ -108,8 +109,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     match &args.output {
         Some(path) => {
-            let file = create(path)?;
-            write(result, file, format).await?.flush()?;
+            let file = PartFile::create(path)?;
+            write(result, BufWriter::new(&file.file), format).await?.flush()?;
+            file.publish()?;
         }
         None => {
             let (stdout, terminal) = out.stdout();
@@ -137,10 +139,46 @@ fn failure(error: QueryError) -> Failure {
     }
 }
 
-fn create(path: &PathBuf) -> Result<BufWriter<File>, Failure> {
-    let file =
-        File::create(path).map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
-    Ok(BufWriter::new(file))
+/// The format that was asked for, or that the output file's ending stands for.
+fn format(args: &Args) -> Result<Format, Failure> {
+    let Some(path) = &args.output else { return Ok(args.format.unwrap_or(Format::Table)) };
+    let ending =
+        path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let by_ending = match ending.as_str() {
+        "csv" => Some(Format::Csv),
+        "parquet" => Some(Format::Parquet),
+        "json" => Some(Format::Json),
+        "ndjson" | "jsonl" => Some(Format::Ndjson),
+        "md" => Some(Format::Markdown),
+        "txt" => Some(Format::Table),
+        _ => None,
+    };
+    args.format.or(by_ending).ok_or_else(|| {
+        Failure::wrong_usage(format!("{}: name the format of the file with --format", path.display()))
+    })
+}
+
+/// A file that gets its name when it is complete.
+struct PartFile<'a> {
+    file: File,
+    part: PathBuf,
+    path: &'a Path,
+}
+
+impl<'a> PartFile<'a> {
+    fn create(path: &'a Path) -> Result<Self, Failure> {
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = File::create(&part)
+            .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", part.display()))?;
+        Ok(Self { file, part, path })
+    }
+
+    fn publish(self) -> Result<(), Failure> {
+        std::fs::rename(&self.part, self.path)
+            .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", self.path.display()).into())
+    }
 }
 
 /// Standard output that remembers when its reader went away; formats hide it in errors of their own.
@@ -184,10 +222,12 @@ async fn print_table(
     out: &mut Output,
 ) -> Result<(), Failure> {
     let mut shown: Vec<RecordBatch> = Vec::new();
+    // A file gets every row.
+    let most = if args.output.is_some() { usize::MAX } else { args.rows };
     let (mut rows, mut all) = (0, 0);
     while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         all += batch.num_rows();
-        let more = batch.num_rows().min(args.rows - rows);
+        let more = batch.num_rows().min(most - rows);
         if more > 0 {
             rows += more;
             shown.push(batch.slice(0, more));
@@ -203,9 +243,9 @@ async fn print_table(
     }
     match &args.output {
         Some(path) => {
-            let mut file = create(path)?;
-            file.write_all(text.as_bytes())?;
-            Ok(file.flush()?)
+            let mut file = PartFile::create(path)?;
+            file.file.write_all(text.as_bytes())?;
+            file.publish()
         }
         None => out.text(&text),
     }

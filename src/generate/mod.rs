@@ -183,7 +183,9 @@ impl AdEvents {
             if path.exists() {
                 return Err(GenerateError::Exists { path });
             }
-            let file = File::create_new(&path).map_err(|source| failed(source.into()))?;
+            // The file gets its name when it is complete.
+            let part = path.with_extension(format!("{ending}.part"));
+            let file = File::create(&part).map_err(|source| failed(source.into()))?;
             let mut sink = Sink::new(BufWriter::new(file), format, batches.spec.schema()).map_err(failed)?;
             let end = (written + rows_per_file).min(self.rows);
             while written < end {
@@ -196,6 +198,7 @@ impl AdEvents {
             }
             let mut out = sink.finish().map_err(failed)?;
             out.flush().map_err(|source| failed(source.into()))?;
+            std::fs::rename(&part, &path).map_err(|source| failed(source.into()))?;
             files.push(path);
         }
         Ok(files)

@@ -89,7 +89,7 @@ pub async fn ingest_files(
         return match error {
             // A pipe alone, whose content turned out to be known: nothing to do, as for a file.
             IngestError::AlreadyIngested { name, bytes, version } if only_one => {
-                let source = SourceReport { name, bytes, rows: 0, skipped_since: Some(version) };
+                let source = SourceReport { name, bytes, rows: 0, rejected: 0, skipped_since: Some(version) };
                 Ok((no_commit(&base, mode, vec![source], started), base))
             }
             error => Err(error),
@@ -144,6 +144,13 @@ async fn read_into(
         progress(&place);
     }
     reading.await.map_err(|error| IngestError::Worker { reason: error.to_string() })??;
+    place.input = "writing".to_owned();
+    progress(&place);
+    if let (0, Some((count, first))) =
+        (ingest.rows(), collected.rejects.as_ref().and_then(RejectsFile::first))
+    {
+        return Err(IngestError::AllRejected { count, first: Box::new(first.clone()) });
+    }
     collected.sync_rejects()
 }
 
@@ -165,6 +172,7 @@ async fn taken_by_others(
             name: entry.name.clone(),
             bytes: entry.bytes,
             rows: 0,
+            rejected: entry.rejected,
             skipped_since: Some(version),
         })
     });
@@ -217,6 +225,7 @@ struct Collected {
     rejects: Option<RejectsFile>,
     rows_before: u64,
     rows_of_input: u64,
+    rejected_of_input: u64,
 }
 
 impl Collected {
@@ -225,10 +234,12 @@ impl Collected {
             Message::Started { .. } => {
                 self.rows_before = ingest.rows();
                 self.rows_of_input = 0;
+                self.rejected_of_input = 0;
             }
             Message::Skipped(source) => self.sources.push(source),
             Message::Empty(file) => self.notes.push(format!("{file} is empty")),
             Message::Rows(conformed) => {
+                self.rejected_of_input += conformed.rejects.len() as u64;
                 for reject in conformed.rejects {
                     match self.rejects.as_mut() {
                         Some(rejects) => rejects.add(&reject)?,
@@ -240,9 +251,15 @@ impl Collected {
             }
             Message::Ended(Ended { name, fingerprint, notes }) => {
                 let Fingerprint { bytes, xxh3 } = fingerprint;
-                let rows = self.rows_of_input;
-                self.sources.push(SourceReport { name: name.clone(), bytes, rows, skipped_since: None });
-                self.entries.push(SourceEntry { name, bytes, xxh3, rows });
+                let (rows, rejected) = (self.rows_of_input, self.rejected_of_input);
+                self.sources.push(SourceReport {
+                    name: name.clone(),
+                    bytes,
+                    rows,
+                    rejected,
+                    skipped_since: None,
+                });
+                self.entries.push(SourceEntry { name, bytes, xxh3, rows, rejected });
                 for note in notes {
                     if !self.notes.contains(&note) {
                         self.notes.push(note);
@@ -326,8 +343,14 @@ fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>
 /// later one may restore what a row between them changed.
 fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<SourceReport> {
     let Fingerprint { bytes, xxh3 } = input.fingerprint()?;
-    let version = known.source_version(&xxh3).filter(|_| !plan.again)?;
-    Some(SourceReport { name: input.name().to_owned(), bytes, rows: 0, skipped_since: Some(version) })
+    let (version, source) = known.source(&xxh3).filter(|_| !plan.again)?;
+    Some(SourceReport {
+        name: input.name().to_owned(),
+        bytes,
+        rows: 0,
+        rejected: source.rejected,
+        skipped_since: Some(*version),
+    })
 }
 
 /// What the reader left out or filled in.

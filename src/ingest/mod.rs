@@ -77,6 +77,8 @@ pub enum IngestError {
     Sort { partition: PartitionId, source: ArrowError },
     #[error("{reject}. Nothing was committed; --on-error reject sets such rows aside and takes the rest")]
     Row { reject: Box<Reject> },
+    #[error("none of {count} rows can be taken; the first: {first}. Nothing was committed")]
+    AllRejected { count: u64, first: Box<Reject> },
     #[error(
         "the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed"
     )]
@@ -93,6 +95,8 @@ pub enum IngestError {
         "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again"
     )]
     AlreadyIngested { name: String, bytes: u64, version: Version },
+    #[error("{path}: exists already; name a new file for rejected rows", path = path.display())]
+    RejectsExist { path: PathBuf },
     #[error("{path}: cannot write rejected rows there: {source}", path = path.display())]
     Rejects { path: PathBuf, source: std::io::Error },
     #[error("a memory budget of {found} is too small; the least is {LEAST_MEMORY}")]
@@ -114,6 +118,8 @@ pub struct SourceReport {
     pub bytes: u64,
     /// Rows taken from it.
     pub rows: u64,
+    /// Rows that could not be taken; where the input was skipped, those of the time when it was not.
+    pub rejected: u64,
     /// The version that had brought the same content, where it was skipped.
     pub skipped_since: Option<Version>,
 }
@@ -129,7 +135,9 @@ pub struct IngestReport {
     pub sources: Vec<SourceReport>,
     /// Rows taken from the inputs.
     pub rows: u64,
-    /// Of those, rows that a later row of the same portion replaced before it was written.
+    /// Of those, rows that a later row of the same portion replaced before it was written. Rows that replace older ones of
+    /// the table are not counted, since nobody looks for those.
+    #[serde(rename = "replaced_within_ingest")]
     pub replaced: u64,
     /// Rows that could not be taken.
     pub rejected: u64,

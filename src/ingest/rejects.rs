@@ -13,16 +13,16 @@ pub(super) struct RejectsFile {
     path: PathBuf,
     writer: Option<BufWriter<File>>,
     count: u64,
+    first: Option<Reject>,
 }
 
 impl RejectsFile {
     /// A file that does not exist yet.
     pub(super) fn new(path: &Path) -> Result<Self, IngestError> {
         if path.exists() {
-            let source = std::io::ErrorKind::AlreadyExists.into();
-            return Err(IngestError::Rejects { path: path.to_owned(), source });
+            return Err(IngestError::RejectsExist { path: path.to_owned() });
         }
-        Ok(Self { path: path.to_owned(), writer: None, count: 0 })
+        Ok(Self { path: path.to_owned(), writer: None, count: 0, first: None })
     }
 
     pub(super) fn add(&mut self, reject: &Reject) -> Result<(), IngestError> {
@@ -41,7 +41,15 @@ impl RejectsFile {
         let line = serde_json::to_vec(reject).map_err(|error| failed(error.into()))?;
         writer.write_all(&line).and_then(|()| writer.write_all(b"\n")).map_err(failed)?;
         self.count += 1;
+        if self.first.is_none() {
+            self.first = Some(reject.clone());
+        }
         Ok(())
+    }
+
+    /// How many rows were rejected, and the first of them.
+    pub(super) fn first(&self) -> Option<(u64, &Reject)> {
+        self.first.as_ref().map(|first| (self.count, first))
     }
 
     /// Brings the rows to disk.

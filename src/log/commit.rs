@@ -245,7 +245,7 @@ mod tests {
     }
 
     fn draft(path: &str) -> CommitDraft {
-        let source = SourceEntry { name: path.into(), bytes: 1, xxh3: path.into(), rows: 10 };
+        let source = SourceEntry { name: path.into(), bytes: 1, xxh3: path.into(), rows: 10, rejected: 0 };
         CommitDraft::new(Operation::Upsert, vec![portion(path, 1)], vec![source])
     }
 

@@ -101,6 +101,9 @@ pub struct SourceEntry {
     pub xxh3: String,
     /// Rows taken from it.
     pub rows: u64,
+    /// Rows that could not be taken.
+    #[serde(default)]
+    pub rejected: u64,
 }
 
 /// The file that holds a commit.

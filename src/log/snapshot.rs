@@ -39,8 +39,8 @@ pub struct Snapshot {
     /// Visible portions by path, so that the fold finds those that go.
     portions: HashMap<String, Arc<PortionEntry>>,
     commits: Vec<Arc<CommitSummary>>,
-    /// Version by content of the inputs.
-    sources: HashMap<String, Version>,
+    /// Inputs by content, each with the version that brought it first.
+    sources: HashMap<String, (Version, Arc<SourceEntry>)>,
 }
 
 impl Snapshot {
@@ -118,7 +118,8 @@ impl Snapshot {
                     }
                 }
                 LogEntry::Source(source) => {
-                    self.sources.entry(source.xxh3.clone()).or_insert(version);
+                    let known = || (version, Arc::new(source.clone()));
+                    self.sources.entry(source.xxh3.clone()).or_insert_with(known);
                     if let Some(summary) = summary.as_mut() {
                         summary.sources.push(source.clone());
                     }
@@ -165,9 +166,15 @@ impl Snapshot {
         self.commits.iter().rev().find(|commit| commit.info.id == commit_id).map(|commit| commit.info.version)
     }
 
+    /// An input of this content and the version that brought it first, if any did.
+    #[must_use]
+    pub fn source(&self, xxh3: &str) -> Option<&(Version, Arc<SourceEntry>)> {
+        self.sources.get(xxh3)
+    }
+
     /// The version that brought an input of this content, if any did.
     #[must_use]
     pub fn source_version(&self, xxh3: &str) -> Option<Version> {
-        self.sources.get(xxh3).copied()
+        self.sources.get(xxh3).map(|(version, _)| *version)
     }
 }

@@ -40,6 +40,8 @@ pub enum QueryError {
     Placement(#[from] crate::placement::PlacementError),
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
+    #[error("there is no table '{name}'; there are: {known}")]
+    UnknownTable { name: String, known: String },
     #[error("no SQL is given")]
     Empty,
     #[error("only queries are run; this statement would {action}. Rows come in with 'evenkeel ingest'")]
@@ -56,7 +58,11 @@ fn plain_message(error: &DataFusionError) -> String {
                 let mut known: Vec<&str> = valid_fields.iter().map(Column::name).collect();
                 known.sort_unstable();
                 known.dedup();
-                format!("there is no column '{}'; there are: {}", field.name(), known.join(", "))
+                format!(
+                    "there is no column '{}'; there are: {} (text stands in single quotes)",
+                    field.name(),
+                    known.join(", ")
+                )
             }
             other => other.to_string(),
         },

@@ -155,7 +155,7 @@ impl SnapshotTable {
         summary.partitions_read = partitions.as_ref().map_or(summary.partitions, BTreeSet::len);
         summary.reasons.push(match &partitions {
             Some(found) => {
-                format!("the condition fixes the partition key ({key}): {} partition(s)", found.len())
+                format!("the condition fixes the partition key ({key}): {} of the partitions", found.len())
             }
             None => format!(
                 "the condition does not fix every column of the partition key ({key}): all partitions"
@@ -168,7 +168,7 @@ impl SnapshotTable {
         let keep = matching_portions(spec, &self.schema, predicate, &in_partitions)?;
         let dropped = keep.iter().filter(|keep| !**keep).count();
         if dropped > 0 {
-            summary.reasons.push(format!("ranges of the primary key exclude {dropped} portion(s)"));
+            summary.reasons.push(format!("ranges of the primary key exclude {dropped} of their portions"));
         }
         Ok(in_partitions
             .into_iter()

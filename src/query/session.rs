@@ -30,6 +30,8 @@ const TABLE_ALIAS: &str = "t";
 pub struct TableSession {
     context: SessionContext,
     table: Arc<SnapshotTable>,
+    /// Names that a query can read from.
+    tables: Vec<String>,
 }
 
 /// The result of a query, batch by batch.
@@ -62,8 +64,8 @@ impl TableSession {
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
         let context = SessionContext::new_with_config(config);
-        register_tables(&context, &table)?;
-        Ok(Self { context, table })
+        let tables = register_tables(&context, &table)?;
+        Ok(Self { context, table, tables })
     }
 
     /// The DataFusion session below.
@@ -108,7 +110,17 @@ impl TableSession {
         if sql.trim().is_empty() {
             return Err(QueryError::Empty);
         }
-        let plan = self.context.state().create_logical_plan(sql).await?;
+        let state = self.context.state();
+        let statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+        for table in state.resolve_table_references(&statement)? {
+            if !self.context.table_exist(table.clone())? {
+                return Err(QueryError::UnknownTable {
+                    name: table.to_string(),
+                    known: self.tables.join(", "),
+                });
+            }
+        }
+        let plan = state.statement_to_plan(statement).await?;
         check_is_query(&plan)?;
         let types = parameters_of(&plan)?;
         let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
@@ -146,7 +158,8 @@ impl TableSession {
     }
 }
 
-fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Result<(), QueryError> {
+/// Registers the table and its system tables; gives the names that people use.
+fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Result<Vec<String>, QueryError> {
     let snapshot = table.snapshot();
     let own_name = snapshot.spec().name().to_owned();
     let mut names = vec![TABLE_ALIAS.to_owned()];
@@ -167,13 +180,15 @@ fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Resu
                 .register_table(TableReference::bare(format!("{name}/.sys/{system_name}")), view.clone())?;
         }
     }
-    for name in names {
-        context.register_table(TableReference::bare(name), Arc::clone(table) as _)?;
+    for name in &names {
+        context.register_table(TableReference::bare(name.clone()), Arc::clone(table) as _)?;
     }
+    let system_names = schema.table_names().into_iter().map(|name| format!("sys.{name}"));
+    names.extend(system_names.collect::<std::collections::BTreeSet<_>>());
     if let Some(catalog) = context.catalog("datafusion") {
         catalog.register_schema("sys", schema)?;
     }
-    Ok(())
+    Ok(names)
 }
 
 /// Refuses statements that change something, also below an EXPLAIN ANALYZE, which runs them.

@@ -124,6 +124,12 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// A count with its noun: `1 row`, `2,000 rows`.
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A fraction as a percentage with one decimal.
 #[must_use]
 pub fn percent(fraction: f64) -> String {

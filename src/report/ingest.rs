@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::ingest::{IngestMode, IngestReport};
-use crate::report::grid::{Heading, Layout, bar, count, grid, percent};
+use crate::report::grid::{Heading, Layout, bar, count, counted, grid, percent};
 use crate::units::ByteSize;
 
 /// What an ingest did.
@@ -14,8 +14,13 @@ pub fn ingest(report: &IngestReport, layout: Layout) -> String {
         if let Some(version) = source.skipped_since {
             let _ = writeln!(
                 text,
-                "{}: already ingested as version {version}; nothing to do (--again takes it once more)",
-                source.name
+                "{}: already ingested as version {version}{}; nothing to do (--again takes it once more)",
+                source.name,
+                if source.rejected > 0 {
+                    format!(", less {} that could not be taken", counted(source.rejected, "row"))
+                } else {
+                    String::new()
+                }
             );
         }
     }
@@ -24,7 +29,11 @@ pub fn ingest(report: &IngestReport, layout: Layout) -> String {
     }
     if report.rejected > 0 {
         let file = report.rejects_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let _ = writeln!(text, "{} rows were rejected; see {file}", count(report.rejected));
+        let _ = writeln!(
+            text,
+            "{} rejected, with reasons in {file} (jq -c .record FILE gives the rows back)",
+            counted(report.rejected, "row")
+        );
     }
     for note in &report.notes {
         let _ = writeln!(text, "note: {note}");
@@ -36,13 +45,13 @@ fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "version {version}: {} rows in {:.2} s ({} rows/s), read {}, wrote {} in {} portions",
-        count(report.rows),
+        "version {version}: {} in {:.2} s ({} rows/s), read {}, wrote {} in {}",
+        counted(report.rows, "row"),
         report.seconds,
         count(report.rows_per_second as u64),
         ByteSize(report.bytes_read),
         ByteSize(report.bytes_written),
-        report.portions,
+        counted(report.portions, "portion"),
     );
     if report.replaced > 0 && report.mode == IngestMode::Upsert {
         let _ = writeln!(

@@ -8,7 +8,7 @@ mod overview;
 mod skew;
 
 pub use explain::scans;
-pub use grid::{Layout, bar, batches, count, percent};
+pub use grid::{Layout, bar, batches, count, counted, percent};
 pub use ingest::ingest;
 pub use keys::keys;
 pub use overview::overview;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::overview::TableSkew;
 use crate::report::grid::{Heading, Layout, bar, count, grid, percent};
-use crate::skew::{NoiseFloor, SYNAPSE_LIMIT, SkewFigures};
+use crate::skew::{NoiseFloor, SYNAPSE_LIMIT, SkewFigures, Verdict};
 use crate::units::ByteSize;
 
 /// Commits shown one by one; of more, the middle is left out and said so.
@@ -33,6 +33,11 @@ pub fn skew(skew: &TableSkew, layout: Layout) -> String {
         text.push_str(&commits(skew, layout));
     }
     let _ = writeln!(text, "\nverdict: {}. {}", skew.verdict.word(), skew.verdict.sentence());
+    if skew.verdict == Verdict::Even && skew.figures.synapse_skew >= SYNAPSE_LIMIT {
+        text.push_str(
+            "What unevenness there is comes with how few the keys are, or how unequal; no hash would spread them better.\n",
+        );
+    }
     text
 }
 
@@ -111,7 +116,11 @@ fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
     let signed = |fraction: f64| format!("{:+.1} %", fraction * 100.0);
     vec![
         row("distinct partition keys", count(floor.distinct_keys), "values that are hashed"),
-        row("keys per partition", format!("{:.1}", floor.keys_per_partition), "YDB advises 100 to 1000"),
+        row(
+            "keys per partition",
+            format!("{:.1}", floor.keys_per_partition),
+            "YDB advises 100 to 1000 or more",
+        ),
         row("heaviest key", percent(floor.heaviest_key_share), "of all rows have one partition key"),
         row(
             "max / mean of equal keys",

@@ -28,7 +28,8 @@ use crate::text_value::{ParsedColumn, TextFormat, parse_text_column};
 pub struct Conform {
     file: String,
     spec: Arc<TableSpec>,
-    text: TextFormat,
+    /// Spelling of values, per column of the table.
+    text: Vec<TextFormat>,
 }
 
 /// Rows of the table, and the rows that could not be taken.
@@ -47,7 +48,8 @@ impl Conform {
     /// For the input called `file`.
     #[must_use]
     pub fn new(file: &str, spec: Arc<TableSpec>, options: &InputOptions) -> Self {
-        Self { file: file.to_owned(), spec, text: options.text.clone() }
+        let text = spec.columns().iter().map(|column| options.text_of(&column.name)).collect();
+        Self { file: file.to_owned(), spec, text }
     }
 
     /// Checks that an input with the columns `found` can serve the table: all of them, so that a missing one is reported
@@ -92,8 +94,8 @@ impl Conform {
         }
         let mut faults = Faults::new();
         let mut columns = Vec::with_capacity(self.spec.columns().len());
-        for column in self.spec.columns() {
-            let parsed = self.column(column, &raw.cells, rows)?;
+        for (column, text) in self.spec.columns().iter().zip(&self.text) {
+            let parsed = self.column(column, text, &raw.cells, rows)?;
             for fault in parsed.faults {
                 faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.reason));
             }
@@ -110,7 +112,13 @@ impl Conform {
         Ok(Conformed { batch, rejects })
     }
 
-    fn column(&self, column: &Column, cells: &RawCells, rows: usize) -> Result<ParsedColumn, SourceError> {
+    fn column(
+        &self,
+        column: &Column,
+        text: &TextFormat,
+        cells: &RawCells,
+        rows: usize,
+    ) -> Result<ParsedColumn, SourceError> {
         let null = || ParsedColumn {
             values: new_null_array(&column.column_type.arrow_type(), rows),
             faults: Vec::new(),
@@ -119,10 +127,10 @@ impl Conform {
             RawCells::Text(columns) => columns
                 .iter()
                 .find(|(name, _)| *name == column.name)
-                .map(|(_, cells)| parse_text_column(cells, column.column_type, &self.text)),
+                .map(|(_, cells)| parse_text_column(cells, column.column_type, text)),
             RawCells::Arrow(batch) => {
                 let read = |array: &ArrayRef| {
-                    read_array(array, column.column_type, &self.text).ok_or_else(|| SourceError::ColumnType {
+                    read_array(array, column.column_type, text).ok_or_else(|| SourceError::ColumnType {
                         file: self.file.clone(),
                         column: column.name.clone(),
                         found: array.data_type().to_string(),
@@ -351,7 +359,7 @@ mod tests {
             (
                 ColumnType::Timestamp,
                 Arc::new(StringArray::from(vec!["2026-01-31 10:00", "soon"])),
-                "'soon' is not a point in time such as 2026-01-31T10:00:00Z; name another spelling with --timestamp-format",
+                "'soon' is not a point in time such as 2026-01-31T10:00:00Z (create and ingest read other spellings with --timestamp-format)",
             ),
         ];
         for (column_type, array, reason) in cases {
@@ -379,7 +387,7 @@ mod tests {
         let spec = key_and(ColumnType::Timestamp);
         let numbers = || vec![keys(1), ("v", Arc::new(Int64Array::from(vec![1_357_034_400])) as ArrayRef)];
         assert!(matches!(conform(&spec, numbers()), Err(SourceError::ColumnType { .. })));
-        let text = TextFormat { timestamps: "unix-s".parse().unwrap() };
+        let text = TextFormat { timestamps: "unix-s".parse().unwrap(), ..TextFormat::default() };
         let options = InputOptions { text, ..InputOptions::default() };
         let batch = RecordBatch::try_from_iter(numbers()).unwrap();
         let conformed = Conform::new("file", spec, &options).conform((batch, 1).into()).unwrap();

@@ -19,6 +19,10 @@ use crate::text_value::excerpt;
 pub(super) struct CsvReader {
     file: String,
     reader: Reader<Limited>,
+    /// Quotes in all that was read.
+    quotes: Arc<AtomicUsize>,
+    /// First line of the last record, where it has several.
+    open_since: Option<u64>,
     /// Bytes that the reader took since its last record.
     since_record: Arc<AtomicUsize>,
     header: Vec<String>,
@@ -37,7 +41,12 @@ impl CsvReader {
         options: &InputOptions,
     ) -> Result<Self, SourceError> {
         let since_record = Arc::new(AtomicUsize::new(0));
-        let limited = Limited { stream: buffered(stream), since_record: Arc::clone(&since_record) };
+        let quotes = Arc::new(AtomicUsize::new(0));
+        let limited = Limited {
+            stream: buffered(stream),
+            since_record: Arc::clone(&since_record),
+            quotes: Arc::clone(&quotes),
+        };
         let mut reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(limited);
         let header: Vec<String> = reader
             .byte_headers()
@@ -62,6 +71,8 @@ impl CsvReader {
             file: file.to_owned(),
             reader,
             since_record,
+            quotes,
+            open_since: None,
             wanted,
             null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
             batch_rows: options.batch_rows.max(1),
@@ -97,11 +108,14 @@ impl CsvReader {
 struct Limited {
     stream: TextStream,
     since_record: Arc<AtomicUsize>,
+    quotes: Arc<AtomicUsize>,
 }
 
 impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
+        let read = buffer.get(..count).unwrap_or_default();
+        self.quotes.fetch_add(read.iter().filter(|byte| **byte == b'"').count(), Ordering::Relaxed);
         let before = self.since_record.fetch_add(count, Ordering::Relaxed);
         if before + count > MAX_RECORD_BYTES {
             return Err(io::Error::other("a record has no end"));
@@ -133,11 +147,16 @@ impl RawReader for CsvReader {
         while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
             let more = self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?;
             if !more {
+                // A closed quote leaves an even number of them; without a close, the last record runs to the end.
+                if let (Some(line), 1) = (self.open_since, self.quotes.load(Ordering::Relaxed) % 2) {
+                    return Err(SourceError::UnclosedQuote { file: self.file.clone(), line });
+                }
                 break;
             }
             self.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
             let line = record.position().map_or(0, csv::Position::line);
+            self.open_since = record.as_slice().contains(&b'\n').then_some(line);
             if record.len() != self.header.len() {
                 broken.push(self.broken(line, &record));
                 continue;

@@ -51,6 +51,8 @@ fn expand(argument: &str, notes: &mut Vec<String>) -> Result<Vec<InputPath>, Sou
         vec![path.to_owned()]
     } else if argument.contains(['*', '?', '[']) {
         expand_glob(argument)?
+    } else if argument.contains("://") {
+        return Err(SourceError::Remote { url: argument.to_owned() });
     } else {
         return Err(SourceError::NotFound { path: argument.to_owned() });
     };
@@ -90,8 +92,9 @@ fn files_of_folder(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf
         walk.unknown.sort();
         let first: Vec<String> = walk.unknown.iter().take(3).map(|path| path.display().to_string()).collect();
         let more = if walk.unknown.len() > 3 { ", ..." } else { "" };
+        let files = if walk.unknown.len() == 1 { "file" } else { "files" };
         notes.push(format!(
-            "{} files with unknown endings were left out: {}{more}",
+            "{} {files} with unknown endings left out: {}{more}",
             walk.unknown.len(),
             first.join(", ")
         ));
@@ -113,6 +116,10 @@ impl Walk {
         let error = |source| SourceError::Read { file: folder.display().to_string(), source };
         if !self.seen.insert(folder.canonicalize().map_err(error)?) {
             return Ok(());
+        }
+        // The portions of a table hold superseded rows too; what is visible is known to its log alone.
+        if folder.join("_log").is_dir() {
+            return Err(SourceError::Table { path: folder.display().to_string() });
         }
         for entry in std::fs::read_dir(folder).map_err(error)? {
             let path = entry.map_err(error)?.path();
@@ -157,8 +164,8 @@ mod tests {
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("b/_log")).unwrap();
-        for file in ["z.csv", "b/a.parquet", "b/notes.txt", "b/.c.csv", "b/_log/x.json", "y.NDJSON.gz"] {
+        std::fs::create_dir_all(folder.path().join("b/_old")).unwrap();
+        for file in ["z.csv", "b/a.parquet", "b/notes.txt", "b/.c.csv", "b/_old/x.json", "y.NDJSON.gz"] {
             std::fs::write(folder.path().join(file), "x").unwrap();
         }
         folder
@@ -198,7 +205,7 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
         let found = find_inputs(&[folder.path().join("*").display().to_string()]).unwrap();
-        assert!(found.notes[0].contains("1 files with unknown endings were left out"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("1 file with unknown endings left out"), "{:?}", found.notes);
         assert!(found.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
         assert!(found.paths.len() < 10, "{:?}", found.paths);
     }
@@ -227,5 +234,14 @@ mod tests {
         }
         assert!(is_tab_separated(Path::new("x/a.tsv.gz")));
         assert!(!is_tab_separated(Path::new("x.tsv/a.csv")));
+    }
+
+    #[test]
+    fn a_table_is_no_input_and_neither_is_an_address() {
+        let folder = folder();
+        std::fs::create_dir_all(folder.path().join("b/_log")).unwrap();
+        let at = vec![folder.path().display().to_string()];
+        assert!(matches!(find_inputs(&at), Err(SourceError::Table { .. })));
+        assert!(matches!(find_inputs(&["s3://b/x.parquet".to_owned()]), Err(SourceError::Remote { .. })));
     }
 }

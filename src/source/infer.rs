@@ -5,12 +5,12 @@ use std::path::Path;
 
 use arrow::array::{Array, AsArray, BinaryArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type, Schema};
+use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
 use crate::source::discover::InputPath;
 use crate::source::open::open_decompressed;
-use crate::source::{Input, InputOptions, RawCells, SourceError};
+use crate::source::{Input, InputOptions, RawCells, SourceError, wrong_separator};
 use crate::table::{Column, ColumnType};
 use crate::text_value::{TextFormat, parse_text_column};
 
@@ -44,24 +44,48 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
         return Ok(columns_of_schema(schema));
     }
     let guesses = match input.column_names() {
-        Some(names) => {
-            names.into_iter().filter(|name| !name.is_empty()).map(|name| (name, Guess::any())).collect()
-        }
+        Some(names) => single_column_hint(&input, &names)?
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .map(|name| (name, Guess::any()))
+            .collect(),
         None => ndjson_guesses(path)?,
     };
     let columns = guess_columns(&input_path, options, guesses)?;
     Ok(Sample { columns, notes: Vec::new() })
 }
 
+/// One heading with another separator in it is not one column.
+fn single_column_hint(input: &Input, names: &[String]) -> Result<Vec<String>, SourceError> {
+    match (names, wrong_separator(names)) {
+        ([only], Some(separator)) => Err(SourceError::Infer {
+            file: input.name().to_owned(),
+            reason: format!(
+                "it has one column, '{only}'; is the separator another one? Try --delimiter '{separator}'"
+            ),
+        }),
+        _ => Ok(names.to_vec()),
+    }
+}
+
 fn columns_of_schema(schema: &Schema) -> Sample {
     let mut sample = Sample { columns: Vec::new(), notes: Vec::new() };
     for field in schema.fields() {
         match ColumnType::from_arrow(field.data_type()) {
-            Ok(column_type) => sample.columns.push(Column {
-                name: field.name().clone(),
-                column_type,
-                nullable: field.is_nullable(),
-            }),
+            Ok(column_type) => {
+                if matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+                    sample.notes.push(format!(
+                        "column '{0}' counts nanoseconds and a Timestamp microseconds: an ingest refuses finer values; \
+                         --column {0}:utf8 keeps them as text",
+                        field.name()
+                    ));
+                }
+                sample.columns.push(Column {
+                    name: field.name().clone(),
+                    column_type,
+                    nullable: field.is_nullable(),
+                });
+            }
             Err(_) => sample.notes.push(format!(
                 "column '{}' of type {} has no YDB column type and is left out",
                 field.name(),
@@ -196,7 +220,7 @@ fn guess_columns(
         if let RawCells::Text(columns) = &batch.cells {
             for (name, guess) in &mut guesses {
                 if let Some((_, cells)) = columns.iter().find(|(column, _)| column == name) {
-                    guess.look_at(cells, &options.text);
+                    guess.look_at(cells, &options.text_of(name));
                 }
             }
             records += columns.first().map_or(0, |(_, cells)| cells.len());

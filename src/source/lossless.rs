@@ -80,7 +80,7 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
     let fault = |row: usize| {
         let value = excerpt(formatter.value(row).to_string().as_bytes());
         let reason = if family(array.data_type()) == Some(Family::Bytes) {
-            format!("'{value}' is not valid UTF-8")
+            format!("'{value}' is not valid UTF-8; convert it first")
         } else if values.is_null(row) {
             format!("'{value}' is outside {column_type}")
         } else {

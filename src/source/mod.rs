@@ -19,6 +19,7 @@ mod ndjson;
 mod open;
 mod stream;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ pub use crate::source::open::Input;
 pub use crate::source::stream::Fingerprint;
 
 use crate::table::ColumnType;
-use crate::text_value::TextFormat;
+use crate::text_value::{TextFormat, TimestampFormat};
 
 /// Rows read at one time, at most.
 pub const READ_BATCH_ROWS: usize = 16 * 1024;
@@ -73,6 +74,8 @@ impl fmt::Display for InputFormat {
 /// How inputs are read where they do not say it themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputOptions {
+    /// Spelling of points in time in single columns, by name.
+    pub column_timestamps: BTreeMap<String, TimestampFormat>,
     /// The format; found from name and content where it is not given.
     pub format: Option<InputFormat>,
     /// Spelling of values in text.
@@ -88,11 +91,23 @@ pub struct InputOptions {
 impl Default for InputOptions {
     fn default() -> Self {
         Self {
+            column_timestamps: BTreeMap::new(),
             format: None,
             text: TextFormat::default(),
             delimiter: None,
             null_values: vec![String::new()],
             batch_rows: READ_BATCH_ROWS,
+        }
+    }
+}
+
+impl InputOptions {
+    /// Spelling of the values of one column.
+    #[must_use]
+    pub fn text_of(&self, column: &str) -> TextFormat {
+        match self.column_timestamps.get(column) {
+            Some(timestamps) => TextFormat { timestamps: timestamps.clone(), ..self.text.clone() },
+            None => self.text.clone(),
         }
     }
 }
@@ -103,6 +118,13 @@ impl Default for InputOptions {
 pub enum SourceError {
     #[error("no input '{path}': there is no such file or folder")]
     NotFound { path: String },
+    #[error("{url}: inputs are read from files and standard input; fetch it first, or pipe it in")]
+    Remote { url: String },
+    #[error(
+        "{path} is a table; its files hold rows that newer ones replace. Write its rows out first: \
+         evenkeel query {path} -c 'SELECT * FROM t' --output rows.parquet"
+    )]
+    Table { path: String },
     #[error("no input matches '{pattern}'")]
     NoMatch { pattern: String },
     #[error("'{pattern}' is not a glob pattern: {reason}")]
@@ -136,6 +158,8 @@ pub enum SourceError {
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },
     #[error("{file}: the columns cannot be found: {reason}")]
     Infer { file: String, reason: String },
+    #[error("{file}, line {line}: a quote is opened here and never closed")]
+    UnclosedQuote { file: String, line: u64 },
     #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]
     RecordTooLong { file: String, line: u64 },
     #[error("{file}: cannot assemble rows: {source}")]
@@ -151,12 +175,16 @@ fn similar(column: &str, found: &[String]) -> String {
         .unwrap_or_default()
 }
 
+/// The separator that one heading seems to be written with.
+fn wrong_separator(names: &[String]) -> Option<&'static str> {
+    let [only] = names else { return None };
+    let found = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))?;
+    Some(if found == "\t" { "tab" } else { found })
+}
+
 /// A hint where all names differ from the declared ones in case alone, or the separator is another one.
 fn wrong_names(declared: &[String], found: &[String]) -> String {
-    if let [only] = found
-        && let Some(separator) = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))
-    {
-        let separator = if separator == "\t" { "tab" } else { separator };
+    if let Some(separator) = wrong_separator(found) {
         return format!(" (is the separator another one? Try --delimiter '{separator}')");
     }
     declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()

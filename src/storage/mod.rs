@@ -32,6 +32,12 @@ fn is_staging(path: &Path) -> bool {
 pub enum StorageError {
     #[error("there is no table in {0}: there is no such directory. Declare one with 'evenkeel create {0} ...'", path.display())]
     NoDirectory { path: PathBuf },
+    #[error(
+        "{url}: the command line works on directories; a program reaches object stores with TableStorage::new"
+    )]
+    Remote { url: String },
+    #[error("{} is a file; name the directory of a table, which comes before any inputs", path.display())]
+    File { path: PathBuf },
     #[error("cannot use directory {}: {source}", path.display())]
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{table}: '{path}' cannot be used as a path: {source}")]
@@ -60,7 +66,7 @@ impl TableStorage {
         };
         let path = directory.canonicalize().map_err(error)?;
         if !path.is_dir() {
-            return Err(error(std::io::ErrorKind::NotADirectory.into()));
+            return Err(StorageError::File { path: directory.to_owned() });
         }
         let store = DurableLocal::new(&path).map_err(|source| error(std::io::Error::other(source)))?;
         Ok(Self { store: Arc::new(store), root: Path::default(), name: directory.display().to_string() })
@@ -71,6 +77,10 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError::Directory`] where it cannot be made.
     pub fn create_local(directory: &FsPath) -> Result<Self, StorageError> {
+        let text = directory.to_string_lossy();
+        if text.contains("://") {
+            return Err(StorageError::Remote { url: text.into_owned() });
+        }
         std::fs::create_dir_all(directory)
             .map_err(|source| StorageError::Directory { path: directory.to_owned(), source })?;
         Self::local(directory)

@@ -27,6 +27,8 @@ use crate::table::ColumnType;
 pub struct TextFormat {
     /// Spelling of points in time.
     pub timestamps: TimestampFormat,
+    /// Whether numbers are written as `1.234,56` instead of `1234.56`.
+    pub decimal_comma: bool,
 }
 
 /// A cell that cannot be taken.
@@ -50,19 +52,19 @@ pub struct ParsedColumn {
 /// Reads a column of text, UTF-8 bytes or NULL, as `column_type`. Same length out as in.
 #[must_use]
 pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> ParsedColumn {
-    let cells = Cells { text, column_type };
+    let cells = Cells { text, column_type, decimal_comma: format.decimal_comma };
     match column_type {
         ColumnType::Bool => cells.boolean(),
-        ColumnType::Int8 => cells.primitive::<Int8Type>(number::integer),
-        ColumnType::Int16 => cells.primitive::<Int16Type>(number::integer),
-        ColumnType::Int32 => cells.primitive::<Int32Type>(number::integer),
-        ColumnType::Int64 => cells.primitive::<Int64Type>(number::integer),
-        ColumnType::Uint8 => cells.primitive::<UInt8Type>(number::integer),
-        ColumnType::Uint16 => cells.primitive::<UInt16Type>(number::integer),
-        ColumnType::Uint32 => cells.primitive::<UInt32Type>(number::integer),
-        ColumnType::Uint64 => cells.primitive::<UInt64Type>(number::integer),
-        ColumnType::Float => cells.primitive::<Float32Type>(number::float32),
-        ColumnType::Double => cells.primitive::<Float64Type>(number::float64),
+        ColumnType::Int8 => cells.number::<Int8Type>(number::integer),
+        ColumnType::Int16 => cells.number::<Int16Type>(number::integer),
+        ColumnType::Int32 => cells.number::<Int32Type>(number::integer),
+        ColumnType::Int64 => cells.number::<Int64Type>(number::integer),
+        ColumnType::Uint8 => cells.number::<UInt8Type>(number::integer),
+        ColumnType::Uint16 => cells.number::<UInt16Type>(number::integer),
+        ColumnType::Uint32 => cells.number::<UInt32Type>(number::integer),
+        ColumnType::Uint64 => cells.number::<UInt64Type>(number::integer),
+        ColumnType::Float => cells.number::<Float32Type>(number::float32),
+        ColumnType::Double => cells.number::<Float64Type>(number::float64),
         ColumnType::Decimal { precision, scale } => cells.decimal(precision, scale),
         ColumnType::Utf8 => cells.text(),
         ColumnType::Json | ColumnType::JsonDocument => cells.json(),
@@ -87,12 +89,16 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
     }
 }
 
+/// What is wrong with text in another encoding.
+const NOT_UTF8: &str = "is not valid UTF-8; convert the file, for example with: iconv -f latin1 -t utf-8";
+
 /// Why one cell is not taken, without the value: " is not ..." follows the quoted value.
 type CellError = std::borrow::Cow<'static, str>;
 
 struct Cells<'a> {
     text: &'a BinaryArray,
     column_type: ColumnType,
+    decimal_comma: bool,
 }
 
 impl Cells<'_> {
@@ -110,7 +116,7 @@ impl Cells<'_> {
             };
             let parsed = match std::str::from_utf8(bytes) {
                 Ok(text) => parse(text.trim()),
-                Err(_) => Err("is not valid UTF-8".into()),
+                Err(_) => Err(NOT_UTF8.into()),
             };
             values.push(parsed.unwrap_or_else(|error| {
                 faults.push(CellFault { row, reason: format!("'{}' {error}", excerpt(bytes)) });
@@ -133,6 +139,13 @@ impl Cells<'_> {
         ParsedColumn { values: Arc::new(values), faults }
     }
 
+    fn number<T: ArrowPrimitiveType>(
+        &self,
+        parse: impl Fn(&str) -> Result<T::Native, CellError>,
+    ) -> ParsedColumn {
+        self.primitive::<T>(|text| parse(&number::with_point(text, self.decimal_comma)))
+    }
+
     fn boolean(&self) -> ParsedColumn {
         let (values, nulls, faults) = self.parse(|text| match text.to_ascii_lowercase().as_str() {
             "true" | "t" | "yes" | "1" => Ok(true),
@@ -143,7 +156,8 @@ impl Cells<'_> {
     }
 
     fn decimal(&self, precision: u8, scale: i8) -> ParsedColumn {
-        let (values, nulls, faults) = self.parse(|text| number::decimal(text, precision, scale));
+        let (values, nulls, faults) = self
+            .parse(|text| number::decimal(&number::with_point(text, self.decimal_comma), precision, scale));
         // Precision and scale were checked when the type was parsed; the fallback keeps the default ones.
         let array = Decimal128Array::new(ScalarBuffer::from(values), nulls);
         let array = array.clone().with_precision_and_scale(precision, scale).unwrap_or(array);
@@ -177,10 +191,7 @@ impl Cells<'_> {
                 let bytes = cell?;
                 std::str::from_utf8(bytes)
                     .inspect_err(|_| {
-                        faults.push(CellFault {
-                            row,
-                            reason: format!("'{}' is not valid UTF-8", excerpt(bytes)),
-                        });
+                        faults.push(CellFault { row, reason: format!("'{}' {NOT_UTF8}", excerpt(bytes)) });
                     })
                     .ok()
             })
@@ -293,6 +304,20 @@ mod tests {
         assert!(read(price, &["1.005"]).is_err());
         assert!(read(price, &["1000"]).is_err());
         assert!(read(price, &["abc"]).is_err());
+    }
+
+    #[test]
+    fn numbers_with_a_decimal_comma_are_read_where_that_is_said() {
+        let german = TextFormat { decimal_comma: true, ..TextFormat::default() };
+        let text = BinaryArray::from_iter_values(["1.234,5", "-7", "0,25"].map(str::as_bytes));
+        let column = parse_text_column(&text, ColumnType::Double, &german);
+        assert_eq!(column.values.as_primitive::<Float64Type>().values().to_vec(), [1234.5, -7.0, 0.25]);
+        let column = parse_text_column(&text, ColumnType::Decimal { precision: 6, scale: 2 }, &german);
+        assert!(column.faults.is_empty(), "{:?}", column.faults);
+        let wrong = BinaryArray::from_iter_values(["31.01.2026", "1,2,3", "1.5", "1,5.0"].map(str::as_bytes));
+        assert_eq!(parse_text_column(&wrong, ColumnType::Double, &german).faults.len(), 4);
+        assert_eq!(parse_text_column(&wrong, ColumnType::Int64, &german).faults.len(), 4);
+        assert!(!parse_text_column(&text, ColumnType::Double, &TextFormat::default()).faults.is_empty());
     }
 
     #[test]

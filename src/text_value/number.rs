@@ -1,11 +1,30 @@
 //! Numbers.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use arrow::array::types::Decimal128Type;
 use arrow::compute::kernels::cast_utils::parse_decimal;
 
 use crate::text_value::CellError;
+
+/// A number with a point, from one with a comma where that is how numbers are written: `1.234,5` to `1234.5`. Points stand
+/// between groups of three digits or nowhere: `31.01.2026` is no number.
+pub(super) fn with_point(text: &str, decimal_comma: bool) -> Cow<'_, str> {
+    if !decimal_comma {
+        return text.into();
+    }
+    let (whole, fraction) =
+        text.split_once(',').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
+    if whole.split('.').skip(1).any(|group| group.len() != 3)
+        || fraction.is_some_and(|f| f.contains(['.', ',']))
+    {
+        // Not written so; no parser takes the comma, so it is refused rather than misread.
+        return text.replace('.', ",").into();
+    }
+    let whole = whole.replace('.', "");
+    fraction.map_or(whole.clone(), |fraction| format!("{whole}.{fraction}")).into()
+}
 
 /// A whole number, perhaps with a fraction of zeros. An empty error stands for "not a number of this type".
 pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, CellError> {

@@ -144,7 +144,8 @@ fn usual(text: &str) -> Result<DateTime<Utc>, CellError> {
         .or_else(|| OTHER_SPELLINGS.iter().find_map(|pattern| strftime(without_zone, pattern)))
         .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(|time| time.with_timezone(&Utc)))
         .ok_or_else(|| {
-            "is not a point in time such as 2026-01-31T10:00:00Z; name another spelling with --timestamp-format".into()
+            "is not a point in time such as 2026-01-31T10:00:00Z (create and ingest read other spellings with \
+             --timestamp-format)".into()
         })
 }
 

@@ -183,7 +183,7 @@ fn an_empty_file_among_others_is_noted() {
     std::fs::write(dir.path().join("in/a.csv"), "k,v\n1,a\n").unwrap();
     std::fs::write(dir.path().join("in/b.csv"), "").unwrap();
     let out = done(dir.path(), "ingest {}/t {}/in");
-    assert!(out.contains("b.csv is empty") && out.starts_with("version 1: 1 rows"), "{out}");
+    assert!(out.contains("b.csv is empty") && out.starts_with("version 1: 1 row in"), "{out}");
 }
 
 #[test]
@@ -201,7 +201,11 @@ fn a_rejects_file_stays_only_where_something_was_committed() {
     std::fs::write(dir.path().join("taken"), "").unwrap();
     std::fs::write(dir.path().join("b.csv"), "k,v\n7,a\n").unwrap();
     let failed = run(dir.path(), "ingest {}/t {}/b.csv --on-error reject --rejects {}/taken");
-    assert!(failed.stderr.contains("cannot write rejected rows there"), "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains("taken: exists already; name a new file for rejected rows"),
+        "{}",
+        failed.stderr
+    );
 }
 
 #[test]
@@ -275,4 +279,128 @@ fn results_come_as_json_from_every_command() {
     let story = json(dir.path(), "demo --rows 2000 --batches 2 --nodes 1 --format json");
     assert_eq!(story["keys"].as_array().unwrap().len(), 5);
     assert_eq!(story["skew"]["partitions"], 4);
+}
+
+#[test]
+fn a_table_is_not_taken_for_a_folder_of_exports() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    let failed = run(dir.path(), "ingest {}/t {}/t");
+    assert_eq!(failed.code, 1);
+    assert!(
+        failed.stderr.contains("is a table; its files hold rows that newer ones replace"),
+        "{}",
+        failed.stderr
+    );
+}
+
+#[test]
+fn an_ingest_that_rejects_every_row_fails_and_can_be_mended() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    std::fs::write(dir.path().join("a.csv"), "k,v\nx,1\ny,2\n").unwrap();
+    let failed = run(dir.path(), "ingest {}/t {}/a.csv --on-error reject");
+    assert_eq!(failed.code, 1);
+    assert!(failed.stderr.contains("none of 2 rows can be taken; the first: "), "{}", failed.stderr);
+    assert_eq!(std::fs::read_dir(dir.path().join("t/_rejects")).unwrap().count(), 0);
+    std::fs::write(dir.path().join("a.csv"), "k,v\nx,1\n7,2\n").unwrap();
+    done(dir.path(), "ingest {}/t {}/a.csv --on-error reject");
+    let known = done(dir.path(), "ingest {}/t {}/a.csv");
+    assert!(known.contains("already ingested as version 1, less 1 row that could not be taken"), "{known}");
+}
+
+#[test]
+fn a_quote_that_is_never_closed_always_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    std::fs::write(dir.path().join("a.csv"), "k,v\n1,\"two\nlines\"\n2,\"open\n3,a\n4,b\n").unwrap();
+    for more in ["", "--on-error reject"] {
+        let failed = run(dir.path(), &format!("ingest {{}}/t {{}}/a.csv {more}"));
+        assert!(
+            failed.stderr.contains("a.csv, line 4: a quote is opened here and never closed"),
+            "{}",
+            failed.stderr
+        );
+    }
+    std::fs::write(dir.path().join("b.csv"), "k,v\n1,\"two\nlines\"\n2,5\" disk\n").unwrap();
+    done(dir.path(), "ingest {}/t {}/b.csv");
+    assert_eq!(json(dir.path(), "inspect {}/t --format json")["rows"], 2);
+}
+
+#[test]
+fn an_output_file_has_the_format_of_its_ending_and_every_row() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    let lines: Vec<String> = (0..2_500).map(|k| format!("{k},a")).collect();
+    std::fs::write(dir.path().join("a.csv"), format!("k,v\n{}\n", lines.join("\n"))).unwrap();
+    done(dir.path(), "ingest {}/t {}/a.csv");
+    std::fs::write(dir.path().join("q.sql"), "SELECT * FROM t").unwrap();
+    for (file, expected) in [("o.csv", 2_501), ("o.ndjson", 2_500), ("o.txt", 2_501), ("o.json", 1)] {
+        done(dir.path(), &format!("query {{}}/t -f {{}}/q.sql -o {{}}/{file}"));
+        assert_eq!(
+            std::fs::read_to_string(dir.path().join(file)).unwrap().lines().count(),
+            expected,
+            "{file}"
+        );
+    }
+    let unknown = run(dir.path(), "query {}/t -f {}/q.sql -o {}/o.xyz");
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("name the format of the file with --format"), "{}", unknown.stderr);
+}
+
+#[test]
+fn german_exports_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let csv = "Kunde;Datum;Zeitpunkt;Betrag\nK1;31.01.2026;31.01.2026 10:00:00;1.234,50\n";
+    std::fs::write(dir.path().join("a.csv"), csv).unwrap();
+    let wrong = run(dir.path(), "create {}/t --like {}/a.csv --primary-key Kunde");
+    assert!(wrong.stderr.contains("Try --delimiter ';'"), "{}", wrong.stderr);
+    let reading = dir.path().join("reading");
+    std::fs::write(&reading, "").unwrap();
+    let options = [
+        "--delimiter",
+        ";",
+        "--decimal-comma",
+        "--timestamp-format",
+        "Datum=%d.%m.%Y",
+        "--timestamp-format",
+        "Zeitpunkt=%d.%m.%Y %H:%M:%S",
+    ];
+    let with = |arguments: &[&str]| {
+        let output = evenkeel().args(arguments).args(options).output().unwrap();
+        let run = Run::from(output);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    let (table, file) =
+        (dir.path().join("t").display().to_string(), dir.path().join("a.csv").display().to_string());
+    let created =
+        with(&["create", &table, "--like", &file, "--primary-key", "Kunde,Zeitpunkt", "--nodes", "1"]);
+    for line in ["Datum Date,", "Zeitpunkt Timestamp NOT NULL,", "Betrag Double,"] {
+        assert!(created.contains(line), "{created}");
+    }
+    with(&["ingest", &table, &file]);
+    std::fs::write(dir.path().join("q.sql"), "SELECT Datum, Zeitpunkt, Betrag FROM t WHERE Betrag > 1000")
+        .unwrap();
+    let found = done(dir.path(), "query {}/t -f {}/q.sql --format csv");
+    assert_eq!(found, "Datum,Zeitpunkt,Betrag\n2026-01-31,2026-01-31T10:00:00,1234.5\n");
+}
+
+#[test]
+fn unknown_tables_and_places_are_told_what_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    std::fs::write(dir.path().join("q.sql"), "WITH x AS (SELECT 1) SELECT * FROM x, events").unwrap();
+    let unknown = run(dir.path(), "query {}/t -f {}/q.sql");
+    let known = "there is no table 'events'; there are: t, ad_events, sys.partition_stats, sys.primary_index_portion_stats";
+    assert!(unknown.stderr.contains(known), "{}", unknown.stderr);
+    std::fs::write(dir.path().join("a.csv"), "k\n").unwrap();
+    let swapped = run(dir.path(), "ingest {}/a.csv {}/t");
+    assert!(
+        swapped.stderr.contains("is a table") || swapped.stderr.contains("is a file"),
+        "{}",
+        swapped.stderr
+    );
+    let remote = run(dir.path(), "create s3://bucket/table --ddl data/ad_events.sql");
+    assert!(remote.stderr.contains("the command line works on directories"), "{}", remote.stderr);
 }

@@ -50,7 +50,7 @@ fn wrong_declarations_are_refused_with_the_next_step() {
         ("create {}/t --ddl data/ad_events.sql --placement ydb-cloud-logs", "the first of them a Timestamp"),
         (
             "create {}/t --like data/nycflights13-flights.parquet --column tail:utf8 --primary-key flight",
-            "has no such column; it has: year, month",
+            "has no such column with a YDB type; it has: year, month",
         ),
     ];
     for (arguments, message) in cases {
