@@ -3,10 +3,17 @@
 mod cli;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Output};
+use crate::cli::{Cli, Failure, Interrupt, Output};
+
+/// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
+const INTERRUPTED: u8 = 130;
+/// How long a command may take to clean up after Ctrl-C.
+const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -21,10 +28,36 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return cli::Failure::from(error).report(),
+        Err(error) => return Failure::from(error).report(),
     };
-    match runtime.block_on(cli.run(&mut Output::new())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+    let ended = runtime.block_on(run_until_interrupted(cli));
+    // Work in the background that nobody waits for must not hold the program up.
+    runtime.shutdown_background();
+    match ended {
+        None => ExitCode::from(INTERRUPTED),
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(failure)) => failure.report(),
     }
+}
+
+/// Runs the command. Ctrl-C ends it: a command that cleans up by itself gets time to do so, any other is dropped, and what
+/// it holds, such as a temporary directory, with it. None where it was dropped.
+async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
+    let interrupt = Arc::new(Interrupt::default());
+    let mut output = Output::new(Arc::clone(&interrupt));
+    let mut run = std::pin::pin!(cli.run(&mut output));
+    let pressed = async {
+        // Where signals cannot be heard, Ctrl-C ends the program as it does any other.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = &mut run => return Some(ended),
+        () = pressed => {}
+    }
+    if !interrupt.press() {
+        return None;
+    }
+    tokio::time::timeout(TIME_TO_CLEAN_UP, run).await.ok()
 }

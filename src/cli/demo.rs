@@ -249,6 +249,7 @@ async fn ingest(
             ingest: IngestOptions::default(),
             rejects: None,
             again: false,
+            interrupt: out.interrupt(),
         };
         let report = table.ingest_files(plan, &|progress| bar.set_position(before + progress.rows)).await?;
         before += report.rows;

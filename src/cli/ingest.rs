@@ -77,7 +77,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let (plan, notes) = plan(&args)?;
+    let (plan, notes) = plan(&args, out)?;
     if args.format != Format::Json {
         notes.iter().for_each(|note| out.note(note));
     }
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 /// The plan, and what was left out of the inputs.
-fn plan(args: &Args) -> Result<(IngestFiles, Vec<String>), Failure> {
+fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
     if args.memory < LEAST_MEMORY {
         let (found, least) = (args.memory, LEAST_MEMORY);
         return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
@@ -126,6 +126,7 @@ fn plan(args: &Args) -> Result<(IngestFiles, Vec<String>), Failure> {
         ingest: IngestOptions { mode, memory: args.memory },
         rejects,
         again: args.again,
+        interrupt: out.interrupt(),
     };
     Ok((plan, inputs.notes))
 }

@@ -14,7 +14,7 @@ mod skew;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use output::{Failure, Output};
+pub(crate) use output::{Failure, Interrupt, Output};
 
 /// Workbench and store for hash-partitioned columnar tables in the style of the YDB column store.
 #[derive(Debug, Parser)]
@@ -23,7 +23,7 @@ pub(crate) use output::{Failure, Output};
     version,
     max_term_width = 120,
     after_help = "\
-Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage."
+Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

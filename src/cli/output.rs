@@ -2,9 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use evenkeel::TableError;
+use evenkeel::ingest::IngestError;
 use evenkeel::report::Layout;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
@@ -65,6 +69,7 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         let (error, code) = match self {
             Self::Usage(error) => (error, ExitCode::from(2)),
+            Self::Failed(error) if is_interrupt(error) => (error, ExitCode::from(130)),
             Self::Failed(error) => (error, ExitCode::FAILURE),
         };
         let closed = error.chain().any(|cause| {
@@ -79,15 +84,43 @@ impl Failure {
     }
 }
 
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(TableError::Ingest(IngestError::Interrupted)))
+}
+
 /// Standard output for results and standard error for everything else.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: io::Stdout,
+    interrupt: Arc<Interrupt>,
+}
+
+/// What Ctrl-C does.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupt {
+    /// Set once it was pressed.
+    pressed: Arc<AtomicBool>,
+    /// Whether the command looks at it and cleans up by itself.
+    awaited: AtomicBool,
+}
+
+impl Interrupt {
+    /// Notes that Ctrl-C was pressed; true where the command will end by itself.
+    pub(crate) fn press(&self) -> bool {
+        self.pressed.store(true, Ordering::Relaxed);
+        self.awaited.load(Ordering::Relaxed)
+    }
 }
 
 impl Output {
-    pub(crate) fn new() -> Self {
-        Self { stdout: io::stdout() }
+    pub(crate) fn new(interrupt: Arc<Interrupt>) -> Self {
+        Self { stdout: io::stdout(), interrupt }
+    }
+
+    /// A flag that is set when Ctrl-C is pressed. The command promises to look at it and to end by itself.
+    pub(crate) fn interrupt(&self) -> Arc<AtomicBool> {
+        self.interrupt.awaited.store(true, Ordering::Relaxed);
+        Arc::clone(&self.interrupt.pressed)
     }
 
     /// Prints a result as it is.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use tokio::sync::mpsc;
@@ -30,6 +31,8 @@ pub struct IngestFiles {
     pub rejects: Option<PathBuf>,
     /// Whether inputs are taken whose content was ingested before.
     pub again: bool,
+    /// Set to true to stop the ingest before its commit.
+    pub interrupt: Arc<AtomicBool>,
 }
 
 /// How far an ingest is.
@@ -133,6 +136,7 @@ async fn read_into(
     let (sender, mut messages) = mpsc::channel(BATCHES_AHEAD);
     let known = base.clone();
     let mut place = IngestProgress { input: String::new(), number: 0, inputs: plan.inputs.len(), rows: 0 };
+    let interrupt = Arc::clone(&plan.interrupt);
     let reading = tokio::task::spawn_blocking(move || read_all(&known, &plan, &sender));
     while let Some(message) = messages.recv().await {
         if let Message::Started { name, number } = &message {
@@ -140,6 +144,9 @@ async fn read_into(
         }
         // On an error the channel closes, and the reader stops at its next batch.
         collected.take(message, ingest).await?;
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(IngestError::Interrupted);
+        }
         place.rows = ingest.rows();
         progress(&place);
     }

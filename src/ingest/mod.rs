@@ -105,6 +105,8 @@ pub enum IngestError {
     Schema { expected: String, found: String },
     #[error("cannot copy a batch: {source}")]
     Copy { source: ArrowError },
+    #[error("interrupted; nothing was committed")]
+    Interrupted,
     #[error("a worker stopped: {reason}")]
     Worker { reason: String },
 }

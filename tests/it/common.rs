@@ -91,6 +91,7 @@ pub(crate) fn plan(files: &[PathBuf]) -> IngestFiles {
         ingest: IngestOptions::default(),
         rejects: None,
         again: false,
+        interrupt: Arc::default(),
     }
 }
 

@@ -404,3 +404,32 @@ fn unknown_tables_and_places_are_told_what_there_is() {
     let remote = run(dir.path(), "create s3://bucket/table --ddl data/ad_events.sql");
     assert!(remote.stderr.contains("the command line works on directories"), "{}", remote.stderr);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_ingest_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    // A pipe that stays open: the ingest is sure to be under way.
+    let mut child = start(dir.path(), &["-", "--input-format", "csv"]);
+    let mut input = child.stdin.take().unwrap();
+    let interrupt = |pid: u32| {
+        let killed = std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
+        assert!(killed.success());
+    };
+    input.write_all(b"k,v\n").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    interrupt(child.id());
+    // Rows go on to come until the program has ended.
+    while child.try_wait().unwrap().is_none() {
+        let rows: String = (0..20_000).map(|k| format!("{k},a\n")).collect();
+        if input.write_all(rows.as_bytes()).is_err() {
+            break;
+        }
+    }
+    drop(input);
+    let ended = Run::from(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (130, "error: interrupted; nothing was committed\n"));
+    let overview = json(dir.path(), "inspect {}/t --format json");
+    assert_eq!((&overview["version"], &overview["unnamed_files"]), (&0.into(), &0.into()));
+}
