@@ -180,7 +180,15 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError`] where the store fails.
     pub async fn is_empty(&self) -> Result<bool, StorageError> {
-        Ok(self.list_all().await?.is_empty())
+        // One file decides; the place may be somebody's whole home directory.
+        let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
+        let mut files = self.store.list(prefix);
+        while let Some(file) = files.try_next().await.map_err(|source| self.error("list", "", source))? {
+            if !is_staging(&file.location) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn error(&self, action: &'static str, path: &str, source: object_store::Error) -> StorageError {

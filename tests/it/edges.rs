@@ -414,7 +414,8 @@ fn an_interrupted_ingest_leaves_nothing_behind() {
     let mut child = start(dir.path(), &["-", "--input-format", "csv"]);
     let mut input = child.stdin.take().unwrap();
     let interrupt = |pid: u32| {
-        let killed = std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
+        let killed =
+            std::process::Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap();
         assert!(killed.success());
     };
     input.write_all(b"k,v\n").unwrap();
