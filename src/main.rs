@@ -15,9 +15,6 @@ const INTERRUPTED: u8 = 130;
 /// How long a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

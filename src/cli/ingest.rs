@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long)]
     again: bool,
 
-    /// Memory that the program may take, such as 2GiB; at least 256MiB.
+    /// Memory that the program may take, such as 2GiB; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
     memory: ByteSize,
 

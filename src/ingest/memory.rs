@@ -4,11 +4,11 @@ use crate::ingest::IngestError;
 use crate::units::{ByteSize, PartitionCount};
 
 /// The least budget that an ingest works in.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
 /// The program itself, batches that are read ahead, and what the allocator keeps (measured).
-const BASE: ByteSize = ByteSize::mib(130);
+const BASE: ByteSize = ByteSize::mib(70);
 /// One encoder: a row group under way, its dictionaries and compression buffers (measured).
-const PER_ENCODER: ByteSize = ByteSize::mib(40);
+const PER_ENCODER: ByteSize = ByteSize::mib(20);
 /// Encoders take at most this part of the budget, so that enough is left for rows.
 const ENCODERS_SHARE: u64 = 4;
 /// Memory per buffered byte outside of encoding: the bytes, slack of the allocator, encoded portions on their way
@@ -70,7 +70,7 @@ mod tests {
             let used = (BASE.0 + plan.encoders as u64 * PER_ENCODER.0) as f64
                 + plan.buffer.0 as f64 * (PER_BUFFERED_BYTE + sorted);
             assert!(used <= budget.0 as f64, "{memory} {partitions} {cores}: {plan:?} takes {used}");
-            assert!(plan.buffer >= ByteSize::mib(20) && plan.buffer <= LARGEST_BUFFER, "{plan:?}");
+            assert!(plan.buffer >= ByteSize::mib(10) && plan.buffer <= LARGEST_BUFFER, "{plan:?}");
             assert!((1..=cores).contains(&plan.encoders));
         }
     }
