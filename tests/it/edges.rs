@@ -419,7 +419,7 @@ fn an_interrupted_ingest_leaves_nothing_behind() {
         assert!(killed.success());
     };
     input.write_all(b"k,v\n").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(std::time::Duration::from_secs(2));
     interrupt(child.id());
     // Rows go on to come until the program has ended.
     while child.try_wait().unwrap().is_none() {
