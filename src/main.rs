@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Failure, Interrupt, Output};
+use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 
-/// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
-const INTERRUPTED: u8 = 130;
 /// How long a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::log::Snapshot;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
-use crate::skew::{FEWEST_ROWS_PER_PARTITION, NoiseFloor, SkewFigures, Verdict};
+use crate::skew::{NoiseFloor, SkewFigures, Verdict, are_enough_rows, median};
 use crate::table::Column;
 use crate::units::{PartitionId, Version};
 
@@ -193,12 +193,7 @@ const FEWEST_COMMITS: usize = 4;
 
 /// The median over the commits that have enough rows to be judged.
 fn median_effective(commits: &[CommitBalance], partitions: usize) -> Option<f64> {
-    let enough = FEWEST_ROWS_PER_PARTITION * partitions as u64;
-    let judged = commits.iter().filter(|commit| commit.rows >= enough);
-    let mut effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();
-    if effective.len() < FEWEST_COMMITS {
-        return None;
-    }
-    effective.sort_by(f64::total_cmp);
-    effective.get(effective.len() / 2).copied()
+    let judged = commits.iter().filter(|commit| are_enough_rows(commit.rows, partitions));
+    let effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();
+    if effective.len() < FEWEST_COMMITS { None } else { median(effective) }
 }

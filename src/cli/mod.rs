@@ -14,7 +14,7 @@ mod skew;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use output::{Failure, Interrupt, Output};
+pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
 
 /// Workbench and store for hash-partitioned columnar tables in the style of the YDB column store.
 #[derive(Debug, Parser)]

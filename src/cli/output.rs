@@ -12,7 +12,10 @@ use evenkeel::ingest::IngestError;
 use evenkeel::report::Layout;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
+use tokio::sync::Notify;
 
+/// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// How often a spinner turns while nothing else moves it.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -69,7 +72,7 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         let (error, code) = match self {
             Self::Usage(error) => (error, ExitCode::from(2)),
-            Self::Failed(error) if is_interrupt(error) => (error, ExitCode::from(130)),
+            Self::Failed(error) if is_interrupt(error) => (error, ExitCode::from(INTERRUPTED)),
             Self::Failed(error) => (error, ExitCode::FAILURE),
         };
         let closed = error.chain().any(|cause| {
@@ -98,16 +101,16 @@ pub(crate) struct Output {
 /// What Ctrl-C does.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
-    /// Set once it was pressed.
-    pressed: Arc<AtomicBool>,
-    /// Whether the command looks at it and cleans up by itself.
+    /// Notified when it is pressed.
+    pressed: Arc<Notify>,
+    /// Whether the command listens and cleans up by itself.
     awaited: AtomicBool,
 }
 
 impl Interrupt {
     /// Notes that Ctrl-C was pressed; true where the command will end by itself.
     pub(crate) fn press(&self) -> bool {
-        self.pressed.store(true, Ordering::Relaxed);
+        self.pressed.notify_one();
         self.awaited.load(Ordering::Relaxed)
     }
 }
@@ -117,8 +120,8 @@ impl Output {
         Self { stdout: io::stdout(), interrupt }
     }
 
-    /// A flag that is set when Ctrl-C is pressed. The command promises to look at it and to end by itself.
-    pub(crate) fn interrupt(&self) -> Arc<AtomicBool> {
+    /// What is notified when Ctrl-C is pressed. The command promises to listen and to end by itself.
+    pub(crate) fn interrupt(&self) -> Arc<Notify> {
         self.interrupt.awaited.store(true, Ordering::Relaxed);
         Arc::clone(&self.interrupt.pressed)
     }

@@ -1,6 +1,5 @@
 //! `evenkeel query`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::query::{Params, QueryError, QueryResult};
 use evenkeel::report::Layout;
-use evenkeel::sink::{OutputFormat, Sink};
+use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::{Table, report};
 use futures::TryStreamExt;
 
@@ -109,9 +108,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     match &args.output {
         Some(path) => {
-            let file = PartFile::create(path)?;
-            write(result, BufWriter::new(&file.file), format).await?.flush()?;
-            file.publish()?;
+            let file = PartFile::create(path).map_err(cannot_write(path))?;
+            write(result, BufWriter::new(file.file()), format).await?.flush()?;
+            file.publish().map_err(cannot_write(path))?;
         }
         None => {
             let (stdout, terminal) = out.stdout();
@@ -139,6 +138,10 @@ fn failure(error: QueryError) -> Failure {
     }
 }
 
+fn cannot_write(path: &Path) -> impl Fn(io::Error) -> anyhow::Error {
+    move |error| anyhow::anyhow!("{}: cannot write: {error}", path.display())
+}
+
 /// The format that was asked for, or that the output file's ending stands for.
 fn format(args: &Args) -> Result<Format, Failure> {
     let Some(path) = &args.output else { return Ok(args.format.unwrap_or(Format::Table)) };
@@ -156,29 +159,6 @@ fn format(args: &Args) -> Result<Format, Failure> {
     args.format.or(by_ending).ok_or_else(|| {
         Failure::wrong_usage(format!("{}: name the format of the file with --format", path.display()))
     })
-}
-
-/// A file that gets its name when it is complete.
-struct PartFile<'a> {
-    file: File,
-    part: PathBuf,
-    path: &'a Path,
-}
-
-impl<'a> PartFile<'a> {
-    fn create(path: &'a Path) -> Result<Self, Failure> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let file = File::create(&part)
-            .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", part.display()))?;
-        Ok(Self { file, part, path })
-    }
-
-    fn publish(self) -> Result<(), Failure> {
-        std::fs::rename(&self.part, self.path)
-            .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", self.path.display()).into())
-    }
 }
 
 /// Standard output that remembers when its reader went away; formats hide it in errors of their own.
@@ -243,9 +223,9 @@ async fn print_table(
     }
     match &args.output {
         Some(path) => {
-            let mut file = PartFile::create(path)?;
-            file.file.write_all(text.as_bytes())?;
-            file.publish()
+            let file = PartFile::create(path).map_err(cannot_write(path))?;
+            file.file().write_all(text.as_bytes())?;
+            Ok(file.publish().map_err(cannot_write(path))?)
         }
         None => out.text(&text),
     }

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::evaluate::candidate::{Candidate, Transform};
 use crate::placement::{Placement, PlacementError};
-use crate::skew::{FEWEST_ROWS_PER_PARTITION, KeyWeights, NoiseFloor, SkewFigures, Verdict};
+use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict, are_enough_rows, median};
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::PartitionCount;
 
@@ -214,17 +214,14 @@ impl KeyBalance {
     }
 
     fn over_time(&self) -> Option<BalanceOverTime> {
-        let enough = FEWEST_ROWS_PER_PARTITION * self.rows_per_partition.len() as u64;
         let figures = self.windows.values().map(|counts| SkewFigures::of(counts));
-        let figures: Vec<SkewFigures> = figures.filter(|figures| figures.rows >= enough).collect();
+        let figures: Vec<SkewFigures> =
+            figures.filter(|figures| are_enough_rows(figures.rows, figures.partitions)).collect();
         if figures.is_empty() {
             return None;
         }
-        let median = |of: fn(&SkewFigures) -> f64| {
-            let mut values: Vec<f64> = figures.iter().map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values.get(values.len() / 2).copied().unwrap_or_default()
-        };
+        let median =
+            |of: fn(&SkewFigures) -> f64| median(figures.iter().map(of).collect()).unwrap_or_default();
         Some(BalanceOverTime {
             window_micros: self.window_micros,
             windows: self.windows.len(),

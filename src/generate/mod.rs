@@ -1,6 +1,5 @@
 //! Generated exports: the ad events of the YDB documentation, the same for the same seed.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, Zipf};
 use thiserror::Error;
 
-use crate::sink::{OutputFormat, Sink, SinkError};
+use crate::sink::{OutputFormat, PartFile, Sink, SinkError};
 use crate::table::{CreateTable, DdlError, SpecError, TableDefinition, TableSpec, parse_create_table};
 
 /// The DDL of the table that the events are for.
@@ -184,9 +183,9 @@ impl AdEvents {
                 return Err(GenerateError::Exists { path });
             }
             // The file gets its name when it is complete.
-            let part = path.with_extension(format!("{ending}.part"));
-            let file = File::create(&part).map_err(|source| failed(source.into()))?;
-            let mut sink = Sink::new(BufWriter::new(file), format, batches.spec.schema()).map_err(failed)?;
+            let file = PartFile::create(&path).map_err(|source| failed(source.into()))?;
+            let out = BufWriter::new(file.file());
+            let mut sink = Sink::new(out, format, batches.spec.schema()).map_err(failed)?;
             let end = (written + rows_per_file).min(self.rows);
             while written < end {
                 batches.batch_rows = BATCH_ROWS.min(end - written) as usize;
@@ -198,7 +197,8 @@ impl AdEvents {
             }
             let mut out = sink.finish().map_err(failed)?;
             out.flush().map_err(|source| failed(source.into()))?;
-            std::fs::rename(&part, &path).map_err(|source| failed(source.into()))?;
+            drop(out);
+            file.publish().map_err(|source| failed(source.into()))?;
             files.push(path);
         }
         Ok(files)

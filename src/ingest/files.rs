@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::ingest::rejects::RejectsFile;
 use crate::ingest::writer::{Committed, Ingest};
 use crate::ingest::{IngestError, IngestMode, IngestOptions, IngestReport, SourceReport};
-use crate::log::{Snapshot, SourceEntry, TableLog};
+use crate::log::{LogError, Snapshot, SourceEntry, TableLog};
 use crate::skew::SkewFigures;
 use crate::source::{Conform, Conformed, Fingerprint, Input, InputOptions, InputPath, SourceError};
 use crate::table::TableSpec;
@@ -31,8 +30,8 @@ pub struct IngestFiles {
     pub rejects: Option<PathBuf>,
     /// Whether inputs are taken whose content was ingested before.
     pub again: bool,
-    /// Set to true to stop the ingest before its commit.
-    pub interrupt: Arc<AtomicBool>,
+    /// Stops the ingest before its commit when it is notified, also while no input comes.
+    pub interrupt: Arc<Notify>,
 }
 
 /// How far an ingest is.
@@ -68,7 +67,7 @@ struct Ended {
 /// report and the table after it. `progress` is called after each batch.
 ///
 /// # Errors
-/// [`IngestError`]; nothing is visible then, and a file of rejects is removed.
+/// [`IngestError`]; nothing is visible then and a file of rejects is removed, except after [`LogError::Unknown`].
 pub async fn ingest_files(
     log: TableLog,
     base: Snapshot,
@@ -106,11 +105,14 @@ pub async fn ingest_files(
     let committed = match ingest.finish(collected.entries.clone()).await {
         Ok(committed) => committed,
         Err(error) => {
-            collected.remove_rejects();
+            // Where the commit may be there, so must be the rows that it left out.
+            if !matches!(error, IngestError::Log(LogError::Unknown { .. })) {
+                collected.remove_rejects();
+            }
             return taken_by_others(&log, &base, error, &collected, mode, started).await;
         }
     };
-    let (rejected, rejects_file) = collected.finish_rejects()?;
+    let (rejected, rejects_file) = collected.finish_rejects();
     let snapshot = committed.snapshot.clone();
     let report = report(Some(committed), base.spec().partitions().len(), started.elapsed().as_secs_f64());
     let report = IngestReport {
@@ -138,15 +140,18 @@ async fn read_into(
     let mut place = IngestProgress { input: String::new(), number: 0, inputs: plan.inputs.len(), rows: 0 };
     let interrupt = Arc::clone(&plan.interrupt);
     let reading = tokio::task::spawn_blocking(move || read_all(&known, &plan, &sender));
-    while let Some(message) = messages.recv().await {
+    loop {
+        let message = tokio::select! {
+            biased;
+            () = interrupt.notified() => return Err(IngestError::Interrupted),
+            message = messages.recv() => message,
+        };
+        let Some(message) = message else { break };
         if let Message::Started { name, number } = &message {
             place = IngestProgress { input: name.clone(), number: *number, ..place };
         }
         // On an error the channel closes, and the reader stops at its next batch.
         collected.take(message, ingest).await?;
-        if interrupt.load(Ordering::Relaxed) {
-            return Err(IngestError::Interrupted);
-        }
         place.rows = ingest.rows();
         progress(&place);
     }
@@ -282,8 +287,8 @@ impl Collected {
         self.rejects.as_mut().map_or(Ok(()), RejectsFile::sync)
     }
 
-    fn finish_rejects(&mut self) -> Result<(u64, Option<PathBuf>), IngestError> {
-        Ok(self.rejects.take().map_or((0, None), RejectsFile::finish))
+    fn finish_rejects(&mut self) -> (u64, Option<PathBuf>) {
+        self.rejects.take().map_or((0, None), RejectsFile::finish)
     }
 
     fn remove_rejects(&mut self) {

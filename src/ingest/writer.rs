@@ -18,6 +18,7 @@ use crate::log::{
 use crate::placement::{Placement, Scatter};
 use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value};
 use crate::sort::{RowRef, SortedRows, gather, sort_newest_wins};
+use crate::source::batch_bytes;
 use crate::storage::TableStorage;
 use crate::table::TableSpec;
 use crate::units::{PartitionId, Version};
@@ -90,19 +91,11 @@ impl Buffer {
     }
 }
 
-/// The bytes that the rows of a batch take, not those of larger buffers that it is a slice of.
-fn batch_bytes(batch: &RecordBatch) -> usize {
-    let bytes_of = |array: &arrow::array::ArrayRef| {
-        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-    };
-    batch.columns().iter().map(bytes_of).sum()
-}
-
 /// The batch with buffers of its own, where it is a small slice of larger ones that it would keep in memory.
-fn unshared(batch: RecordBatch) -> Result<RecordBatch, IngestError> {
+fn unshared(batch: RecordBatch, bytes: usize) -> Result<RecordBatch, IngestError> {
     const NEGLIGIBLE: usize = 1 << 16;
     let kept = batch.get_array_memory_size();
-    if kept <= NEGLIGIBLE.max(3 * batch_bytes(&batch)) {
+    if kept <= NEGLIGIBLE.max(3 * bytes) {
         return Ok(batch);
     }
     let rows = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
@@ -160,8 +153,8 @@ impl Ingest {
                 found: names(&batch.schema()),
             });
         }
-        let batch = unshared(batch)?;
         let bytes = batch_bytes(&batch);
+        let batch = unshared(batch, bytes)?;
         if !self.buffer.batches.is_empty() && self.buffer.bytes + bytes > self.memory.buffer.as_usize() {
             self.flush().await?;
         }

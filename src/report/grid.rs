@@ -1,13 +1,12 @@
 //! Tables, bars and numbers.
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::sink::as_text;
+use crate::sink::readable_bytes;
 
 /// How a table is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +62,7 @@ pub fn batches(
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();
     let mut rows = Vec::new();
     for batch in batches {
-        let batch = readable(batch)?;
+        let batch = readable_bytes(batch)?;
         let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
@@ -73,14 +72,6 @@ pub fn batches(
         }
     }
     Ok(draw(layout, &headings, rows))
-}
-
-/// Byte strings as the text they are.
-fn readable(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let bytes = |field: &std::sync::Arc<arrow::datatypes::Field>| {
-        matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-    };
-    if batch.schema().fields().iter().any(bytes) { as_text(batch) } else { Ok(batch.clone()) }
 }
 
 /// A cell on one line; in Markdown a bar would end the cell.

@@ -1,5 +1,7 @@
 //! Batches to a stream of bytes in a file format.
 
+mod part_file;
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use thiserror::Error;
+
+pub use crate::sink::part_file::PartFile;
 
 /// The formats that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,25 +124,37 @@ impl<W: Write + Send> Sink<W> {
     }
 }
 
-/// The batch as text formats hold it, so that it can be read back: byte strings as the text they are, as `\x` and
-/// hexadecimal where they are none; durations as microseconds.
+/// The batch as text formats hold it, so that it can be read back: byte strings as [`readable_bytes`] gives them, durations
+/// as microseconds.
+fn as_text(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    replace_columns(&readable_bytes(batch)?, |column| match column.data_type() {
+        DataType::Duration(_) => {
+            Ok(Some(cast(&cast(column, &DataType::Duration(TimeUnit::Microsecond))?, &DataType::Int64)?))
+        }
+        _ => Ok(None),
+    })
+}
+
+/// The batch with byte strings as the text they are, as `\\x` and hexadecimal where they are none.
 ///
 /// # Errors
-/// [`ArrowError`] where a duration does not fit.
-pub fn as_text(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let bytes = |data_type: &DataType| {
-        matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-    };
+/// [`ArrowError`] where the text would pass 2 GiB.
+pub fn readable_bytes(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    replace_columns(batch, |column| match column.data_type() {
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => bytes_as_text(column).map(Some),
+        _ => Ok(None),
+    })
+}
+
+/// The batch with the columns that `replace` gives something for.
+fn replace_columns(
+    batch: &RecordBatch,
+    replace: impl Fn(&ArrayRef) -> Result<Option<ArrayRef>, ArrowError>,
+) -> Result<RecordBatch, ArrowError> {
     let mut fields = Vec::new();
     let mut columns = Vec::new();
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        let column = match column.data_type() {
-            data_type if bytes(data_type) => bytes_as_text(column)?,
-            DataType::Duration(_) => {
-                cast(&cast(column, &DataType::Duration(TimeUnit::Microsecond))?, &DataType::Int64)?
-            }
-            _ => ArrayRef::clone(column),
-        };
+        let column = replace(column)?.unwrap_or_else(|| ArrayRef::clone(column));
         fields.push(field.as_ref().clone().with_data_type(column.data_type().clone()));
         columns.push(column);
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use crate::skew::noise::{
     KeyWeights, NoiseFloor, expected_cv_equal_keys, expected_cv_weighted, expected_max_over_mean_equal_keys,
 };
-pub use crate::skew::verdict::{FEWEST_ROWS_PER_PARTITION, Verdict};
+pub use crate::skew::verdict::{Verdict, are_enough_rows};
 
 /// The skew of one vector of counts. Where S is 0 there is nothing to be uneven, and every figure is that of a perfectly
 /// even table.
@@ -52,6 +52,13 @@ pub struct SkewFigures {
     pub share_of_fullest: f64,
     /// The fullest partition; the first one of several.
     pub fullest_partition: usize,
+}
+
+/// The middle one of the values, of an even number the upper of the two; none of no values.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Synapse advises to redistribute a table from this skew on (10 %).

@@ -30,9 +30,15 @@ const CHANCE_FACTOR: f64 = 1.6;
 /// YDB advises at least 100 distinct keys per partition.
 const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
 /// A window or commit with fewer rows per partition than this says nothing: a handful of rows cannot be spread evenly.
-pub const FEWEST_ROWS_PER_PARTITION: u64 = 10;
+const FEWEST_ROWS_PER_PARTITION: u64 = 10;
 /// In a window, fewer effective partitions than this part of the table's own say that the load moves.
 const MOVING_FRACTION: f64 = 0.6;
+
+/// Whether so many rows say anything about the balance of one window or commit.
+#[must_use]
+pub fn are_enough_rows(rows: u64, partitions: usize) -> bool {
+    rows >= FEWEST_ROWS_PER_PARTITION * partitions as u64
+}
 
 impl Verdict {
     /// Judges a table or a candidate. `median_effective` is the median over windows of time of the effective partitions.

@@ -9,7 +9,7 @@ use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -19,7 +19,9 @@ use arrow::ipc::{Block, root_as_footer};
 
 use crate::source::columnar::{RowCounter, failed, open_file, split_columns};
 use crate::source::stream::{TextStream, buffered};
-use crate::source::{InputFormat, READ_BATCH_BYTES, RawBatch, RawReader, SeekableFile, SourceError};
+use crate::source::{
+    InputFormat, READ_BATCH_BYTES, RawBatch, RawReader, SeekableFile, SourceError, batch_bytes,
+};
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
@@ -51,9 +53,7 @@ impl Pieces {
     /// Takes about `READ_BATCH_BYTES` from what is left.
     fn take(&mut self) -> Option<RecordBatch> {
         let batch = self.rest.take()?;
-        let bytes: usize =
-            batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or(0)).sum();
-        let row_bytes = (bytes / batch.num_rows().max(1)).max(1);
+        let row_bytes = (batch_bytes(&batch) / batch.num_rows().max(1)).max(1);
         let rows = (READ_BATCH_BYTES / row_bytes).max(1);
         if rows >= batch.num_rows() {
             return Some(batch);

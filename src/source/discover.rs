@@ -30,9 +30,10 @@ pub struct Inputs {
 /// [`SourceError`] where an argument names nothing.
 pub fn find_inputs(arguments: &[String]) -> Result<Inputs, SourceError> {
     let mut inputs = Inputs::default();
+    let mut seen = HashSet::new();
     for argument in arguments {
         for path in expand(argument, &mut inputs.notes)? {
-            if !inputs.paths.contains(&path) {
+            if seen.insert(path.clone()) {
                 inputs.paths.push(path);
             } else if path == InputPath::Stdin {
                 return Err(SourceError::StdinTwice);

@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::table::{ColumnType, ValueRange};
 use crate::text_value::{
-    CellFault, ParsedColumn, TextFormat, TimestampFormat, excerpt, is_json, parse_text_column,
+    CellFault, ParsedColumn, TextFormat, TimestampFormat, check_json, excerpt, parse_text_column,
 };
 
 /// Reads an array as a column of the table; `None` where values of its type have no one meaning as that.
@@ -126,21 +126,6 @@ fn may_become(from: &DataType, to: &DataType) -> bool {
         (Some(Family::Bool | Family::Number | Family::Time), Some(Family::Text)) => true,
         _ => false,
     }
-}
-
-fn check_json(parsed: &mut ParsedColumn) {
-    let Some(text) = parsed.values.as_string_opt::<i32>() else { return };
-    let known: Vec<usize> = parsed.faults.iter().map(|fault| fault.row).collect();
-    let invalid =
-        |row: &usize| text.is_valid(*row) && !known.contains(row) && !is_json(text.value(*row).as_bytes());
-    let faults: Vec<CellFault> = (0..text.len())
-        .filter(invalid)
-        .map(|row| CellFault {
-            row,
-            reason: format!("'{}' is not JSON", excerpt(text.value(row).as_bytes())),
-        })
-        .collect();
-    parsed.faults.extend(faults);
 }
 
 /// The same instants without a zone.

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use arrow::array::{BinaryArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use serde::Serialize;
@@ -271,6 +271,15 @@ impl Positions {
             Self::RowsFrom(first) => RowPosition::Row(first + row as u64),
         }
     }
+}
+
+/// The bytes that the rows of a batch take, not those of larger buffers that it is a slice of.
+#[must_use]
+pub fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes_of = |array: &ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes_of).sum()
 }
 
 /// Reads an input batch by batch.

@@ -9,8 +9,8 @@ mod time;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryBuilder,
-    PrimitiveArray, StringArray,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanArray, Decimal128Array,
+    FixedSizeBinaryBuilder, PrimitiveArray, StringArray,
 };
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{
@@ -173,11 +173,7 @@ impl Cells<'_> {
 
     fn json(&self) -> ParsedColumn {
         let mut column = self.text();
-        let invalid = |row: &usize| self.text.is_valid(*row) && !is_json(self.text.value(*row));
-        let faults = (0..self.text.len())
-            .filter(invalid)
-            .map(|row| CellFault { row, reason: format!("'{}' is not JSON", excerpt(self.text.value(row))) });
-        column.faults = faults.collect();
+        check_json(&mut column);
         column
     }
 
@@ -217,9 +213,16 @@ impl Cells<'_> {
     }
 }
 
-/// Whether a text is one JSON value.
-pub(crate) fn is_json(text: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+/// Finds the texts of a column that are not one JSON value.
+pub(crate) fn check_json(column: &mut ParsedColumn) {
+    let Some(text) = column.values.as_string_opt::<i32>() else { return };
+    let invalid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_err();
+    let faults = text.iter().enumerate().filter_map(|(row, text)| {
+        let text = text.filter(|text| invalid(text))?;
+        Some(CellFault { row, reason: format!("'{}' is not JSON", excerpt(text.as_bytes())) })
+    });
+    let faults: Vec<CellFault> = faults.collect();
+    column.faults.extend(faults);
 }
 
 /// The nulls of the text, and a null for each fault.
@@ -266,7 +269,6 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::AsArray;
     use arrow::util::display::array_value_to_string;
 
     use super::*;

@@ -434,3 +434,19 @@ fn an_interrupted_ingest_leaves_nothing_behind() {
     let overview = json(dir.path(), "inspect {}/t --format json");
     assert_eq!((&overview["version"], &overview["unnamed_files"]), (&0.into(), &0.into()));
 }
+
+#[cfg(unix)]
+#[test]
+fn an_ingest_that_waits_for_input_can_be_interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), CREATE);
+    let mut child = start(dir.path(), &["-"]);
+    let input = child.stdin.take().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let kill = format!("kill -INT {}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    // The pipe stays open until the program has ended by itself.
+    let ended = Run::from(child.wait_with_output().unwrap());
+    drop(input);
+    assert_eq!((ended.code, ended.stderr.as_str()), (130, "error: interrupted; nothing was committed\n"));
+}
