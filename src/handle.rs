@@ -153,7 +153,7 @@ impl Table {
         S: Stream<Item = Result<RecordBatch, E>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let conform = Conform::new("stream", Arc::clone(self.spec()), &InputOptions::default());
+        let conform = Conform::new("stream", self.spec(), &InputOptions::default());
         let mut ingest = Ingest::new(self.log.clone(), self.snapshot.clone(), options)?;
         let pushed = push_all(batches, &conform, &mut ingest).await;
         if let Err(error) = pushed {

@@ -22,6 +22,7 @@
 //! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
 
 pub mod evaluate;
+pub mod finding;
 pub mod generate;
 pub mod handle;
 pub mod ingest;
@@ -33,9 +34,11 @@ pub mod portion;
 pub mod query;
 pub mod report;
 pub mod sink;
+pub mod sketch;
 pub mod skew;
 pub mod sort;
 pub mod source;
+pub mod sql;
 pub mod storage;
 pub mod table;
 pub mod text_value;

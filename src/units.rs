@@ -42,6 +42,8 @@ pub struct PartitionCountError {
 impl PartitionCount {
     /// The largest count. One partition takes about 1 MB/s of inserts, so this stands for 100 GB/s.
     pub const MAX: u32 = 100_000;
+    /// One partition.
+    pub const ONE: Self = Self(NonZeroU32::MIN);
     /// Partitions per node in the sizing rule of the YDB documentation (nodes x 4).
     pub const PER_NODE: u32 = 4;
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 use clap::Args as ClapArgs;
 use evenkeel::Table;
-use evenkeel::evaluate::{KeyBalance, KeyBalanceReport};
+use evenkeel::evaluate::{EvaluateOptions, Evaluator, Micros, PartitionKeyReport};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
 use evenkeel::overview::TableSkew;
@@ -16,9 +16,8 @@ use evenkeel::query::{Params, ScanSummary, TableSession};
 use evenkeel::report::{self, Layout, count, percent};
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{InputOptions, InputPath};
-use evenkeel::table::{PlacementFunction, TableSpec};
+use evenkeel::table::TableSpec;
 use evenkeel::units::{ByteSize, PartitionCount};
-use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 use serde::Serialize;
 
 use crate::cli::output::Format;
@@ -27,7 +26,6 @@ use crate::cli::{Failure, Output};
 /// The keys that the YDB documentation weighs against each other.
 const KEYS: [&str; 5] =
     ["date(event_timestamp)", "hour(event_timestamp)", "campaign_id", "user_id", "user_id, event_timestamp"];
-const HOUR_MICROS: i64 = 3_600_000_000;
 
 const QUERIES: [(&str, &str); 4] = [
     ("clicks of campaign 1 in the last hour", include_str!("../../queries/clicks_of_campaign.sql")),
@@ -68,7 +66,7 @@ pub(crate) struct Args {
 /// All that the demo found.
 #[derive(Debug, Serialize)]
 struct Story {
-    keys: Vec<KeyBalanceReport>,
+    keys: Vec<PartitionKeyReport>,
     ingests: Vec<IngestReport>,
     queries: Vec<Answer>,
     skew: TableSkew,
@@ -112,7 +110,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     })?;
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
     let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, teller.out)?;
-    teller.tell(|layout| weighed(&keys, layout))?;
+    teller.tell(|layout| weighed(&keys, partitions, layout))?;
 
     teller.tell(|_| {
         "\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n"
@@ -152,16 +150,18 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 /// The candidates side by side, then each verdict in words with the keys that have it.
-fn weighed(keys: &[KeyBalanceReport], layout: Layout) -> String {
-    let mut text = format!("\n{}\n", report::keys(keys, layout));
+fn weighed(keys: &[PartitionKeyReport], partitions: PartitionCount, layout: Layout) -> String {
+    let mut text = format!("\n{}\n", report::keys(keys, partitions, layout));
     let mut told = Vec::new();
-    for verdict in keys.iter().map(|report| report.verdict) {
+    let verdict_of = |report: &PartitionKeyReport| report.over(partitions).map(|placement| placement.verdict);
+    for verdict in keys.iter().filter_map(verdict_of) {
         if told.contains(&verdict) {
             continue;
         }
         told.push(verdict);
-        let same = keys.iter().filter(|report| report.verdict == verdict);
-        let names: Vec<String> = same.map(|report| format!("({})", report.partition_key)).collect();
+        let same = keys.iter().filter(|report| verdict_of(report) == Some(verdict));
+        let names: Vec<String> =
+            same.map(|report| format!("({})", report.partition_key.join(", "))).collect();
         text.push_str(&format!("  {}: {}\n    {}\n", verdict.word(), names.join(", "), verdict.sentence()));
     }
     text
@@ -200,14 +200,15 @@ fn generate_and_weigh(
     partitions: PartitionCount,
     folder: &Path,
     out: &Output,
-) -> Result<(Vec<PathBuf>, Vec<KeyBalanceReport>), Failure> {
+) -> Result<(Vec<PathBuf>, Vec<PartitionKeyReport>), Failure> {
     let definition = ad_events_definition()?;
-    let time = definition.columns.iter().position(|column| column.column_type.is_timestamp());
-    let balance = |key: &&str| -> Result<KeyBalance, Failure> {
-        let (key, function) = (key.parse()?, PlacementFunction::Ydb);
-        Ok(KeyBalance::new(&key, &definition.columns, function, partitions, time, HOUR_MICROS)?)
+    let options = EvaluateOptions {
+        partition_keys: KEYS.iter().map(|key| key.parse()).collect::<Result<_, _>>()?,
+        partitions: vec![partitions],
+        window: Some(Micros::HOUR),
+        ..EvaluateOptions::default()
     };
-    let mut balances = KEYS.iter().map(balance).collect::<Result<Vec<_>, _>>()?;
+    let mut evaluator = Evaluator::new(&definition.columns, options)?;
     std::fs::create_dir_all(folder)?;
     let bar = out.progress(Some(events.rows), "events");
     let rows_per_batch = usize::try_from(events.rows.div_ceil(batches))?.max(1);
@@ -217,11 +218,13 @@ fn generate_and_weigh(
         let path = folder.join(format!("batch-{:04}.parquet", files.len()));
         write_batch(&path, &batch)?;
         files.push(path);
-        balances.par_iter_mut().try_for_each(|balance| balance.add(&batch))?;
+        evaluator.add(&batch)?;
         bar.inc(batch.num_rows() as u64);
     }
     bar.finish_and_clear();
-    Ok((files, balances.iter().map(KeyBalance::finish).collect()))
+    // Without rows there is nothing to weigh.
+    let keys = if evaluator.rows_read() == 0 { Vec::new() } else { evaluator.finish()?.candidates };
+    Ok((files, keys))
 }
 
 fn write_batch(path: &Path, batch: &RecordBatch) -> Result<(), Failure> {

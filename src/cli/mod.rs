@@ -3,6 +3,7 @@
 mod create;
 mod ddl;
 mod demo;
+mod evaluate;
 mod generate;
 mod ingest;
 mod input;
@@ -23,7 +24,8 @@ pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
     version,
     max_term_width = 120,
     after_help = "\
-Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."
+Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a --fail-on threshold met, \
+130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -33,6 +35,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
+    Evaluate(Box<evaluate::Args>),
     Generate(generate::Args),
     Create(create::Args),
     Ingest(ingest::Args),
@@ -47,6 +50,7 @@ impl Cli {
     pub(crate) async fn run(self, out: &mut Output) -> Result<(), Failure> {
         match self.command {
             Command::Demo(args) => demo::run(args, out).await,
+            Command::Evaluate(args) => evaluate::run(*args, out).await,
             Command::Generate(args) => generate::run(args, out),
             Command::Create(args) => create::run(args, out).await,
             Command::Ingest(args) => ingest::run(args, out).await,

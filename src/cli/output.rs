@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use evenkeel::TableError;
+use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
 use evenkeel::report::Layout;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -16,6 +17,8 @@ use tokio::sync::Notify;
 
 /// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
+/// The exit code of a program whose result meets a threshold.
+const THRESHOLD: u8 = 3;
 /// How often a spinner turns while nothing else moves it.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -49,6 +52,8 @@ pub(crate) enum Failure {
     Usage(anyhow::Error),
     /// The work failed.
     Failed(anyhow::Error),
+    /// The work is done, and a `--fail-on` threshold was met.
+    Threshold(String),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -71,6 +76,10 @@ impl Failure {
     /// Prints the failure and gives the exit code. A reader that went away, as `head` does, is no failure.
     pub(crate) fn report(&self) -> ExitCode {
         let (error, code) = match self {
+            Self::Threshold(crossings) => {
+                let _ = writeln!(io::stderr(), "{crossings}");
+                return ExitCode::from(THRESHOLD);
+            }
             Self::Usage(error) => (error, ExitCode::from(2)),
             Self::Failed(error) if is_interrupt(error) => (error, ExitCode::from(INTERRUPTED)),
             Self::Failed(error) => (error, ExitCode::FAILURE),
@@ -89,6 +98,7 @@ impl Failure {
 
 fn is_interrupt(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(TableError::Ingest(IngestError::Interrupted)))
+        || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
 }
 
 /// Standard output for results and standard error for everything else.

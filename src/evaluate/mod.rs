@@ -1,7 +1,97 @@
-//! Keys under evaluation, before any table exists: where each would send the rows of an export, in total and over time.
+//! Keys judged on an export, before any table exists.
+//!
+//! ```text
+//! batches -> Prepared (hash input, identities, row bytes, windows; once for all keys)
+//!              -> PartitionKeyCounter per candidate: rows and bytes per partition, per window, distinct and heavy keys
+//!              -> PrimaryKeyCounter per candidate: repeated keys, order of arrival, simulated portions
+//!         -> Evaluation: figures -> findings -> ranking -> recommendation
+//! ```
+//! One pass over the data serves all candidates. The modules here know arrays and figures; they never see a stored table.
 
-mod balance;
-mod candidate;
+mod assess;
+mod capacity;
+mod drift;
+mod duration;
+mod evaluator;
+mod examples;
+mod fan_out;
+mod find;
+mod findings;
+mod key;
+mod layout;
+mod options;
+mod over_time;
+mod partition_key;
+mod prepared;
+mod primary_key;
+mod recommend;
+mod sample;
+mod threshold;
+mod windows;
 
-pub use balance::{BalanceOverTime, EvaluateError, KeyBalance, KeyBalanceReport};
-pub use candidate::{Candidate, CandidateError, KeyPart, Transform};
+use arrow::error::ArrowError;
+use thiserror::Error;
+
+pub use assess::{AssessOptions, Assessment, ColumnReport, assess};
+pub use capacity::{Capacity, DEFAULT_PARTITION_RATE};
+pub use drift::{BaselineError, Drift, compare};
+pub use duration::{Micros, MicrosError};
+pub use evaluator::{Evaluation, Evaluator, SampleReport};
+pub use fan_out::{FanOut, Reach, StatementReport};
+pub use find::{Considered, Role};
+pub use key::{Candidate, CandidateError, KeyPart, Transform};
+pub use layout::{DepthBucket, LayoutReport, MERGE_FAN_IN};
+pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
+pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
+pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
+pub use primary_key::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
+pub use recommend::{RankedKey, Recommendation};
+pub use sample::{Interval, Intervals};
+pub use threshold::{Crossing, Threshold, ThresholdError};
+pub use windows::{TimeRange, Window};
+
+use crate::placement::PlacementError;
+use crate::sketch::RepeatsError;
+use crate::source::SourceError;
+use crate::table::ColumnType;
+
+/// Why keys cannot be evaluated.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum EvaluateError {
+    #[error("key ({key}): there is no column '{column}'; there are: {}", few(known))]
+    UnknownColumn { key: String, column: String, known: Vec<String> },
+    #[error("key ({key}): column '{column}' of type {column_type} is not a point in time")]
+    NotTime { key: String, column: String, column_type: ColumnType },
+    #[error("key ({key}): {source}")]
+    Placement { key: String, source: PlacementError },
+    #[error("key ({key}) cannot be sorted: {source}")]
+    Sort { key: String, source: ArrowError },
+    #[error("there is no time column '{column}'; there are: {}", few(known))]
+    UnknownTime { column: String, known: Vec<String> },
+    #[error("column '{column}' cannot be read as points in time")]
+    Time { column: String },
+    #[error(
+        "windows of {length} are too short: there would be more than {most}; leave --window out or make it longer"
+    )]
+    TooManyWindows { length: Micros, most: usize },
+    #[error("there are no rows to evaluate")]
+    NoRows,
+    #[error("a memory budget of {found} is too small; the least is {least}")]
+    Memory { found: crate::units::ByteSize, least: crate::units::ByteSize },
+    #[error(transparent)]
+    Repeats(#[from] RepeatsError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
+    NotMergeable,
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Names, but no thousands of them.
+fn few(names: &[String]) -> String {
+    const MOST: usize = 40;
+    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
+}

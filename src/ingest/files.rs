@@ -321,7 +321,7 @@ fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>
             }
             continue;
         }
-        let conform = Conform::new(input.name(), Arc::clone(spec), &plan.input);
+        let conform = Conform::new(input.name(), spec, &plan.input);
         if let Some(names) = input.column_names() {
             conform.check_names(&names)?;
         }

@@ -27,6 +27,34 @@ pub fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
     PartitionId((hash / interval).min(count - 1) as u32)
 }
 
+/// [`hash_interval`] without a division for each hash: the quotient by a multiplication with the reciprocal, which is at
+/// most one too small, and a comparison.
+#[derive(Debug, Clone, Copy)]
+struct HashIntervals {
+    interval: u64,
+    /// floor(2^64 / interval), for at least two partitions.
+    reciprocal: u64,
+    last: u64,
+}
+
+impl HashIntervals {
+    fn new(partitions: PartitionCount) -> Self {
+        let count = u64::from(partitions.get());
+        let interval = u64::MAX / count;
+        let reciprocal = ((1u128 << 64) / u128::from(interval)) as u64;
+        Self { interval, reciprocal, last: count - 1 }
+    }
+
+    #[inline]
+    fn of(self, hash: u64) -> PartitionId {
+        let quotient = ((u128::from(hash) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = hash.wrapping_sub(quotient.wrapping_mul(self.interval));
+        let quotient = quotient + u64::from(rest >= self.interval);
+        // At most the count, which is 32 bits wide.
+        PartitionId(quotient.min(self.last) as u32)
+    }
+}
+
 impl Placement {
     /// A placement for keys of the given types, in hash order.
     #[must_use]
@@ -60,35 +88,53 @@ impl Placement {
 
     /// The partition of every row. `columns` are the key columns in hash order.
     ///
+    /// # Errors
+    /// [`PlacementError`] where the columns are not those of the key.
+    pub fn assign(&self, columns: &[ArrayRef]) -> Result<Vec<PartitionId>, PlacementError> {
+        let hashes = self.hash(columns)?;
+        let mut partitions = Vec::new();
+        self.assign_hashes(&hashes, columns, &mut partitions)?;
+        Ok(partitions)
+    }
+
+    /// The partition of every row, into `partitions`, from hashes that are known already.
+    ///
     /// - `ydb`: [`hash_interval`].
     /// - `ydb-modulo`: hash % N.
     /// - `ydb-cloud-logs` with A active partitions and period P: with i = (time / P) as 32 bits and
     ///   g = max(1, N / A), the partition is ((hash % A) + (i % g) x A) % N.
     ///
     /// # Errors
-    /// [`PlacementError`] where the columns are not those of the key.
-    pub fn assign(&self, columns: &[ArrayRef]) -> Result<Vec<PartitionId>, PlacementError> {
-        let hashes = self.hash(columns)?;
+    /// [`PlacementError`] where the function needs the columns themselves, and they are not those of the key.
+    pub fn assign_hashes(
+        &self,
+        hashes: &[u64],
+        columns: &[ArrayRef],
+        partitions: &mut Vec<PartitionId>,
+    ) -> Result<(), PlacementError> {
+        partitions.clear();
         let count = u64::from(self.partitions.get());
-        Ok(match self.function {
+        match self.function {
             PlacementFunction::Ydb => {
-                hashes.into_iter().map(|hash| hash_interval(hash, self.partitions)).collect()
+                let intervals = HashIntervals::new(self.partitions);
+                partitions.extend(hashes.iter().map(|hash| intervals.of(*hash)));
             }
             PlacementFunction::YdbModulo => {
-                hashes.into_iter().map(|hash| PartitionId((hash % count) as u32)).collect()
+                partitions.extend(hashes.iter().map(|hash| PartitionId((hash % count) as u32)));
             }
             PlacementFunction::YdbCloudLogs { active, period_micros } => {
                 let times = self.first_column_micros(columns)?;
                 let active = u64::from(active).clamp(1, count);
                 let groups = (count / active).max(1);
                 let period = period_micros.max(1);
-                let place = |(hash, time): (u64, u64)| {
+                let place = |(hash, time): (&u64, u64)| {
                     let interval = u64::from((time / period) as u32);
                     PartitionId((((hash % active) + (interval % groups) * active) % count) as u32)
                 };
-                hashes.into_iter().zip(times).map(place).collect()
+                partitions.extend(hashes.iter().zip(times).map(place));
             }
-        })
+        }
+        Ok(())
     }
 
     fn first_column_micros(&self, columns: &[ArrayRef]) -> Result<Vec<u64>, PlacementError> {
@@ -291,6 +337,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_reciprocal_gives_the_plain_quotient(hash in any::<u64>(), count in 1u64..100_000, near in 0u64..100_000) {
+            let partitions = PartitionCount::new(count).unwrap();
+            let intervals = HashIntervals::new(partitions);
+            let edge = (u64::MAX / count).wrapping_mul(near % (count + 2));
+            for hash in [hash, edge, edge.wrapping_sub(1), edge.wrapping_add(1), 0, u64::MAX] {
+                prop_assert_eq!(intervals.of(hash), hash_interval(hash, partitions));
+            }
+        }
+
         #[test]
         fn every_hash_has_exactly_one_partition_and_intervals_are_in_hash_order(
             a in any::<u64>(), b in any::<u64>(), count in 1u64..100_000,

@@ -3,7 +3,7 @@
 use arrow::array::ArrayRef;
 use twox_hash::XxHash64;
 
-use crate::placement::key_bytes::{KeyBytes, PlacementError};
+use crate::placement::key_bytes::{KeyBytes, KeyColumn, PlacementError};
 use crate::table::ColumnType;
 
 /// The seed of YDB's placement hash.
@@ -41,14 +41,26 @@ fn hash_u64(value: u64) -> u64 {
 /// # Errors
 /// [`PlacementError`] where a column cannot be read as its type, or the lengths differ.
 pub fn hash_keys(columns: &[(ColumnType, ArrayRef)]) -> Result<Vec<u64>, PlacementError> {
-    let rows = columns.first().map_or(0, |(_, array)| array.len());
-    let mut keys = Vec::with_capacity(columns.len());
-    for (column, (column_type, array)) in columns.iter().enumerate() {
-        if array.len() != rows {
-            return Err(PlacementError::RowCount { column, expected: rows, found: array.len() });
+    let keys = columns
+        .iter()
+        .enumerate()
+        .map(|(column, (column_type, array))| KeyColumn::new(column, *column_type, array));
+    let keys: Vec<KeyColumn> = keys.collect::<Result<_, _>>()?;
+    hash_columns(&keys.iter().collect::<Vec<_>>())
+}
+
+/// As [`hash_keys`], of columns that are read already.
+///
+/// # Errors
+/// [`PlacementError`] where the lengths differ.
+pub fn hash_columns(columns: &[&KeyColumn]) -> Result<Vec<u64>, PlacementError> {
+    let rows = columns.first().map_or(0, |column| column.rows());
+    for (column, key) in columns.iter().enumerate() {
+        if key.rows() != rows {
+            return Err(PlacementError::RowCount { column, expected: rows, found: key.rows() });
         }
-        keys.push(KeyBytes::new(column, *column_type, array)?);
     }
+    let keys: Vec<&KeyBytes> = columns.iter().map(|column| column.bytes()).collect();
     if let [KeyBytes::W8(values, None)] = keys.as_slice() {
         return Ok(values.iter().map(|value| hash_u64(*value)).collect());
     }

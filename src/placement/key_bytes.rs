@@ -37,7 +37,15 @@ pub enum PlacementError {
     CloudLogsKey,
 }
 
-/// One key column, brought to the width in which YDB hashes it.
+/// One key column, brought to the width in which YDB hashes it. Several keys may share it.
+#[derive(Debug, Clone)]
+pub struct KeyColumn {
+    rows: usize,
+    bytes: KeyBytes,
+}
+
+/// The values of a key column in the form in which they are hashed.
+#[derive(Debug, Clone)]
 pub(super) enum KeyBytes {
     /// Adds nothing: Decimal, and columns of NULL alone.
     Nothing,
@@ -52,6 +60,26 @@ pub(super) enum KeyBytes {
     LargeBinary(LargeBinaryArray),
     BinaryView(BinaryViewArray),
     FixedBinary(FixedSizeBinaryArray),
+}
+
+impl KeyColumn {
+    /// Reads `array` as `column_type`. `column` is the position in the key, for errors.
+    ///
+    /// # Errors
+    /// [`PlacementError`] where the array cannot be read as that type, or the type has no byte layout.
+    pub fn new(column: usize, column_type: ColumnType, array: &ArrayRef) -> Result<Self, PlacementError> {
+        Ok(Self { rows: array.len(), bytes: KeyBytes::new(column, column_type, array)? })
+    }
+
+    /// Rows of the column.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn bytes(&self) -> &KeyBytes {
+        &self.bytes
+    }
 }
 
 impl KeyBytes {

@@ -21,7 +21,7 @@ mod literal;
 mod scatter;
 
 pub use assign::{Placement, hash_interval};
-pub use hash::{hash_bytes, hash_keys};
-pub use key_bytes::PlacementError;
+pub use hash::{hash_bytes, hash_columns, hash_keys};
+pub use key_bytes::{KeyColumn, PlacementError};
 pub use literal::{KeyLiteralError, parse_key};
 pub use scatter::Scatter;

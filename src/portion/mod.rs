@@ -26,11 +26,9 @@ use twox_hash::XxHash3_128;
 pub use crate::portion::key_ranges::key_value;
 
 use crate::portion::key_ranges::KeyRanges;
-use crate::table::{FORMAT_VERSION, KeyRange, TableSpec};
+use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
 use crate::units::PartitionId;
 
-/// Most rows of a row group: small enough to prune by, large enough to compress.
-pub const ROW_GROUP_ROWS: usize = 1 << 17;
 /// Rows gathered and encoded at one time.
 pub const WRITE_BATCH_ROWS: usize = 1 << 15;
 

@@ -9,16 +9,13 @@ use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
 use crate::log::PortionEntry;
 use crate::placement::Placement;
+use crate::sql::{combinations, fixed_values};
 use crate::table::{KeyValue, TableSpec};
 use crate::units::PartitionId;
-
-/// The most keys that are placed to find partitions; a list with more of them reads all partitions.
-const MOST_KEYS: usize = 10_000;
 
 /// The partitions that rows matching `predicate` can be in; `None` where that is every partition. Decided where the
 /// predicate fixes each partition-key column to one value or a list of values.
@@ -27,47 +24,10 @@ pub(super) fn matching_partitions(
     schema: &SchemaRef,
     predicate: &Arc<dyn PhysicalExpr>,
 ) -> Option<BTreeSet<PartitionId>> {
-    let guarantees = LiteralGuarantee::analyze(predicate);
-    let mut values: Vec<Vec<ScalarValue>> = Vec::new();
-    for (index, column) in spec.partition_key().iter().zip(spec.partition_key_columns()) {
-        let data_type = schema.field(*index).data_type();
-        let guarantee =
-            guarantees.iter().find(|g| g.guarantee == Guarantee::In && g.column.name == column.name)?;
-        values.push(literals_of_type(guarantee, data_type)?);
-    }
-    let keys = values.iter().try_fold(1usize, |count, list| count.checked_mul(list.len()))?;
-    if keys > MOST_KEYS {
-        return None;
-    }
-    let columns = combinations(&values, keys)?;
+    let fixed = spec.partition_key_columns().map(|column| fixed_values(predicate, schema, &column.name));
+    let columns = combinations(&fixed.collect::<Option<Vec<_>>>()?)?;
     let placed = Placement::of_table(spec).assign(&columns).ok()?;
     Some(placed.into_iter().collect())
-}
-
-/// The literals as values of the column, unless one of them changes by it.
-fn literals_of_type(guarantee: &LiteralGuarantee, data_type: &DataType) -> Option<Vec<ScalarValue>> {
-    guarantee
-        .literals
-        .iter()
-        .map(|literal| {
-            let value = literal.cast_to(data_type).ok()?;
-            let back = value.cast_to(&literal.data_type()).ok()?;
-            (!value.is_null() && back == *literal).then_some(value)
-        })
-        .collect()
-}
-
-/// All combinations of one value per column, as one array per column.
-fn combinations(values: &[Vec<ScalarValue>], keys: usize) -> Option<Vec<ArrayRef>> {
-    let mut repeat = keys;
-    let mut columns = Vec::with_capacity(values.len());
-    for list in values {
-        repeat = repeat.checked_div(list.len()).unwrap_or(0);
-        let column = (0..keys).filter_map(|key| list.get((key / repeat.max(1)) % list.len()).cloned());
-        // A predicate that no value satisfies has no keys; then there is no type to make an array of either.
-        columns.push(ScalarValue::iter_to_array(column).ok()?);
-    }
-    Some(columns)
 }
 
 /// Which of the portions can hold rows that match `predicate`, by the ranges of their primary-key columns.

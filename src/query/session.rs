@@ -5,21 +5,19 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 
 use crate::query::QueryError;
-use crate::query::params::{NOW, Params, parameters_of};
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
 use crate::query::system::{partition_stats, portion_stats};
+use crate::sql::{NOW, Params, parameters_of, side_effect};
 use crate::table::KeyValue;
 
 /// The name under which every table goes.
@@ -121,7 +119,9 @@ impl TableSession {
             }
         }
         let plan = state.statement_to_plan(statement).await?;
-        check_is_query(&plan)?;
+        if let Some(action) = side_effect(&plan)? {
+            return Err(QueryError::NotAQuery { action });
+        }
         let types = parameters_of(&plan)?;
         let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
         let now = if needs_now { self.newest_time().await? } else { None };
@@ -189,20 +189,4 @@ fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Resu
         catalog.register_schema("sys", schema)?;
     }
     Ok(names)
-}
-
-/// Refuses statements that change something, also below an EXPLAIN ANALYZE, which runs them.
-fn check_is_query(plan: &LogicalPlan) -> Result<(), QueryError> {
-    let mut refused = None;
-    plan.apply_with_subqueries(|node| {
-        refused = match node {
-            LogicalPlan::Ddl(_) => Some("change what tables there are"),
-            LogicalPlan::Dml(_) => Some("change rows"),
-            LogicalPlan::Copy(_) => Some("write files"),
-            LogicalPlan::Statement(_) => Some("change the session"),
-            _ => None,
-        };
-        Ok(if refused.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    refused.map_or(Ok(()), |action| Err(QueryError::NotAQuery { action }))
 }

@@ -1,22 +1,25 @@
 //! Candidates for a partition key, side by side.
 
-use crate::evaluate::KeyBalanceReport;
+use crate::evaluate::PartitionKeyReport;
 use crate::report::grid::{Heading, Layout, count, grid, percent};
+use crate::units::PartitionCount;
 
-/// One row per candidate.
+/// One row per candidate, of its placement over so many partitions.
 #[must_use]
-pub fn keys(reports: &[KeyBalanceReport], layout: Layout) -> String {
-    let rows = reports.iter().map(|report| {
-        let over_time = report.over_time.as_ref();
+pub fn keys(reports: &[PartitionKeyReport], partitions: PartitionCount, layout: Layout) -> String {
+    let placed = reports.iter().filter_map(|report| Some((report, report.over(partitions)?)));
+    let rows = placed.map(|(report, placement)| {
+        let over_time = placement.over_time.as_ref();
+        let distinct = count(report.distinct.estimate);
         vec![
-            report.partition_key.clone(),
-            count(report.noise_floor.distinct_keys),
-            percent(report.skew.share_of_fullest),
-            format!("{:.2}", report.skew.max_over_mean),
-            format!("{:.1}", report.skew.effective_partitions),
-            over_time.map_or("-".to_owned(), |time| percent(time.median_share_of_fullest)),
-            over_time.map_or("-".to_owned(), |time| format!("{:.1}", time.median_effective_partitions)),
-            report.verdict.word().to_owned(),
+            report.partition_key.join(", "),
+            if report.distinct.exact { distinct } else { format!("~{distinct}") },
+            percent(placement.skew.share_of_fullest),
+            format!("{:.2}", placement.skew.max_over_mean),
+            format!("{:.1}", placement.skew.effective_partitions),
+            over_time.map_or("-".to_owned(), |time| percent(time.share_of_fullest.median)),
+            over_time.map_or("-".to_owned(), |time| format!("{:.1}", time.effective_partitions.median)),
+            placement.verdict.word().to_owned(),
         ]
     });
     let headings = [

@@ -1,14 +1,18 @@
 //! Result values as text for people. Nothing is computed here that a program could not have had as a value.
 
+mod evaluation;
 mod explain;
 mod grid;
+mod html;
 mod ingest;
 mod keys;
 mod overview;
 mod skew;
 
+pub use evaluation::{assessment, drifts, instant, key_text, rate, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};
+pub use html::html;
 pub use ingest::ingest;
 pub use keys::keys;
 pub use overview::overview;

@@ -7,7 +7,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
 };
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -27,7 +27,10 @@ use crate::text_value::{ParsedColumn, TextFormat, parse_text_column};
 #[derive(Debug, Clone)]
 pub struct Conform {
     file: String,
-    spec: Arc<TableSpec>,
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    /// Columns of the primary key; none where no table is declared.
+    primary_key: Vec<usize>,
     /// Spelling of values, per column of the table.
     text: Vec<TextFormat>,
 }
@@ -47,9 +50,26 @@ type Faults = BTreeMap<usize, (Option<String>, String)>;
 impl Conform {
     /// For the input called `file`.
     #[must_use]
-    pub fn new(file: &str, spec: Arc<TableSpec>, options: &InputOptions) -> Self {
-        let text = spec.columns().iter().map(|column| options.text_of(&column.name)).collect();
-        Self { file: file.to_owned(), spec, text }
+    pub fn new(file: &str, spec: &TableSpec, options: &InputOptions) -> Self {
+        let schema = Arc::clone(spec.schema());
+        Self::with(file, spec.columns().into(), schema, spec.primary_key().to_vec(), options)
+    }
+
+    /// To `columns` that belong to no table yet, for the input called `file`.
+    #[must_use]
+    pub fn to_columns(file: &str, columns: Arc<[Column]>, schema: SchemaRef, options: &InputOptions) -> Self {
+        Self::with(file, columns, schema, Vec::new(), options)
+    }
+
+    fn with(
+        file: &str,
+        columns: Arc<[Column]>,
+        schema: SchemaRef,
+        primary_key: Vec<usize>,
+        options: &InputOptions,
+    ) -> Self {
+        let text = columns.iter().map(|column| options.text_of(&column.name)).collect();
+        Self { file: file.to_owned(), columns, schema, primary_key, text }
     }
 
     /// Checks that an input with the columns `found` can serve the table: all of them, so that a missing one is reported
@@ -58,7 +78,7 @@ impl Conform {
     /// # Errors
     /// [`SourceError`] where a NOT NULL column is missing, or every column.
     pub fn check_names(&self, found: &[String]) -> Result<(), SourceError> {
-        let declared: Vec<String> = self.spec.columns().iter().map(|column| column.name.clone()).collect();
+        let declared: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         if !found.iter().any(|name| declared.contains(name)) {
             return Err(SourceError::NoCommonColumn {
                 file: self.file.clone(),
@@ -66,8 +86,7 @@ impl Conform {
                 declared,
             });
         }
-        let missing =
-            self.spec.columns().iter().find(|column| !column.nullable && !found.contains(&column.name));
+        let missing = self.columns.iter().find(|column| !column.nullable && !found.contains(&column.name));
         match missing {
             Some(column) => Err(SourceError::MissingColumn {
                 file: self.file.clone(),
@@ -93,8 +112,8 @@ impl Conform {
             self.check_names(&found)?;
         }
         let mut faults = Faults::new();
-        let mut columns = Vec::with_capacity(self.spec.columns().len());
-        for (column, text) in self.spec.columns().iter().zip(&self.text) {
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (column, text) in self.columns.iter().zip(&self.text) {
             let parsed = self.column(column, text, &raw.cells, rows)?;
             for fault in parsed.faults {
                 faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.reason));
@@ -145,12 +164,16 @@ impl Conform {
         Ok(parsed)
     }
 
+    fn key_columns(&self) -> impl Iterator<Item = &Column> {
+        self.primary_key.iter().filter_map(|index| self.columns.get(*index))
+    }
+
     fn check_nulls(&self, columns: &[ArrayRef], faults: &mut Faults) {
-        for (column, array) in self.spec.columns().iter().zip(columns) {
+        for (column, array) in self.columns.iter().zip(columns) {
             if column.nullable || array.null_count() == 0 {
                 continue;
             }
-            let key = self.spec.primary_key_columns().any(|key| key.name == column.name);
+            let key = self.key_columns().any(|key| key.name == column.name);
             let place = if key { "primary-key column" } else { "column" };
             for row in (0..array.len()).filter(|row| array.is_null(*row)) {
                 let reason = format!("is NULL, the {place} is NOT NULL");
@@ -161,8 +184,7 @@ impl Conform {
 
     fn check_key_bytes(&self, columns: &[ArrayRef], faults: &mut Faults) {
         let text: Vec<&ArrayRef> = self
-            .spec
-            .primary_key()
+            .primary_key
             .iter()
             .filter_map(|index| columns.get(*index))
             .filter(|array| matches!(array.data_type(), DataType::Utf8 | DataType::Binary))
@@ -195,22 +217,17 @@ impl Conform {
         let error = |source: ArrowError| SourceError::Arrow { file: self.file.clone(), source };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         if faults.is_empty() {
-            let schema = Arc::clone(self.spec.schema());
+            let schema = Arc::clone(&self.schema);
             return RecordBatch::try_new_with_options(schema, columns, &options).map_err(error);
         }
         // Rows at fault may hold NULL where the table has none, until they are taken out.
-        let fields: Vec<Field> = self
-            .spec
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.as_ref().clone().with_nullable(true))
-            .collect();
+        let fields: Vec<Field> =
+            self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
         let lenient = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options);
         let keep: BooleanArray = (0..rows).map(|row| Some(!faults.contains_key(&row))).collect();
         let kept = lenient.and_then(|batch| filter_record_batch(&batch, &keep)).map_err(error)?;
         let options = RecordBatchOptions::new().with_row_count(Some(kept.num_rows()));
-        let schema = Arc::clone(self.spec.schema());
+        let schema = Arc::clone(&self.schema);
         RecordBatch::try_new_with_options(schema, kept.columns().to_vec(), &options).map_err(error)
     }
 
@@ -296,7 +313,7 @@ mod tests {
     fn conform(spec: &Arc<TableSpec>, columns: Vec<(&str, ArrayRef)>) -> Result<Conformed, SourceError> {
         let batch =
             RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
-        Conform::new("file", Arc::clone(spec), &InputOptions::default()).conform((batch, 1).into())
+        Conform::new("file", spec, &InputOptions::default()).conform((batch, 1).into())
     }
 
     fn keys(rows: usize) -> (&'static str, ArrayRef) {
@@ -390,7 +407,7 @@ mod tests {
         let text = TextFormat { timestamps: "unix-s".parse().unwrap(), ..TextFormat::default() };
         let options = InputOptions { text, ..InputOptions::default() };
         let batch = RecordBatch::try_from_iter(numbers()).unwrap();
-        let conformed = Conform::new("file", spec, &options).conform((batch, 1).into()).unwrap();
+        let conformed = Conform::new("file", &spec, &options).conform((batch, 1).into()).unwrap();
         assert_eq!(
             conformed.batch.column(1).as_primitive::<TimestampMicrosecondType>().value(0),
             1_357_034_400_000_000

@@ -12,6 +12,25 @@ pub enum InputPath {
     File(PathBuf),
     /// Standard input.
     Stdin,
+    /// A copy of something that can be read only once, under the name of what it is a copy of.
+    Copy {
+        /// Where the copy is.
+        path: PathBuf,
+        /// What it is a copy of.
+        name: String,
+    },
+}
+
+impl InputPath {
+    /// How the input is called in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Stdin => "standard input".to_owned(),
+            Self::Copy { name, .. } => name.clone(),
+        }
+    }
 }
 
 /// The inputs that arguments name.
@@ -179,7 +198,7 @@ mod tests {
             .into_iter()
             .map(|input| match input {
                 InputPath::File(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
-                InputPath::Stdin => "-".to_owned(),
+                InputPath::Stdin | InputPath::Copy { .. } => "-".to_owned(),
             })
             .collect()
     }

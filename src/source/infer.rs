@@ -38,8 +38,12 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
         let reason = "a sample must be a file, because it is read twice".to_owned();
         return Err(SourceError::Infer { file: path.display().to_string(), reason });
     }
-    let input_path = InputPath::File(path.to_owned());
-    let input = Input::open(&input_path, &[], options)?;
+    infer_input(&InputPath::File(path.to_owned()), options)
+}
+
+/// As [`infer_columns`], of an input that is a file or a copy.
+pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
+    let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
         return Ok(columns_of_schema(schema));
     }
@@ -49,9 +53,9 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
             .filter(|name| !name.is_empty())
             .map(|name| (name, Guess::any()))
             .collect(),
-        None => ndjson_guesses(path)?,
+        None => ndjson_guesses(input_path)?,
     };
-    let columns = guess_columns(&input_path, options, guesses)?;
+    let columns = guess_columns(input_path, options, guesses)?;
     Ok(Sample { columns, notes: Vec::new() })
 }
 
@@ -97,11 +101,11 @@ fn columns_of_schema(schema: &Schema) -> Sample {
 }
 
 /// JSON has types of its own; only strings, and numbers of unknown size, are guessed.
-fn ndjson_guesses(path: &Path) -> Result<Vec<(String, Guess)>, SourceError> {
-    let stream = open_decompressed(path)?;
+fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
+    let stream = open_decompressed(input)?;
     let (schema, _) = infer_json_schema(BufReader::new(stream), Some(SAMPLE_RECORDS)).map_err(|error| {
         SourceError::Infer {
-            file: path.display().to_string(),
+            file: input.name(),
             reason: format!("{error} (one JSON object per line is expected; 'jq -c .' writes them so)"),
         }
     })?;
@@ -212,7 +216,7 @@ fn guess_columns(
     mut guesses: Vec<(String, Guess)>,
 ) -> Result<Vec<Column>, SourceError> {
     let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
-    let mut input = Input::open(path, &names, options)?;
+    let mut input = Input::open_unknown(path, &names, options)?;
     let mut records = 0;
     while records < SAMPLE_RECORDS
         && let Some(batch) = input.next_batch()?
@@ -227,8 +231,7 @@ fn guess_columns(
         }
     }
     if records == 0 {
-        let reason = "there is no record to find types from".to_owned();
-        return Err(SourceError::Infer { file: input.name().to_owned(), reason });
+        return Err(SourceError::NoRecord { file: input.name().to_owned() });
     }
     Ok(guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type())).collect())
 }
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_file_without_records_is_refused() {
-        assert!(matches!(inferred("a.csv", "a,b\n"), Err(SourceError::Infer { .. })));
+        assert!(matches!(inferred("a.csv", "a,b\n"), Err(SourceError::NoRecord { .. })));
         assert!(matches!(inferred("a.csv", ""), Err(SourceError::Empty { .. })));
     }
 }

@@ -13,6 +13,7 @@ mod columnar;
 mod conform;
 mod csv;
 mod discover;
+mod export;
 mod infer;
 mod lossless;
 mod ndjson;
@@ -32,6 +33,7 @@ use thiserror::Error;
 pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
+pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Unreadable};
 pub use crate::source::infer::{Sample, infer_columns};
 pub use crate::source::open::Input;
 pub use crate::source::stream::Fingerprint;
@@ -158,6 +160,16 @@ pub enum SourceError {
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },
     #[error("{file}: the columns cannot be found: {reason}")]
     Infer { file: String, reason: String },
+    #[error("{file}: there is no record to find types from")]
+    NoRecord { file: String },
+    #[error("there is no input")]
+    NoInput,
+    #[error("there is no column '{column}' with a YDB type; there are: {}{}", found.join(", "), similar(column, found))]
+    NoSuchColumn { column: String, found: Vec<String> },
+    #[error(
+        "{reject}. --on-error skip leaves such rows out; --type COLUMN:TYPE reads a column as another type, such as utf8"
+    )]
+    Unreadable { reject: Box<Reject> },
     #[error("{file}, line {line}: a quote is opened here and never closed")]
     UnclosedQuote { file: String, line: u64 },
     #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]

@@ -25,8 +25,17 @@ pub struct Input {
     content: Content,
 }
 
+/// Whether files are read once before for their fingerprint.
+#[derive(Clone, Copy)]
+enum Fingerprints {
+    Taken,
+    LeftOut,
+}
+
 /// Where the fingerprint comes from.
 enum Content {
+    /// Nobody asks for it.
+    Unknown,
     /// A file was read once before.
     Known(Fingerprint),
     /// A pipe is hashed while it is read.
@@ -49,20 +58,47 @@ impl Input {
     /// [`SourceError`] where it cannot be read or its format is not known.
     pub fn open(path: &InputPath, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
         match path {
-            InputPath::File(path) => Self::open_file(path, columns, options),
-            InputPath::Stdin => Self::open_pipe("standard input", Box::new(io::stdin()), columns, options),
+            InputPath::File(file) | InputPath::Copy { path: file, .. } => {
+                Self::open_file(file, &path.name(), Fingerprints::Taken, columns, options)
+            }
+            InputPath::Stdin => Self::open_pipe(&path.name(), Box::new(io::stdin()), columns, options),
         }
     }
 
-    fn open_file(path: &Path, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
-        let name = path.display().to_string();
-        let error = |source| SourceError::Read { file: name.clone(), source };
-        if !std::fs::metadata(path).map_err(error)?.is_file() {
-            return Self::open_pipe(&name, Box::new(File::open(path).map_err(error)?), columns, options);
+    /// Opens an input whose content need not be known: its [`Input::fingerprint`] is none.
+    ///
+    /// # Errors
+    /// As for [`Input::open`].
+    pub fn open_unknown(
+        path: &InputPath,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        match path {
+            InputPath::File(file) | InputPath::Copy { path: file, .. } => {
+                Self::open_file(file, &path.name(), Fingerprints::LeftOut, columns, options)
+            }
+            InputPath::Stdin => Self::open(path, columns, options),
         }
-        let fingerprint = fingerprint_file(path).map_err(error)?;
+    }
+
+    fn open_file(
+        path: &Path,
+        name: &str,
+        fingerprints: Fingerprints,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |source| SourceError::Read { file: name.to_owned(), source };
+        if !std::fs::metadata(path).map_err(error)?.is_file() {
+            return Self::open_pipe(name, Box::new(File::open(path).map_err(error)?), columns, options);
+        }
+        let content = match fingerprints {
+            Fingerprints::Taken => Content::Known(fingerprint_file(path).map_err(error)?),
+            Fingerprints::LeftOut => Content::Unknown,
+        };
         let file = File::open(path).map_err(error)?;
-        Self::open_stream(&name, Some(path), Box::new(file), Content::Known(fingerprint), columns, options)
+        Self::open_stream(name, Some(path), Box::new(file), content, columns, options)
     }
 
     /// A pipe is read once, so it is hashed on the way.
@@ -159,6 +195,7 @@ impl Input {
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
+            Content::Unknown => None,
             Content::Known(fingerprint) => Some(fingerprint.clone()),
             Content::Streaming(hash) => {
                 let hash = hash.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,11 +206,16 @@ impl Input {
 }
 
 /// The content of a file without its compression.
-pub(super) fn open_decompressed(path: &Path) -> Result<Box<dyn Read + Send>, SourceError> {
-    let plain = File::open(path).and_then(|file| decompress(Box::new(file)));
-    plain
+pub(super) fn open_decompressed(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
+    let raw: io::Result<Box<dyn Read + Send>> = match input {
+        InputPath::File(path) | InputPath::Copy { path, .. } => {
+            File::open(path).map(|file| Box::new(file) as Box<dyn Read + Send>)
+        }
+        InputPath::Stdin => Ok(Box::new(io::stdin())),
+    };
+    raw.and_then(decompress)
         .map(|(plain, _)| plain)
-        .map_err(|source| SourceError::Read { file: path.display().to_string(), source })
+        .map_err(|source| SourceError::Read { file: input.name(), source })
 }
 
 /// The format that the first bytes of a binary file give away.

@@ -16,3 +16,6 @@ pub use spec::{Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinitio
 
 /// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.
 pub const FORMAT_VERSION: u32 = 1;
+
+/// Most rows of a row group of a portion: few enough to prune by, enough to compress.
+pub const ROW_GROUP_ROWS: usize = 1 << 17;

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use crate::common::project;
 
 /// The layers from the top. A module imports from layers below its own, never from its own or above.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["main", "cli"],
-    &["handle"],
     &["report"],
+    &["handle"],
     &["overview"],
     &["ingest", "query", "evaluate"],
+    &["sql"],
     &["source", "portion", "log", "generate", "placement"],
-    &["text_value", "merge", "sort", "skew"],
-    &["sink"],
-    &["storage", "table"],
+    &["text_value", "merge", "sort", "sketch"],
+    &["sink", "skew"],
+    &["storage", "table", "finding"],
     &["units"],
 ];
 

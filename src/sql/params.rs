@@ -17,7 +17,10 @@ use crate::table::ColumnType;
 use crate::text_value::{TextFormat, parse_text_column};
 
 /// The parameter that stands for the present: a point in time, by default the newest one in the table.
-pub(super) const NOW: &str = "now";
+pub const NOW: &str = "now";
+
+/// A point in time that stands for any.
+const INVENTED_NOW: &str = "2026-01-15T12:34:56Z";
 
 /// Values of parameters as text; each takes the type that the query needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,8 +79,44 @@ impl Params {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The values with the types that the parameters of `plan` have. `now` is used where `$now` is not given.
-    pub(super) fn bind(
+    /// Those of the values that a statement with parameters of these types has.
+    #[must_use]
+    pub fn only(&self, types: &HashMap<String, Option<DataType>>) -> Self {
+        let has = |name: &String| types.contains_key(&format!("${name}"));
+        Self(self.0.iter().filter(|(name, _)| has(name)).map(|(n, v)| (n.clone(), v.clone())).collect())
+    }
+
+    /// As [`Params::bind`], with invented values for what is missing: which rows they meet does not matter, only what kind of
+    /// condition they stand in. No two of them are equal.
+    ///
+    /// # Errors
+    /// [`ParamError`] where a value that is given does not fit.
+    pub fn bind_or_invent(
+        &self,
+        types: &HashMap<String, Option<DataType>>,
+    ) -> Result<ParamValues, ParamError> {
+        let mut names: Vec<&String> = types.keys().collect();
+        names.sort_unstable();
+        let mut full = Self::default();
+        for (number, placeholder) in (1..).zip(names) {
+            let name = placeholder.trim_start_matches('$');
+            let invented = || match types.get(placeholder).and_then(Option::as_ref) {
+                _ if name == NOW => INVENTED_NOW.to_owned(),
+                Some(DataType::Timestamp(_, _)) => INVENTED_NOW.to_owned(),
+                Some(DataType::Date32 | DataType::Date64) => "2026-01-15".to_owned(),
+                _ => number.to_string(),
+            };
+            let value = self.get(name).map_or_else(invented, str::to_owned);
+            full = full.with(name, &value);
+        }
+        full.bind(types, None)
+    }
+
+    /// The values with the types that the parameters of a plan have. `now` is used where `$now` is not given.
+    ///
+    /// # Errors
+    /// [`ParamError`] where one is missing, unknown or of another type.
+    pub fn bind(
         &self,
         types: &HashMap<String, Option<DataType>>,
         now: Option<ScalarValue>,
@@ -108,9 +147,10 @@ impl Params {
 
 /// The parameters that a plan has, with their types where the plan gives them away. A parameter that is used as two types
 /// has none: its value decides.
-pub(super) fn parameters_of(
-    plan: &LogicalPlan,
-) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn parameters_of(plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
     let mut types: HashMap<String, Option<DataType>> = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expression| {

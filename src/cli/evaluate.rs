@@ -1,0 +1,375 @@
+//! `evenkeel evaluate`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::evaluate::{
+    AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Micros, Threshold, assess,
+    compare,
+};
+use evenkeel::finding::Severity;
+use evenkeel::query::Params;
+use evenkeel::report;
+use evenkeel::source::{Export, OnUnreadable, find_inputs};
+use evenkeel::sql::{plan_statements, read_statements};
+use evenkeel::table::{ColumnType, PlacementFunction};
+use evenkeel::units::{ByteSize, PartitionCount};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output};
+
+/// Nodes that are tried where neither nodes nor partitions are given.
+const DEFAULT_NODES: [u64; 3] = [4, 16, 32];
+
+/// What is done with rows that cannot be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    /// The first one ends the evaluation.
+    #[default]
+    Fail,
+    /// They are left out and counted.
+    Skip,
+}
+
+/// Find out from an export, before any table exists, which partition key, which primary key and how many partitions.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel evaluate data/nycflights13-flights.parquet
+  evenkeel evaluate exports --partition-key user_id --partition-key 'date(event_timestamp)' \\
+      --primary-key event_timestamp,user_id,campaign_id --nodes 4,16 --queries queries --html report.html
+  evenkeel evaluate exports --partition-key user_id --partitions 64 --fail-on 'max_over_mean>1.2'")]
+pub(crate) struct Args {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// Candidate for the partition key: columns, date(column), hour(column) or trunc(column, 5m), separated by commas; as
+    /// often as needed [default: found from the data].
+    #[arg(long = "partition-key", value_name = "COLUMNS")]
+    partition_keys: Vec<Candidate>,
+
+    /// Candidate for the primary key, likewise.
+    #[arg(long = "primary-key", value_name = "COLUMNS")]
+    primary_keys: Vec<Candidate>,
+
+    /// Numbers of partitions to try.
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", conflicts_with = "nodes")]
+    partitions: Vec<u64>,
+
+    /// Numbers of nodes to try; a table gets 4 partitions for each [default: 4,16,32].
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS")]
+    nodes: Vec<u64>,
+
+    /// Placement function, as often as needed: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS.
+    #[arg(long = "placement", default_value = "ydb", value_name = "FUNCTION")]
+    placements: Vec<PlacementFunction>,
+
+    /// Column of dates or points in time that hotspots are looked for along [default: the only point in time].
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
+    /// Length of a window of time, such as 30s, 5m or 1h [default: one that gives 200 to 500 windows, fewer where rows are
+    /// few].
+    #[arg(long, value_name = "LENGTH")]
+    window: Option<Micros>,
+
+    /// Folder of .sql files, or one of them: the statements that the table is to serve. What they call their table does not
+    /// matter.
+    #[arg(long, value_name = "DIR")]
+    queries: Option<PathBuf>,
+
+    /// Value of a parameter of the statements as name=value; the others get one that stands for any.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<String>,
+
+    /// Type of a column as name:type, as often as needed, where the one found is not that of the table: the width of a type
+    /// changes the hash.
+    #[arg(long = "type", value_name = "COLUMN:TYPE")]
+    types: Vec<String>,
+
+    /// Inserts that the table is to take, in bytes per second, such as 20MB [default: those of the export over the time it
+    /// spans].
+    #[arg(long, value_name = "BYTES")]
+    ingest_rate: Option<ByteSize>,
+
+    /// Inserts that one partition takes, in bytes per second.
+    #[arg(long, value_name = "BYTES", default_value = "1MB")]
+    partition_rate: ByteSize,
+
+    /// Rows of a batch of the simulated ingest.
+    #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+
+    /// Read this share of the rows, each chosen by chance, and give intervals: 0.01.
+    #[arg(long, value_name = "SHARE")]
+    sample: Option<f64>,
+
+    /// Memory of the whole process. Beyond it, distinct values are estimated, and keys of rows go to a temporary file.
+    #[arg(long, default_value_t = evenkeel::evaluate::DEFAULT_MEMORY)]
+    memory: ByteSize,
+
+    /// Rows that cannot be read: fail at the first, or skip and count them.
+    #[arg(long, value_enum, default_value = "fail")]
+    on_error: OnError,
+
+    /// Name of the table in the proposed YQL [default: that of the first input].
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Write a report with pictures to this file; it needs no network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Replace the values of keys by numbers in all results.
+    #[arg(long)]
+    mask_values: bool,
+
+    /// Exit with 3 where a figure meets a threshold, such as 'max_over_mean>1.2' or 'problems>0'; as often as needed. Figures
+    /// are those of the keys that were named, else of those recommended.
+    #[arg(long = "fail-on", value_name = "FIGURE>NUMBER")]
+    fail_on: Vec<Threshold>,
+
+    /// JSON of an earlier evaluation to compare with.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Evaluated<'a> {
+    #[serde(flatten)]
+    assessment: &'a Assessment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drift: Option<&'a [Drift]>,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    let types = args.types.iter().map(|text| column_type(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let options = args.input.options()?;
+    let partitions = partitions(&args)?;
+    if let Some(share) = args.sample.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
+        return Err(Failure::wrong_usage(format!("--sample {share}: a share is above 0 and at most 1")));
+    }
+    let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
+    let export = Arc::new(export.map_err(named_column)?);
+    let statements = match &args.queries {
+        Some(path) => {
+            let params = Params::parse(&args.params).map_err(Failure::usage)?;
+            plan_statements(&read_statements(path)?, export.schema(), &params).await
+        }
+        None => Vec::new(),
+    };
+    let plan = AssessOptions {
+        evaluate: EvaluateOptions {
+            partition_keys: args.partition_keys.clone(),
+            primary_keys: args.primary_keys.clone(),
+            placements: args.placements.clone(),
+            partitions,
+            time: args.time.clone(),
+            window: args.window,
+            batch_rows: args.batch,
+            partition_rate: args.partition_rate.0 as f64,
+            equality_columns: Vec::new(),
+            memory: args.memory,
+            sample: args.sample,
+        },
+        statements,
+        on_unreadable: match args.on_error {
+            OnError::Fail => OnUnreadable::Fail,
+            OnError::Skip => OnUnreadable::Skip,
+        },
+        ingest_rate: args.ingest_rate.map(|rate| rate.0 as f64),
+        nodes: if args.nodes.is_empty() && args.partitions.is_empty() {
+            DEFAULT_NODES.to_vec()
+        } else {
+            args.nodes.clone()
+        },
+        table: args.name.clone().unwrap_or_else(|| table_name(&export)),
+    };
+    let mut assessment = assess_in_background(export, plan, out).await?;
+    if args.mask_values {
+        assessment.mask_values();
+    }
+    let now = serde_json::to_value(&assessment)?;
+    let drift = baseline.map(|baseline| compare(&baseline, &now)).transpose().map_err(Failure::usage)?;
+    if let Some(path) = &args.html {
+        write_report(path, &report::html(&assessment))?;
+        out.note(&format!("the report is in {}", path.display()));
+    }
+    let evaluated = Evaluated { assessment: &assessment, drift: drift.as_deref() };
+    out.result(args.format, &evaluated, |evaluated, layout| {
+        let mut text = report::assessment(evaluated.assessment, layout);
+        if let Some(drift) = evaluated.drift {
+            text.push('\n');
+            text.push_str(&report::drifts(drift, layout));
+        }
+        text
+    })?;
+    check_thresholds(&args, &assessment, drift.as_deref().unwrap_or_default())
+}
+
+/// Evaluates in a thread that Ctrl-C stops.
+async fn assess_in_background(
+    export: Arc<Export>,
+    plan: AssessOptions,
+    out: &Output,
+) -> Result<Assessment, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let bar = out.progress(None, "rows");
+    let pressed = out.interrupt();
+    let (stopped, counter) = (Arc::clone(&stop), bar.clone());
+    let mut work = tokio::task::spawn_blocking(move || {
+        assess(&export, plan, &|rows| counter.set_position(rows), &stopped)
+    });
+    let done = tokio::select! {
+        done = &mut work => done,
+        () = pressed.notified() => {
+            stop.store(true, Ordering::Relaxed);
+            work.await
+        }
+    };
+    bar.finish_and_clear();
+    done?.map_err(|error| match error {
+        EvaluateError::UnknownColumn { .. }
+        | EvaluateError::NotTime { .. }
+        | EvaluateError::UnknownTime { .. }
+        | EvaluateError::Memory { .. }
+        | EvaluateError::TooManyWindows { .. } => Failure::usage(error),
+        other => Failure::from(other),
+    })
+}
+
+/// A column that `--type` names wrongly is wrong usage.
+fn named_column(error: evenkeel::source::SourceError) -> Failure {
+    match error {
+        error @ evenkeel::source::SourceError::NoSuchColumn { .. } => Failure::usage(error),
+        other => Failure::from(other),
+    }
+}
+
+fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
+    let nodes: &[u64] = if args.nodes.is_empty() { &DEFAULT_NODES } else { &args.nodes };
+    let counts = if args.partitions.is_empty() {
+        nodes.iter().map(|nodes| PartitionCount::for_nodes(*nodes)).collect::<Result<Vec<_>, _>>()
+    } else {
+        args.partitions.iter().map(|count| PartitionCount::new(*count)).collect()
+    };
+    let mut counts = counts.map_err(Failure::usage)?;
+    let mut seen = Vec::new();
+    counts.retain(|count| {
+        !seen.contains(count) && {
+            seen.push(*count);
+            true
+        }
+    });
+    Ok(counts)
+}
+
+/// Reads `column:type`.
+fn column_type(text: &str) -> Result<(String, ColumnType), Failure> {
+    let (name, column_type) = text.split_once(':').ok_or_else(|| {
+        Failure::wrong_usage(format!("--type '{text}': write COLUMN:TYPE, such as user_id:uint64"))
+    })?;
+    let column_type =
+        column_type.parse().map_err(|error| Failure::wrong_usage(format!("--type '{text}': {error}")))?;
+    Ok((name.trim().to_owned(), column_type))
+}
+
+fn read_baseline(path: &Path) -> Result<Value, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::wrong_usage(format!("{}: is not JSON: {error}", path.display())))
+}
+
+fn write_report(path: &Path, html: &str) -> Result<(), Failure> {
+    std::fs::write(path, html)
+        .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()).into())
+}
+
+/// A name for the table: that of the first input without its endings, as far as it can be one.
+fn table_name(export: &Export) -> String {
+    let first = export.input_names().into_iter().next().unwrap_or_default();
+    let stem =
+        Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = stem.split('.').next().unwrap_or_default();
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    match name.chars().next() {
+        Some(first) if first.is_ascii_alphabetic() || first == '_' => name,
+        _ => format!("t_{name}"),
+    }
+}
+
+/// What thresholds are checked on: the named keys, else those recommended, and the export as a whole.
+fn subjects(args: &Args, assessment: &Assessment, drift: &[Drift]) -> Result<Vec<(String, Value)>, Failure> {
+    let mut subjects = Vec::new();
+    for key in &assessment.evaluation.candidates {
+        let recommended = key.partition_key == assessment.recommendation.partition_key;
+        if args.partition_keys.is_empty() && !recommended {
+            continue;
+        }
+        let name = format!("HASH({})", key.partition_key.join(", "));
+        let mut of_key = serde_json::to_value(key)?;
+        if let Some(fields) = of_key.as_object_mut() {
+            fields.remove("placements");
+        }
+        subjects.push((name.clone(), of_key));
+        for placement in &key.placements {
+            let name =
+                format!("{name} over {} partitions by {}", placement.skew.partitions, placement.function);
+            subjects.push((name, serde_json::to_value(placement)?));
+        }
+    }
+    for key in &assessment.evaluation.primary_keys {
+        let recommended = key.columns == assessment.recommendation.primary_key;
+        if !args.primary_keys.is_empty() || recommended {
+            subjects.push((format!("PRIMARY KEY ({})", key.columns.join(", ")), serde_json::to_value(key)?));
+        }
+    }
+    let count = |severity: Severity| {
+        assessment.findings.iter().filter(|finding| finding.severity == severity).count()
+    };
+    let whole = serde_json::json!({
+        "rows": assessment.evaluation.rows,
+        "bytes": assessment.evaluation.bytes,
+        "unreadable_rows": assessment.unreadable_rows,
+        "problems": count(Severity::Problem),
+        "warnings": count(Severity::Warning),
+        "drift": drift.iter().filter(|drift| drift.notable).count(),
+        "partitions": assessment.recommendation.partitions,
+    });
+    subjects.push(("the export".to_owned(), whole));
+    Ok(subjects)
+}
+
+fn check_thresholds(args: &Args, assessment: &Assessment, drift: &[Drift]) -> Result<(), Failure> {
+    if args.fail_on.is_empty() {
+        return Ok(());
+    }
+    let subjects = subjects(args, assessment, drift)?;
+    let mut lines = Vec::new();
+    for threshold in &args.fail_on {
+        for crossing in threshold.check(&subjects).map_err(Failure::usage)? {
+            lines.push(format!("threshold {threshold} is met: {} for {}", crossing.value, crossing.subject));
+        }
+    }
+    if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }
+}

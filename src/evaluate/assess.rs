@@ -1,0 +1,239 @@
+//! From an export to an answer: find candidates, read once, judge.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use serde::Serialize;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::evaluator::{Evaluation, Evaluator};
+use crate::evaluate::examples::find_examples;
+use crate::evaluate::fan_out::{StatementReport, equality_columns, fan_out};
+use crate::evaluate::find::{Considered, Finder, ROWS_LOOKED_AT};
+use crate::evaluate::findings::find_findings;
+use crate::evaluate::key::Candidate;
+use crate::evaluate::options::EvaluateOptions;
+use crate::evaluate::recommend::{RankedKey, Recommendation, Sizing, recommend};
+use crate::finding::Finding;
+use crate::source::{Export, OnUnreadable};
+use crate::sql::PlannedStatement;
+use crate::table::{ColumnType, PlacementFunction};
+use crate::units::PartitionCount;
+
+/// Batches that are read ahead.
+const BATCHES_AHEAD: usize = 4;
+
+/// What is wanted of an export.
+#[derive(Debug, Clone)]
+pub struct AssessOptions {
+    /// Keys and how they are evaluated; candidates are found where none are named.
+    pub evaluate: EvaluateOptions,
+    /// Statements whose fan-out is wanted.
+    pub statements: Vec<PlannedStatement>,
+    /// What is done with rows that cannot be read.
+    pub on_unreadable: OnUnreadable,
+    /// Inserts that the table is to take, in bytes per second; that of the export itself where it is not given.
+    pub ingest_rate: Option<f64>,
+    /// Numbers of nodes that the numbers of partitions follow from, where they do.
+    pub nodes: Vec<u64>,
+    /// Name of the table in what is proposed.
+    pub table: String,
+}
+
+/// A column of the export.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColumnReport {
+    /// Its name.
+    pub name: String,
+    /// Its type in YDB.
+    #[serde(rename = "type")]
+    pub column_type: ColumnType,
+}
+
+/// What an export says about keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Assessment {
+    /// The inputs.
+    pub inputs: Vec<String>,
+    /// Their bytes as stored.
+    pub input_bytes: u64,
+    /// Columns with the types that were hashed.
+    pub columns: Vec<ColumnReport>,
+    /// Figures of all candidates.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// Candidates that were thought of, where none were named.
+    pub considered: Vec<Considered>,
+    /// What statements visit, over the recommended number of partitions.
+    pub statements: Vec<StatementReport>,
+    /// Candidates for the partition key, the best first.
+    pub ranking: Vec<RankedKey>,
+    /// What to choose, and why.
+    pub recommendation: Recommendation,
+    /// What to look out for, the gravest first.
+    pub findings: Vec<Finding>,
+    /// Rows that were left out because they cannot be read.
+    pub unreadable_rows: u64,
+    /// What else is worth knowing, one sentence each.
+    pub notes: Vec<String>,
+    /// Seconds that it took.
+    pub seconds: f64,
+}
+
+impl Assessment {
+    /// Replaces the values of keys by their numbers, so that a result can be shown around. Equal numbers of one key stand for
+    /// equal values.
+    pub fn mask_values(&mut self) {
+        let masked =
+            |number: usize, parts: usize| vec![serde_json::Value::from(format!("value {number}")); parts];
+        for key in &mut self.evaluation.candidates {
+            for (number, hitter) in (1..).zip(&mut key.heavy_hitters) {
+                hitter.key = masked(number, hitter.key.len());
+            }
+        }
+        for key in &mut self.evaluation.primary_keys {
+            for (number, example) in (1..).zip(&mut key.examples) {
+                example.key = masked(number, example.key.len());
+            }
+        }
+        // The first row that cannot be read is told with its value.
+        for note in &mut self.notes {
+            if let Some((told, _)) = note.split_once("; the first: ") {
+                *note = told.to_owned();
+            }
+        }
+        for statement in &mut self.statements {
+            if let Some(problem) = &mut statement.problem {
+                "it cannot be planned".clone_into(problem);
+            }
+        }
+        for finding in self.findings.iter_mut().filter(|finding| finding.code == "statement_not_planned") {
+            "it cannot be planned".clone_into(&mut finding.message);
+        }
+    }
+}
+
+/// Judges keys on an export. `progress` is called with the rows read so far; `stop` ends it before its end.
+///
+/// # Errors
+/// [`EvaluateError`] where the export cannot be read, or a key that was named cannot be evaluated.
+pub fn assess(
+    export: &Export,
+    mut options: AssessOptions,
+    progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<Assessment, EvaluateError> {
+    let started = Instant::now();
+    let mut notes = export.notes().to_vec();
+    let considered = find_candidates(export, &mut options, stop)?;
+    options.evaluate.equality_columns = equality_columns(&options.statements);
+    let evaluator = Evaluator::new(export.columns(), options.evaluate.clone())?;
+    let (mut evaluation, unreadable) = read_all(export, options.on_unreadable, evaluator, progress, stop)?;
+    find_examples(export, options.on_unreadable, &mut evaluation.primary_keys)?;
+    if let Some(first) = unreadable.first {
+        notes.push(format!("{} rows cannot be read and were left out; the first: {first}", unreadable.rows));
+    }
+    let sizing = Sizing::of(&evaluation, &options);
+    let candidates: Vec<Candidate> =
+        evaluation.candidates.iter().map(|report| report.candidate.clone()).collect();
+    let function = options.evaluate.placements.first().copied().unwrap_or_default();
+    let statements = statements_over(&options.statements, &candidates, export, function, sizing.partitions);
+    for report in &mut evaluation.candidates {
+        let chosen = report.over(sizing.partitions).and_then(|placement| placement.over_time.clone());
+        report.over_time = chosen;
+    }
+    let (ranking, recommendation) = recommend(&evaluation, &statements, export, &options, &sizing);
+    let findings = find_findings(&evaluation, &statements, &recommendation);
+    Ok(Assessment {
+        inputs: export.input_names(),
+        input_bytes: export.stored_bytes(),
+        columns: export
+            .columns()
+            .iter()
+            .map(|column| ColumnReport { name: column.name.clone(), column_type: column.column_type })
+            .collect(),
+        evaluation,
+        considered,
+        statements,
+        ranking,
+        recommendation,
+        findings,
+        unreadable_rows: unreadable.rows,
+        notes,
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+fn statements_over(
+    statements: &[PlannedStatement],
+    candidates: &[Candidate],
+    export: &Export,
+    function: PlacementFunction,
+    partitions: PartitionCount,
+) -> Vec<StatementReport> {
+    fan_out(statements, candidates, export.columns(), function, partitions)
+}
+
+/// Adds candidates where none are named.
+fn find_candidates(
+    export: &Export,
+    options: &mut AssessOptions,
+    stop: &AtomicBool,
+) -> Result<Vec<Considered>, EvaluateError> {
+    let evaluate = &mut options.evaluate;
+    if !evaluate.partition_keys.is_empty() && !evaluate.primary_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut batches, mut rows) = (Vec::new(), 0);
+    export.read::<EvaluateError>(options.on_unreadable, |_, batch| {
+        rows += batch.num_rows();
+        batches.push(batch);
+        Ok(rows < ROWS_LOOKED_AT && !stop.load(Ordering::Relaxed))
+    })?;
+    let finder = Finder::new(export.columns(), &batches, evaluate.time.as_deref(), &evaluate.partitions);
+    let mut considered = Vec::new();
+    let given_primary = evaluate.primary_keys.clone();
+    let of = |considered: &[Considered]| {
+        let kept = considered.iter().filter(|candidate| candidate.kept);
+        kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
+    };
+    if given_primary.is_empty() {
+        let found = finder.primary_keys(evaluate.partition_keys.first());
+        evaluate.primary_keys = of(&found);
+        considered.extend(found);
+    }
+    if evaluate.partition_keys.is_empty() {
+        let found = finder.partition_keys(&given_primary);
+        evaluate.partition_keys = of(&found);
+        considered.splice(0..0, found);
+    }
+    Ok(considered)
+}
+
+/// Reads the whole export in a thread of its own, while the rows are counted in this one and its helpers.
+fn read_all(
+    export: &Export,
+    on_unreadable: OnUnreadable,
+    mut evaluator: Evaluator,
+    progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<(Evaluation, crate::source::Unreadable), EvaluateError> {
+    let (sender, receiver) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
+    let unreadable = std::thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            // Where nobody receives any more, counting has failed, and says so itself.
+            export.read::<EvaluateError>(on_unreadable, |_, batch| Ok(sender.send(batch).is_ok()))
+        });
+        let counted = receiver.iter().try_for_each(|batch| {
+            evaluator.add(&batch)?;
+            progress(evaluator.rows_read());
+            if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
+        });
+        drop(receiver);
+        let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
+        counted.and(read)
+    })?;
+    Ok((evaluator.finish()?, unreadable))
+}

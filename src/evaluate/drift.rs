@@ -1,0 +1,177 @@
+//! What changed between two evaluations: this one and one that was kept as JSON.
+
+use serde::Serialize;
+use serde_json::Value;
+use thiserror::Error;
+
+/// A figure that changed by more than this part of itself is notable.
+const NOTABLE: f64 = 0.2;
+
+/// A baseline that cannot be compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the baseline is not the JSON of an evaluation: {reason}; make one with 'evenkeel evaluate --format json'"
+)]
+pub struct BaselineError {
+    /// What is missing.
+    pub reason: String,
+}
+
+/// One figure then and now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Drift {
+    /// The key, and the number of partitions where the figure depends on it.
+    pub subject: String,
+    /// The figure.
+    pub figure: String,
+    /// Its value in the baseline.
+    pub before: Value,
+    /// Its value now.
+    pub now: Value,
+    /// Whether it changed so much that one should look: by more than a fifth, or to another word.
+    pub notable: bool,
+}
+
+/// Figures of a candidate that are compared.
+const OF_CANDIDATE: [&str; 5] = [
+    "/distinct/estimate",
+    "/null_rows",
+    "/heavy_hitters/0/share",
+    "/over_time/effective_partitions/median",
+    "/over_time/pattern",
+];
+/// Figures of a placement that are compared.
+const OF_PLACEMENT: [&str; 4] = ["/max_over_mean", "/cv", "/effective_partitions", "/verdict"];
+/// Figures of a primary key that are compared.
+const OF_PRIMARY_KEY: [&str; 4] =
+    ["/duplicate_rows", "/conflicting_rows", "/in_order_fraction", "/layout/write_amplification"];
+
+/// Compares an evaluation with a baseline, both as JSON. Keys that are in one of them alone are left out.
+///
+/// # Errors
+/// [`BaselineError`] where the baseline is not the JSON of an evaluation.
+pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineError> {
+    if baseline.get("candidates").is_none_or(|candidates| !candidates.is_array()) {
+        return Err(BaselineError { reason: "it has no list 'candidates'".to_owned() });
+    }
+    let mut drifts = Vec::new();
+    push(&mut drifts, "the export", "rows", baseline.get("rows"), now.get("rows"));
+    for (before, now) in pairs(baseline, now, "candidates", &["partition_key"]) {
+        let subject = format!("HASH({})", names(now.get("partition_key")));
+        for figure in OF_CANDIDATE {
+            push(&mut drifts, &subject, figure, before.pointer(figure), now.pointer(figure));
+        }
+        if let Some(fresh) = fresh_heavy_keys(before, now) {
+            drifts.push(fresh_drift(&subject, fresh));
+        }
+        for (before, now) in pairs(before, now, "placements", &["function", "partitions"]) {
+            let subject = format!("{subject} over {}", now.get("partitions").unwrap_or(&Value::Null));
+            for figure in OF_PLACEMENT {
+                push(&mut drifts, &subject, figure, before.pointer(figure), now.pointer(figure));
+            }
+        }
+    }
+    for (before, now) in pairs(baseline, now, "primary_keys", &["columns"]) {
+        let subject = format!("PRIMARY KEY ({})", names(now.get("columns")));
+        for figure in OF_PRIMARY_KEY {
+            push(&mut drifts, &subject, figure, before.pointer(figure), now.pointer(figure));
+        }
+    }
+    Ok(drifts)
+}
+
+/// Entries of a list in both that agree in some fields.
+fn pairs<'a>(before: &'a Value, now: &'a Value, list: &str, same: &[&str]) -> Vec<(&'a Value, &'a Value)> {
+    let entries =
+        |value: &'a Value| value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let agrees = |a: &Value, b: &Value| same.iter().all(|field| a.get(field) == b.get(field));
+    let twin = |now: &'a Value| Some((entries(before).iter().find(|before| agrees(before, now))?, now));
+    entries(now).iter().filter_map(twin).collect()
+}
+
+fn names(list: Option<&Value>) -> String {
+    let names = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn push(drifts: &mut Vec<Drift>, subject: &str, figure: &str, before: Option<&Value>, now: Option<&Value>) {
+    let (Some(before), Some(now)) = (before, now) else { return };
+    if before.is_null() && now.is_null() {
+        return;
+    }
+    let notable = match (before.as_f64(), now.as_f64()) {
+        (Some(before), Some(now)) => (now - before).abs() > NOTABLE * before.abs(),
+        _ => before != now,
+    };
+    drifts.push(Drift {
+        subject: subject.to_owned(),
+        figure: figure.trim_start_matches('/').replace('/', "."),
+        before: before.clone(),
+        now: now.clone(),
+        notable,
+    });
+}
+
+/// Heaviest values that were not among the heaviest before; none where the lists are the same.
+fn fresh_heavy_keys(before: &Value, now: &Value) -> Option<Vec<Value>> {
+    let keys = |value: &Value| -> Vec<Value> {
+        let hitters = value.get("heavy_hitters").and_then(Value::as_array).cloned().unwrap_or_default();
+        hitters.iter().filter_map(|hitter| hitter.get("key").cloned()).take(3).collect()
+    };
+    let known: Vec<Value> = {
+        let hitters = before.get("heavy_hitters").and_then(Value::as_array).cloned().unwrap_or_default();
+        hitters.iter().filter_map(|hitter| hitter.get("key").cloned()).collect()
+    };
+    // Keys that come once are no heavy ones, and differ from export to export.
+    let heavy = now.pointer("/heavy_hitters/0/share").and_then(Value::as_f64).unwrap_or(0.0) >= 0.01;
+    let fresh: Vec<Value> = keys(now).into_iter().filter(|key| !known.contains(key)).collect();
+    (heavy && !fresh.is_empty()).then_some(fresh)
+}
+
+fn fresh_drift(subject: &str, fresh: Vec<Value>) -> Drift {
+    Drift {
+        subject: subject.to_owned(),
+        figure: "heaviest values that are new".to_owned(),
+        before: Value::Null,
+        now: Value::Array(fresh),
+        notable: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn evaluation(max_over_mean: f64, heaviest: &str) -> Value {
+        json!({
+            "rows": 100,
+            "candidates": [{
+                "partition_key": ["a"],
+                "distinct": {"estimate": 10},
+                "heavy_hitters": [{"key": [heaviest], "share": 0.5}],
+                "placements": [{"function": "ydb", "partitions": 16, "max_over_mean": max_over_mean, "verdict": "even"}],
+            }],
+            "primary_keys": [],
+        })
+    }
+
+    #[test]
+    fn what_changed_by_more_than_a_fifth_is_notable() {
+        let drifts = compare(&evaluation(1.0, "x"), &evaluation(1.19, "x")).unwrap();
+        assert!(drifts.iter().all(|drift| !drift.notable), "{drifts:?}");
+        let drifts = compare(&evaluation(1.0, "x"), &evaluation(1.21, "y")).unwrap();
+        let notable: Vec<&str> = drifts.iter().filter(|d| d.notable).map(|d| d.figure.as_str()).collect();
+        assert_eq!(notable, ["heaviest values that are new", "max_over_mean"]);
+    }
+
+    #[test]
+    fn keys_of_one_side_alone_are_left_out_and_other_json_is_refused() {
+        let mut other = evaluation(1.0, "x");
+        other["candidates"][0]["partition_key"] = json!(["b"]);
+        assert_eq!(compare(&evaluation(1.0, "x"), &other).unwrap().len(), 1);
+        assert!(compare(&json!({"rows": 1}), &other).is_err());
+        assert!(compare(&json!([]), &other).is_err());
+    }
+}

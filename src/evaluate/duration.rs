@@ -1,0 +1,108 @@
+//! Lengths of time: windows, and what timestamps are cut to.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// A length of time in microseconds, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Micros(i64);
+
+/// Text that is no length of time.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{found}' is not a length of time; write a number with us, ms, s, m, h or d, such as 5m")]
+pub struct MicrosError {
+    found: String,
+}
+
+/// Units by size, the largest first.
+const UNITS: [(&str, i64); 6] = [
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("m", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+    ("us", 1),
+];
+
+impl Micros {
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000);
+    /// One minute.
+    pub const MINUTE: Self = Self(60_000_000);
+    /// One hour.
+    pub const HOUR: Self = Self(3_600_000_000);
+    /// One day.
+    pub const DAY: Self = Self(86_400_000_000);
+
+    /// So many microseconds; at least one.
+    #[must_use]
+    pub fn new(micros: i64) -> Self {
+        Self(micros.max(1))
+    }
+
+    /// The number of microseconds.
+    #[must_use]
+    pub fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The length in seconds.
+    #[must_use]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// The number of the slice of this length that `at` lies in, counted from 1970.
+    #[must_use]
+    pub fn slice_of(self, at: i64) -> i64 {
+        at.div_euclid(self.0)
+    }
+}
+
+impl fmt::Display for Micros {
+    /// In the largest unit that gives a whole number: `5m`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, size) = UNITS.into_iter().find(|(_, size)| self.0 % size == 0).unwrap_or(("us", 1));
+        write!(f, "{}{unit}", self.0 / size)
+    }
+}
+
+impl FromStr for Micros {
+    type Err = MicrosError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || MicrosError { found: text.to_owned() };
+        let trimmed = text.trim();
+        let digits = trimmed.find(|c: char| !c.is_ascii_digit()).ok_or_else(error)?;
+        let (number, unit) = trimmed.split_at_checked(digits).ok_or_else(error)?;
+        let number: i64 = number.parse().map_err(|_| error())?;
+        let (_, size) = UNITS.into_iter().find(|(name, _)| *name == unit.trim()).ok_or_else(error)?;
+        number.checked_mul(size).filter(|micros| *micros > 0).map(Self).ok_or_else(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_print_as_they_parse() {
+        for text in ["1us", "1500us", "15ms", "90s", "5m", "36h", "7d"] {
+            assert_eq!(text.parse::<Micros>().unwrap().to_string(), text);
+        }
+        assert_eq!("60s".parse::<Micros>().unwrap().to_string(), "1m");
+        for text in ["", "5", "m", "0s", "-1s", "1 week", "99999999999999d"] {
+            assert!(text.parse::<Micros>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn slices_before_1970_are_numbered_downward() {
+        assert_eq!(Micros::HOUR.slice_of(-1), -1);
+        assert_eq!(Micros::HOUR.slice_of(0), 0);
+    }
+}

@@ -1,0 +1,358 @@
+//! All candidates in one pass.
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
+use serde::Serialize;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::duration::Micros;
+use crate::evaluate::key::{Candidate, Transform};
+use crate::evaluate::options::EvaluateOptions;
+use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
+use crate::evaluate::prepared::{Parts, Prepared};
+use crate::evaluate::primary_key::{
+    Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan, PrimaryKeyReport,
+};
+use crate::evaluate::windows::{MOST_ASKED, TimeAxis, TimeRange, instants};
+use crate::placement::Placement;
+use crate::table::{Column, ColumnType, PlacementFunction};
+use crate::units::{ByteSize, PartitionCount};
+
+/// The program itself and batches on their way (measured).
+const BASE_MEMORY: ByteSize = ByteSize::mib(160);
+/// The least that counting needs beside that.
+const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
+/// Rows that a window needs for each partition to be judged.
+const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
+/// Partitions where none are asked for: the default of YDB.
+const DEFAULT_PARTITIONS: u64 = 64;
+
+/// A part of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SampleReport {
+    /// The share of the rows that was asked for.
+    pub fraction: f64,
+    /// Rows of the export.
+    pub rows_read: u64,
+    /// Rows of the sample.
+    pub rows_sampled: u64,
+}
+
+/// What one pass over the rows gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// Rows that the figures are for.
+    pub rows: u64,
+    /// Bytes of their values, before compression.
+    pub bytes: u64,
+    /// Where only a sample was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleReport>,
+    /// The time column.
+    pub time: Option<String>,
+    /// How the export runs through it.
+    pub time_range: Option<TimeRange>,
+    /// Candidates for the partition key, in the order in which they were asked for.
+    pub candidates: Vec<PartitionKeyReport>,
+    /// Candidates for the primary key, likewise.
+    pub primary_keys: Vec<PrimaryKeyReport>,
+}
+
+/// Evaluates keys on batches in one schema.
+#[derive(Debug)]
+pub struct Evaluator {
+    options: EvaluateOptions,
+    parts: Parts,
+    time: Option<(usize, String)>,
+    axis: TimeAxis,
+    partition_keys: Vec<PartitionKeyCounter>,
+    primary_keys: Vec<PrimaryKeyCounter>,
+    sampling: Option<(f64, ChaCha8Rng)>,
+    rows_read: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Evaluator {
+    /// An evaluation of rows with the given columns.
+    ///
+    /// # Errors
+    /// [`EvaluateError`] where a key names a column that there is not, or one that cannot serve.
+    pub fn new(columns: &[Column], options: EvaluateOptions) -> Result<Self, EvaluateError> {
+        let mut parts = Parts::default();
+        let counts = match options.partitions.as_slice() {
+            [] => PartitionCount::new(DEFAULT_PARTITIONS).into_iter().collect(),
+            given => given.to_vec(),
+        };
+        let placements: Vec<(PlacementFunction, PartitionCount)> = options
+            .placements
+            .iter()
+            .flat_map(|function| counts.iter().map(move |count| (*function, *count)))
+            .collect();
+        let budgets = Budgets::of(&options)?;
+        let mut partition_keys = Vec::new();
+        for candidate in &options.partition_keys {
+            let key = parts.resolve(candidate, columns, true)?;
+            let types = types_of(&parts, &key);
+            // What cannot be placed at all is found before the first row.
+            check_placement(candidate, &types)?;
+            partition_keys.push(PartitionKeyCounter::new(
+                candidate.clone(),
+                key,
+                types,
+                &placements,
+                budgets.partition_key,
+            ));
+        }
+        let time = time_column(columns, options.time.as_deref())?;
+        let mut primary_keys = Vec::new();
+        for candidate in &options.primary_keys {
+            let plan =
+                PrimaryKeyInputs { options: &options, columns, time: time.as_ref(), placements: &placements };
+            primary_keys.push(PrimaryKeyCounter::new(plan.plan(
+                candidate,
+                &mut parts,
+                budgets.primary_key,
+            )?)?);
+        }
+        let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
+        Ok(Self {
+            axis: TimeAxis::new(options.window),
+            sampling: options.sample.map(|fraction| (fraction, seed)),
+            parts,
+            time,
+            partition_keys,
+            primary_keys,
+            rows_read: 0,
+            rows: 0,
+            bytes: 0,
+            options,
+        })
+    }
+
+    /// Counts the rows of a batch, which has the columns that the evaluation was made for.
+    ///
+    /// # Errors
+    /// [`EvaluateError`] where a value cannot be placed, or memory and disk do not suffice.
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), EvaluateError> {
+        self.rows_read += batch.num_rows() as u64;
+        let sampled = self.sampling.as_mut().map(|(fraction, random)| sampled(batch, *fraction, random));
+        let batch = sampled.as_ref().unwrap_or(batch);
+        let mut begin = 0;
+        while begin < batch.num_rows() {
+            let until_end = self.options.batch_rows.max(1) - self.rows % self.options.batch_rows.max(1);
+            let rows = usize::try_from(until_end).unwrap_or(usize::MAX).min(batch.num_rows() - begin);
+            self.add_rows(&batch.slice(begin, rows))?;
+            if rows as u64 == until_end {
+                self.partition_keys.iter_mut().for_each(PartitionKeyCounter::end_batch);
+                self.primary_keys.iter_mut().for_each(PrimaryKeyCounter::end_batch);
+            }
+            begin += rows;
+        }
+        Ok(())
+    }
+
+    fn add_rows(&mut self, batch: &RecordBatch) -> Result<(), EvaluateError> {
+        let mut prepared = Prepared::new(batch, self.rows, &self.parts, !self.primary_keys.is_empty())?;
+        if let Some((column, name)) = &self.time {
+            let times = batch.columns().get(*column).and_then(instants);
+            let times = times.ok_or_else(|| EvaluateError::Time { column: name.clone() })?;
+            let windows = self.axis.add(&times);
+            prepared.windows = Some(windows.ok_or(EvaluateError::TooManyWindows {
+                length: self.options.window.unwrap_or(Micros::SECOND),
+                most: MOST_ASKED,
+            })?);
+            prepared.times = Some(times);
+        }
+        let (partition_keys, primary_keys) = (&mut self.partition_keys, &mut self.primary_keys);
+        let (first, second) = rayon::join(
+            || partition_keys.par_iter_mut().try_for_each(|key| key.add(&prepared)),
+            || primary_keys.par_iter_mut().try_for_each(|key| key.add(&prepared)),
+        );
+        first?;
+        second?;
+        self.rows += prepared.rows as u64;
+        self.bytes += prepared.row_bytes.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
+        Ok(())
+    }
+
+    /// Adds what another evaluation with the same options counted, of rows that come after these. Order matters to primary keys,
+    /// so these cannot be put together from parts.
+    ///
+    /// # Errors
+    /// [`EvaluateError::NotMergeable`] where there are primary keys, or other partition keys.
+    pub fn merge(&mut self, other: Self) -> Result<(), EvaluateError> {
+        let alike = self.partition_keys.len() == other.partition_keys.len()
+            && self.options == other.options
+            && self.primary_keys.is_empty()
+            && other.primary_keys.is_empty();
+        if !alike {
+            return Err(EvaluateError::NotMergeable);
+        }
+        for (key, more) in self.partition_keys.iter_mut().zip(other.partition_keys) {
+            key.merge(more);
+        }
+        self.axis.merge(other.axis);
+        self.rows_read += other.rows_read;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        Ok(())
+    }
+
+    /// Rows read so far.
+    #[must_use]
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read
+    }
+
+    /// The figures of all rows.
+    ///
+    /// # Errors
+    /// [`EvaluateError`] where there were no rows, or what was put on disk cannot be read back.
+    pub fn finish(self) -> Result<Evaluation, EvaluateError> {
+        if self.rows == 0 {
+            return Err(EvaluateError::NoRows);
+        }
+        let first =
+            self.options.partitions.first().map_or(DEFAULT_PARTITIONS, |count| u64::from(count.get()));
+        let time_range = self.axis.range();
+        let sample = self.options.sample.map(|fraction| SampleReport {
+            fraction,
+            rows_read: self.rows_read,
+            rows_sampled: self.rows,
+        });
+        let how = Finishing {
+            window: time_range
+                .is_some()
+                .then(|| self.axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * first)),
+            batch_rows: self.options.batch_rows,
+            partition_rate: self.options.partition_rate,
+            sample: self.options.sample,
+        };
+        let primary_keys = self.primary_keys.into_iter().map(PrimaryKeyCounter::finish);
+        Ok(Evaluation {
+            rows: self.rows,
+            bytes: self.bytes,
+            sample,
+            time: self.time.map(|(_, name)| name),
+            time_range,
+            candidates: self.partition_keys.into_iter().map(|key| key.finish(how)).collect(),
+            primary_keys: primary_keys.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Memory of each candidate.
+struct Budgets {
+    partition_key: usize,
+    primary_key: usize,
+}
+
+impl Budgets {
+    fn of(options: &EvaluateOptions) -> Result<Self, EvaluateError> {
+        let least = ByteSize(BASE_MEMORY.0 + LEAST_FOR_KEYS.0);
+        if options.memory < least {
+            return Err(EvaluateError::Memory { found: options.memory, least });
+        }
+        let left = options.memory.0 - BASE_MEMORY.0;
+        let keys = options.partition_keys.len() + options.primary_keys.len();
+        let each = usize::try_from(left / keys.max(1) as u64).unwrap_or(usize::MAX);
+        Ok(Self { partition_key: each, primary_key: each })
+    }
+}
+
+fn types_of(parts: &Parts, key: &[usize]) -> Vec<ColumnType> {
+    key.iter().filter_map(|position| parts.get(*position)).map(|part| part.column_type).collect()
+}
+
+/// Places no rows at all, so that a type without a byte layout is refused.
+fn check_placement(candidate: &Candidate, types: &[ColumnType]) -> Result<(), EvaluateError> {
+    let empty =
+        types.iter().map(|t| (*t, arrow::array::new_empty_array(&t.arrow_type()))).collect::<Vec<_>>();
+    crate::placement::hash_keys(&empty)
+        .map(|_| ())
+        .map_err(|source| EvaluateError::Placement { key: candidate.to_string(), source })
+}
+
+/// The time column: the one that is named, or the only point in time.
+fn time_column(columns: &[Column], name: Option<&str>) -> Result<Option<(usize, String)>, EvaluateError> {
+    let at = |index: usize| columns.get(index).map(|column| (index, column.name.clone()));
+    if let Some(name) = name {
+        let found = columns.iter().position(|column| column.name == name);
+        let found = found.ok_or_else(|| EvaluateError::UnknownTime {
+            column: name.to_owned(),
+            known: columns.iter().filter(|c| c.column_type.is_time()).map(|c| c.name.clone()).collect(),
+        })?;
+        let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
+        return if is_time { Ok(at(found)) } else { Err(EvaluateError::Time { column: name.to_owned() }) };
+    }
+    let mut times = columns.iter().enumerate().filter(|(_, column)| column.column_type.is_timestamp());
+    Ok(match (times.next(), times.next()) {
+        (Some((index, _)), None) => at(index),
+        _ => None,
+    })
+}
+
+/// What the plan of a primary key is made from.
+struct PrimaryKeyInputs<'a> {
+    options: &'a EvaluateOptions,
+    columns: &'a [Column],
+    time: Option<&'a (usize, String)>,
+    placements: &'a [(PlacementFunction, PartitionCount)],
+}
+
+impl PrimaryKeyInputs<'_> {
+    fn plan(
+        &self,
+        candidate: &Candidate,
+        parts: &mut Parts,
+        budget: usize,
+    ) -> Result<PrimaryKeyPlan, EvaluateError> {
+        let key = parts.resolve(candidate, self.columns, false)?;
+        let types = types_of(parts, &key);
+        // The first candidate that the key contains; else the whole key, as YDB has it where nothing is declared.
+        let within =
+            self.options.partition_keys.iter().find(|partition_key| candidate.contains(partition_key));
+        let partition_key = within.unwrap_or(candidate).clone();
+        let placed = parts.resolve(&partition_key, self.columns, true)?;
+        let placed_types = types_of(parts, &placed);
+        check_placement(&partition_key, &placed_types)?;
+        let partitions = match self.placements.first() {
+            Some((_, partitions)) => *partitions,
+            None => return Err(EvaluateError::NoRows),
+        };
+        let conditions =
+            candidate.parts().iter().zip(&key).enumerate().filter_map(|(position, (part, index))| {
+                let kind = if self.time.is_some_and(|(_, name)| *name == part.column) {
+                    ConditionKind::TimeRanges
+                } else if self.options.equality_columns.contains(&part.column) {
+                    ConditionKind::Equal
+                } else {
+                    return None;
+                };
+                (part.transform == Transform::Identity).then_some(Condition { position, part: *index, kind })
+            });
+        Ok(PrimaryKeyPlan {
+            conditions: conditions.collect(),
+            candidate: candidate.clone(),
+            placement: Placement::new(PlacementFunction::Ydb, partitions, placed_types),
+            batch_rows: self.options.batch_rows,
+            key,
+            types,
+            partition_key,
+            placed,
+            budget,
+        })
+    }
+}
+
+/// A row is taken with a chance of `fraction`, each for itself.
+fn sampled(batch: &RecordBatch, fraction: f64, random: &mut ChaCha8Rng) -> RecordBatch {
+    let rows = (0..batch.num_rows() as u32).filter(|_| random.random_bool(fraction.clamp(0.0, 1.0)));
+    let rows = UInt32Array::from_iter_values(rows);
+    // Taking rows that exist cannot fail.
+    take_record_batch(batch, &rows).unwrap_or_else(|_| batch.slice(0, 0))
+}

@@ -1,0 +1,114 @@
+//! Examples of rows that share a primary key, found by reading the export once more.
+
+use std::collections::HashMap;
+
+use arrow::array::{ArrayRef, RecordBatch};
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::prepared::{json_value, transformed};
+use crate::evaluate::primary_key::{DuplicateExample, PrimaryKeyReport};
+use crate::sketch::{column_identities, combine};
+use crate::source::{Export, ExportPlace, OnUnreadable};
+use crate::table::Column;
+
+/// A row with one of the keys.
+struct Met {
+    row: RecordBatch,
+    place: String,
+}
+
+/// One example on its way.
+struct Search {
+    report: usize,
+    conflicting: bool,
+    before: Option<Met>,
+    found: Option<DuplicateExample>,
+}
+
+/// Finds rows for the repeated keys of `reports`. Reading ends when all are found.
+pub(super) fn find_examples(
+    export: &Export,
+    on_unreadable: OnUnreadable,
+    reports: &mut [PrimaryKeyReport],
+) -> Result<(), EvaluateError> {
+    let mut searches: Vec<HashMap<u64, Search>> = Vec::new();
+    for (report, key) in reports.iter().enumerate() {
+        let search = |conflicting| Search { report, conflicting, before: None, found: None };
+        searches.push(key.repeated.iter().map(|known| (known.key, search(known.conflicting))).collect());
+    }
+    let mut missing: usize = searches.iter().map(HashMap::len).sum();
+    if missing == 0 {
+        return Ok(());
+    }
+    let columns = export.columns();
+    export.read::<EvaluateError>(on_unreadable, |place, batch| {
+        for (report, searches) in
+            reports.iter().zip(&mut searches).filter(|(_, searches)| !searches.is_empty())
+        {
+            let key = key_columns(report, columns, &batch);
+            let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
+            let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            for (row, identity) in identities.iter().enumerate() {
+                if let Some(search) = searches.get_mut(identity).filter(|search| search.found.is_none()) {
+                    search.meet(&key, columns, place, &batch, row);
+                    missing -= usize::from(search.found.is_some());
+                }
+            }
+        }
+        Ok(missing > 0)
+    })?;
+    let found = searches
+        .into_iter()
+        .flat_map(HashMap::into_values)
+        .filter_map(|search| search.found.map(|example| (search.report, search.conflicting, example)));
+    let mut found: Vec<_> = found.collect();
+    found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.2.first.cmp(&b.2.first)));
+    for (report, _, example) in found {
+        if let Some(report) = reports.get_mut(report) {
+            report.examples.push(example);
+        }
+    }
+    Ok(())
+}
+
+fn key_columns(report: &PrimaryKeyReport, columns: &[Column], batch: &RecordBatch) -> Vec<ArrayRef> {
+    let of_part = |part: &crate::evaluate::key::KeyPart| {
+        let position = columns.iter().position(|column| column.name == part.column)?;
+        transformed(batch.columns().get(position)?, part.transform)
+    };
+    report.candidate.parts().iter().filter_map(of_part).collect()
+}
+
+impl Search {
+    /// Takes a row with the key; the row before it and this one are the example, if they differ where they should.
+    fn meet(
+        &mut self,
+        key: &[ArrayRef],
+        columns: &[Column],
+        place: &ExportPlace,
+        batch: &RecordBatch,
+        row: usize,
+    ) {
+        let met = Met {
+            row: batch.slice(row, 1),
+            place: format!("{}, row {}", place.input, place.rows_before + row as u64 + 1),
+        };
+        if let Some(before) = self.before.replace(met)
+            && let Some(met) = &self.before
+        {
+            let differs = columns.iter().zip(before.row.columns().iter().zip(met.row.columns()));
+            let differs_in: Vec<String> = differs
+                .filter(|(_, (a, b))| column_identities(a) != column_identities(b))
+                .map(|(column, _)| column.name.clone())
+                .collect();
+            if differs_in.is_empty() != self.conflicting {
+                self.found = Some(DuplicateExample {
+                    key: key.iter().map(|array| json_value(array, row)).collect(),
+                    first: before.place,
+                    second: met.place.clone(),
+                    differs_in,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! How many partitions a statement visits under each partition key.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, TimestampMicrosecondArray};
+use datafusion::common::ScalarValue;
+use serde::Serialize;
+
+use crate::evaluate::duration::Micros;
+use crate::evaluate::key::{Candidate, KeyPart, Transform};
+use crate::evaluate::prepared::transformed;
+use crate::evaluate::windows::instants;
+use crate::placement::Placement;
+use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
+use crate::table::{Column, ColumnType, PlacementFunction};
+use crate::units::{PartitionCount, PartitionId};
+
+/// Whether a statement visits one partition, some or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// One partition, or none.
+    One,
+    /// Several, but not all.
+    Some,
+    /// All partitions.
+    All,
+}
+
+impl Reach {
+    /// One word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Some => "some",
+            Self::All => "all",
+        }
+    }
+}
+
+/// One statement under one partition key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FanOut {
+    /// The partition key.
+    pub partition_key: Vec<String>,
+    /// Partitions that the statement visits; of several scans, the one that visits the most.
+    pub partitions_read: usize,
+    /// Partitions there are.
+    pub partitions: usize,
+    /// The same in a word.
+    pub reach: Reach,
+}
+
+/// One statement under every partition key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StatementReport {
+    /// Its name.
+    pub statement: String,
+    /// Columns that its conditions fix to values, in the first of its scans.
+    pub fixed_columns: Vec<String>,
+    /// Why it cannot be planned, where that is so.
+    pub problem: Option<String>,
+    /// What it visits, in the order of the candidates.
+    pub fan_out: Vec<FanOut>,
+}
+
+impl StatementReport {
+    /// What the statement visits under a partition key.
+    #[must_use]
+    pub fn under(&self, partition_key: &[String]) -> Option<&FanOut> {
+        self.fan_out.iter().find(|fan_out| fan_out.partition_key == partition_key)
+    }
+}
+
+/// What statements visit under candidates, over so many partitions.
+pub(super) fn fan_out(
+    statements: &[PlannedStatement],
+    candidates: &[Candidate],
+    columns: &[Column],
+    function: PlacementFunction,
+    partitions: PartitionCount,
+) -> Vec<StatementReport> {
+    let report = |statement: &PlannedStatement| {
+        let scans = match &statement.scans {
+            Ok(scans) => scans,
+            Err(problem) => {
+                return StatementReport {
+                    statement: statement.name.clone(),
+                    fixed_columns: Vec::new(),
+                    problem: Some(problem.clone()),
+                    fan_out: Vec::new(),
+                };
+            }
+        };
+        let fan_out = candidates.iter().map(|candidate| {
+            let read =
+                scans.iter().map(|scan| partitions_read(scan, candidate, columns, function, partitions));
+            let partitions_read = read.max().unwrap_or(0);
+            let reach = match partitions_read {
+                0 | 1 => Reach::One,
+                all if all >= partitions.len() => Reach::All,
+                _ => Reach::Some,
+            };
+            FanOut {
+                partition_key: candidate.part_names(),
+                partitions_read,
+                partitions: partitions.len(),
+                reach,
+            }
+        });
+        StatementReport {
+            statement: statement.name.clone(),
+            fixed_columns: scans.first().map(ScanCondition::fixed_columns).unwrap_or_default(),
+            problem: None,
+            fan_out: fan_out.collect(),
+        }
+    };
+    statements.iter().map(report).collect()
+}
+
+/// Columns that any of the statements fixes to values.
+pub(super) fn equality_columns(statements: &[PlannedStatement]) -> Vec<String> {
+    let scans = statements.iter().filter_map(|statement| statement.scans.as_ref().ok()).flatten();
+    scans.flat_map(ScanCondition::fixed_columns).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn partitions_read(
+    scan: &ScanCondition,
+    candidate: &Candidate,
+    columns: &[Column],
+    function: PlacementFunction,
+    partitions: PartitionCount,
+) -> usize {
+    let placed = || -> Option<BTreeSet<PartitionId>> {
+        let values = candidate.parts().iter().map(|part| values_of(scan, part));
+        let keys = combinations(&values.collect::<Option<Vec<_>>>()?)?;
+        let types = candidate.parts().iter().map(|part| part_type(part, columns));
+        let placement = Placement::new(function, partitions, types.collect::<Option<Vec<_>>>()?);
+        Some(placement.assign(&keys).ok()?.into_iter().collect())
+    };
+    placed().map_or(partitions.len(), |placed| placed.len())
+}
+
+fn part_type(part: &KeyPart, columns: &[Column]) -> Option<ColumnType> {
+    Some(match part.transform {
+        Transform::Identity => columns.iter().find(|column| column.name == part.column)?.column_type,
+        Transform::Date => ColumnType::Date,
+        Transform::Truncate(_) => ColumnType::Timestamp,
+    })
+}
+
+/// The values that a scan leaves to a part of a key. A derived part follows from its column, where that is fixed or lies in a
+/// range: the statement is taken to name the derived column too.
+fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<Vec<ScalarValue>> {
+    if part.transform == Transform::Identity {
+        return scan.fixed_values(&part.column);
+    }
+    let times = match scan.fixed_values(&part.column) {
+        Some(values) => instants(&ScalarValue::iter_to_array(values).ok()?)?,
+        None => {
+            let length = match part.transform {
+                Transform::Truncate(length) => length,
+                _ => Micros::DAY,
+            };
+            slices(scan.time_range(&part.column)?, length)?
+        }
+    };
+    let parts = transformed(&times, part.transform)?;
+    let values = (0..parts.len()).map(|row| ScalarValue::try_from_array(&parts, row));
+    let mut values: Vec<ScalarValue> = values.collect::<Result<_, _>>().ok()?;
+    values.dedup();
+    Some(values)
+}
+
+/// One instant of every slice of time between two bounds; none where there are more than [`MOST_KEYS`].
+fn slices((low, high): (i64, i64), length: Micros) -> Option<ArrayRef> {
+    let (first, last) = (length.slice_of(low), length.slice_of(high));
+    if last < first || usize::try_from(last - first).ok()? >= MOST_KEYS {
+        return None;
+    }
+    let starts = (first..=last).map(|slice| slice.saturating_mul(length.get()));
+    Some(Arc::new(TimestampMicrosecondArray::from_iter_values(starts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::generate::ad_events_definition;
+    use crate::sql::{Params, Statement, plan_statements};
+    use crate::table::TableSpec;
+
+    use super::*;
+
+    async fn read(sql: &str, keys: &[&str]) -> Vec<usize> {
+        let spec = TableSpec::new(ad_events_definition().unwrap()).unwrap();
+        let statement = Statement { name: "s".into(), sql: sql.into() };
+        let planned = plan_statements(&[statement], spec.schema(), &Params::default()).await;
+        let candidates: Vec<Candidate> = keys.iter().map(|key| key.parse().unwrap()).collect();
+        let partitions = PartitionCount::new(64).unwrap();
+        let report = fan_out(&planned, &candidates, spec.columns(), PlacementFunction::Ydb, partitions);
+        assert_eq!(report[0].problem, None);
+        report[0].fan_out.iter().map(|fan_out| fan_out.partitions_read).collect()
+    }
+
+    #[tokio::test]
+    async fn the_scenarios_of_the_ydb_documentation() {
+        let keys = [
+            "user_id",
+            "campaign_id",
+            "user_id, event_timestamp",
+            "hour(event_timestamp)",
+            "date(event_timestamp)",
+        ];
+        let user = include_str!("../../queries/events_of_user.sql");
+        assert_eq!(read(user, &keys).await, [1, 64, 64, 64, 64]);
+        let clicks = include_str!("../../queries/clicks_of_campaign.sql");
+        // An hour up to 12:34:56 touches two full hours and one day.
+        assert_eq!(read(clicks, &keys).await, [64, 1, 64, 2, 1]);
+        let all = include_str!("../../queries/events_per_user.sql");
+        assert_eq!(read(all, &keys).await, [64; 5]);
+    }
+
+    #[tokio::test]
+    async fn lists_are_some_partitions_and_the_worst_scan_counts() {
+        let list = "SELECT * FROM t WHERE campaign_id IN (1, 2, 3)";
+        let some = read(list, &["campaign_id"]).await[0];
+        assert!((2..=3).contains(&some), "{some}");
+        let union = "SELECT * FROM t WHERE user_id = 'a' UNION ALL SELECT * FROM t WHERE campaign_id = 1";
+        assert_eq!(read(union, &["user_id", "campaign_id"]).await, [64, 64]);
+    }
+}

@@ -1,0 +1,349 @@
+//! Candidates that nobody named: found from rows of the beginning of the inputs, each with the reason it was kept or dropped.
+
+use std::collections::HashSet;
+
+use arrow::array::{Array as _, RecordBatch};
+use serde::Serialize;
+
+use crate::evaluate::key::Candidate;
+use crate::sketch::{column_identities, combine};
+use crate::table::Column;
+use crate::units::PartitionCount;
+
+/// Rows that are looked at.
+pub(super) const ROWS_LOOKED_AT: usize = 100_000;
+/// Single columns that are evaluated, at most.
+const MOST_SINGLES: usize = 6;
+/// Columns that are paired with the time, and with each other.
+const MOST_PAIRED: usize = 3;
+/// Columns of a primary key that is found.
+const MOST_KEY_COLUMNS: usize = 4;
+
+/// A candidate that was thought of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Considered {
+    /// The key.
+    pub key: Vec<String>,
+    /// Whether it is one for the partition key or the primary key.
+    pub role: Role,
+    /// Whether it is evaluated.
+    pub kept: bool,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Which partition a row goes to.
+    PartitionKey,
+    /// The order of rows, and what makes one unique.
+    PrimaryKey,
+}
+
+/// One column of the rows looked at.
+struct Looked<'a> {
+    column: &'a Column,
+    identities: Vec<u64>,
+    distinct: usize,
+    nulls: usize,
+}
+
+/// Rows of the beginning of an export.
+pub(super) struct Finder<'a> {
+    columns: Vec<Looked<'a>>,
+    rows: usize,
+    time: Option<String>,
+    fewest_partitions: usize,
+}
+
+impl<'a> Finder<'a> {
+    /// Looks at `batches`, which have the columns `columns`.
+    pub(super) fn new(
+        columns: &'a [Column],
+        batches: &[RecordBatch],
+        time: Option<&str>,
+        partitions: &[PartitionCount],
+    ) -> Self {
+        let looked = |(index, column): (usize, &'a Column)| {
+            let mut identities = Vec::new();
+            let mut nulls = 0;
+            // Types that are in no key need no look.
+            if column.column_type.is_key_type() {
+                for array in batches.iter().filter_map(|batch| batch.columns().get(index)) {
+                    identities.extend(column_identities(array));
+                    nulls += array.null_count();
+                }
+            }
+            let distinct = identities.iter().collect::<HashSet<_>>().len();
+            Looked { column, identities, distinct, nulls }
+        };
+        let columns: Vec<Looked<'a>> = columns.iter().enumerate().map(looked).collect();
+        let mut times = columns.iter().filter(|looked| looked.column.column_type.is_timestamp());
+        let only = match (times.next(), times.next()) {
+            (Some(only), None) => Some(only.column.name.clone()),
+            _ => None,
+        };
+        Self {
+            rows: batches.iter().map(RecordBatch::num_rows).sum(),
+            time: time.map(str::to_owned).or(only),
+            fewest_partitions: partitions.iter().map(|count| count.len()).min().unwrap_or(1),
+            columns,
+        }
+    }
+
+    fn is_time(&self, looked: &Looked<'_>) -> bool {
+        self.time.as_deref() == Some(looked.column.name.as_str())
+    }
+
+    /// Why a column can be in no key; none where it can.
+    fn obstacle(&self, looked: &Looked<'_>) -> Option<String> {
+        let column_type = looked.column.column_type;
+        if !column_type.is_key_type() {
+            return Some(format!("YDB takes no {column_type} in a key"));
+        }
+        if looked.nulls > 0 {
+            let (nulls, rows) = (looked.nulls, self.rows);
+            return Some(format!("{nulls} of the first {rows} rows have NULL, and key columns are NOT NULL"));
+        }
+        (looked.distinct <= 1 && self.rows > 1 && !column_type.is_time())
+            .then(|| format!("the first {} rows all have one value", self.rows))
+    }
+
+    /// Columns that can be in a key, those with the most values first.
+    fn usable(&self) -> Vec<&Looked<'a>> {
+        let mut usable: Vec<&Looked<'a>> =
+            self.columns.iter().filter(|looked| self.obstacle(looked).is_none()).collect();
+        // A stable sort: equal columns stay in the order of the export.
+        usable.sort_by_key(|looked| std::cmp::Reverse(looked.distinct));
+        usable
+    }
+
+    /// Candidates for the partition key: single columns and pairs; of the columns of `primary_keys` where there are some,
+    /// because a partition key is part of a primary key, then also their prefixes.
+    pub(super) fn partition_keys(&self, primary_keys: &[Candidate]) -> Vec<Considered> {
+        let within: HashSet<&str> =
+            primary_keys.iter().flat_map(Candidate::parts).map(|part| part.column.as_str()).collect();
+        let mut found = Considerations::new(Role::PartitionKey);
+        let mut singles = 0;
+        for looked in self.columns.iter().filter(|looked| self.obstacle(looked).is_some()) {
+            found.drop(&[&looked.column.name], self.obstacle(looked).unwrap_or_default());
+        }
+        let mut paired: Vec<&str> = Vec::new();
+        for looked in self.usable() {
+            let name = looked.column.name.as_str();
+            let values = looked.distinct;
+            if !within.is_empty() && !within.contains(name) {
+                found.drop(&[name], "it is in none of the primary keys that were given".to_owned());
+            } else if self.is_time(looked) {
+                found.keep(
+                    &[name],
+                    format!(
+                        "the time: even only if it is fine, {values} values in the first {} rows",
+                        self.rows
+                    ),
+                );
+            } else if looked.column.column_type.is_time() {
+                found.drop(
+                    &[name],
+                    "it follows time: all rows of a moment would go to one partition".to_owned(),
+                );
+            } else if values < self.fewest_partitions && values < self.rows {
+                found.drop(
+                    &[name],
+                    format!("{values} values cannot fill {} partitions", self.fewest_partitions),
+                );
+            } else if singles >= MOST_SINGLES {
+                found.drop(
+                    &[name],
+                    format!(
+                        "{MOST_SINGLES} columns with more values come first; name it with --partition-key"
+                    ),
+                );
+            } else {
+                singles += 1;
+                paired.push(name);
+                found.keep(&[name], format!("{values} values in the first {} rows", self.rows));
+            }
+        }
+        if let Some(time) = self.time.as_deref().filter(|time| within.is_empty() || within.contains(time)) {
+            for name in paired.iter().take(MOST_PAIRED) {
+                found.keep(&[name, time], "with the time, which splits heavy values".to_owned());
+            }
+        }
+        for (position, first) in paired.iter().take(MOST_PAIRED).enumerate() {
+            for second in paired.iter().take(MOST_PAIRED).skip(position + 1) {
+                found.keep(&[first, second], "a pair of columns with many values".to_owned());
+            }
+        }
+        for key in primary_keys.iter().filter(|key| key.is_plain()) {
+            for length in 1..=key.parts().len() {
+                let prefix: Vec<&str> =
+                    key.parts().iter().take(length).map(|part| part.column.as_str()).collect();
+                found.keep(&prefix, "a prefix of a primary key that was given".to_owned());
+            }
+        }
+        found.all
+    }
+
+    /// Candidates for the primary key: the fewest columns that tell the rows looked at apart, the time first and second.
+    /// Each contains the partition key, where one was named.
+    pub(super) fn primary_keys(&self, partition_key: Option<&Candidate>) -> Vec<Considered> {
+        let mut found = Considerations::new(Role::PrimaryKey);
+        let usable = self.usable();
+        let time = usable.iter().find(|looked| self.is_time(looked)).copied();
+        let wanted: Vec<&str> = partition_key
+            .filter(|key| key.is_plain())
+            .map(|key| key.parts().iter().map(|part| part.column.as_str()).collect())
+            .unwrap_or_default();
+        let wanted: Vec<&Looked<'a>> = wanted
+            .iter()
+            .filter_map(|name| self.columns.iter().find(|looked| looked.column.name == *name))
+            .collect();
+        let start: Vec<&Looked<'a>> =
+            time.into_iter().chain(wanted.iter().copied().filter(|w| !self.is_time(w))).collect();
+        let (key, distinct) = self.until_unique(start, &usable);
+        let names: Vec<&str> = key.iter().map(|looked| looked.column.name.as_str()).collect();
+        if !names.is_empty() {
+            let unique = if distinct == self.rows {
+                format!("tells the first {} rows apart", self.rows)
+            } else {
+                format!(
+                    "leaves {} of the first {} rows with a key that another has",
+                    self.rows - distinct,
+                    self.rows
+                )
+            };
+            if time.is_some() {
+                found.keep(&names, format!("in the order of time; {unique}"));
+                if let [first, second, rest @ ..] = names.as_slice() {
+                    let swapped: Vec<&str> = [*second, *first].iter().chain(rest).copied().collect();
+                    found.keep(
+                        &swapped,
+                        "the same with the time second, for reading one value's history".to_owned(),
+                    );
+                }
+            } else {
+                found.keep(&names, unique);
+            }
+        }
+        for looked in usable.iter().filter(|looked| looked.distinct == self.rows && self.rows > 1) {
+            let with: Vec<&str> = std::iter::once(looked.column.name.as_str())
+                .chain(
+                    wanted.iter().map(|w| w.column.name.as_str()).filter(|name| *name != looked.column.name),
+                )
+                .collect();
+            found.keep(&with, format!("each of the first {} rows has its own value", self.rows));
+            break;
+        }
+        found.all
+    }
+
+    /// Adds the columns that tell the most rows apart, until all are or there are enough columns. Gives the key and its
+    /// distinct values.
+    fn until_unique<'b>(
+        &self,
+        mut key: Vec<&'b Looked<'a>>,
+        usable: &[&'b Looked<'a>],
+    ) -> (Vec<&'b Looked<'a>>, usize) {
+        let identities = |key: &[&Looked<'_>]| {
+            combine(&key.iter().map(|looked| looked.identities.as_slice()).collect::<Vec<_>>())
+        };
+        let mut distinct = distinct_of(&identities(&key));
+        while distinct < self.rows && key.len() < MOST_KEY_COLUMNS {
+            let others = usable.iter().filter(|other| !key.iter().any(|known| known.column == other.column));
+            let best = others
+                .map(|other| (distinct_of(&identities(&[key.as_slice(), &[other]].concat())), *other))
+                // Of equal ones the first, which has the most values alone.
+                .reduce(|best, next| if next.0 > best.0 { next } else { best });
+            match best {
+                Some((more, other)) if more > distinct => {
+                    key.push(other);
+                    distinct = more;
+                }
+                _ => break,
+            }
+        }
+        (key, distinct)
+    }
+}
+
+/// Candidates so far, each once.
+struct Considerations {
+    role: Role,
+    all: Vec<Considered>,
+}
+
+impl Considerations {
+    fn new(role: Role) -> Self {
+        Self { role, all: Vec::new() }
+    }
+
+    fn add(&mut self, key: &[&str], kept: bool, reason: String) {
+        let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
+        match self.all.iter_mut().find(|known| known.key == key) {
+            // A prefix that was given is evaluated, whatever else speaks against it.
+            Some(known) if kept && !known.kept => *known = Considered { kept, reason, ..known.clone() },
+            Some(_) => {}
+            None => self.all.push(Considered { key, role: self.role, kept, reason }),
+        }
+    }
+
+    fn keep(&mut self, key: &[&str], reason: String) {
+        self.add(key, true, reason);
+    }
+
+    fn drop(&mut self, key: &[&str], reason: String) {
+        self.add(key, false, reason);
+    }
+}
+
+fn distinct_of(identities: &[u64]) -> usize {
+    identities.iter().collect::<HashSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{AdEvents, ad_events_definition};
+
+    fn found(primary_keys: &[&str], partition_key: Option<&str>) -> (Vec<Considered>, Vec<Considered>) {
+        let columns = ad_events_definition().unwrap().columns;
+        let options = AdEvents { rows: 20_000, duplicate_share: 0.0, ..AdEvents::default() };
+        let batches: Vec<RecordBatch> = options.batches(5_000).unwrap().map(Result::unwrap).collect();
+        let partitions = [PartitionCount::new(16).unwrap()];
+        let finder = Finder::new(&columns, &batches, None, &partitions);
+        let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
+        let partition_key = partition_key.map(|key| key.parse().unwrap());
+        (finder.partition_keys(&primary_keys), finder.primary_keys(partition_key.as_ref()))
+    }
+
+    fn kept(considered: &[Considered]) -> Vec<String> {
+        considered.iter().filter(|c| c.kept).map(|c| c.key.join(", ")).collect()
+    }
+
+    #[test]
+    fn what_may_serve_is_kept_and_what_cannot_is_dropped_with_the_reason() {
+        let (partition_keys, primary_keys) = found(&[], None);
+        let names = kept(&partition_keys);
+        for key in ["user_id", "event_timestamp", "campaign_id", "user_id, event_timestamp"] {
+            assert!(names.iter().any(|name| name == key), "{key}: {names:?}");
+        }
+        let dropped = partition_keys.iter().find(|c| c.key == ["event_type"]).unwrap();
+        assert!(!dropped.kept && dropped.reason.contains("cannot fill 16 partitions"), "{dropped:?}");
+        let names = kept(&primary_keys);
+        assert!(names[0].starts_with("event_timestamp, "), "{names:?}");
+        assert!(names[1].contains(", event_timestamp"), "{names:?}");
+    }
+
+    #[test]
+    fn keys_that_are_given_bound_those_that_are_found() {
+        let (partition_keys, _) = found(&["event_timestamp, user_id, campaign_id"], None);
+        let names = kept(&partition_keys);
+        assert!(names.iter().all(|name| !name.contains("event_id")), "{names:?}");
+        assert!(names.iter().any(|name| name == "event_timestamp, user_id"), "{names:?}");
+        let (_, primary_keys) = found(&[], Some("campaign_id"));
+        assert!(kept(&primary_keys).iter().all(|key| key.contains("campaign_id")), "{primary_keys:?}");
+    }
+}

@@ -1,0 +1,367 @@
+//! What to look out for.
+
+use crate::evaluate::evaluator::Evaluation;
+use crate::evaluate::fan_out::{Reach, StatementReport};
+use crate::evaluate::over_time::Pattern;
+use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
+use crate::evaluate::primary_key::PrimaryKeyReport;
+use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, Recommendation, megabytes};
+use crate::finding::{Finding, Severity};
+use crate::units::PartitionCount;
+
+/// From this rank correlation on, MongoDB `analyzeShardKey` calls a key monotonic.
+const MONOTONIC: f64 = 0.7;
+/// A primary key is appended to when at least this part of the rows comes in its order.
+const APPENDS: f64 = 0.9;
+/// Rows that are written more often than this make merging a cost.
+const AMPLIFICATION: f64 = 2.0;
+/// Rows out of order in time, from this part on, are worth a word.
+const UNORDERED: f64 = 0.01;
+
+/// What to look out for, the gravest first.
+pub(super) fn find_findings(
+    evaluation: &Evaluation,
+    statements: &[StatementReport],
+    recommendation: &Recommendation,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let partitions = PartitionCount::new(u64::from(recommendation.partitions)).ok();
+    for key in &evaluation.candidates {
+        if let Some(placement) = partitions.and_then(|count| key.over(count)) {
+            balance(key, placement, &mut findings);
+        }
+        values(key, evaluation.rows, &mut findings);
+    }
+    for key in &evaluation.primary_keys {
+        rows_lost(key, &mut findings);
+        append(key, &mut findings);
+    }
+    reach(statements, evaluation, &mut findings);
+    time(evaluation, &mut findings);
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+fn hash(key: &PartitionKeyReport) -> String {
+    format!("HASH({})", key.partition_key.join(", "))
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
+fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
+    let n = placement.skew.partitions as f64;
+    let mut add = |code, severity, message, measured, threshold, advice: &str| {
+        findings.push(Finding {
+            code,
+            severity,
+            subject: hash(key),
+            message,
+            measured,
+            threshold,
+            advice: advice.to_owned(),
+        });
+    };
+    if let Some(time) = &placement.over_time {
+        let share = time.share_of_fullest.median;
+        let message = format!(
+            "in the middle window of {} the fullest partition takes {} of the rows, and {:.1} of {n} partitions are at work",
+            time.window_micros,
+            percent(share),
+            time.effective_partitions.median,
+        );
+        let threshold = 2.0 / n;
+        match time.pattern {
+            Pattern::Even => {}
+            Pattern::Sequential => add(
+                "moving_hotspot",
+                Severity::Problem,
+                message + ", others each time",
+                share,
+                threshold,
+                "The key follows time. Hash a column with many values at any moment instead, or add one to the key.",
+            ),
+            Pattern::Periodic => add(
+                "periodic_hotspot",
+                Severity::Problem,
+                message + ", and they return",
+                share,
+                threshold,
+                "The key follows the clock. Hash a column with many values at any moment instead, or add one to the key.",
+            ),
+            Pattern::Concentrated => add(
+                "constant_hotspot",
+                Severity::Problem,
+                message + ", always the same",
+                share,
+                threshold,
+                "A few values take most rows. Add a column to the key that splits them.",
+            ),
+        }
+    }
+    let per_partition = placement.noise_floor.keys_per_partition;
+    if per_partition < FEWEST_KEYS_PER_PARTITION as f64 {
+        add(
+            "few_distinct_keys",
+            if per_partition < 1.0 { Severity::Problem } else { Severity::Warning },
+            format!(
+                "{} distinct values for {n} partitions, {per_partition:.1} for each",
+                key.distinct.estimate
+            ),
+            per_partition,
+            FEWEST_KEYS_PER_PARTITION as f64,
+            "YDB advises 100 to 1000 distinct values for each partition. Add a column to the key, or take fewer partitions.",
+        );
+    }
+    let heaviest = placement.noise_floor.heaviest_key_share;
+    if heaviest > 1.0 / n && key.distinct.estimate > 1 {
+        add(
+            "heavy_key",
+            if heaviest > 2.0 / n { Severity::Problem } else { Severity::Warning },
+            format!(
+                "one value has {} of the rows; its partition gets {}, where {} would be its share",
+                percent(heaviest),
+                percent(placement.share_of_heaviest_partition),
+                percent(1.0 / n)
+            ),
+            heaviest,
+            1.0 / n,
+            "No number of partitions splits one value. Add a column to the key that does.",
+        );
+    }
+    if placement.causes.hash_function > 0.0 && placement.skew.max_over_mean > 1.15 {
+        add(
+            "hash_defect",
+            Severity::Problem,
+            format!(
+                "the CV is {}, where these keys let expect {}",
+                percent(placement.skew.cv),
+                percent(placement.noise_floor.expected_cv_weighted)
+            ),
+            placement.skew.cv,
+            placement.noise_floor.expected_cv_weighted,
+            "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
+             text columns are joined without a separator; take another column or another number of partitions.",
+        );
+    }
+}
+
+fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
+    if key.null_rows > 0 {
+        findings.push(Finding {
+            code: "null_keys",
+            severity: Severity::Problem,
+            subject: hash(key),
+            message: format!("{} of {rows} rows have NULL in the key", key.null_rows),
+            measured: key.null_rows as f64,
+            threshold: 0.0,
+            advice: "Key columns are NOT NULL: fill the values in, or leave the column out of the key."
+                .to_owned(),
+        });
+    }
+    if let Some(obstacle) = &key.type_obstacle {
+        findings.push(Finding {
+            code: "key_type",
+            severity: Severity::Problem,
+            subject: hash(key),
+            message: obstacle.clone(),
+            measured: 1.0,
+            threshold: 0.0,
+            advice: "Take another column, or store it as a type that YDB takes in keys.".to_owned(),
+        });
+    }
+}
+
+fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
+    let subject = format!("PRIMARY KEY ({})", key.columns.join(", "));
+    if key.conflicting_rows > 0 {
+        findings.push(Finding {
+            code: "conflicting_rows",
+            severity: Severity::Problem,
+            subject: subject.clone(),
+            message: format!(
+                "{} rows have the key of an earlier row and other values: an upsert would lose what they replace",
+                key.conflicting_rows
+            ),
+            measured: key.conflicting_rows as f64,
+            threshold: 0.0,
+            advice: "Add a column that tells these rows apart, such as an id of the event.".to_owned(),
+        });
+    }
+    if key.identical_rows > 0 {
+        findings.push(Finding {
+            code: "identical_rows",
+            severity: Severity::Note,
+            subject: subject.clone(),
+            message: format!(
+                "{} rows are copies of an earlier row: an upsert keeps one of each",
+                key.identical_rows
+            ),
+            measured: key.identical_rows as f64,
+            threshold: 0.0,
+            advice: "Load with upsert, which drops copies; INSERT would fail on them.".to_owned(),
+        });
+    }
+    for obstacle in &key.obstacles {
+        findings.push(Finding {
+            code: "primary_key_impossible",
+            severity: Severity::Problem,
+            subject: subject.clone(),
+            message: obstacle.clone(),
+            measured: 1.0,
+            threshold: 0.0,
+            advice: "Leave the column out, or make it fit.".to_owned(),
+        });
+    }
+}
+
+fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
+    let subject = format!("PRIMARY KEY ({})", key.columns.join(", "));
+    let amplification = key.layout.write_amplification;
+    if amplification > AMPLIFICATION {
+        findings.push(Finding {
+            code: "rewrites",
+            severity: Severity::Warning,
+            subject: subject.clone(),
+            message: format!(
+                "only {} of the rows come in key order; batches of {} rows overlap {:.1} deep, and merging them writes each row \
+                 {amplification:.1} times",
+                percent(key.in_order_fraction),
+                key.layout.batch_rows,
+                key.layout.average_depth,
+            ),
+            measured: amplification,
+            threshold: AMPLIFICATION,
+            advice: "Begin the primary key with what rows arrive in the order of, such as the time.".to_owned(),
+        });
+    }
+    if let Some(correlation) = key.rank_correlation {
+        let (says, is) = (correlation >= MONOTONIC, key.in_order_fraction >= APPENDS);
+        if says != is {
+            findings.push(Finding {
+                code: "rank_correlation_misleads",
+                severity: Severity::Note,
+                subject,
+                message: format!(
+                    "the rank correlation of {correlation:.2} says {}, while {} of the rows come in key order",
+                    if says { "monotonic" } else { "not monotonic" },
+                    percent(key.in_order_fraction),
+                ),
+                measured: correlation,
+                threshold: MONOTONIC,
+                advice: "Trust the order and the overlap: the correlation does not see order within short stretches, nor runs \
+                         that start over."
+                    .to_owned(),
+            });
+        }
+    }
+}
+
+/// Statements that a key makes worse than another candidate does.
+fn reach(statements: &[StatementReport], evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+    for key in &evaluation.candidates {
+        let worse = statements.iter().filter_map(|statement| {
+            let own = statement.under(&key.partition_key)?;
+            let best = statement
+                .fan_out
+                .iter()
+                .filter(|other| other.reach == Reach::One)
+                .min_by_key(|o| o.partition_key.len())?;
+            (own.reach == Reach::All && own.partitions > 1).then(|| (statement.statement.as_str(), best))
+        });
+        let worse: Vec<_> = worse.collect();
+        let Some((_, best)) = worse.first() else { continue };
+        let names: Vec<&str> = worse.iter().map(|(name, _)| *name).collect();
+        findings.push(Finding {
+            code: "fan_out",
+            severity: Severity::Warning,
+            subject: hash(key),
+            message: format!("{} visits all partitions; HASH({}) would answer from one", names.join(", "), best.partition_key.join(", ")),
+            measured: worse.len() as f64,
+            threshold: 0.0,
+            advice: "Statements visit one partition when they fix every column of the partition key. Weigh that against how evenly \
+                     the shorter key spreads."
+                .to_owned(),
+        });
+    }
+    for statement in statements {
+        if let Some(problem) = &statement.problem {
+            findings.push(Finding {
+                code: "statement_not_planned",
+                severity: Severity::Note,
+                subject: statement.statement.clone(),
+                message: problem.clone(),
+                measured: 1.0,
+                threshold: 0.0,
+                advice: "Its fan-out is not known; write it for the columns of this export.".to_owned(),
+            });
+        }
+    }
+}
+
+fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+    let mut add = |code, message, measured, threshold, advice: &str| {
+        findings.push(Finding {
+            code,
+            severity: Severity::Note,
+            subject: evaluation.time.clone().unwrap_or_else(|| "time".to_owned()),
+            message,
+            measured,
+            threshold,
+            advice: advice.to_owned(),
+        });
+    };
+    let Some(range) = &evaluation.time_range else {
+        add(
+            "no_time",
+            "there is no time column: hotspots over time cannot be seen".to_owned(),
+            0.0,
+            1.0,
+            "Name the column with --time; where there are several points in time, none is taken by itself.",
+        );
+        return;
+    };
+    if range.null_rows > 0 {
+        add(
+            "time_missing",
+            format!("{} of {} rows have no time and are in no window", range.null_rows, evaluation.rows),
+            range.null_rows as f64,
+            0.0,
+            "Figures over time are those of the other rows.",
+        );
+    }
+    let unordered = 1.0 - range.in_order_fraction;
+    if unordered > UNORDERED {
+        add(
+            "time_unordered",
+            format!("{} of the rows come after a later one", percent(unordered)),
+            unordered,
+            UNORDERED,
+            "Windows follow the time in the rows; rows that arrive in another order load partitions in another order too.",
+        );
+    }
+    let judged = evaluation.candidates.iter().any(|key| key.over_time.is_some());
+    if !judged && !evaluation.candidates.is_empty() {
+        add(
+            "windows_too_small",
+            "no window of time has 10 rows for each partition, so patterns over time are not judged"
+                .to_owned(),
+            0.0,
+            10.0,
+            "Evaluate more rows, fewer partitions, or a longer --window.",
+        );
+    }
+    let slow = evaluation.candidates.iter().filter_map(|key| Some((key, key.over_time.as_ref()?)));
+    let peak = slow.map(|(_, time)| time.peak.rows_per_second_of_fullest).fold(0.0, f64::max);
+    let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
+    if peak * row_bytes > 1e6 {
+        add(
+            "peak_rate",
+            format!("in the busiest window one partition would take {}", megabytes(peak * row_bytes)),
+            peak * row_bytes,
+            1e6,
+            "One partition takes about 1 MB/s of inserts: spread the peak, or take more partitions.",
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! A key that might be chosen.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::evaluate::duration::Micros;
+
+/// What is done to a column before it is hashed or sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transform {
+    /// Nothing.
+    Identity,
+    /// `date(column)`: the day of a point in time, a Date.
+    Date,
+    /// `hour(column)` and `trunc(column, 5m)`: a point in time cut to a multiple of a length, a Timestamp.
+    Truncate(Micros),
+}
+
+/// One part of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeyPart {
+    /// Column of the export.
+    pub column: String,
+    /// What is done to it.
+    pub transform: Transform,
+}
+
+impl KeyPart {
+    /// A column as it is.
+    #[must_use]
+    pub fn column(name: impl Into<String>) -> Self {
+        Self { column: name.into(), transform: Transform::Identity }
+    }
+}
+
+/// A key under evaluation: parts in hash order or in sort order, at least one, none twice.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Candidate {
+    parts: Vec<KeyPart>,
+}
+
+/// A candidate that does not parse.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum CandidateError {
+    #[error(
+        "'{found}' is not a key; write columns separated by commas, each as it is or as date(column), hour(column) or \
+         trunc(column, 5m): user_id,date(event_timestamp)"
+    )]
+    Syntax { found: String },
+    #[error("key '{found}' names '{part}' twice")]
+    Repeated { found: String, part: String },
+}
+
+impl Candidate {
+    /// A key of columns as they are.
+    #[must_use]
+    pub fn of_columns<S: AsRef<str>>(columns: &[S]) -> Self {
+        Self { parts: columns.iter().map(|column| KeyPart::column(column.as_ref())).collect() }
+    }
+
+    /// The parts in order.
+    #[must_use]
+    pub fn parts(&self) -> &[KeyPart] {
+        &self.parts
+    }
+
+    /// Each part as text.
+    #[must_use]
+    pub fn part_names(&self) -> Vec<String> {
+        self.parts.iter().map(ToString::to_string).collect()
+    }
+
+    /// Whether every part is a column as it is, so that a table of the export can have this key.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.parts.iter().all(|part| part.transform == Transform::Identity)
+    }
+
+    /// Whether every part of `other` is one of this key.
+    #[must_use]
+    pub fn contains(&self, other: &Self) -> bool {
+        other.parts.iter().all(|part| self.parts.contains(part))
+    }
+
+    /// This key with the parts of `other` that it lacks behind its own.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let more = other.parts.iter().filter(|part| !self.parts.contains(part));
+        Self { parts: self.parts.iter().chain(more).cloned().collect() }
+    }
+}
+
+impl FromStr for Candidate {
+    type Err = CandidateError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let syntax = || CandidateError::Syntax { found: text.to_owned() };
+        let mut parts: Vec<KeyPart> = Vec::new();
+        for part in split_outside_brackets(text) {
+            let part = parse_part(part).ok_or_else(syntax)?;
+            if parts.contains(&part) {
+                return Err(CandidateError::Repeated { found: text.to_owned(), part: part.to_string() });
+            }
+            parts.push(part);
+        }
+        Ok(Self { parts })
+    }
+}
+
+/// The pieces between commas that stand in no brackets.
+fn split_outside_brackets(text: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    text.split(|character| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    })
+    .collect()
+}
+
+fn parse_part(text: &str) -> Option<KeyPart> {
+    let text = text.trim();
+    let (column, transform) = match text.strip_suffix(')').and_then(|inner| inner.split_once('(')) {
+        None => (text, Transform::Identity),
+        Some((name, inner)) => match name.trim().to_ascii_lowercase().as_str() {
+            "date" => (inner, Transform::Date),
+            "hour" => (inner, Transform::Truncate(Micros::HOUR)),
+            "trunc" => {
+                let (column, length) = inner.split_once(',')?;
+                (column, Transform::Truncate(length.parse().ok()?))
+            }
+            _ => return None,
+        },
+    };
+    let column = column.trim();
+    (!column.is_empty()).then(|| KeyPart { column: column.to_owned(), transform })
+}
+
+impl fmt::Display for KeyPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.transform {
+            Transform::Identity => f.write_str(&self.column),
+            Transform::Date => write!(f, "date({})", self.column),
+            Transform::Truncate(Micros::HOUR) => write!(f, "hour({})", self.column),
+            Transform::Truncate(length) => write!(f, "trunc({}, {length})", self.column),
+        }
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.part_names().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_print_as_they_parse() {
+        for text in ["user_id", "user_id, event_timestamp", "date(at), hour(at), trunc(at, 5m), id"] {
+            assert_eq!(text.parse::<Candidate>().unwrap().to_string(), text);
+        }
+        for text in
+            ["", "a,", "week(at)", "date()", "a,,b", "trunc(at)", "trunc(at, 5)", "trunc(at, 0s)", "a, b, a"]
+        {
+            assert!(text.parse::<Candidate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_contain_and_extend_each_other() {
+        let key = |text: &str| text.parse::<Candidate>().unwrap();
+        assert!(key("a, b, c").contains(&key("c, a")));
+        assert!(!key("a, date(b)").contains(&key("b")));
+        assert_eq!(key("a, b").with(&key("c, a")), key("a, b, c"));
+    }
+}

@@ -1,0 +1,396 @@
+//! What one candidate for the partition key would do with the rows.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::capacity::Capacity;
+use crate::evaluate::duration::Micros;
+use crate::evaluate::key::Candidate;
+use crate::evaluate::over_time::{OverTime, Spread};
+use crate::evaluate::prepared::Prepared;
+use crate::evaluate::sample::Intervals;
+use crate::evaluate::windows::{Window, WindowCounts};
+use crate::placement::Placement;
+use crate::sketch::{DistinctKeys, KeyCounter};
+use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
+use crate::table::{ColumnType, PlacementFunction};
+use crate::units::{PartitionCount, PartitionId};
+
+/// Heaviest keys that are shown.
+const HEAVIEST_SHOWN: usize = 10;
+
+/// A key with many rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeavyHitter {
+    /// Its values, in the order of the key.
+    pub key: Vec<Value>,
+    /// Its rows, at least; exact where `error` is 0.
+    pub rows: u64,
+    /// So many more rows it may have.
+    pub error: u64,
+    /// Share of all rows, by `rows`.
+    pub share: f64,
+}
+
+/// What skew is made of, in parts of the CV, and in words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SkewCauses {
+    /// What a perfect hash gives to so many keys, were they equal.
+    pub too_few_keys: f64,
+    /// What unequal keys add to that.
+    pub heavy_keys: f64,
+    /// What is left for the hash function, beyond chance: 0 where the measured CV is within three standard deviations of what
+    /// these keys let expect.
+    pub hash_function: f64,
+    /// The same in words.
+    pub words: String,
+}
+
+/// How rows arrive, batch by batch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PerBatch {
+    /// Rows of a batch.
+    pub batch_rows: u64,
+    /// Batches; a last one with fewer rows is not counted.
+    pub batches: u64,
+    /// Partitions that a batch writes to.
+    pub partitions_written: Spread,
+    /// Share of a batch's rows in its fullest partition.
+    pub share_of_fullest: Spread,
+}
+
+/// One placement of the rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlacementReport {
+    /// The placement function.
+    pub function: String,
+    /// Rows per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of values per partition, before compression.
+    pub bytes_per_partition: Vec<u64>,
+    /// Skew of the rows.
+    #[serde(flatten)]
+    pub skew: SkewFigures,
+    /// What a perfect hash would give.
+    #[serde(flatten)]
+    pub noise_floor: NoiseFloor,
+    /// What the skew is made of.
+    pub causes: SkewCauses,
+    /// Share of the rows in the partition of the heaviest key.
+    pub share_of_heaviest_partition: f64,
+    /// Balance over time, where there is a time column and a window has enough rows.
+    pub over_time: Option<OverTime>,
+    /// The rate of inserts that the table can take.
+    pub capacity: Capacity,
+    /// How rows arrive, where there is at least one whole batch.
+    pub per_batch: Option<PerBatch>,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Where only a sample was read: 95 % intervals of the figures of the whole export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+    /// The windows themselves.
+    #[serde(skip)]
+    pub windows: Vec<Window>,
+}
+
+/// What a candidate for the partition key would do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartitionKeyReport {
+    /// The parts of the key.
+    pub partition_key: Vec<String>,
+    /// Distinct values.
+    pub distinct: DistinctKeys,
+    /// Rows with NULL in some part.
+    pub null_rows: u64,
+    /// Bytes of a key, on average.
+    pub mean_key_bytes: f64,
+    /// Bytes of the longest key, at most.
+    pub max_key_bytes: u64,
+    /// Why YDB does not take it in a key, where its type is the reason.
+    pub type_obstacle: Option<String>,
+    /// The heaviest values.
+    pub heavy_hitters: Vec<HeavyHitter>,
+    /// Every placement, in the order in which they were asked for.
+    pub placements: Vec<PlacementReport>,
+    /// Balance over time of the placement that is recommended, else of the first.
+    pub over_time: Option<OverTime>,
+    /// The key itself.
+    #[serde(skip)]
+    pub candidate: Candidate,
+}
+
+impl PartitionKeyReport {
+    /// The placement over so many partitions; the first one of several functions.
+    #[must_use]
+    pub fn over(&self, partitions: PartitionCount) -> Option<&PlacementReport> {
+        self.placements.iter().find(|placement| placement.skew.partitions == partitions.len())
+    }
+}
+
+/// What is remembered of a heavy key.
+#[derive(Debug, Clone)]
+struct KeyFound {
+    values: Vec<Value>,
+    /// Its partition in every placement.
+    partitions: Vec<PartitionId>,
+}
+
+/// Counts the rows of one candidate, batch by batch.
+#[derive(Debug, Clone)]
+pub(super) struct PartitionKeyCounter {
+    candidate: Candidate,
+    /// Positions of its parts.
+    key: Vec<usize>,
+    types: Vec<ColumnType>,
+    placements: Vec<PlacementCounter>,
+    keys: KeyCounter<KeyFound>,
+    rows: u64,
+    null_rows: u64,
+    key_bytes: u64,
+    max_key_bytes: u64,
+}
+
+/// Counts the rows of one placement.
+#[derive(Debug, Clone)]
+struct PlacementCounter {
+    function: PlacementFunction,
+    placement: Placement,
+    rows: Vec<u64>,
+    bytes: Vec<u64>,
+    windows: WindowCounts,
+    /// Rows when the last batch ended.
+    rows_before_batch: Vec<u64>,
+    partitions_written: Vec<f64>,
+    share_of_fullest: Vec<f64>,
+}
+
+/// Where a counter's figures come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finishing {
+    pub(super) window: Option<Micros>,
+    pub(super) batch_rows: u64,
+    pub(super) partition_rate: f64,
+    /// The share of the rows that were read, where that is not all.
+    pub(super) sample: Option<f64>,
+}
+
+impl PartitionKeyCounter {
+    pub(super) fn new(
+        candidate: Candidate,
+        key: Vec<usize>,
+        types: Vec<ColumnType>,
+        placements: &[(PlacementFunction, PartitionCount)],
+        budget: usize,
+    ) -> Self {
+        let placement = |(function, partitions): &(PlacementFunction, PartitionCount)| PlacementCounter {
+            function: *function,
+            placement: Placement::new(*function, *partitions, types.clone()),
+            rows: vec![0; partitions.len()],
+            bytes: vec![0; partitions.len()],
+            windows: WindowCounts::new(partitions.len()),
+            rows_before_batch: vec![0; partitions.len()],
+            partitions_written: Vec::new(),
+            share_of_fullest: Vec::new(),
+        };
+        Self {
+            candidate,
+            key,
+            types: types.clone(),
+            placements: placements.iter().map(placement).collect(),
+            keys: KeyCounter::new(budget),
+            rows: 0,
+            null_rows: 0,
+            key_bytes: 0,
+            max_key_bytes: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
+        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
+        let hashes = batch.hashes(&self.key).map_err(failed)?;
+        let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
+        let mut placed = Vec::with_capacity(self.placements.len());
+        for placement in &mut self.placements {
+            let mut partitions = Vec::with_capacity(batch.rows);
+            placement
+                .placement
+                .assign_hashes(&hashes, &columns, &mut partitions)
+                .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
+            placement.add(batch, &partitions);
+            placed.push(partitions);
+        }
+        let key = &self.key;
+        self.keys.add(&batch.identities(key), |row| KeyFound {
+            values: batch.values(key, row),
+            partitions: placed.iter().filter_map(|partitions| partitions.get(row).copied()).collect(),
+        });
+        self.rows += batch.rows as u64;
+        self.null_rows += batch.null_rows(&self.key);
+        self.key_bytes += batch.parts_of(&self.key).map(|part| part.bytes).sum::<u64>();
+        let longest = batch.parts_of(&self.key).map(|part| part.longest).sum();
+        self.max_key_bytes = self.max_key_bytes.max(longest);
+        Ok(())
+    }
+
+    /// A batch of the simulated ingest ends here.
+    pub(super) fn end_batch(&mut self) {
+        self.placements.iter_mut().for_each(PlacementCounter::end_batch);
+    }
+
+    /// Adds what another counter of the same candidate counted, of rows that come later.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.keys.merge(other.keys);
+        self.rows += other.rows;
+        self.null_rows += other.null_rows;
+        self.key_bytes += other.key_bytes;
+        self.max_key_bytes = self.max_key_bytes.max(other.max_key_bytes);
+        for (placement, more) in self.placements.iter_mut().zip(other.placements) {
+            placement.merge(more);
+        }
+    }
+
+    pub(super) fn finish(self, how: Finishing) -> PartitionKeyReport {
+        let counts = self.keys.finish(HEAVIEST_SHOWN);
+        let rows = self.rows.max(1) as f64;
+        let heaviest: Vec<PartitionId> =
+            counts.heaviest.first().map(|key| key.value.partitions.clone()).unwrap_or_default();
+        let hitters = counts.heaviest.into_iter().map(|key| HeavyHitter {
+            key: key.value.values,
+            rows: key.rows,
+            error: key.error,
+            share: key.rows as f64 / rows,
+        });
+        let placements =
+            self.placements.into_iter().enumerate().map(|(index, placement)| {
+                placement.finish(&counts.weights, heaviest.get(index).copied(), how)
+            });
+        let placements: Vec<PlacementReport> = placements.collect();
+        let mut parts = self.candidate.part_names().into_iter().zip(&self.types);
+        let type_obstacle = parts
+            .find(|(_, column_type)| !column_type.is_key_type())
+            .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
+        PartitionKeyReport {
+            type_obstacle,
+            partition_key: self.candidate.part_names(),
+            distinct: counts.distinct,
+            null_rows: self.null_rows,
+            mean_key_bytes: self.key_bytes as f64 / rows,
+            max_key_bytes: self.max_key_bytes,
+            heavy_hitters: hitters.collect(),
+            over_time: placements.first().and_then(|placement| placement.over_time.clone()),
+            placements,
+            candidate: self.candidate,
+        }
+    }
+}
+
+impl PlacementCounter {
+    fn add(&mut self, batch: &Prepared, partitions: &[PartitionId]) {
+        for (partition, bytes) in partitions.iter().zip(&batch.row_bytes) {
+            if let Some(rows) = self.rows.get_mut(partition.index()) {
+                *rows += 1;
+            }
+            if let Some(sum) = self.bytes.get_mut(partition.index()) {
+                *sum += u64::from(*bytes);
+            }
+        }
+        if let Some(windows) = &batch.windows {
+            self.windows.add(windows, partitions);
+        }
+    }
+
+    fn end_batch(&mut self) {
+        let rows = self.rows.iter().zip(&self.rows_before_batch).map(|(now, before)| now - before);
+        let (mut written, mut all, mut most) = (0u32, 0u64, 0u64);
+        for rows in rows {
+            written += u32::from(rows > 0);
+            all += rows;
+            most = most.max(rows);
+        }
+        self.partitions_written.push(f64::from(written));
+        self.share_of_fullest.push(most as f64 / all.max(1) as f64);
+        self.rows_before_batch.clone_from(&self.rows);
+    }
+
+    fn merge(&mut self, other: Self) {
+        fn add(sum: &mut [u64], more: &[u64]) {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        add(&mut self.rows, &other.rows);
+        add(&mut self.bytes, &other.bytes);
+        add(&mut self.rows_before_batch, &other.rows_before_batch);
+        self.windows.merge(other.windows);
+        self.partitions_written.extend(other.partitions_written);
+        self.share_of_fullest.extend(other.share_of_fullest);
+    }
+
+    fn finish(self, weights: &KeyWeights, heaviest: Option<PartitionId>, how: Finishing) -> PlacementReport {
+        let skew = SkewFigures::of(&self.rows);
+        let noise_floor = NoiseFloor::of(&skew, weights);
+        let windows = how.window.map(|length| self.windows.finish(length)).unwrap_or_default();
+        let over_time = how.window.and_then(|length| OverTime::of(&windows, length));
+        let median_effective = over_time.as_ref().map(|time| time.effective_partitions.median);
+        let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
+        let per_batch = Spread::of(&self.partitions_written).zip(Spread::of(&self.share_of_fullest)).map(
+            |(partitions_written, share_of_fullest)| PerBatch {
+                batch_rows: how.batch_rows,
+                batches: self.partitions_written.len() as u64,
+                partitions_written,
+                share_of_fullest,
+            },
+        );
+        PlacementReport {
+            function: self.function.to_string(),
+            verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
+            causes: SkewCauses::of(&skew, &noise_floor),
+            share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
+            capacity: Capacity::of(&self.bytes, over_time.as_ref(), how.partition_rate),
+            intervals: how.sample.map(|_| Intervals::of(&self.rows)),
+            rows_per_partition: self.rows,
+            bytes_per_partition: self.bytes,
+            skew,
+            noise_floor,
+            over_time,
+            per_batch,
+            windows,
+        }
+    }
+}
+
+impl SkewCauses {
+    /// What the skew is made of. The CV of N counts scatters by about 1/sqrt(2 (N - 1)) of itself around what the keys let
+    /// expect; what lies three times that above is the hash function's own.
+    #[must_use]
+    pub fn of(skew: &SkewFigures, floor: &NoiseFloor) -> Self {
+        let freedom = 2.0 * skew.partitions.saturating_sub(1).max(1) as f64;
+        let chance = floor.expected_cv_weighted * (1.0 + 3.0 / freedom.sqrt());
+        let hash_function = if skew.cv > chance { skew.cv - floor.expected_cv_weighted } else { 0.0 };
+        let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
+        let mut words = format!(
+            "of a CV of {}, {} is what a perfect hash gives to {} equal keys in {} partitions",
+            percent(skew.cv),
+            percent(floor.expected_cv_equal_keys),
+            floor.distinct_keys,
+            skew.partitions,
+        );
+        if floor.cv_of_heavy_keys > 0.001 {
+            words.push_str(&format!(
+                "; keys of unequal weight let expect {}",
+                percent(floor.expected_cv_weighted)
+            ));
+        }
+        words.push_str(&if hash_function > 0.0 {
+            format!("; {} more come from the hash function itself", percent(hash_function))
+        } else {
+            "; the rest is chance, and the hash function is not at fault".to_owned()
+        });
+        Self {
+            too_few_keys: floor.expected_cv_equal_keys,
+            heavy_keys: floor.cv_of_heavy_keys,
+            hash_function,
+            words,
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What all keys need of a batch, computed once for all of them.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Date32Type, TimestampMicrosecondType};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use serde_json::Value;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::duration::Micros;
+use crate::evaluate::key::{Candidate, KeyPart, Transform};
+use crate::evaluate::windows::{WindowedRows, instants};
+use crate::placement::{KeyColumn, PlacementError};
+use crate::sketch::{column_identities, combine, fold};
+use crate::table::{Column, ColumnType};
+
+/// One part of some key, in every key that has it.
+#[derive(Debug, Clone)]
+pub(super) struct ResolvedPart {
+    pub(super) part: KeyPart,
+    /// Position of its column.
+    pub(super) column: usize,
+    /// Type of the part itself.
+    pub(super) column_type: ColumnType,
+    /// Whether some partition key has it.
+    placed: bool,
+}
+
+/// The parts of all keys, each once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parts(Vec<ResolvedPart>);
+
+impl Parts {
+    /// Positions of the parts of `key`, which are added where they are new.
+    pub(super) fn resolve(
+        &mut self,
+        key: &Candidate,
+        columns: &[Column],
+        placed: bool,
+    ) -> Result<Vec<usize>, EvaluateError> {
+        key.parts().iter().map(|part| self.position(key, part, columns, placed)).collect()
+    }
+
+    fn position(
+        &mut self,
+        key: &Candidate,
+        part: &KeyPart,
+        columns: &[Column],
+        placed: bool,
+    ) -> Result<usize, EvaluateError> {
+        if let Some(position) = self.0.iter().position(|known| known.part == *part) {
+            if let Some(known) = self.0.get_mut(position) {
+                known.placed |= placed;
+            }
+            return Ok(position);
+        }
+        let column = columns.iter().position(|column| column.name == part.column);
+        let found = column.and_then(|index| Some((index, columns.get(index)?)));
+        let (column, declared) = found.ok_or_else(|| EvaluateError::UnknownColumn {
+            key: key.to_string(),
+            column: part.column.clone(),
+            known: columns.iter().map(|column| column.name.clone()).collect(),
+        })?;
+        let column_type = match part.transform {
+            Transform::Identity => declared.column_type,
+            _ if !declared.column_type.is_timestamp() => {
+                return Err(EvaluateError::NotTime {
+                    key: key.to_string(),
+                    column: part.column.clone(),
+                    column_type: declared.column_type,
+                });
+            }
+            Transform::Date => ColumnType::Date,
+            Transform::Truncate(_) => ColumnType::Timestamp,
+        };
+        self.0.push(ResolvedPart { part: part.clone(), column, column_type, placed });
+        Ok(self.0.len() - 1)
+    }
+
+    pub(super) fn get(&self, position: usize) -> Option<&ResolvedPart> {
+        self.0.get(position)
+    }
+}
+
+/// One part of the keys, in one batch.
+#[derive(Debug)]
+pub(super) struct PreparedPart {
+    pub(super) array: ArrayRef,
+    /// Its bytes for placement, where some partition key has the part.
+    hashed: Option<KeyColumn>,
+    pub(super) identities: Vec<u64>,
+    /// Bytes of its values in all, and of the longest.
+    pub(super) bytes: u64,
+    pub(super) longest: u64,
+}
+
+/// A batch with what keys need of it.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) rows: usize,
+    /// Rows that came before.
+    pub(super) first_row: u64,
+    parts: Vec<PreparedPart>,
+    /// Bytes of each row's values.
+    pub(super) row_bytes: Vec<u32>,
+    /// Identity of each whole row, where primary keys are evaluated.
+    pub(super) row_identities: Vec<u64>,
+    pub(super) windows: Option<WindowedRows>,
+    /// Instants in microseconds, where there is a time column.
+    pub(super) times: Option<ArrayRef>,
+}
+
+impl Prepared {
+    /// Prepares a batch in the schema of the export.
+    pub(super) fn new(
+        batch: &RecordBatch,
+        first_row: u64,
+        parts: &Parts,
+        whole_rows: bool,
+    ) -> Result<Self, EvaluateError> {
+        let rows = batch.num_rows();
+        let prepare = |part: &ResolvedPart| prepare_part(part, batch);
+        let parts: Vec<PreparedPart> = parts.0.iter().map(prepare).collect::<Result<_, _>>()?;
+        Ok(Self {
+            rows,
+            first_row,
+            parts,
+            row_bytes: row_bytes(batch),
+            row_identities: if whole_rows { row_identities(batch) } else { Vec::new() },
+            windows: None,
+            times: None,
+        })
+    }
+
+    pub(super) fn part(&self, position: usize) -> Option<&PreparedPart> {
+        self.parts.get(position)
+    }
+
+    /// The parts of a key.
+    pub(super) fn parts_of<'a>(&'a self, key: &'a [usize]) -> impl Iterator<Item = &'a PreparedPart> {
+        key.iter().filter_map(|position| self.parts.get(*position))
+    }
+
+    /// The placement hash of every row's key.
+    pub(super) fn hashes(&self, key: &[usize]) -> Result<Vec<u64>, PlacementError> {
+        let columns: Vec<&KeyColumn> = self.parts_of(key).filter_map(|part| part.hashed.as_ref()).collect();
+        crate::placement::hash_columns(&columns)
+    }
+
+    /// The identity of every row's key.
+    pub(super) fn identities(&self, key: &[usize]) -> Vec<u64> {
+        combine(&self.parts_of(key).map(|part| part.identities.as_slice()).collect::<Vec<_>>())
+    }
+
+    /// Rows with NULL in some part of a key.
+    pub(super) fn null_rows(&self, key: &[usize]) -> u64 {
+        let mut with_nulls = self.parts_of(key).filter(|part| part.array.null_count() > 0);
+        let (Some(first), second) = (with_nulls.next(), with_nulls.next()) else { return 0 };
+        if second.is_none() {
+            return first.array.null_count() as u64;
+        }
+        let is_null = |row: &usize| self.parts_of(key).any(|part| part.array.is_null(*row));
+        (0..self.rows).filter(is_null).count() as u64
+    }
+
+    /// The values of one row's key.
+    pub(super) fn values(&self, key: &[usize], row: usize) -> Vec<Value> {
+        self.parts_of(key).map(|part| json_value(&part.array, row)).collect()
+    }
+}
+
+fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart, EvaluateError> {
+    let unreadable = || EvaluateError::Time { column: part.part.column.clone() };
+    let array = batch.columns().get(part.column).ok_or_else(unreadable)?;
+    let array = transformed(array, part.part.transform).ok_or_else(unreadable)?;
+    let hashed = part.placed.then(|| KeyColumn::new(0, part.column_type, &array)).transpose();
+    let hashed = hashed.map_err(|source| EvaluateError::Placement { key: part.part.to_string(), source })?;
+    let (bytes, longest) = bytes_of(&array, part.column_type);
+    Ok(PreparedPart { identities: column_identities(&array), hashed, array, bytes, longest })
+}
+
+/// An array with a transform applied; none where it is no time.
+pub(super) fn transformed(array: &ArrayRef, transform: Transform) -> Option<ArrayRef> {
+    if transform == Transform::Identity {
+        return Some(Arc::clone(array));
+    }
+    let times = instants(array)?;
+    let times = times.as_primitive::<TimestampMicrosecondType>();
+    Some(match transform {
+        // A day of the time types fits 32 bits.
+        Transform::Date => Arc::new(times.unary::<_, Date32Type>(|at| Micros::DAY.slice_of(at) as i32)),
+        Transform::Truncate(length) => Arc::new(
+            times.unary::<_, TimestampMicrosecondType>(|at| length.slice_of(at).saturating_mul(length.get())),
+        ),
+        Transform::Identity => return None,
+    })
+}
+
+/// Bytes that a value of a type takes in YDB; none for text and bytes, which differ.
+pub(super) fn width(column_type: ColumnType) -> Option<u32> {
+    Some(match column_type {
+        ColumnType::Bool | ColumnType::Int8 | ColumnType::Uint8 => 1,
+        ColumnType::Int16 | ColumnType::Uint16 | ColumnType::Date => 2,
+        ColumnType::Int32
+        | ColumnType::Uint32
+        | ColumnType::Float
+        | ColumnType::Datetime
+        | ColumnType::Date32 => 4,
+        ColumnType::Int64
+        | ColumnType::Uint64
+        | ColumnType::Double
+        | ColumnType::Timestamp
+        | ColumnType::Interval
+        | ColumnType::Datetime64
+        | ColumnType::Timestamp64
+        | ColumnType::Interval64 => 8,
+        ColumnType::Decimal { .. } | ColumnType::Uuid => 16,
+        ColumnType::Utf8
+        | ColumnType::String
+        | ColumnType::Json
+        | ColumnType::JsonDocument
+        | ColumnType::Yson => return None,
+    })
+}
+
+/// Bytes of all values and of the longest.
+fn bytes_of(array: &ArrayRef, column_type: ColumnType) -> (u64, u64) {
+    match width(column_type) {
+        Some(width) => {
+            let valid = (array.len() - array.null_count()) as u64;
+            (valid * u64::from(width), if valid > 0 { u64::from(width) } else { 0 })
+        }
+        None => lengths(array).map_or((0, 0), |lengths| {
+            lengths
+                .iter()
+                .fold((0, 0), |(sum, most), length| (sum + u64::from(*length), most.max(u64::from(*length))))
+        }),
+    }
+}
+
+/// The length of every text or byte string.
+fn lengths(array: &ArrayRef) -> Option<Vec<u32>> {
+    let of_offsets = |offsets: &[i32]| {
+        offsets.iter().zip(offsets.iter().skip(1)).map(|(begin, end)| (end - begin).cast_unsigned()).collect()
+    };
+    Some(match array.data_type() {
+        DataType::Utf8 => of_offsets(array.as_string::<i32>().value_offsets()),
+        DataType::Binary => of_offsets(array.as_binary::<i32>().value_offsets()),
+        _ => return None,
+    })
+}
+
+/// Bytes of each row's values: fixed types by their width in Arrow (Boolean as 1), text by its length.
+fn row_bytes(batch: &RecordBatch) -> Vec<u32> {
+    let fixed = |array: &ArrayRef| match array.data_type() {
+        DataType::Boolean => 1,
+        DataType::FixedSizeBinary(bytes) => bytes.unsigned_abs(),
+        other => other.primitive_width().unwrap_or(0) as u32,
+    };
+    let mut bytes = vec![batch.columns().iter().map(fixed).sum::<u32>(); batch.num_rows()];
+    for lengths in batch.columns().iter().filter_map(lengths) {
+        for (bytes, length) in bytes.iter_mut().zip(lengths) {
+            *bytes = bytes.saturating_add(length);
+        }
+    }
+    bytes
+}
+
+fn row_identities(batch: &RecordBatch) -> Vec<u64> {
+    let mut identities = vec![0u64; batch.num_rows()];
+    for array in batch.columns() {
+        for (identity, value) in identities.iter_mut().zip(column_identities(array)) {
+            *identity = fold(*identity, value);
+        }
+    }
+    identities
+}
+
+/// A value as JSON: numbers and truth values as such, everything else as text.
+pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
+    if array.is_null(row) {
+        return Value::Null;
+    }
+    let options = FormatOptions::default();
+    let text = match array.data_type() {
+        DataType::Binary | DataType::FixedSizeBinary(_) => return bytes_value(array, row),
+        _ => ArrayFormatter::try_new(array.as_ref(), &options).map(|f| f.value(row).to_string()),
+    };
+    let text = text.unwrap_or_default();
+    let is_plain = array.data_type().is_integer() || array.data_type() == &DataType::Boolean;
+    match serde_json::from_str(&text) {
+        Ok(value) if is_plain => value,
+        _ => Value::String(text),
+    }
+}
+
+/// Bytes as text where they are text, else in hexadecimal.
+fn bytes_value(array: &ArrayRef, row: usize) -> Value {
+    let bytes = match array.data_type() {
+        DataType::Binary => array.as_binary::<i32>().value(row),
+        _ => array.as_fixed_size_binary().value(row),
+    };
+    if let (DataType::FixedSizeBinary(16), Ok(uuid)) = (array.data_type(), uuid::Uuid::from_slice(bytes)) {
+        return Value::String(uuid.to_string());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(char::is_control) => Value::String(text.to_owned()),
+        _ => Value::String(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+    }
+}

@@ -1,0 +1,507 @@
+//! Time as an axis: rows are counted by window, and windows grow as the export does, so that one pass is enough.
+//!
+//! Windows begin fine. When more than [`MOST_WINDOWS`] hold rows, each gives way to the next length of [`LENGTHS`], which is
+//! a multiple of the one before; in the end [`final_length`] joins them to between 200 and 500, or fewer where rows are few.
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+
+use crate::evaluate::duration::Micros;
+use crate::units::PartitionId;
+
+/// Windows that are counted apart while reading.
+const MOST_WINDOWS: usize = 1000;
+/// Windows that are shown in the end, at most.
+const MOST_SHOWN: usize = 500;
+/// Windows of a length that was asked for, at most: 100 million counters for 64 partitions and 20 keys.
+pub(super) const MOST_ASKED: usize = 80_000;
+/// Below so many windows they are not joined any more for want of rows.
+const FEWEST_SHOWN: usize = 24;
+/// A row without a time is in no window.
+const NO_WINDOW: u32 = u32::MAX;
+
+/// Lengths of windows while reading; each divides the next by at most 5, so that from more than 1000 windows at least 200
+/// are left. In microseconds, from 1 us to about 22 years.
+const LENGTHS: [i64; 37] = {
+    const S: i64 = 1_000_000;
+    const M: i64 = 60 * S;
+    const H: i64 = 60 * M;
+    const D: i64 = 24 * H;
+    [
+        1,
+        2,
+        10,
+        20,
+        100,
+        200,
+        1_000,
+        2_000,
+        10_000,
+        20_000,
+        100_000,
+        200_000,
+        S,
+        2 * S,
+        10 * S,
+        30 * S,
+        M,
+        2 * M,
+        10 * M,
+        30 * M,
+        H,
+        2 * H,
+        4 * H,
+        12 * H,
+        D,
+        2 * D,
+        4 * D,
+        8 * D,
+        16 * D,
+        32 * D,
+        64 * D,
+        128 * D,
+        256 * D,
+        512 * D,
+        1024 * D,
+        2048 * D,
+        8192 * D,
+    ]
+};
+
+/// Lengths that people use, besides those above.
+const USUAL: [i64; 12] = {
+    const S: i64 = 1_000_000;
+    [
+        5 * S,
+        15 * S,
+        20 * S,
+        300 * S,
+        900 * S,
+        1200 * S,
+        10_800 * S,
+        21_600 * S,
+        28_800 * S,
+        604_800 * S,
+        1_209_600 * S,
+        50_000,
+    ]
+};
+
+/// The instants of a column of dates or points in time, in microseconds; none of other columns.
+pub(super) fn instants(array: &ArrayRef) -> Option<ArrayRef> {
+    let zone = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, None) => return Some(ArrayRef::clone(array)),
+        DataType::Timestamp(_, zone) => zone.clone(),
+        DataType::Date32 => None,
+        _ => return None,
+    };
+    let instants = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone)).ok()?;
+    cast(&instants, &DataType::Timestamp(TimeUnit::Microsecond, None)).ok()
+}
+
+/// The windows of a batch of rows.
+#[derive(Debug, Clone)]
+pub(super) struct WindowedRows {
+    length: Micros,
+    /// Numbers of the windows that have rows.
+    windows: Vec<i64>,
+    /// For each row its window, as a position in `windows`, or [`NO_WINDOW`].
+    slots: Vec<u32>,
+}
+
+/// The axis that all candidates share.
+#[derive(Debug, Clone)]
+pub(super) struct TimeAxis {
+    /// Position in [`LENGTHS`]; none where the length was asked for.
+    level: Option<usize>,
+    length: Micros,
+    rows_of_window: BTreeMap<i64, u64>,
+    /// The latest instant so far.
+    latest: Option<i64>,
+    earliest: Option<i64>,
+    /// Rows with a time.
+    rows: u64,
+    /// Rows without a time.
+    pub(super) null_rows: u64,
+    /// Rows that came after a later one.
+    late_rows: u64,
+}
+
+/// How an export runs through time.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct TimeRange {
+    /// The first instant, in microseconds since 1970.
+    pub earliest_micros: i64,
+    /// The last.
+    pub latest_micros: i64,
+    /// Rows without a time.
+    pub null_rows: u64,
+    /// Share of the rows with a time that come no earlier than every row before them.
+    pub in_order_fraction: f64,
+}
+
+impl TimeAxis {
+    /// Windows of `asked`, or of a length that the data will give.
+    pub(super) fn new(asked: Option<Micros>) -> Self {
+        Self {
+            level: asked.is_none().then_some(0),
+            length: asked.unwrap_or(Micros::new(1)),
+            rows_of_window: BTreeMap::new(),
+            latest: None,
+            earliest: None,
+            rows: 0,
+            null_rows: 0,
+            late_rows: 0,
+        }
+    }
+
+    /// Sorts the rows of a batch into windows. `times` are instants in microseconds. None where an asked length makes more than
+    /// [`MOST_ASKED`] windows.
+    pub(super) fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
+        let times = times.as_primitive::<TimestampMicrosecondType>();
+        let range = times.iter().flatten().fold(None, |range: Option<(i64, i64)>, at| {
+            Some(range.map_or((at, at), |(low, high)| (low.min(at), high.max(at))))
+        });
+        self.null_rows += times.null_count() as u64;
+        self.rows += (times.len() - times.null_count()) as u64;
+        let Some((low, high)) = range else {
+            let slots = vec![NO_WINDOW; times.len()];
+            return Some(WindowedRows { length: self.length, windows: Vec::new(), slots });
+        };
+        for at in times.iter().flatten() {
+            self.late_rows += u64::from(self.latest.is_some_and(|latest| at < latest));
+            self.latest = Some(self.latest.map_or(at, |latest| latest.max(at)));
+        }
+        self.earliest = Some(self.earliest.map_or(low, |earliest| earliest.min(low)));
+        // The first batch alone may span a day: no need to cut it into microseconds first.
+        while self.level.is_some()
+            && self.rows_of_window.is_empty()
+            && (high.saturating_sub(low)) / self.length.get() > (MOST_WINDOWS * times.len()) as i64
+            && self.lengthen()
+        {}
+        loop {
+            let windowed = self.slots(times);
+            let fresh = windowed.windows.iter().filter(|w| !self.rows_of_window.contains_key(w)).count();
+            let windows = self.rows_of_window.len() + fresh;
+            if self.level.is_none() && windows > MOST_ASKED {
+                return None;
+            }
+            if self.level.is_some() && windows > MOST_WINDOWS && self.lengthen() {
+                continue;
+            }
+            let mut rows = vec![0u64; windowed.windows.len()];
+            for slot in &windowed.slots {
+                if let Some(rows) = rows.get_mut(*slot as usize) {
+                    *rows += 1;
+                }
+            }
+            for (window, rows) in windowed.windows.iter().zip(rows) {
+                *self.rows_of_window.entry(*window).or_default() += rows;
+            }
+            return Some(windowed);
+        }
+    }
+
+    /// Takes the next length; false where there is none.
+    fn lengthen(&mut self) -> bool {
+        let Some(next) = self.level.map(|level| level + 1) else { return false };
+        let Some(length) = LENGTHS.get(next) else { return false };
+        let factor = length / self.length.get();
+        self.level = Some(next);
+        self.length = Micros::new(*length);
+        let mut joined = BTreeMap::new();
+        for (window, rows) in &self.rows_of_window {
+            *joined.entry(window.div_euclid(factor)).or_default() += rows;
+        }
+        self.rows_of_window = joined;
+        true
+    }
+
+    fn slots(&self, times: &arrow::array::PrimitiveArray<TimestampMicrosecondType>) -> WindowedRows {
+        let mut slot_of: HashMap<i64, u32> = HashMap::new();
+        let mut windows = Vec::new();
+        let mut slots = Vec::with_capacity(times.len());
+        // Rows that follow each other mostly share a window.
+        let (mut begin, mut end, mut slot) = (1i64, 0i64, NO_WINDOW);
+        for row in 0..times.len() {
+            if times.is_null(row) {
+                slots.push(NO_WINDOW);
+                continue;
+            }
+            let at = times.value(row);
+            if !(begin..end).contains(&at) {
+                let window = self.length.slice_of(at);
+                begin = window.saturating_mul(self.length.get());
+                end = begin.saturating_add(self.length.get());
+                // A batch has fewer than 2^32 rows.
+                slot = *slot_of.entry(window).or_insert_with(|| {
+                    windows.push(window);
+                    windows.len() as u32 - 1
+                });
+            }
+            slots.push(slot);
+        }
+        WindowedRows { length: self.length, windows, slots }
+    }
+
+    /// Adds the rows of another part of the export, which come after these.
+    pub(super) fn merge(&mut self, mut other: Self) {
+        while self.length < other.length && self.lengthen() {}
+        while other.length < self.length && other.lengthen() {}
+        let late = |latest: Option<i64>| {
+            let early = other.earliest.zip(latest).is_some_and(|(earliest, latest)| earliest < latest);
+            u64::from(early)
+        };
+        // Which of the other's rows come after a later one of these is not known; at least its first one may.
+        self.late_rows += other.late_rows + late(self.latest);
+        for (window, rows) in other.rows_of_window {
+            *self.rows_of_window.entry(window).or_default() += rows;
+        }
+        while self.level.is_some() && self.rows_of_window.len() > MOST_WINDOWS && self.lengthen() {}
+        self.earliest = [self.earliest, other.earliest].into_iter().flatten().min();
+        self.latest = self.latest.max(other.latest);
+        self.rows += other.rows;
+        self.null_rows += other.null_rows;
+    }
+
+    /// How the export runs through time; none where no row has a time.
+    pub(super) fn range(&self) -> Option<TimeRange> {
+        Some(TimeRange {
+            earliest_micros: self.earliest?,
+            latest_micros: self.latest?,
+            null_rows: self.null_rows,
+            in_order_fraction: 1.0 - self.late_rows as f64 / self.rows.max(1) as f64,
+        })
+    }
+
+    /// The length of the windows that are shown: the shortest usual one that makes at most [`MOST_SHOWN`] of them, and gives the
+    /// middle one at least `rows` rows where that is possible.
+    pub(super) fn final_length(&self, rows: u64) -> Micros {
+        if self.level.is_none() {
+            return self.length;
+        }
+        let mut usual: Vec<i64> =
+            LENGTHS.iter().chain(&USUAL).copied().chain([2 * self.length.get()]).collect();
+        usual.retain(|length| *length >= self.length.get() && length % self.length.get() == 0);
+        usual.sort_unstable();
+        let mut best = self.length;
+        for length in usual {
+            let counts = self.rows_by(length / self.length.get());
+            if counts.len() <= MOST_SHOWN {
+                let enough = counts.get(counts.len() / 2).is_none_or(|median| *median >= rows);
+                if counts.len() >= FEWEST_SHOWN || best.get() == self.length.get() {
+                    best = Micros::new(length);
+                }
+                if enough || counts.len() < FEWEST_SHOWN {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
+    /// Rows of every window of `factor` times the length, the fewest first.
+    fn rows_by(&self, factor: i64) -> Vec<u64> {
+        let mut joined: BTreeMap<i64, u64> = BTreeMap::new();
+        for (window, rows) in &self.rows_of_window {
+            *joined.entry(window.div_euclid(factor)).or_default() += rows;
+        }
+        let mut counts: Vec<u64> = joined.into_values().collect();
+        counts.sort_unstable();
+        counts
+    }
+}
+
+/// Rows by window and partition.
+#[derive(Debug, Clone)]
+pub(super) struct WindowCounts {
+    length: Option<Micros>,
+    partitions: usize,
+    position: HashMap<i64, usize>,
+    /// One row of `partitions` counts for each window.
+    counts: Vec<u64>,
+}
+
+impl WindowCounts {
+    pub(super) fn new(partitions: usize) -> Self {
+        Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
+    }
+
+    /// Counts rows, which must come with lengths that only grow.
+    pub(super) fn add(&mut self, rows: &WindowedRows, partitions: &[PartitionId]) {
+        self.lengthen(rows.length);
+        let offsets: Vec<usize> = rows.windows.iter().map(|window| self.offset(*window)).collect();
+        for (slot, partition) in rows.slots.iter().zip(partitions) {
+            if let Some(offset) = offsets.get(*slot as usize)
+                && let Some(count) = self.counts.get_mut(offset + partition.index())
+            {
+                *count += 1;
+            }
+        }
+    }
+
+    fn offset(&mut self, window: i64) -> usize {
+        let next = self.counts.len();
+        let offset = *self.position.entry(window).or_insert(next);
+        if offset == next {
+            self.counts.resize(next + self.partitions, 0);
+        }
+        offset
+    }
+
+    /// Joins windows to those of a multiple of their length.
+    pub(super) fn lengthen(&mut self, length: Micros) {
+        let before = *self.length.get_or_insert(length);
+        if before >= length {
+            return;
+        }
+        let old = std::mem::replace(self, Self::new(self.partitions));
+        self.length = Some(length);
+        let mut windows: Vec<(i64, usize)> = old.position.into_iter().collect();
+        windows.sort_unstable();
+        for (window, offset) in windows {
+            let joined = self.offset(length.slice_of(window.saturating_mul(before.get())));
+            self.add_counts(joined, old.counts.get(offset..offset + old.partitions).unwrap_or_default());
+        }
+    }
+
+    fn add_counts(&mut self, offset: usize, more: &[u64]) {
+        if let Some(counts) = self.counts.get_mut(offset..offset + self.partitions) {
+            counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        }
+    }
+
+    /// Adds the counts of other rows, of the same axis or another one.
+    pub(super) fn merge(&mut self, mut other: Self) {
+        let (Some(own), Some(others)) = (self.length, other.length) else {
+            if self.length.is_none() {
+                *self = other;
+            }
+            return;
+        };
+        self.lengthen(own.max(others));
+        other.lengthen(own.max(others));
+        for (window, from) in &other.position {
+            let to = self.offset(*window);
+            self.add_counts(to, other.counts.get(*from..from + other.partitions).unwrap_or_default());
+        }
+    }
+
+    /// The windows of `length` in order: where each begins, in microseconds since 1970, and its rows per partition.
+    pub(super) fn finish(mut self, length: Micros) -> Vec<Window> {
+        self.lengthen(length);
+        let mut windows: Vec<(i64, usize)> = self.position.iter().map(|(w, o)| (*w, *o)).collect();
+        windows.sort_unstable();
+        let window = |(number, offset): (i64, usize)| Window {
+            number,
+            start_micros: number.saturating_mul(length.get()),
+            rows_per_partition: self
+                .counts
+                .get(offset..offset + self.partitions)
+                .unwrap_or_default()
+                .to_vec(),
+        };
+        windows.into_iter().map(window).collect()
+    }
+}
+
+/// A slice of time with the rows of each partition in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Windows of its length since 1970.
+    pub number: i64,
+    /// Where it begins, in microseconds since 1970.
+    pub start_micros: i64,
+    /// Its rows.
+    pub rows_per_partition: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::TimestampMicrosecondArray;
+
+    use super::*;
+
+    fn times(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(TimestampMicrosecondArray::from_iter_values(values))
+    }
+
+    #[test]
+    fn each_length_is_a_multiple_of_the_one_before_by_at_most_five() {
+        for pair in LENGTHS.windows(2) {
+            assert!(pair[1] % pair[0] == 0 && pair[1] / pair[0] <= 5, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_the_span_there_are_200_to_500_windows() {
+        for span in [1_000i64, 77_777, 1_000_000, 3_600_000_000, 49 * 3_600_000_000, 400 * 86_400_000_000] {
+            let mut axis = TimeAxis::new(None);
+            let rows = 50_000i64;
+            for batch in 0..10 {
+                let first = batch * rows / 10;
+                axis.add(&times((first..first + rows / 10).map(|row| row * span / rows))).unwrap();
+            }
+            let length = axis.final_length(1);
+            let windows = axis.rows_by(length.get() / axis.length.get()).len();
+            assert!((200..=501).contains(&windows), "{span}: {windows} windows of {length}");
+        }
+    }
+
+    #[test]
+    fn few_rows_get_longer_windows() {
+        let mut axis = TimeAxis::new(None);
+        axis.add(&times((0..10_000).map(|row| row * 1_000_000))).unwrap();
+        let length = axis.final_length(160);
+        let counts = axis.rows_by(length.get() / axis.length.get());
+        assert!(counts[counts.len() / 2] >= 160, "{length}: {counts:?}");
+    }
+
+    #[test]
+    fn one_row_far_away_does_not_lengthen_the_windows_of_the_others() {
+        let mut axis = TimeAxis::new(None);
+        axis.add(&times((0..400).map(|row| 1_700_000_000_000_000 + row * 1_000_000))).unwrap();
+        axis.add(&times([0])).unwrap();
+        assert!(axis.final_length(1) <= Micros::SECOND);
+        let range = axis.range().unwrap();
+        assert!((range.in_order_fraction - 400.0 / 401.0).abs() < 1e-12);
+        assert_eq!(range.earliest_micros, 0);
+    }
+
+    #[test]
+    fn counts_are_those_of_plain_division_whatever_the_batches() {
+        let values: Vec<i64> = (0..20_000).map(|row| (row * 7_919) % 3_000_000_000).collect();
+        let partition = |row: usize| PartitionId((row % 4) as u32);
+        let counted = |batch_rows: usize| {
+            let (mut axis, mut counts) = (TimeAxis::new(None), WindowCounts::new(4));
+            for (batch, chunk) in values.chunks(batch_rows).enumerate() {
+                let rows = axis.add(&times(chunk.iter().copied())).unwrap();
+                let ids: Vec<_> = (0..chunk.len()).map(|row| partition(batch * batch_rows + row)).collect();
+                counts.add(&rows, &ids);
+            }
+            counts.finish(Micros::MINUTE)
+        };
+        let mut expected: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+        for (row, at) in values.iter().enumerate() {
+            expected.entry(at / 60_000_000).or_insert_with(|| vec![0; 4])[row % 4] += 1;
+        }
+        for batch_rows in [1, 333, 20_000] {
+            let found: BTreeMap<_, _> =
+                counted(batch_rows).into_iter().map(|w| (w.number, w.rows_per_partition)).collect();
+            assert_eq!(found, expected, "{batch_rows}");
+        }
+    }
+
+    #[test]
+    fn an_asked_length_stays_and_has_a_limit() {
+        let mut axis = TimeAxis::new(Some(Micros::SECOND));
+        assert!(axis.add(&times((0..5000).map(|row| row * 1_000_000))).is_some());
+        assert_eq!(axis.final_length(1_000_000), Micros::SECOND);
+        assert!(axis.add(&times((0..100_000).map(|row| row * 1_000_000))).is_none());
+    }
+}

@@ -1,0 +1,501 @@
+//! What an export says about keys, as text.
+
+use std::fmt::Write as _;
+
+use chrono::DateTime;
+use serde_json::Value;
+
+use crate::evaluate::{
+    Assessment, Drift, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
+};
+use crate::report::grid::{Heading, Layout, count, grid, percent};
+use crate::units::{ByteSize, PartitionCount};
+
+/// Heaviest values shown of a key.
+const HEAVIEST: usize = 3;
+/// Partitions whose rows are drawn as one line.
+const MOST_DRAWN: usize = 128;
+
+/// The answer first, then the figures that it rests on.
+#[must_use]
+pub fn assessment(assessment: &Assessment, layout: Layout) -> String {
+    let sections = [
+        header(assessment),
+        recommendation(assessment, layout),
+        candidates(assessment, layout),
+        partitions(assessment, layout),
+        counts(assessment, layout),
+        heaviest(assessment, layout),
+        primary_keys(assessment, layout),
+        statements(assessment, layout),
+        findings(assessment, layout),
+        dropped(assessment, layout),
+        table(assessment, layout),
+    ];
+    sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn heading(layout: Layout, text: &str) -> String {
+    match layout {
+        Layout::Plain => format!("{}\n", text.to_uppercase()),
+        Layout::Markdown => format!("## {text}\n\n"),
+    }
+}
+
+fn section(layout: Layout, title: &str, headings: &[Heading], rows: Vec<Vec<String>>) -> String {
+    if rows.is_empty() { String::new() } else { heading(layout, title) + &grid(layout, headings, rows) }
+}
+
+/// A point in time, to the second.
+#[must_use]
+pub fn instant(micros: i64) -> String {
+    DateTime::from_timestamp_micros(micros)
+        .map_or_else(|| micros.to_string(), |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// The values of a key as one text.
+#[must_use]
+pub fn key_text(values: &[Value]) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "NULL".to_owned(),
+        other => other.to_string(),
+    };
+    values.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// A rate in bytes per second.
+#[must_use]
+pub fn rate(bytes_per_second: f64) -> String {
+    if bytes_per_second >= 1e5 {
+        format!("{:.1} MB/s", bytes_per_second / 1e6)
+    } else {
+        format!("{:.1} kB/s", bytes_per_second / 1e3)
+    }
+}
+
+fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
+    PartitionCount::new(u64::from(assessment.recommendation.partitions)).unwrap_or(PartitionCount::ONE)
+}
+
+fn header(assessment: &Assessment) -> String {
+    let evaluation = &assessment.evaluation;
+    let inputs = match assessment.inputs.as_slice() {
+        [only] => only.clone(),
+        [first, ..] => format!("{first} and {} more inputs", assessment.inputs.len() - 1),
+        [] => String::new(),
+    };
+    let mut text = format!(
+        "{inputs}: {} rows, {} of values, {:.1} s\n",
+        count(evaluation.rows),
+        ByteSize(evaluation.bytes),
+        assessment.seconds
+    );
+    if let Some(sample) = &evaluation.sample {
+        let _ = writeln!(
+            text,
+            "a sample of {} of {} rows ({}); figures are those of the sample, intervals those of the export with 95 % confidence",
+            count(sample.rows_sampled),
+            count(sample.rows_read),
+            percent(sample.fraction),
+        );
+    }
+    if let (Some(time), Some(range)) = (&evaluation.time, &evaluation.time_range) {
+        let windows = evaluation.candidates.iter().find_map(|key| key.over_time.as_ref());
+        let windows = windows.map(|time| format!(", {} windows of {}", time.windows, time.window_micros));
+        let _ = writeln!(
+            text,
+            "{time} runs from {} to {}{}",
+            instant(range.earliest_micros),
+            instant(range.latest_micros),
+            windows.unwrap_or_default()
+        );
+    }
+    for note in &assessment.notes {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+fn recommendation(assessment: &Assessment, layout: Layout) -> String {
+    let found = &assessment.recommendation;
+    let mut text = heading(layout, "Recommendation");
+    let list = |text: &mut String, lines: &[String]| {
+        for line in lines {
+            let _ = writeln!(text, "- {line}");
+        }
+    };
+    if !found.partition_key.is_empty() {
+        let _ = write!(text, "PARTITION BY HASH({})", found.partition_key.join(", "));
+        if !found.primary_key.is_empty() {
+            let _ = write!(text, ", PRIMARY KEY ({})", found.primary_key.join(", "));
+        }
+        let _ = writeln!(text, ", {} partitions\n", found.partitions);
+    }
+    list(&mut text, &found.reasons);
+    if !found.trade_offs.is_empty() {
+        let _ = writeln!(text, "\nWhat another choice gives and costs:\n");
+        list(&mut text, &found.trade_offs);
+    }
+    text
+}
+
+/// Candidates in the order of the ranking, each with its placement over the recommended number of partitions.
+fn ranked(
+    assessment: &Assessment,
+) -> impl Iterator<Item = (&RankedKey, &PartitionKeyReport, &PlacementReport)> {
+    let partitions = chosen_partitions(assessment);
+    assessment.ranking.iter().filter_map(move |ranked| {
+        let mut keys = assessment.evaluation.candidates.iter();
+        let key = keys.find(|key| key.partition_key == ranked.partition_key)?;
+        Some((ranked, key, key.over(partitions)?))
+    })
+}
+
+fn candidates(assessment: &Assessment, layout: Layout) -> String {
+    let statements = assessment.statements.iter().any(|statement| statement.problem.is_none());
+    let rows = ranked(assessment).map(|(ranked, key, placement)| {
+        let time = placement.over_time.as_ref();
+        let distinct = count(key.distinct.estimate);
+        let mut row = vec![
+            key.partition_key.join(", "),
+            if key.distinct.exact { distinct } else { format!("~{distinct}") },
+            key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share)),
+            match &placement.intervals {
+                Some(intervals) => format!(
+                    "{:.2} ({:.2} to {:.2})",
+                    placement.skew.max_over_mean,
+                    intervals.max_over_mean.lower,
+                    intervals.max_over_mean.upper
+                ),
+                None => format!("{:.2}", placement.skew.max_over_mean),
+            },
+            percent(placement.skew.cv),
+            percent(placement.noise_floor.expected_cv_weighted),
+            format!("{:.1}", placement.skew.effective_partitions),
+            time.map_or("-".to_owned(), |time| format!("{:.1}", time.effective_partitions.median)),
+            time.map_or("-".to_owned(), |time| time.pattern.word().to_owned()),
+            rate(placement.capacity.sustained),
+        ];
+        if statements {
+            row.push(ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}")));
+        }
+        row.push(match &ranked.obstacle {
+            Some(_) => format!("{}; cannot be chosen", placement.verdict.word()),
+            None => placement.verdict.word().to_owned(),
+        });
+        row
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut headings = vec![
+        Heading("partition key", false),
+        Heading("values", true),
+        Heading("heaviest", true),
+        Heading("max/mean", true),
+        Heading("CV", true),
+        Heading("by chance", true),
+        Heading("effective", true),
+        Heading("at a time", true),
+        Heading("pattern", false),
+        Heading("sustains", true),
+    ];
+    if statements {
+        headings.push(Heading("read", true));
+    }
+    headings.push(Heading("verdict", false));
+    let title =
+        format!("Partition keys over {} partitions, the best first", assessment.recommendation.partitions);
+    let mut text = section(layout, &title, &headings, rows);
+    if !text.is_empty() {
+        text.push_str(
+            "\nby chance: the CV that a perfect hash gives to these keys; effective: as many evenly filled partitions would be as \
+             concentrated, in total and in the middle window of time; sustains: inserts before a partition is overloaded",
+        );
+        text.push_str(if statements {
+            "; read: partitions that a statement visits on average\n"
+        } else {
+            "\n"
+        });
+    }
+    text
+}
+
+/// Rows of each partition as a line of bars.
+fn partitions(assessment: &Assessment, layout: Layout) -> String {
+    let rows = ranked(assessment).map(|(_, key, placement)| {
+        let drawn = if placement.skew.partitions <= MOST_DRAWN {
+            spark(&placement.rows_per_partition)
+        } else {
+            format!("{} partitions", placement.skew.partitions)
+        };
+        vec![key.partition_key.join(", "), drawn, placement.causes.words.clone()]
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("rows per partition", false),
+        Heading("what the skew is made of", false),
+    ];
+    section(layout, "Rows per partition", &headings, rows.collect())
+}
+
+/// A bar of one character for each count, in eighths of the largest.
+#[must_use]
+pub fn spark(counts: &[u64]) -> String {
+    const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let bar = |count: &u64| match count {
+        0 => '·',
+        count => {
+            let eighth = ((*count as f64 / most) * 8.0).ceil() as usize;
+            EIGHTHS.get(eighth.saturating_sub(1)).copied().unwrap_or('█')
+        }
+    };
+    counts.iter().map(bar).collect()
+}
+
+/// How the figures change with the number of partitions and the placement function, where there are several.
+fn counts(assessment: &Assessment, layout: Layout) -> String {
+    let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
+    if !several {
+        return String::new();
+    }
+    let rows = ranked(assessment).flat_map(|(_, key, _)| {
+        key.placements.iter().map(|placement| {
+            vec![
+                key.partition_key.join(", "),
+                placement.function.clone(),
+                placement.skew.partitions.to_string(),
+                format!("{:.1}", placement.noise_floor.keys_per_partition),
+                format!("{:.2}", placement.skew.max_over_mean),
+                percent(placement.skew.idle_fraction),
+                format!("{:.1}", placement.skew.effective_partitions),
+                placement.skew.empty_partitions.to_string(),
+                percent(placement.share_of_heaviest_partition),
+                rate(placement.capacity.sustained),
+                placement.verdict.word().to_owned(),
+            ]
+        })
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("placement", false),
+        Heading("partitions", true),
+        Heading("values each", true),
+        Heading("max/mean", true),
+        Heading("idle", true),
+        Heading("effective", true),
+        Heading("empty", true),
+        Heading("of the heaviest", true),
+        Heading("sustains", true),
+        Heading("verdict", false),
+    ];
+    section(layout, "Every number of partitions", &headings, rows.collect())
+}
+
+fn heaviest(assessment: &Assessment, layout: Layout) -> String {
+    let rows = ranked(assessment).flat_map(|(_, key, _)| {
+        let repeated = key.heavy_hitters.iter().filter(|hitter| hitter.rows > 1);
+        repeated.take(HEAVIEST).map(|hitter| {
+            vec![
+                key.partition_key.join(", "),
+                key_text(&hitter.key),
+                count(hitter.rows),
+                if hitter.error == 0 { "exact".to_owned() } else { format!("+{}", count(hitter.error)) },
+                percent(hitter.share),
+            ]
+        })
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("value", false),
+        Heading("rows", true),
+        Heading("error", true),
+        Heading("share", true),
+    ];
+    section(layout, "Heaviest values", &headings, rows.collect())
+}
+
+fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
+    let row = |key: &PrimaryKeyReport| {
+        vec![
+            key.columns.join(", "),
+            if key.unique { "yes".to_owned() } else { "no".to_owned() },
+            count(key.identical_rows),
+            count(key.conflicting_rows),
+            percent(key.in_order_fraction),
+            key.rank_correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.2}")),
+            format!("{:.1}", key.layout.average_depth),
+            format!("{:.1}", key.layout.write_amplification),
+            if key.obstacles.is_empty() { String::new() } else { key.obstacles.join("; ") },
+        ]
+    };
+    let keys = &assessment.evaluation.primary_keys;
+    let headings = [
+        Heading("primary key", false),
+        Heading("unique", false),
+        Heading("copies", true),
+        Heading("conflicts", true),
+        Heading("in order", true),
+        Heading("correlation", true),
+        Heading("depth", true),
+        Heading("writes", true),
+        Heading("", false),
+    ];
+    let mut text = section(layout, "Primary keys", &headings, keys.iter().map(row).collect());
+    if let Some(first) = keys.first() {
+        let _ = writeln!(
+            text,
+            "\ncopies and conflicts: rows whose key an earlier row has, with the same or other values; depth and writes: of portions from \
+             batches of {} rows, how many overlap and how often merging writes a row",
+            count(first.layout.batch_rows)
+        );
+    }
+    let examples = keys.iter().flat_map(|key| {
+        key.examples.iter().take(2).map(|example| {
+            vec![
+                key.columns.join(", "),
+                key_text(&example.key),
+                example.first.clone(),
+                example.second.clone(),
+                if example.differs_in.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    example.differs_in.join(", ")
+                },
+            ]
+        })
+    });
+    let headings = [
+        Heading("primary key", false),
+        Heading("value", false),
+        Heading("first row", false),
+        Heading("next row", false),
+        Heading("differs in", false),
+    ];
+    let examples = section(layout, "Rows that share a primary key", &headings, examples.collect());
+    let pruning = keys.iter().flat_map(|key| {
+        key.pruning.iter().map(|pruning| {
+            vec![
+                key.columns.join(", "),
+                pruning.condition.clone(),
+                percent(pruning.portions_pruned),
+                percent(pruning.merged_row_groups_pruned),
+            ]
+        })
+    });
+    let headings = [
+        Heading("primary key", false),
+        Heading("condition", false),
+        Heading("portions left out", true),
+        Heading("row groups left out once merged", true),
+    ];
+    let pruning = section(layout, "What a condition leaves unread", &headings, pruning.collect());
+    [text, examples, pruning].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn statements(assessment: &Assessment, layout: Layout) -> String {
+    let rows = assessment.statements.iter().flat_map(|statement| {
+        statement.fan_out.iter().map(|fan_out| {
+            vec![
+                statement.statement.clone(),
+                fan_out.partition_key.join(", "),
+                match fan_out.reach {
+                    Reach::Some => format!("{} of {}", fan_out.partitions_read, fan_out.partitions),
+                    other => other.word().to_owned(),
+                },
+            ]
+        })
+    });
+    let headings =
+        [Heading("statement", false), Heading("partition key", false), Heading("partitions visited", false)];
+    section(layout, "What statements visit", &headings, rows.collect())
+}
+
+fn findings(assessment: &Assessment, layout: Layout) -> String {
+    if assessment.findings.is_empty() {
+        return String::new();
+    }
+    let mut text = heading(layout, "Findings");
+    for finding in &assessment.findings {
+        let _ = writeln!(
+            text,
+            "- {} [{}] {}: {}",
+            finding.severity.word(),
+            finding.code,
+            finding.subject,
+            finding.message
+        );
+        let _ = writeln!(text, "  {}", finding.advice);
+    }
+    text
+}
+
+fn dropped(assessment: &Assessment, layout: Layout) -> String {
+    let dropped = assessment.considered.iter().filter(|considered| !considered.kept);
+    let rows = dropped.map(|considered| vec![considered.key.join(", "), considered.reason.clone()]);
+    section(layout, "Not evaluated", &[Heading("column", false), Heading("why", false)], rows.collect())
+}
+
+fn table(assessment: &Assessment, layout: Layout) -> String {
+    let Some(ddl) = &assessment.recommendation.ddl else { return String::new() };
+    let fence = |language: &str, text: &str| match layout {
+        Layout::Plain => format!("{text}\n"),
+        Layout::Markdown => format!("```{language}\n{}\n```\n", text.trim_end()),
+    };
+    let commands = assessment.recommendation.commands.join("\n");
+    format!("{}{}\n{}", heading(layout, "The table"), fence("sql", ddl), fence("sh", &commands))
+}
+
+/// What changed since a baseline; what is notable first.
+#[must_use]
+pub fn drifts(drifts: &[Drift], layout: Layout) -> String {
+    let text = |value: &Value| match value {
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => count(whole),
+            (None, Some(number)) => format!("{number:.4}"),
+            _ => number.to_string(),
+        },
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        Value::Array(values) => key_text(values),
+        other => other.to_string(),
+    };
+    let mut sorted: Vec<&Drift> = drifts.iter().collect();
+    sorted.sort_by_key(|drift| !drift.notable);
+    let rows = sorted.into_iter().map(|drift| {
+        vec![
+            if drift.notable { "!".to_owned() } else { String::new() },
+            drift.subject.clone(),
+            drift.figure.clone(),
+            text(&drift.before),
+            text(&drift.now),
+        ]
+    });
+    let headings = [
+        Heading("", false),
+        Heading("subject", false),
+        Heading("figure", false),
+        Heading("before", true),
+        Heading("now", true),
+    ];
+    section(layout, "Since the baseline", &headings, rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_for_each_count_and_a_dot_for_none() {
+        assert_eq!(spark(&[0, 1, 4, 8]), "·▁▄█");
+        assert_eq!(spark(&[]), "");
+        assert_eq!(spark(&[0, 0]), "··");
+    }
+
+    #[test]
+    fn instants_and_rates_read_well() {
+        assert_eq!(instant(0), "1970-01-01 00:00:00");
+        assert_eq!(rate(12_345_678.0), "12.3 MB/s");
+        assert_eq!(rate(900.0), "0.9 kB/s");
+    }
+}

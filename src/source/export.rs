@@ -1,0 +1,259 @@
+//! A whole export as one stream of batches with the columns that it itself declares.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use crate::source::infer::infer_input;
+use crate::source::{Conform, Input, InputOptions, InputPath, RawBatch, RawCells, Reject, SourceError};
+use crate::table::{Column, ColumnType};
+
+/// What is done with rows that cannot be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnUnreadable {
+    /// The first one is an error.
+    #[default]
+    Fail,
+    /// They are left out and counted.
+    Skip,
+}
+
+/// Rows that were left out.
+#[derive(Debug, Clone, Default)]
+pub struct Unreadable {
+    /// How many.
+    pub rows: u64,
+    /// The first one.
+    pub first: Option<Reject>,
+}
+
+/// Where rows of an export stand: the input, and the number of its rows before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportPlace {
+    /// How the input is called.
+    pub input: Arc<str>,
+    /// Rows of the input before these.
+    pub rows_before: u64,
+}
+
+/// Files that are evaluated together, with the columns they have. All columns take NULL: what an export holds is seen as it is.
+#[derive(Debug)]
+pub struct Export {
+    inputs: Vec<InputPath>,
+    options: InputOptions,
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    notes: Vec<String>,
+    types: BTreeMap<String, ColumnType>,
+    /// Copies of pipes, which are deleted in the end.
+    _copies: Vec<tempfile::TempPath>,
+}
+
+impl Export {
+    /// The export in `inputs`. The columns are those of the first input that has rows, as [`crate::source::infer_columns`] finds them;
+    /// `types` changes some of them. A pipe is copied to a temporary file first, because it is read more than once.
+    ///
+    /// # Errors
+    /// [`SourceError`] where there is no row, an input cannot be read, or `types` names a column that there is not.
+    pub fn open(
+        inputs: &[InputPath],
+        options: InputOptions,
+        types: &BTreeMap<String, ColumnType>,
+    ) -> Result<Self, SourceError> {
+        let mut copies = Vec::new();
+        let inputs = inputs.iter().map(|input| readable_again(input, &mut copies));
+        let inputs: Vec<InputPath> = inputs.collect::<Result<_, _>>()?;
+        let mut notes = Vec::new();
+        let mut columns = first_columns(&inputs, &options, &mut notes)?;
+        for (name, column_type) in types {
+            let found = columns.iter_mut().find(|column| column.name == *name);
+            let Some(column) = found else {
+                return Err(SourceError::NoSuchColumn {
+                    column: name.clone(),
+                    found: columns.into_iter().map(|column| column.name).collect(),
+                });
+            };
+            column.column_type = *column_type;
+            notes.retain(|note| !note.contains(&format!("column '{name}'")));
+        }
+        let fields = columns.iter().map(|c| Field::new(&c.name, c.column_type.arrow_type(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(Self {
+            inputs,
+            options,
+            columns: columns.into(),
+            schema,
+            notes,
+            types: types.clone(),
+            _copies: copies,
+        })
+    }
+
+    /// The columns, in the order of the first input.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The Arrow schema of the batches.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Columns whose type was given, with it.
+    #[must_use]
+    pub fn changed_types(&self) -> &BTreeMap<String, ColumnType> {
+        &self.types
+    }
+
+    /// What was left out or changed, one sentence each.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How the inputs are called.
+    #[must_use]
+    pub fn input_names(&self) -> Vec<String> {
+        self.inputs.iter().map(InputPath::name).collect()
+    }
+
+    /// Bytes of the inputs as stored; 0 for what is no file.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        let bytes = |input: &InputPath| match input {
+            InputPath::File(path) | InputPath::Copy { path, .. } => {
+                std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+            }
+            InputPath::Stdin => 0,
+        };
+        self.inputs.iter().map(bytes).sum()
+    }
+
+    /// Reads all rows in input order, from the first on each time it is called. `each` says whether to go on.
+    ///
+    /// # Errors
+    /// [`SourceError`] where an input cannot be read, or a row where that is an error.
+    pub fn read<E: From<SourceError>>(
+        &self,
+        on_unreadable: OnUnreadable,
+        mut each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
+    ) -> Result<Unreadable, E> {
+        let mut unreadable = Unreadable::default();
+        let names: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
+        for path in &self.inputs {
+            let mut input = match Input::open_unknown(path, &names, &self.options) {
+                Err(SourceError::Empty { .. }) if self.inputs.len() > 1 => continue,
+                opened => opened?,
+            };
+            let (columns, schema) = (Arc::clone(&self.columns), Arc::clone(&self.schema));
+            let conform = Conform::to_columns(input.name(), columns, schema, &self.options);
+            if let Some(names) = input.column_names() {
+                conform.check_names(&names)?;
+            }
+            let mut place = ExportPlace { input: input.name().into(), rows_before: 0 };
+            while let Some(raw) = input.next_batch()? {
+                let conformed = conform.conform(self.in_microseconds(raw))?;
+                let rows = conformed.batch.num_rows() as u64;
+                if let Some(first) = conformed.rejects.first() {
+                    if on_unreadable == OnUnreadable::Fail {
+                        let reject = Box::new(first.clone());
+                        return Err(SourceError::Unreadable { reject }.into());
+                    }
+                    unreadable.rows += conformed.rejects.len() as u64;
+                    unreadable.first.get_or_insert_with(|| first.clone());
+                }
+                if rows > 0 && !each(&place, conformed.batch)? {
+                    return Ok(unreadable);
+                }
+                place.rows_before += rows + conformed.rejects.len() as u64;
+            }
+        }
+        Ok(unreadable)
+    }
+
+    /// Timestamps finer than a microsecond are cut to what a column of YDB holds.
+    fn in_microseconds(&self, raw: RawBatch) -> RawBatch {
+        let RawCells::Arrow(batch) = &raw.cells else { return raw };
+        let is_finer =
+            |data_type: &DataType| matches!(data_type, DataType::Timestamp(TimeUnit::Nanosecond, _));
+        if !batch.columns().iter().any(|array| is_finer(array.data_type())) {
+            return raw;
+        }
+        let cut = |array: &ArrayRef, name: &str| -> ArrayRef {
+            let of_time = |column: &Column| column.name == name && column.column_type.is_timestamp();
+            match array.data_type() {
+                DataType::Timestamp(TimeUnit::Nanosecond, zone) if self.columns.iter().any(of_time) => {
+                    cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))
+                        .unwrap_or_else(|_| Arc::clone(array))
+                }
+                _ => Arc::clone(array),
+            }
+        };
+        let schema = batch.schema();
+        let columns =
+            schema.fields().iter().zip(batch.columns()).map(|(f, a)| (f.name(), cut(a, f.name()), true));
+        match RecordBatch::try_from_iter_with_nullable(columns) {
+            Ok(batch) => RawBatch { cells: RawCells::Arrow(batch), ..raw },
+            Err(_) => raw,
+        }
+    }
+}
+
+/// The columns of the first input that has rows.
+fn first_columns(
+    inputs: &[InputPath],
+    options: &InputOptions,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Column>, SourceError> {
+    let mut nothing = SourceError::NoInput;
+    for input in inputs {
+        let sample = match infer_input(input, options) {
+            Ok(sample) => sample,
+            Err(error @ (SourceError::Empty { .. } | SourceError::NoRecord { .. })) => {
+                nothing = error;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        // What an ingest would refuse is cut here.
+        notes.extend(sample.notes.into_iter().map(|note| match note.split_once(" counts nanoseconds") {
+            Some((column, _)) => {
+                format!(
+                    "{column} counts nanoseconds; it is evaluated as the Timestamp of YDB, in microseconds"
+                )
+            }
+            None => note,
+        }));
+        let nullable = |column: Column| Column { nullable: true, ..column };
+        return Ok(sample.columns.into_iter().map(nullable).collect());
+    }
+    Err(nothing)
+}
+
+/// The input itself where it is a file; else a copy of it.
+fn readable_again(input: &InputPath, copies: &mut Vec<tempfile::TempPath>) -> Result<InputPath, SourceError> {
+    let name = input.name();
+    let error = |source| SourceError::Read { file: name.clone(), source };
+    let mut stream: Box<dyn io::Read> = match input {
+        InputPath::Copy { .. } => return Ok(input.clone()),
+        InputPath::File(path) if std::fs::metadata(path).map_err(error)?.is_file() => {
+            return Ok(input.clone());
+        }
+        InputPath::File(path) => Box::new(File::open(path).map_err(error)?),
+        InputPath::Stdin => Box::new(io::stdin()),
+    };
+    let mut copy = tempfile::NamedTempFile::new().map_err(error)?;
+    io::copy(&mut stream, &mut copy).map_err(error)?;
+    let copy = copy.into_temp_path();
+    let path: PathBuf = copy.to_path_buf();
+    copies.push(copy);
+    Ok(InputPath::Copy { path, name })
+}

@@ -1,0 +1,65 @@
+//! SQL before it meets a table: parameters, what a statement may do, and which values its conditions leave to a column.
+
+mod conditions;
+mod params;
+mod statements;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::sqlparser::parser::ParserError;
+
+pub use crate::sql::conditions::{MOST_KEYS, ScanCondition, combinations, fixed_values};
+pub use crate::sql::params::{NOW, ParamError, Params, parameters_of};
+pub use crate::sql::statements::{
+    PlannedStatement, Statement, StatementsError, plan_statements, read_statements,
+};
+
+/// The message of the innermost cause, on one line, without DataFusion's stack traces.
+#[must_use]
+pub fn plain_message(error: &DataFusionError) -> String {
+    let text = match error.find_root() {
+        DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => {
+                let mut known: Vec<&str> = valid_fields.iter().map(Column::name).collect();
+                known.sort_unstable();
+                known.dedup();
+                format!(
+                    "there is no column '{}'; there are: {} (text stands in single quotes)",
+                    field.name(),
+                    known.join(", ")
+                )
+            }
+            other => other.to_string(),
+        },
+        DataFusionError::SQL(parser, _) => match parser.as_ref() {
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+                format!("cannot read the SQL: {message}")
+            }
+            other => other.to_string(),
+        },
+        other => other.strip_backtrace(),
+    };
+    text.lines().next().unwrap_or(&text).to_owned()
+}
+
+/// What a plan would do beside answering, such as "write files"; none where it is a query. Also below an EXPLAIN ANALYZE,
+/// which runs its statement.
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn side_effect(plan: &LogicalPlan) -> Result<Option<&'static str>, DataFusionError> {
+    let mut found = None;
+    plan.apply_with_subqueries(|node| {
+        found = match node {
+            LogicalPlan::Ddl(_) => Some("change what tables there are"),
+            LogicalPlan::Dml(_) => Some("change rows"),
+            LogicalPlan::Copy(_) => Some("write files"),
+            LogicalPlan::Statement(_) => Some("change the session"),
+            _ => None,
+        };
+        Ok(if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,251 @@
+//! Statements of a query log, planned against the columns of an export: nothing is read, only the conditions are taken.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::TableReference;
+use datafusion::datasource::TableType;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::DFParser;
+use thiserror::Error;
+
+use crate::sql::conditions::ScanCondition;
+use crate::sql::params::{Params, parameters_of};
+use crate::sql::{plain_message, side_effect};
+
+/// Why statements cannot be read.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum StatementsError {
+    #[error("{path}: cannot read: {source}", path = path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path}: there is no file that ends in .sql", path = path.display())]
+    Nothing { path: PathBuf },
+    #[error("{path}: cannot read the SQL: {reason}", path = path.display())]
+    Syntax { path: PathBuf, reason: String },
+}
+
+/// A statement and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Name of its file without the ending; of several in one file, with their number.
+    pub name: String,
+    /// Its text.
+    pub sql: String,
+}
+
+/// A statement with the conditions of each of its scans, or why it cannot be planned.
+#[derive(Debug, Clone)]
+pub struct PlannedStatement {
+    /// The name of the statement.
+    pub name: String,
+    /// Its scans of the export.
+    pub scans: std::result::Result<Vec<ScanCondition>, String>,
+}
+
+/// The statements of a file, or of all `.sql` files in a folder, in the order of their names.
+///
+/// # Errors
+/// [`StatementsError`] where there is none, or one cannot be read.
+pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, StatementsError> {
+    let error = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StatementsError::Read { path, source }
+    };
+    let mut files = Vec::new();
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(error(path))? {
+            let file = entry.map_err(error(path))?.path();
+            if file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql")) {
+                files.push(file);
+            }
+        }
+        files.sort();
+    } else {
+        files.push(path.to_owned());
+    }
+    let mut statements = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).map_err(error(&file))?;
+        let parsed = DFParser::parse_sql(&text).map_err(|error| StatementsError::Syntax {
+            path: file.clone(),
+            reason: plain_message(&error).trim_start_matches("cannot read the SQL: ").to_owned(),
+        })?;
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let several = parsed.len() > 1;
+        for (number, statement) in (1..).zip(parsed) {
+            let name = if several { format!("{stem}#{number}") } else { stem.clone() };
+            statements.push(Statement { name, sql: statement.to_string() });
+        }
+    }
+    if statements.is_empty() {
+        Err(StatementsError::Nothing { path: path.to_owned() })
+    } else {
+        Ok(statements)
+    }
+}
+
+/// Plans statements against a table with the columns of `schema`. Whatever a statement calls its table, it is that one.
+pub async fn plan_statements(
+    statements: &[Statement],
+    schema: &SchemaRef,
+    params: &Params,
+) -> Vec<PlannedStatement> {
+    let mut planned = Vec::new();
+    for statement in statements {
+        let scans = plan(&statement.sql, schema, params).await.map_err(|error| plain_message(&error));
+        planned.push(PlannedStatement { name: statement.name.clone(), scans });
+    }
+    planned
+}
+
+async fn plan(sql: &str, schema: &SchemaRef, params: &Params) -> Result<Vec<ScanCondition>> {
+    let mut config = SessionConfig::new();
+    config.options_mut().sql_parser.enable_ident_normalization = false;
+    let context = SessionContext::new_with_config(config);
+    let probe = Arc::new(Probe { schema: Arc::clone(schema), scans: Mutex::default() });
+    let state = context.state();
+    let statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+    let tables: Vec<TableReference> = state.resolve_table_references(&statement)?;
+    let mut names: Vec<&str> = tables.iter().map(TableReference::table).collect();
+    names.sort_unstable();
+    names.dedup();
+    if let [first, second, ..] = names.as_slice() {
+        let reason = format!("it reads several tables ({first}, {second}); an export is one");
+        return Err(DataFusionError::Plan(reason));
+    }
+    for table in tables {
+        // A schema such as `sys` is not that of the export.
+        if table.schema().is_none() {
+            context.register_table(table, Arc::clone(&probe) as _)?;
+        }
+    }
+    let state = context.state();
+    let plan = state.statement_to_plan(statement).await?;
+    if let Some(action) = side_effect(&plan)? {
+        return Err(DataFusionError::Plan(format!("it is no query: it would {action}")));
+    }
+    let types = parameters_of(&plan)?;
+    let bound = params.only(&types).bind_or_invent(&types);
+    let bound = bound.map_err(|error| DataFusionError::Plan(error.to_string()))?;
+    let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
+    context.execute_logical_plan(plan).await?.create_physical_plan().await?;
+    let scans = std::mem::take(&mut *probe.scans.lock().unwrap_or_else(PoisonError::into_inner));
+    scans.iter().map(|filters| ScanCondition::new(&state, schema, filters)).collect()
+}
+
+/// A table without rows that notes the conditions of its scans.
+#[derive(Debug)]
+struct Probe {
+    schema: SchemaRef,
+    scans: Mutex<Vec<Vec<Expr>>>,
+}
+
+#[async_trait]
+impl TableProvider for Probe {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(filters.to_vec());
+        let schema = match projection {
+            Some(columns) => Arc::new(self.schema.project(columns)?),
+            None => Arc::clone(&self.schema),
+        };
+        Ok(Arc::new(EmptyExec::new(schema)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+    use datafusion::common::ScalarValue;
+
+    use super::*;
+
+    async fn planned(sql: &str) -> std::result::Result<Vec<ScanCondition>, String> {
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("user", DataType::Utf8, true),
+            Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, None), true),
+            Field::new("id", DataType::UInt64, true),
+        ]));
+        let statement = Statement { name: "s".into(), sql: sql.into() };
+        plan_statements(&[statement], &schema, &Params::default()).await.remove(0).scans
+    }
+
+    #[tokio::test]
+    async fn conditions_are_those_that_reach_the_scan() {
+        let scans = planned("SELECT count(*) FROM events WHERE user = $u AND id IN (7, 8) AND at > '2026-01-01' AND at <= '2026-01-02'")
+            .await
+            .unwrap();
+        assert_eq!(scans.len(), 1);
+        assert_eq!(scans[0].fixed_columns(), ["user", "id"]);
+        let mut ids = scans[0].fixed_values("id").unwrap();
+        ids.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        assert_eq!(ids, [ScalarValue::UInt64(Some(7)), ScalarValue::UInt64(Some(8))]);
+        assert_eq!(scans[0].time_range("at"), Some((1_767_225_600_000_001, 1_767_312_000_000_000)));
+        assert_eq!(scans[0].time_range("user"), None);
+    }
+
+    #[tokio::test]
+    async fn every_scan_of_a_statement_has_its_own_conditions() {
+        let scans = planned(
+            "SELECT * FROM t WHERE user = 'a' UNION ALL SELECT * FROM t WHERE at >= now() - INTERVAL '1 hour'",
+        )
+        .await
+        .unwrap();
+        assert_eq!(scans.len(), 2);
+        assert_eq!(scans[0].fixed_columns(), ["user"]);
+        assert!(scans[1].fixed_columns().is_empty() && scans[1].time_range("at").is_none());
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_planned_says_why() {
+        for (sql, reason) in [
+            ("SELECT nope FROM t", "there is no column 'nope'"),
+            ("SELECT 1 FROM a JOIN b ON true", "several tables"),
+            ("DROP TABLE t", "no query"),
+            ("SELECT * FROM sys.partition_stats", "sys.partition_stats"),
+        ] {
+            let error = planned(sql).await.unwrap_err();
+            assert!(error.contains(reason), "{sql}: {error}");
+        }
+    }
+
+    #[test]
+    fn statements_are_named_after_their_files() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("b.sql"), "-- two\nSELECT 1; SELECT 2;").unwrap();
+        std::fs::write(folder.path().join("a.sql"), "SELECT 3").unwrap();
+        std::fs::write(folder.path().join("c.txt"), "nothing").unwrap();
+        let names: Vec<String> =
+            read_statements(folder.path()).unwrap().into_iter().map(|statement| statement.name).collect();
+        assert_eq!(names, ["a", "b#1", "b#2"]);
+        std::fs::write(folder.path().join("d.sql"), "SELEC").unwrap();
+        assert!(matches!(read_statements(folder.path()), Err(StatementsError::Syntax { .. })));
+        let empty = tempfile::tempdir().unwrap();
+        assert!(matches!(read_statements(empty.path()), Err(StatementsError::Nothing { .. })));
+    }
+}
