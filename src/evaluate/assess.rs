@@ -145,7 +145,7 @@ pub fn assess(
         report.over_time = chosen;
     }
     let (ranking, recommendation) = recommend(&evaluation, &statements, export, &options, &sizing);
-    let findings = find_findings(&evaluation, &statements, &recommendation);
+    let findings = find_findings(&evaluation, &statements, &ranking, &recommendation);
     Ok(Assessment {
         inputs: export.input_names(),
         input_bytes: export.stored_bytes(),

@@ -216,18 +216,18 @@ impl Evaluator {
         if self.rows == 0 {
             return Err(EvaluateError::NoRows);
         }
-        let first =
-            self.options.partitions.first().map_or(DEFAULT_PARTITIONS, |count| u64::from(count.get()));
         let time_range = self.axis.range();
         let sample = self.options.sample.map(|fraction| SampleReport {
             fraction,
             rows_read: self.rows_read,
             rows_sampled: self.rows,
         });
+        let axis = time_range.is_some().then_some(&self.axis);
+        let window = |partitions: usize| {
+            axis.map(|axis| axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64))
+        };
         let how = Finishing {
-            window: time_range
-                .is_some()
-                .then(|| self.axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * first)),
+            window: &window,
             batch_rows: self.options.batch_rows,
             partition_rate: self.options.partition_rate,
             sample: self.options.sample,
@@ -313,9 +313,12 @@ impl PrimaryKeyInputs<'_> {
     ) -> Result<PrimaryKeyPlan, EvaluateError> {
         let key = parts.resolve(candidate, self.columns, false)?;
         let types = types_of(parts, &key);
-        // The first candidate that the key contains; else the whole key, as YDB has it where nothing is declared.
+        // The longest candidate that the key contains, the first of several; else the whole key, as YDB has it where nothing is
+        // declared.
         let within =
-            self.options.partition_keys.iter().find(|partition_key| candidate.contains(partition_key));
+            self.options.partition_keys.iter().filter(|partition_key| candidate.contains(partition_key));
+        let within =
+            within.reduce(|best, next| if next.parts().len() > best.parts().len() { next } else { best });
         let partition_key = within.unwrap_or(candidate).clone();
         let placed = parts.resolve(&partition_key, self.columns, true)?;
         let placed_types = types_of(parts, &placed);

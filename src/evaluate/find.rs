@@ -16,6 +16,8 @@ pub(super) const ROWS_LOOKED_AT: usize = 100_000;
 const MOST_SINGLES: usize = 6;
 /// Columns that are paired with the time, and with each other.
 const MOST_PAIRED: usize = 3;
+/// Last columns that are tried where several make a key unique.
+const MOST_VARIANTS: usize = 3;
 /// Columns of a primary key that is found.
 const MOST_KEY_COLUMNS: usize = 4;
 
@@ -203,29 +205,25 @@ impl<'a> Finder<'a> {
             .collect();
         let start: Vec<&Looked<'a>> =
             time.into_iter().chain(wanted.iter().copied().filter(|w| !self.is_time(w))).collect();
-        let (key, distinct) = self.until_unique(start, &usable);
-        let names: Vec<&str> = key.iter().map(|looked| looked.column.name.as_str()).collect();
-        if !names.is_empty() {
-            let unique = if distinct == self.rows {
-                format!("tells the first {} rows apart", self.rows)
-            } else {
-                format!(
-                    "leaves {} of the first {} rows with a key that another has",
-                    self.rows - distinct,
-                    self.rows
-                )
+        for key in self.until_unique(start, &usable) {
+            let names: Vec<&str> = key.iter().map(|looked| looked.column.name.as_str()).collect();
+            let left = self.rows - distinct_of(&identities_of(&key));
+            let unique = match left {
+                0 => format!("tells the first {} rows apart", self.rows),
+                left => format!("leaves {left} of the first {} rows with a key that another has", self.rows),
             };
-            if time.is_some() {
-                found.keep(&names, format!("in the order of time; {unique}"));
-                if let [first, second, rest @ ..] = names.as_slice() {
-                    let swapped: Vec<&str> = [*second, *first].iter().chain(rest).copied().collect();
-                    found.keep(
-                        &swapped,
-                        "the same with the time second, for reading one value's history".to_owned(),
-                    );
-                }
-            } else {
+            if time.is_none() {
                 found.keep(&names, unique);
+                continue;
+            }
+            let first = found.all.is_empty();
+            found.keep(&names, format!("in the order of time; {unique}"));
+            if let ([time, second, rest @ ..], true) = (names.as_slice(), first) {
+                let swapped: Vec<&str> = [*second, *time].iter().chain(rest).copied().collect();
+                found.keep(
+                    &swapped,
+                    "the same with the time second, for reading one value's history".to_owned(),
+                );
             }
         }
         for looked in usable.iter().filter(|looked| looked.distinct == self.rows && self.rows > 1) {
@@ -240,33 +238,39 @@ impl<'a> Finder<'a> {
         found.all
     }
 
-    /// Adds the columns that tell the most rows apart, until all are or there are enough columns. Gives the key and its
-    /// distinct values.
+    /// Adds the columns that tell the most rows apart, until all are or there are enough columns. Where several last columns
+    /// do that, each gives a key, those with the fewest values first: they are names of kinds rather than measurements.
     fn until_unique<'b>(
         &self,
         mut key: Vec<&'b Looked<'a>>,
         usable: &[&'b Looked<'a>],
-    ) -> (Vec<&'b Looked<'a>>, usize) {
-        let identities = |key: &[&Looked<'_>]| {
-            combine(&key.iter().map(|looked| looked.identities.as_slice()).collect::<Vec<_>>())
-        };
-        let mut distinct = distinct_of(&identities(&key));
+    ) -> Vec<Vec<&'b Looked<'a>>> {
+        let mut distinct = distinct_of(&identities_of(&key));
         while distinct < self.rows && key.len() < MOST_KEY_COLUMNS {
             let others = usable.iter().filter(|other| !key.iter().any(|known| known.column == other.column));
-            let best = others
-                .map(|other| (distinct_of(&identities(&[key.as_slice(), &[other]].concat())), *other))
-                // Of equal ones the first, which has the most values alone.
-                .reduce(|best, next| if next.0 > best.0 { next } else { best });
-            match best {
-                Some((more, other)) if more > distinct => {
-                    key.push(other);
-                    distinct = more;
-                }
-                _ => break,
+            let with = |other: &&'b Looked<'a>| [key.as_slice(), std::slice::from_ref(other)].concat();
+            let tried: Vec<(usize, &'b Looked<'a>)> =
+                others.map(|other| (distinct_of(&identities_of(&with(other))), *other)).collect();
+            let Some(most) =
+                tried.iter().map(|(distinct, _)| *distinct).max().filter(|most| *most > distinct)
+            else {
+                break;
+            };
+            let best = tried.iter().filter(|(distinct, _)| *distinct == most).map(|(_, other)| *other);
+            if most == self.rows {
+                let mut last: Vec<&'b Looked<'a>> = best.collect();
+                last.sort_by_key(|looked| looked.distinct);
+                return last.iter().take(MOST_VARIANTS).map(with).collect();
             }
+            key.extend(best.take(1));
+            distinct = most;
         }
-        (key, distinct)
+        if key.is_empty() { Vec::new() } else { vec![key] }
     }
+}
+
+fn identities_of(key: &[&Looked<'_>]) -> Vec<u64> {
+    combine(&key.iter().map(|looked| looked.identities.as_slice()).collect::<Vec<_>>())
 }
 
 /// Candidates so far, each once.

@@ -5,8 +5,9 @@ use crate::evaluate::fan_out::{Reach, StatementReport};
 use crate::evaluate::over_time::Pattern;
 use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::primary_key::PrimaryKeyReport;
-use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, Recommendation, megabytes};
+use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation, megabytes};
 use crate::finding::{Finding, Severity};
+use crate::skew::Verdict;
 use crate::units::PartitionCount;
 
 /// From this rank correlation on, MongoDB `analyzeShardKey` calls a key monotonic.
@@ -22,6 +23,7 @@ const UNORDERED: f64 = 0.01;
 pub(super) fn find_findings(
     evaluation: &Evaluation,
     statements: &[StatementReport],
+    ranking: &[RankedKey],
     recommendation: &Recommendation,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -36,7 +38,7 @@ pub(super) fn find_findings(
         rows_lost(key, &mut findings);
         append(key, &mut findings);
     }
-    reach(statements, evaluation, &mut findings);
+    reach(statements, evaluation, ranking, &mut findings);
     time(evaluation, &mut findings);
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -259,15 +261,26 @@ fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
 }
 
 /// Statements that a key makes worse than another candidate does.
-fn reach(statements: &[StatementReport], evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+fn reach(
+    statements: &[StatementReport],
+    evaluation: &Evaluation,
+    ranking: &[RankedKey],
+    findings: &mut Vec<Finding>,
+) {
+    // What an overloaded key answers from one partition is no argument.
+    let serves = |key: &[String]| {
+        ranking.iter().any(|ranked| {
+            ranked.partition_key == key && ranked.obstacle.is_none() && ranked.verdict == Verdict::Even
+        })
+    };
     for key in &evaluation.candidates {
         let worse = statements.iter().filter_map(|statement| {
             let own = statement.under(&key.partition_key)?;
-            let best = statement
+            let better = statement
                 .fan_out
                 .iter()
-                .filter(|other| other.reach == Reach::One)
-                .min_by_key(|o| o.partition_key.len())?;
+                .filter(|other| other.reach == Reach::One && serves(&other.partition_key));
+            let best = better.min_by_key(|other| other.partition_key.len())?;
             (own.reach == Reach::All && own.partitions > 1).then(|| (statement.statement.as_str(), best))
         });
         let worse: Vec<_> = worse.collect();
@@ -277,7 +290,7 @@ fn reach(statements: &[StatementReport], evaluation: &Evaluation, findings: &mut
             code: "fan_out",
             severity: Severity::Warning,
             subject: hash(key),
-            message: format!("{} visits all partitions; HASH({}) would answer from one", names.join(", "), best.partition_key.join(", ")),
+            message: format!("{} would visit all partitions; HASH({}) answers from one", names.join(", "), best.partition_key.join(", ")),
             measured: worse.len() as f64,
             threshold: 0.0,
             advice: "Statements visit one partition when they fix every column of the partition key. Weigh that against how evenly \

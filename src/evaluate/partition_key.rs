@@ -167,9 +167,10 @@ struct PlacementCounter {
 }
 
 /// Where a counter's figures come from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Finishing {
-    pub(super) window: Option<Micros>,
+#[derive(Clone, Copy)]
+pub(super) struct Finishing<'a> {
+    /// The length of windows for a number of partitions, where there is time.
+    pub(super) window: &'a dyn Fn(usize) -> Option<Micros>,
     pub(super) batch_rows: u64,
     pub(super) partition_rate: f64,
     /// The share of the rows that were read, where that is not all.
@@ -251,7 +252,7 @@ impl PartitionKeyCounter {
         }
     }
 
-    pub(super) fn finish(self, how: Finishing) -> PartitionKeyReport {
+    pub(super) fn finish(self, how: Finishing<'_>) -> PartitionKeyReport {
         let counts = self.keys.finish(HEAVIEST_SHOWN);
         let rows = self.rows.max(1) as f64;
         let heaviest: Vec<PartitionId> =
@@ -326,11 +327,17 @@ impl PlacementCounter {
         self.share_of_fullest.extend(other.share_of_fullest);
     }
 
-    fn finish(self, weights: &KeyWeights, heaviest: Option<PartitionId>, how: Finishing) -> PlacementReport {
+    fn finish(
+        self,
+        weights: &KeyWeights,
+        heaviest: Option<PartitionId>,
+        how: Finishing<'_>,
+    ) -> PlacementReport {
         let skew = SkewFigures::of(&self.rows);
         let noise_floor = NoiseFloor::of(&skew, weights);
-        let windows = how.window.map(|length| self.windows.finish(length)).unwrap_or_default();
-        let over_time = how.window.and_then(|length| OverTime::of(&windows, length));
+        let window = (how.window)(skew.partitions);
+        let windows = window.map(|length| self.windows.finish(length)).unwrap_or_default();
+        let over_time = window.and_then(|length| OverTime::of(&windows, length));
         let median_effective = over_time.as_ref().map(|time| time.effective_partitions.median);
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
         let per_batch = Spread::of(&self.partitions_written).zip(Spread::of(&self.share_of_fullest)).map(

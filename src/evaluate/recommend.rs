@@ -84,8 +84,9 @@ impl Sizing {
                 let whose =
                     if options.ingest_rate.is_some() { "the rate given" } else { "the export's own rate" };
                 reasons.push(format!(
-                    "{whose} of {} needs {needed} partitions at {} each",
+                    "{whose} of {} needs {needed} partition{} at {} each",
                     megabytes(rate),
+                    if needed > 1.0 { "s" } else { "" },
                     megabytes(per_partition)
                 ));
             }
@@ -226,18 +227,13 @@ fn rank(
     })
 }
 
-/// What keys are ordered by, the first that differs: whether they can serve; in which class of evenness they are (within 10 % of
-/// the best, within half, the rest by rate); how many partitions statements visit; how many columns they have; their rate.
-fn order(key: &RankedKey, best: f64) -> (bool, u8, f64, usize, f64) {
-    let relative = if best > 0.0 { key.sustained_rate / best } else { 1.0 };
-    let class = match relative {
-        even if even >= AS_EVEN => 0,
-        half if half >= 0.5 => 1,
-        _ => 2,
-    };
-    let visits = if class == 2 { 0.0 } else { key.mean_partitions_read.unwrap_or(0.0) };
-    let width = if class == 2 { 0 } else { key.partition_key.len() };
-    (key.obstacle.is_some(), class, visits, width, -key.sustained_rate)
+/// What keys are ordered by, the first that differs: whether they can serve; whether they are as even as the best, within 10 %;
+/// of those, how many partitions statements visit and how many columns they have; their rate.
+fn order(key: &RankedKey, best: f64) -> (bool, bool, f64, usize, f64) {
+    let uneven = key.sustained_rate < AS_EVEN * best;
+    let visits = if uneven { 0.0 } else { key.mean_partitions_read.unwrap_or(0.0) };
+    let width = if uneven { 0 } else { key.partition_key.len() };
+    (key.obstacle.is_some(), uneven, visits, width, -key.sustained_rate)
 }
 
 fn name(key: &[String]) -> String {

@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use crate::evaluate::{
     Assessment, Drift, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
+    StatementReport,
 };
-use crate::report::grid::{Heading, Layout, count, grid, percent};
+use crate::report::grid::{Heading, Layout, count, draw, grid, percent};
+use crate::skew::Verdict;
 use crate::units::{ByteSize, PartitionCount};
 
 /// Heaviest values shown of a key.
@@ -74,7 +76,7 @@ pub fn rate(bytes_per_second: f64) -> String {
     }
 }
 
-fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
+pub(super) fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
     PartitionCount::new(u64::from(assessment.recommendation.partitions)).unwrap_or(PartitionCount::ONE)
 }
 
@@ -228,14 +230,14 @@ fn partitions(assessment: &Assessment, layout: Layout) -> String {
         } else {
             format!("{} partitions", placement.skew.partitions)
         };
-        vec![key.partition_key.join(", "), drawn, placement.causes.words.clone()]
+        vec![key.partition_key.join(", "), drawn]
     });
-    let headings = [
-        Heading("partition key", false),
-        Heading("rows per partition", false),
-        Heading("what the skew is made of", false),
-    ];
-    section(layout, "Rows per partition", &headings, rows.collect())
+    let headings = [Heading("partition key", false), Heading("rows per partition", false)];
+    let mut text = section(layout, "Rows per partition", &headings, rows.collect());
+    for (_, key, placement) in ranked(assessment).filter(|(_, _, p)| p.verdict != Verdict::Even) {
+        let _ = writeln!(text, "- {}: {}", key.partition_key.join(", "), placement.causes.words);
+    }
+    text
 }
 
 /// A bar of one character for each count, in eighths of the largest.
@@ -259,43 +261,52 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
     if !several {
         return String::new();
     }
+    let functions = |key: &PartitionKeyReport| {
+        let mut functions: Vec<String> =
+            key.placements.iter().map(|placement| placement.function.clone()).collect();
+        functions.dedup();
+        functions
+    };
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
-        key.placements.iter().map(|placement| {
-            vec![
-                key.partition_key.join(", "),
-                placement.function.clone(),
-                placement.skew.partitions.to_string(),
-                format!("{:.1}", placement.noise_floor.keys_per_partition),
-                format!("{:.2}", placement.skew.max_over_mean),
-                percent(placement.skew.idle_fraction),
-                format!("{:.1}", placement.skew.effective_partitions),
-                placement.skew.empty_partitions.to_string(),
-                percent(placement.share_of_heaviest_partition),
-                rate(placement.capacity.sustained),
-                placement.verdict.word().to_owned(),
-            ]
+        functions(key).into_iter().map(|function| {
+            let mut row = vec![key.partition_key.join(", "), function.clone()];
+            for placement in key.placements.iter().filter(|placement| placement.function == function) {
+                let skew = &placement.skew;
+                let empty = match skew.empty_partitions {
+                    0 => String::new(),
+                    empty => format!(", {empty} empty"),
+                };
+                row.push(format!(
+                    "{:.2}, {}{empty}, {}",
+                    skew.max_over_mean,
+                    percent(placement.share_of_heaviest_partition),
+                    rate(placement.capacity.sustained)
+                ));
+            }
+            row
         })
     });
-    let headings = [
-        Heading("partition key", false),
-        Heading("placement", false),
-        Heading("partitions", true),
-        Heading("values each", true),
-        Heading("max/mean", true),
-        Heading("idle", true),
-        Heading("effective", true),
-        Heading("empty", true),
-        Heading("of the heaviest", true),
-        Heading("sustains", true),
-        Heading("verdict", false),
-    ];
-    section(layout, "Every number of partitions", &headings, rows.collect())
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut headings: Vec<(String, bool)> =
+        vec![("partition key".to_owned(), false), ("placement".to_owned(), false)];
+    let mut over: Vec<usize> = Vec::new();
+    let placements = assessment.evaluation.candidates.iter().flat_map(|key| &key.placements);
+    for partitions in placements.map(|placement| placement.skew.partitions) {
+        if !over.contains(&partitions) {
+            over.push(partitions);
+        }
+    }
+    headings.extend(over.iter().map(|partitions| (format!("over {partitions}"), true)));
+    let text = heading(layout, "Every number of partitions") + &draw(layout, &headings, rows);
+    text + "\nmax/mean; share of the partition that holds the heaviest value; inserts that are sustained\n"
 }
 
 fn heaviest(assessment: &Assessment, layout: Layout) -> String {
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
-        let repeated = key.heavy_hitters.iter().filter(|hitter| hitter.rows > 1);
-        repeated.take(HEAVIEST).map(|hitter| {
+        // A value that could not fill a tenth of a partition's share is not heavy.
+        let least = 0.1 / f64::from(assessment.recommendation.partitions.max(1));
+        let heavy = key.heavy_hitters.iter().filter(move |hitter| hitter.rows > 1 && hitter.share >= least);
+        heavy.take(HEAVIEST).map(|hitter| {
             vec![
                 key.partition_key.join(", "),
                 key_text(&hitter.key),
@@ -394,21 +405,20 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
 }
 
 fn statements(assessment: &Assessment, layout: Layout) -> String {
-    let rows = assessment.statements.iter().flat_map(|statement| {
-        statement.fan_out.iter().map(|fan_out| {
-            vec![
-                statement.statement.clone(),
-                fan_out.partition_key.join(", "),
-                match fan_out.reach {
-                    Reach::Some => format!("{} of {}", fan_out.partitions_read, fan_out.partitions),
-                    other => other.word().to_owned(),
-                },
-            ]
-        })
+    let planned: Vec<&StatementReport> =
+        assessment.statements.iter().filter(|statement| statement.problem.is_none()).collect();
+    let Some(first) = planned.first() else { return String::new() };
+    let mut headings = vec![("partition key".to_owned(), false)];
+    headings.extend(planned.iter().map(|statement| (statement.statement.clone(), true)));
+    let rows = first.fan_out.iter().enumerate().map(|(position, fan_out)| {
+        let visits = planned.iter().filter_map(|statement| statement.fan_out.get(position));
+        let visits = visits.map(|visit| match visit.reach {
+            Reach::Some => format!("{} of {}", visit.partitions_read, visit.partitions),
+            other => other.word().to_owned(),
+        });
+        std::iter::once(fan_out.partition_key.join(", ")).chain(visits).collect()
     });
-    let headings =
-        [Heading("statement", false), Heading("partition key", false), Heading("partitions visited", false)];
-    section(layout, "What statements visit", &headings, rows.collect())
+    heading(layout, "Partitions that statements visit") + &draw(layout, &headings, rows.collect())
 }
 
 fn findings(assessment: &Assessment, layout: Layout) -> String {
@@ -439,11 +449,11 @@ fn dropped(assessment: &Assessment, layout: Layout) -> String {
 fn table(assessment: &Assessment, layout: Layout) -> String {
     let Some(ddl) = &assessment.recommendation.ddl else { return String::new() };
     let fence = |language: &str, text: &str| match layout {
-        Layout::Plain => format!("{text}\n"),
+        Layout::Plain => format!("{}\n\n", text.trim_end()),
         Layout::Markdown => format!("```{language}\n{}\n```\n", text.trim_end()),
     };
     let commands = assessment.recommendation.commands.join("\n");
-    format!("{}{}\n{}", heading(layout, "The table"), fence("sql", ddl), fence("sh", &commands))
+    format!("{}{}{}", heading(layout, "The table"), fence("sql", ddl), fence("sh", &commands))
 }
 
 /// What changed since a baseline; what is notable first.

@@ -28,7 +28,8 @@ pub(super) fn grid(layout: Layout, headings: &[Heading], rows: Vec<Vec<String>>)
     draw(layout, &names, rows)
 }
 
-fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
+/// As [`grid`], with headings that are made.
+pub(super) fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(match layout {
         Layout::Plain => NOTHING,
