@@ -21,6 +21,7 @@
 //!
 //! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
 
+pub mod bench;
 pub mod evaluate;
 pub mod finding;
 pub mod generate;

@@ -12,7 +12,6 @@ use evenkeel::evaluate::{EvaluateOptions, Evaluator, Micros, PartitionKeyReport}
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
 use evenkeel::overview::TableSkew;
-use evenkeel::query::{Params, ScanSummary, TableSession};
 use evenkeel::report::{self, Layout, count, percent};
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{InputOptions, InputPath};
@@ -21,18 +20,9 @@ use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
 use crate::cli::output::Format;
+use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
+use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
-
-/// The keys that the YDB documentation weighs against each other.
-const KEYS: [&str; 5] =
-    ["date(event_timestamp)", "hour(event_timestamp)", "campaign_id", "user_id", "user_id, event_timestamp"];
-
-const QUERIES: [(&str, &str); 4] = [
-    ("clicks of campaign 1 in the last hour", include_str!("../../queries/clicks_of_campaign.sql")),
-    ("clicks per campaign in the last hour", include_str!("../../queries/clicks_per_campaign.sql")),
-    ("events of one user in time order", include_str!("../../queries/events_of_user.sql")),
-    ("events per user", include_str!("../../queries/events_per_user.sql")),
-];
 
 /// See the whole path on generated ad events: weigh five partition keys, create a table, ingest, query, judge the skew.
 #[derive(Debug, ClapArgs)]
@@ -71,18 +61,6 @@ struct Story {
     queries: Vec<Answer>,
     skew: TableSkew,
     seconds: f64,
-}
-
-/// One query of the demo.
-#[derive(Debug, Serialize)]
-struct Answer {
-    title: &'static str,
-    rows: u64,
-    millis: f64,
-    scan: ScanSummary,
-    /// The first rows as text.
-    #[serde(skip)]
-    head: String,
 }
 
 /// Tells the story while it happens, unless it is wanted as JSON at the end.
@@ -165,32 +143,6 @@ fn weighed(keys: &[PartitionKeyReport], partitions: PartitionCount, layout: Layo
         text.push_str(&format!("  {}: {}\n    {}\n", verdict.word(), names.join(", "), verdict.sentence()));
     }
     text
-}
-
-/// Where the demo works.
-enum Workplace {
-    Kept(PathBuf),
-    Temporary(tempfile::TempDir),
-}
-
-impl Workplace {
-    fn open(dir: Option<&Path>) -> Result<Self, Failure> {
-        let Some(dir) = dir else { return Ok(Self::Temporary(tempfile::tempdir()?)) };
-        let error = |error: std::io::Error| anyhow::anyhow!("{}: {error}", dir.display());
-        std::fs::create_dir_all(dir).map_err(error)?;
-        if std::fs::read_dir(dir).map_err(error)?.next().is_some() {
-            let message = format!("{} is not empty; name a new directory for the demo", dir.display());
-            return Err(anyhow::anyhow!(message).into());
-        }
-        Ok(Self::Kept(dir.to_owned()))
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Temporary(dir) => dir.path(),
-        }
-    }
 }
 
 /// Writes one Parquet file per batch and counts each batch for every key.
@@ -277,67 +229,4 @@ fn ingested(reports: &[IngestReport]) -> String {
         sum(|report| report.portions),
         percent(worst),
     )
-}
-
-/// The user with the most events, so that the query for one user has an answer; none in an empty table.
-async fn busiest_user(session: &TableSession) -> Result<String, Failure> {
-    let sql = "SELECT user_id FROM t GROUP BY user_id ORDER BY count(*) DESC, user_id LIMIT 1";
-    let batches = session.collect(sql, &Params::default()).await?;
-    let first = batches.iter().find(|batch| batch.num_rows() > 0).and_then(|batch| batch.columns().first());
-    Ok(match first {
-        Some(column) => arrow::util::display::array_value_to_string(column, 0)?,
-        None => String::new(),
-    })
-}
-
-/// Rows of an answer that are shown.
-const SHOWN: usize = 3;
-
-async fn answer(
-    session: &TableSession,
-    title: &'static str,
-    sql: &str,
-    user: &str,
-) -> Result<Answer, Failure> {
-    let mut params = Params::default();
-    if sql.contains("$campaign") {
-        params = params.with("campaign", "1");
-    }
-    if sql.contains("$user") {
-        params = params.with("user", user);
-    }
-    let (scans, _) = session.explain(sql, &params).await?;
-    let started = Instant::now();
-    let batches = session.collect(sql, &params).await?;
-    let millis = started.elapsed().as_secs_f64() * 1000.0;
-    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    let head = match batches.iter().find(|batch| batch.num_rows() > 0) {
-        Some(first) => {
-            let head = first.slice(0, first.num_rows().min(SHOWN));
-            report::batches(Layout::Plain, &first.schema(), &[head])?
-        }
-        None => String::new(),
-    };
-    Ok(Answer { title, rows: rows as u64, millis, scan: scans.into_iter().next().unwrap_or_default(), head })
-}
-
-fn answered(answer: &Answer) -> String {
-    let scan = &answer.scan;
-    let mut text = format!(
-        "\n   {}: {} rows in {:.0} ms; read {} of {} partitions, {} of {} portions\n",
-        answer.title,
-        count(answer.rows),
-        answer.millis,
-        scan.partitions_read,
-        scan.partitions,
-        scan.portions_read,
-        scan.portions,
-    );
-    for line in answer.head.lines() {
-        text.push_str(&format!("     {line}\n"));
-    }
-    if answer.rows > SHOWN as u64 {
-        text.push_str("      ...\n");
-    }
-    text
 }

@@ -1,5 +1,6 @@
 //! The command line: raw arguments, then a checked plan, then the run.
 
+mod bench;
 mod create;
 mod ddl;
 mod demo;
@@ -11,7 +12,9 @@ mod inspect;
 mod output;
 mod place;
 mod query;
+mod scenario;
 mod skew;
+mod workplace;
 
 use clap::{Parser, Subcommand};
 
@@ -44,6 +47,7 @@ enum Command {
     Inspect(inspect::Args),
     Ddl(ddl::Args),
     Place(place::Args),
+    Bench(Box<bench::Args>),
 }
 
 impl Cli {
@@ -58,6 +62,7 @@ impl Cli {
             Command::Skew(args) => skew::run(args, out).await,
             Command::Inspect(args) => inspect::run(args, out).await,
             Command::Ddl(args) => ddl::run(args, out).await,
+            Command::Bench(args) => bench::run(*args, out).await,
             Command::Place(args) => place::run(&args, out),
         }
     }

@@ -202,6 +202,12 @@ impl Evaluator {
         Ok(())
     }
 
+    /// Rows and bytes per partition so far, of the first placement of the first partition key; nothing where there is none.
+    #[must_use]
+    pub fn counted(&self) -> (Vec<u64>, Vec<u64>) {
+        self.partition_keys.first().map(PartitionKeyCounter::counted).unwrap_or_default()
+    }
+
     /// Rows read so far.
     #[must_use]
     pub fn rows_read(&self) -> u64 {

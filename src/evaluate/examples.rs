@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::prepared::{json_value, transformed};
+use crate::evaluate::prepared::{derived_column, json_value};
 use crate::evaluate::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::sketch::{column_identities, combine};
 use crate::source::{Export, ExportPlace, OnUnreadable};
@@ -74,7 +74,7 @@ pub(super) fn find_examples(
 fn key_columns(report: &PrimaryKeyReport, columns: &[Column], batch: &RecordBatch) -> Vec<ArrayRef> {
     let of_part = |part: &crate::evaluate::key::KeyPart| {
         let position = columns.iter().position(|column| column.name == part.column)?;
-        transformed(batch.columns().get(position)?, part.transform)
+        derived_column(batch.columns().get(position)?, part.transform)
     };
     report.candidate.parts().iter().filter_map(of_part).collect()
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::evaluate::duration::Micros;
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
-use crate::evaluate::prepared::transformed;
+use crate::evaluate::prepared::derived_column;
 use crate::evaluate::windows::instants;
 use crate::placement::Placement;
 use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
@@ -167,7 +167,7 @@ fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<Vec<ScalarValue>> {
             slices(scan.time_range(&part.column)?, length)?
         }
     };
-    let parts = transformed(&times, part.transform)?;
+    let parts = derived_column(&times, part.transform)?;
     let values = (0..parts.len()).map(|row| ScalarValue::try_from_array(&parts, row));
     let mut values: Vec<ScalarValue> = values.collect::<Result<_, _>>().ok()?;
     values.dedup();

@@ -226,14 +226,13 @@ impl<'a> Finder<'a> {
                 );
             }
         }
-        for looked in usable.iter().filter(|looked| looked.distinct == self.rows && self.rows > 1) {
+        if let Some(looked) = usable.iter().find(|looked| looked.distinct == self.rows && self.rows > 1) {
             let with: Vec<&str> = std::iter::once(looked.column.name.as_str())
                 .chain(
                     wanted.iter().map(|w| w.column.name.as_str()).filter(|name| *name != looked.column.name),
                 )
                 .collect();
             found.keep(&with, format!("each of the first {} rows has its own value", self.rows));
-            break;
         }
         found.all
     }
@@ -245,6 +244,14 @@ impl<'a> Finder<'a> {
         mut key: Vec<&'b Looked<'a>>,
         usable: &[&'b Looked<'a>],
     ) -> Vec<Vec<&'b Looked<'a>>> {
+        // The time may be fine enough to tell rows apart by itself; a key that is read by has something else in it too.
+        if let ([only], true) = (key.as_slice(), self.time.is_some()) {
+            let others = usable.iter().filter(|other| other.column != only.column);
+            let second = others.clone().find(|other| other.distinct < self.rows).or(others.clone().next());
+            if only.distinct == self.rows {
+                key.extend(second);
+            }
+        }
         let mut distinct = distinct_of(&identities_of(&key));
         while distinct < self.rows && key.len() < MOST_KEY_COLUMNS {
             let others = usable.iter().filter(|other| !key.iter().any(|known| known.column == other.column));

@@ -281,7 +281,7 @@ fn reach(
                 .iter()
                 .filter(|other| other.reach == Reach::One && serves(&other.partition_key));
             let best = better.min_by_key(|other| other.partition_key.len())?;
-            (own.reach == Reach::All && own.partitions > 1).then(|| (statement.statement.as_str(), best))
+            (own.reach == Reach::All && own.partitions > 1).then_some((statement.statement.as_str(), best))
         });
         let worse: Vec<_> = worse.collect();
         let Some((_, best)) = worse.first() else { continue };

@@ -44,6 +44,7 @@ pub use layout::{DepthBucket, LayoutReport, MERGE_FAN_IN};
 pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
 pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
 pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
+pub use prepared::derived_column;
 pub use primary_key::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
 pub use recommend::{RankedKey, Recommendation};
 pub use sample::{Interval, Intervals};

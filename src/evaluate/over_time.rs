@@ -219,18 +219,18 @@ fn evidence(judged: &[Judged<'_>], length: Micros) -> Option<Evidence> {
     };
     let alike = alike_by_lag(judged);
     evidence.alike_next = alike.first().copied().flatten();
-    let quarter = alike.len() / 2;
+    let quarter = alike.len() * 3 / 8;
     let far: Vec<f64> = alike.iter().skip(quarter).copied().flatten().collect();
     evidence.alike_far = (!far.is_empty()).then(|| far.iter().sum::<f64>() / far.len() as f64);
     evidence.period_micros = period(&alike).map(|lag| lag as i64 * length.get());
     Some(evidence)
 }
 
-/// For every distance in windows from 1 on, up to half of the whole time, how alike windows are at that distance, on average; none
+/// For every distance in windows from 1 on, up to two thirds of the whole time, how alike windows are at that distance, on average; none
 /// where no two are so far apart.
 fn alike_by_lag(judged: &[Judged<'_>]) -> Vec<Option<f64>> {
     let (Some(first), Some(last)) = (judged.first(), judged.last()) else { return Vec::new() };
-    let lags = ((last.window.number - first.window.number) / 2).clamp(1, MOST_LAGS);
+    let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, MOST_LAGS);
     let position: std::collections::HashMap<i64, &Judged<'_>> =
         judged.iter().map(|window| (window.window.number, window)).collect();
     let alike = |lag: i64| {
@@ -241,11 +241,12 @@ fn alike_by_lag(judged: &[Judged<'_>]) -> Vec<Option<f64>> {
     (1..=lags).map(alike).collect()
 }
 
-/// The first distance after which windows are alike again, although they were not on the way there.
-fn period(alike: &[Option<f64>]) -> Option<usize> {
+/// The first distance after which windows are alike again, although they were not on the way there; and again after twice
+/// that distance, since a moving hot spot may hit the same partition twice by chance.
+fn period(all: &[Option<f64>]) -> Option<usize> {
     let mut least = f64::INFINITY;
     let mut found: Option<(usize, f64)> = None;
-    for (lag, alike) in (1..).zip(alike) {
+    for (lag, alike) in (1..).zip(all).take(all.len() / 2) {
         let Some(alike) = alike else { continue };
         if *alike >= ALIKE && *alike >= least + RETURNS_BY {
             // The peak of the return, not its first slope.
@@ -258,7 +259,8 @@ fn period(alike: &[Option<f64>]) -> Option<usize> {
         }
         least = least.min(*alike);
     }
-    found.map(|(lag, _)| lag)
+    let again = |lag: usize| all.get(2 * lag - 1).copied().flatten().is_some_and(|alike| alike >= ALIKE);
+    found.map(|(lag, _)| lag).filter(|lag| again(*lag))
 }
 
 fn pattern(evidence: &Evidence) -> Pattern {

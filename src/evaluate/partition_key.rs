@@ -235,6 +235,12 @@ impl PartitionKeyCounter {
         Ok(())
     }
 
+    /// Rows and bytes per partition so far, of the first placement.
+    pub(super) fn counted(&self) -> (Vec<u64>, Vec<u64>) {
+        let first = self.placements.first();
+        first.map(|placement| (placement.rows.clone(), placement.bytes.clone())).unwrap_or_default()
+    }
+
     /// A batch of the simulated ingest ends here.
     pub(super) fn end_batch(&mut self) {
         self.placements.iter_mut().for_each(PlacementCounter::end_batch);

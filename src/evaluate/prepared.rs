@@ -173,15 +173,16 @@ impl Prepared {
 fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart, EvaluateError> {
     let unreadable = || EvaluateError::Time { column: part.part.column.clone() };
     let array = batch.columns().get(part.column).ok_or_else(unreadable)?;
-    let array = transformed(array, part.part.transform).ok_or_else(unreadable)?;
+    let array = derived_column(array, part.part.transform).ok_or_else(unreadable)?;
     let hashed = part.placed.then(|| KeyColumn::new(0, part.column_type, &array)).transpose();
     let hashed = hashed.map_err(|source| EvaluateError::Placement { key: part.part.to_string(), source })?;
     let (bytes, longest) = bytes_of(&array, part.column_type);
     Ok(PreparedPart { identities: column_identities(&array), hashed, array, bytes, longest })
 }
 
-/// An array with a transform applied; none where it is no time.
-pub(super) fn transformed(array: &ArrayRef, transform: Transform) -> Option<ArrayRef> {
+/// A column as a key's transform leaves it; none where that cuts time and the column is none.
+#[must_use]
+pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef> {
     if transform == Transform::Identity {
         return Some(Arc::clone(array));
     }

@@ -206,9 +206,8 @@ fn no_commit(
 
 fn report(committed: Option<Committed>, partitions: usize, seconds: f64) -> IngestReport {
     let rows = committed.as_ref().map_or(0, |committed| committed.rows);
-    let rows_per_partition = committed
-        .as_ref()
-        .map_or_else(|| vec![0; partitions], |committed| committed.rows_per_partition.clone());
+    let rows_per_partition =
+        committed.as_ref().map_or_else(|| vec![0; partitions], |committed| committed.rows_per_partition());
     IngestReport {
         version: committed.as_ref().map(|committed| committed.version),
         mode: IngestMode::Upsert,
@@ -218,8 +217,8 @@ fn report(committed: Option<Committed>, partitions: usize, seconds: f64) -> Inge
         rejected: 0,
         rejects_file: None,
         bytes_read: 0,
-        bytes_written: committed.as_ref().map_or(0, |committed| committed.bytes_written),
-        portions: committed.as_ref().map_or(0, |committed| committed.portions),
+        bytes_written: committed.as_ref().map_or(0, Committed::bytes_written),
+        portions: committed.as_ref().map_or(0, Committed::portions),
         seconds,
         rows_per_second: if seconds > 0.0 { rows as f64 / seconds } else { 0.0 },
         skew: SkewFigures::of(&rows_per_partition),

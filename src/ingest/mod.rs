@@ -20,7 +20,7 @@ use thiserror::Error;
 
 pub use crate::ingest::files::{IngestFiles, IngestProgress, ingest_files};
 pub use crate::ingest::memory::LEAST_MEMORY;
-pub use crate::ingest::writer::{Committed, Ingest};
+pub use crate::ingest::writer::{Committed, Ingest, PartitionWrite};
 
 use crate::log::LogError;
 use crate::placement::PlacementError;

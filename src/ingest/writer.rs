@@ -1,6 +1,7 @@
 //! Rows of the table's schema to portions and a commit.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -41,11 +42,24 @@ pub struct Ingest {
     encoders: Arc<ThreadPool>,
     buffer: Buffer,
     portions: Vec<PortionEntry>,
-    rows_per_partition: Vec<u64>,
+    writes: Vec<PartitionWrite>,
     rows: u64,
     replaced: u64,
     /// Whether inputs are taken that another writer commits in the meantime.
     again: bool,
+}
+
+/// What an ingest wrote to one partition.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PartitionWrite {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the portions.
+    pub bytes: u64,
+    /// Portions.
+    pub portions: u64,
+    /// Seconds to sort, encode and store them; partitions overlap in time.
+    pub seconds: f64,
 }
 
 /// What a finished ingest made.
@@ -59,12 +73,28 @@ pub struct Committed {
     pub rows: u64,
     /// Of those, rows that a later row of the same portion replaced.
     pub replaced: u64,
+    /// What was written, per partition.
+    pub writes: Vec<PartitionWrite>,
+}
+
+impl Committed {
     /// Rows written per partition.
-    pub rows_per_partition: Vec<u64>,
+    #[must_use]
+    pub fn rows_per_partition(&self) -> Vec<u64> {
+        self.writes.iter().map(|write| write.rows).collect()
+    }
+
     /// Bytes of the portions.
-    pub bytes_written: u64,
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.writes.iter().map(|write| write.bytes).sum()
+    }
+
     /// Portions written.
-    pub portions: u64,
+    #[must_use]
+    pub fn portions(&self) -> u64 {
+        self.writes.iter().map(|write| write.portions).sum()
+    }
 }
 
 /// Batches in input order, and each partition's rows among them.
@@ -121,7 +151,7 @@ impl Ingest {
             encoders: Arc::new(encoders),
             buffer: Buffer::new(partitions.len()),
             portions: Vec::new(),
-            rows_per_partition: vec![0; partitions.len()],
+            writes: vec![PartitionWrite::default(); partitions.len()],
             rows: 0,
             replaced: 0,
             again: false,
@@ -262,9 +292,7 @@ impl Ingest {
             snapshot,
             rows: self.rows,
             replaced: self.replaced,
-            rows_per_partition: self.rows_per_partition.clone(),
-            bytes_written: self.portions.iter().map(|portion| portion.bytes).sum(),
-            portions: self.portions.len() as u64,
+            writes: self.writes.clone(),
         }
     }
 
@@ -283,10 +311,14 @@ impl Ingest {
         let mut stored = FuturesUnordered::new();
         let mut failure = None;
         let first_new = self.portions.len();
-        while let Some(Sorted { partition, portion, replaced }) = encoded.recv().await {
+        while let Some(Sorted { partition, portion, replaced, seconds }) = encoded.recv().await {
             self.replaced += replaced;
             let storage = self.log.storage().clone();
-            stored.push(async move { store(&storage, partition, portion).await });
+            stored.push(async move {
+                let started = Instant::now();
+                let entry = store(&storage, partition, portion).await?;
+                Ok((entry, seconds + started.elapsed().as_secs_f64()))
+            });
             if stored.len() >= PORTIONS_IN_FLIGHT
                 && let Some(result) = stored.next().await
             {
@@ -312,10 +344,13 @@ impl Ingest {
         }
     }
 
-    fn keep(&mut self, stored: Result<PortionEntry, IngestError>) -> Result<(), IngestError> {
-        let portion = stored?;
-        if let Some(rows) = self.rows_per_partition.get_mut(portion.partition.index()) {
-            *rows += portion.rows;
+    fn keep(&mut self, stored: Result<(PortionEntry, f64), IngestError>) -> Result<(), IngestError> {
+        let (portion, seconds) = stored?;
+        if let Some(write) = self.writes.get_mut(portion.partition.index()) {
+            write.rows += portion.rows;
+            write.bytes += portion.bytes;
+            write.portions += 1;
+            write.seconds += seconds;
         }
         self.portions.push(portion);
         Ok(())
@@ -327,6 +362,8 @@ struct Sorted {
     partition: PartitionId,
     portion: EncodedPortion,
     replaced: u64,
+    /// Seconds that sorting and encoding took.
+    seconds: f64,
 }
 
 /// Encodes all partitions of a buffer, in parallel, and sends them on as they are ready.
@@ -357,6 +394,7 @@ fn encode_one(
     rows: &[RowRef],
     chunk_rows: usize,
 ) -> Result<Sorted, IngestError> {
+    let started = Instant::now();
     let sorted = sort_newest_wins(batches, rows, spec.primary_key())
         .map_err(|source| IngestError::Sort { partition, source })?;
     if mode == IngestMode::Insert && !sorted.repeated.is_empty() {
@@ -364,7 +402,7 @@ fn encode_one(
     }
     let chunks = sorted.rows.chunks(chunk_rows).map(|chunk| gather(batches, chunk));
     let portion = encode_portion(spec, partition, chunks)?;
-    Ok(Sorted { partition, portion, replaced: sorted.replaced })
+    Ok(Sorted { partition, portion, replaced: sorted.replaced, seconds: started.elapsed().as_secs_f64() })
 }
 
 fn first_repeated(spec: &TableSpec, batches: &[RecordBatch], sorted: &SortedRows) -> String {

@@ -243,16 +243,18 @@ fn partitions(assessment: &Assessment, layout: Layout) -> String {
 /// A bar of one character for each count, in eighths of the largest.
 #[must_use]
 pub fn spark(counts: &[u64]) -> String {
+    let most = counts.iter().copied().max().unwrap_or(0) as f64;
+    counts.iter().map(|count| spark_of(*count as f64, most)).collect()
+}
+
+/// A bar of one character for a value of `full`; a dot for nothing.
+pub(super) fn spark_of(value: f64, full: f64) -> char {
     const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
-    let bar = |count: &u64| match count {
-        0 => '·',
-        count => {
-            let eighth = ((*count as f64 / most) * 8.0).ceil() as usize;
-            EIGHTHS.get(eighth.saturating_sub(1)).copied().unwrap_or('█')
-        }
-    };
-    counts.iter().map(bar).collect()
+    if value <= 0.0 || full <= 0.0 {
+        return '·';
+    }
+    let eighth = (value / full * 8.0).ceil().clamp(1.0, 8.0) as usize;
+    EIGHTHS.get(eighth - 1).copied().unwrap_or('█')
 }
 
 /// How the figures change with the number of partitions and the placement function, where there are several.

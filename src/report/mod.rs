@@ -1,5 +1,6 @@
 //! Result values as text for people. Nothing is computed here that a program could not have had as a value.
 
+mod bench;
 mod evaluation;
 mod explain;
 mod grid;
@@ -9,6 +10,7 @@ mod keys;
 mod overview;
 mod skew;
 
+pub use bench::bench_ingest;
 pub use evaluation::{assessment, drifts, instant, key_text, rate, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};

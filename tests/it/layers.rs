@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::common::project;
 
 /// The layers from the top. A module imports from layers below its own, never from its own or above.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     &["main", "cli"],
     &["report"],
+    &["bench"],
     &["handle"],
     &["overview"],
     &["ingest", "query", "evaluate"],

@@ -1,0 +1,395 @@
+//! The ingest itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::error::ArrowError;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::bench::backlog::{Backlog, Limits};
+use crate::evaluate::{
+    Candidate, EvaluateError, EvaluateOptions, Evaluator, LayoutReport, Spread, Transform, derived_column,
+};
+use crate::ingest::{IngestOptions, PartitionWrite};
+use crate::skew::SkewFigures;
+use crate::source::{Export, OnUnreadable};
+use crate::table::{Column, ColumnType, PlacementFunction, SpecError, TableDefinition, TableSpec};
+use crate::units::{ByteSize, PartitionCount};
+use crate::{Table, TableError};
+
+/// What is measured, and how.
+#[derive(Debug, Clone)]
+pub struct BenchOptions {
+    /// Partition keys; each gets a table of its own.
+    pub partition_keys: Vec<Candidate>,
+    /// The primary key; each table's has its partition key behind it where it lacks that.
+    pub primary_key: Candidate,
+    /// Partitions of each table.
+    pub partitions: PartitionCount,
+    /// Rows of a batch; each batch is one commit.
+    pub batch_rows: u64,
+    /// Rows per second that are offered to each table; as many as it takes where that is none.
+    pub rows_per_second: Option<f64>,
+    /// Capacities for the backlog.
+    pub limits: Limits,
+    /// Memory of an ingest.
+    pub memory: ByteSize,
+}
+
+/// Why a bench cannot be run.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the variants say what failed")]
+pub enum BenchError {
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    #[error("a table with PARTITION BY HASH({key}): {source}")]
+    Spec { key: String, source: SpecError },
+    #[error("HASH({key}): {source}")]
+    Table { key: String, source: TableError },
+    #[error("batches cannot be put together: {0}")]
+    Batch(#[from] ArrowError),
+    #[error("HASH({key}): partition {partition} has {found} rows where {predicted} were predicted")]
+    Prediction { key: String, partition: usize, predicted: u64, found: u64 },
+    #[error("a worker stopped: {0}")]
+    Worker(String),
+}
+
+/// One batch in one table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BatchWrite {
+    /// Its rows.
+    pub rows: u64,
+    /// Bytes of their values.
+    pub bytes: u64,
+    /// Seconds from the first row to the commit.
+    pub seconds: f64,
+    /// Rows per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of values per partition.
+    pub bytes_per_partition: Vec<u64>,
+    /// Bytes of files per partition.
+    pub stored_bytes_per_partition: Vec<u64>,
+    /// Seconds to sort, encode and store each partition; partitions overlap in time.
+    pub seconds_per_partition: Vec<f64>,
+    /// Portions made.
+    pub portions: u64,
+    /// Share of the rows in the fullest partition.
+    pub share_of_fullest: f64,
+    /// Effective partitions.
+    pub effective_partitions: f64,
+}
+
+/// One partition key.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KeyBench {
+    /// The partition key.
+    pub partition_key: Vec<String>,
+    /// The primary key of its table.
+    pub primary_key: Vec<String>,
+    /// Rows ingested.
+    pub rows: u64,
+    /// Seconds of all batches.
+    pub seconds: f64,
+    /// Rows per second.
+    pub rows_per_second: f64,
+    /// Bytes of values per second.
+    pub bytes_per_second: f64,
+    /// Share of the time that it was busy, where rows came at a rate; above 1 it cannot keep up.
+    pub utilization: Option<f64>,
+    /// Bytes of files.
+    pub stored_bytes: u64,
+    /// Portions made.
+    pub portions: u64,
+    /// Rows per partition, all batches together, which are those that were predicted.
+    pub rows_per_partition: Vec<u64>,
+    /// Skew of these.
+    pub skew: SkewFigures,
+    /// Share of a batch's rows in its fullest partition.
+    pub share_of_fullest: Spread,
+    /// Effective partitions of a batch.
+    pub effective_partitions: Spread,
+    /// How the portions overlap, and what merging them would write.
+    pub layout: LayoutReport,
+    /// What would wait.
+    pub backlog: Option<Backlog>,
+    /// Batch by batch.
+    pub batches: Vec<BatchWrite>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IngestBench {
+    /// Partitions of each table.
+    pub partitions: PartitionCount,
+    /// Rows of a batch.
+    pub batch_rows: u64,
+    /// Capacities of the backlog.
+    pub limits: Limits,
+    /// Each key, in the order in which they were given.
+    pub keys: Vec<KeyBench>,
+}
+
+/// One table on its way.
+struct Lane {
+    key: Candidate,
+    primary_key: Candidate,
+    table: Table,
+    /// Columns that are added to those of the export.
+    derived: Vec<(usize, Transform)>,
+    evaluator: Evaluator,
+    batches: Vec<BatchWrite>,
+}
+
+/// Ingests `export` into a table below `folder` for each key. `progress` is called with the rows that all tables have.
+///
+/// # Errors
+/// [`BenchError`] where the export cannot be read, or a table cannot take it.
+pub async fn bench_ingest(
+    export: Arc<Export>,
+    options: &BenchOptions,
+    folder: &Path,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<IngestBench, BenchError> {
+    let mut lanes = Vec::new();
+    for (number, key) in options.partition_keys.iter().enumerate() {
+        lanes.push(Lane::open(&export, options, key, folder.join(format!("table-{number}"))).await?);
+    }
+    let mut batches = batches_of(export, options.batch_rows);
+    let started = Instant::now();
+    let (mut number, mut rows) = (0usize, 0u64);
+    while let Some(batch) = batches.recv().await {
+        let batch = batch?;
+        if let Some(rate) = options.rows_per_second {
+            let due = Duration::try_from_secs_f64(rows as f64 / rate).unwrap_or_default();
+            tokio::time::sleep(due.saturating_sub(started.elapsed())).await;
+        }
+        rows += batch.num_rows() as u64;
+        // Each key is the first as often as the others.
+        let lane_count = lanes.len().max(1);
+        for position in 0..lanes.len() {
+            if let Some(lane) = lanes.get_mut((position + number) % lane_count) {
+                lane.ingest(&batch, options).await?;
+            }
+            progress(
+                rows.saturating_sub(batch.num_rows() as u64) * lane_count as u64
+                    + batch.num_rows() as u64 * (position as u64 + 1),
+            );
+        }
+        number += 1;
+    }
+    let finished = lanes.into_iter().map(|lane| lane.finish(options)).collect::<Result<_, _>>()?;
+    Ok(IngestBench {
+        partitions: options.partitions,
+        batch_rows: options.batch_rows,
+        limits: options.limits,
+        keys: finished,
+    })
+}
+
+/// The batches of the export, read in a thread of their own, one ahead.
+fn batches_of(
+    export: Arc<Export>,
+    batch_rows: u64,
+) -> tokio::sync::mpsc::Receiver<Result<RecordBatch, BenchError>> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    tokio::task::spawn_blocking(move || {
+        let schema = Arc::clone(export.schema());
+        let (mut waiting, mut rows) = (Vec::new(), 0usize);
+        let batch_rows = usize::try_from(batch_rows).unwrap_or(usize::MAX).max(1);
+        let together = |waiting: &mut Vec<RecordBatch>| {
+            let batch = concat_batches(&schema, waiting.iter()).map_err(BenchError::from);
+            waiting.clear();
+            batch
+        };
+        let read = export.read::<BenchError>(OnUnreadable::Fail, |_, batch| {
+            let mut begin = 0;
+            while begin < batch.num_rows() {
+                let taken = (batch_rows - rows).min(batch.num_rows() - begin);
+                waiting.push(batch.slice(begin, taken));
+                (begin, rows) = (begin + taken, rows + taken);
+                if rows == batch_rows {
+                    rows = 0;
+                    if sender.blocking_send(together(&mut waiting)).is_err() {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        });
+        let last = match read {
+            Err(error) => Some(Err(error)),
+            Ok(_) if waiting.is_empty() => None,
+            Ok(_) => Some(together(&mut waiting)),
+        };
+        if let Some(last) = last {
+            // Where nobody receives any more, there is nobody to tell.
+            let _ = sender.blocking_send(last);
+        }
+    });
+    receiver
+}
+
+impl From<crate::source::SourceError> for BenchError {
+    fn from(error: crate::source::SourceError) -> Self {
+        Self::Evaluate(error.into())
+    }
+}
+
+impl Lane {
+    async fn open(
+        export: &Export,
+        options: &BenchOptions,
+        key: &Candidate,
+        directory: PathBuf,
+    ) -> Result<Self, BenchError> {
+        let primary_key = options.primary_key.with(key);
+        let mut columns = export.columns().to_vec();
+        let mut derived = Vec::new();
+        for part in primary_key.parts() {
+            let position = export.columns().iter().position(|column| column.name == part.column);
+            match (position, part.transform) {
+                (Some(position), Transform::Identity) => {
+                    if let Some(column) = columns.get_mut(position) {
+                        column.nullable = false;
+                    }
+                }
+                (Some(position), transform) => {
+                    let column_type =
+                        if transform == Transform::Date { ColumnType::Date } else { ColumnType::Timestamp };
+                    columns.push(Column::required(part.to_string(), column_type));
+                    derived.push((position, transform));
+                }
+                // Said by the evaluation below, with the columns there are.
+                (None, _) => {}
+            }
+        }
+        let evaluator = Evaluator::new(
+            export.columns(),
+            EvaluateOptions {
+                partition_keys: vec![key.clone()],
+                primary_keys: vec![primary_key.clone()],
+                partitions: vec![options.partitions],
+                batch_rows: options.batch_rows,
+                partition_rate: options.limits.partition_rate,
+                ..EvaluateOptions::default()
+            },
+        )?;
+        let definition = TableDefinition {
+            name: "bench".to_owned(),
+            columns,
+            primary_key: primary_key.part_names(),
+            partition_key: key.part_names(),
+            partitions: options.partitions,
+            placement: PlacementFunction::Ydb,
+        };
+        let spec =
+            TableSpec::new(definition).map_err(|source| BenchError::Spec { key: key.to_string(), source })?;
+        let table = Table::create(&directory, &spec).await;
+        let table = table.map_err(|source| BenchError::Table { key: key.to_string(), source })?;
+        Ok(Self { key: key.clone(), primary_key, table, derived, evaluator, batches: Vec::new() })
+    }
+
+    async fn ingest(&mut self, batch: &RecordBatch, options: &BenchOptions) -> Result<(), BenchError> {
+        // What the batch is predicted to do is counted outside of the time that is measured.
+        let before = self.evaluator.counted();
+        self.evaluator.add(batch)?;
+        let after = self.evaluator.counted();
+        let difference = |after: Vec<u64>, before: &[u64]| -> Vec<u64> {
+            after.iter().zip(before).map(|(after, before)| after - before).collect()
+        };
+        let (rows_predicted, bytes) = (difference(after.0, &before.0), difference(after.1, &before.1));
+        let batch = self.with_derived(batch)?;
+        let ingest = IngestOptions { memory: options.memory, ..IngestOptions::default() };
+        let started = Instant::now();
+        let batches = futures::stream::iter([Ok::<_, std::io::Error>(batch.clone())]);
+        let committed = self.table.ingest(batches, &ingest).await;
+        let committed =
+            committed.map_err(|source| BenchError::Table { key: self.key.to_string(), source })?;
+        let seconds = started.elapsed().as_secs_f64();
+        let rows_per_partition = committed.rows_per_partition();
+        if committed.replaced == 0
+            && let Some((partition, (predicted, found))) =
+                rows_predicted.iter().zip(&rows_per_partition).enumerate().find(|(_, (a, b))| a != b)
+        {
+            let (predicted, found) = (*predicted, *found);
+            return Err(BenchError::Prediction { key: self.key.to_string(), partition, predicted, found });
+        }
+        let figures = SkewFigures::of(&rows_per_partition);
+        let of = |figure: fn(&PartitionWrite) -> u64| committed.writes.iter().map(figure).collect();
+        self.batches.push(BatchWrite {
+            rows: batch.num_rows() as u64,
+            bytes: bytes.iter().sum(),
+            seconds,
+            rows_per_partition,
+            bytes_per_partition: bytes,
+            stored_bytes_per_partition: of(|write| write.bytes),
+            seconds_per_partition: committed.writes.iter().map(|write| write.seconds).collect(),
+            portions: committed.portions(),
+            share_of_fullest: figures.share_of_fullest,
+            effective_partitions: figures.effective_partitions,
+        });
+        Ok(())
+    }
+
+    /// The batch with the columns that the key is derived from cut as the key says.
+    fn with_derived(&self, batch: &RecordBatch) -> Result<RecordBatch, BenchError> {
+        let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+        for (position, transform) in &self.derived {
+            let array = batch.columns().get(*position).and_then(|array| derived_column(array, *transform));
+            columns.push(array.ok_or_else(|| EvaluateError::Time { column: self.key.to_string() })?);
+        }
+        let names = self.table.spec().columns().iter().map(|column| column.name.clone());
+        Ok(RecordBatch::try_from_iter_with_nullable(names.zip(columns).map(|(n, a)| (n, a, true)))?)
+    }
+
+    fn finish(self, options: &BenchOptions) -> Result<KeyBench, BenchError> {
+        let evaluation = self.evaluator.finish()?;
+        let layout = evaluation.primary_keys.into_iter().next().map(|key| key.layout);
+        let layout = layout.ok_or(EvaluateError::NoRows)?;
+        let partitions = options.partitions.len();
+        let mut rows_per_partition = vec![0u64; partitions];
+        for batch in &self.batches {
+            rows_per_partition.iter_mut().zip(&batch.rows_per_partition).for_each(|(sum, rows)| *sum += rows);
+        }
+        let sum = |of: fn(&BatchWrite) -> u64| self.batches.iter().map(of).sum::<u64>();
+        let spread =
+            |of: fn(&BatchWrite) -> f64| Spread::of(&self.batches.iter().map(of).collect::<Vec<_>>());
+        let (rows, bytes) = (sum(|batch| batch.rows), sum(|batch| batch.bytes));
+        let seconds: f64 = self.batches.iter().map(|batch| batch.seconds).sum();
+        let per_second = |amount: u64| amount as f64 / seconds.max(f64::MIN_POSITIVE);
+        let row_bytes = bytes as f64 / rows.max(1) as f64;
+        let loads: Vec<Vec<u64>> =
+            self.batches.iter().map(|batch| batch.bytes_per_partition.clone()).collect();
+        let (Some(share_of_fullest), Some(effective_partitions)) =
+            (spread(|batch| batch.share_of_fullest), spread(|batch| batch.effective_partitions))
+        else {
+            return Err(EvaluateError::NoRows.into());
+        };
+        Ok(KeyBench {
+            partition_key: self.key.part_names(),
+            primary_key: self.primary_key.part_names(),
+            rows,
+            seconds,
+            rows_per_second: per_second(rows),
+            bytes_per_second: per_second(bytes),
+            utilization: options.rows_per_second.map(|rate| seconds * rate / rows.max(1) as f64),
+            stored_bytes: self.batches.iter().flat_map(|batch| &batch.stored_bytes_per_partition).sum(),
+            portions: sum(|batch| batch.portions),
+            skew: SkewFigures::of(&rows_per_partition),
+            rows_per_partition,
+            share_of_fullest,
+            effective_partitions,
+            layout,
+            backlog: Backlog::of(
+                &loads,
+                options.limits,
+                options.rows_per_second.map(|rate| rate * row_bytes),
+            ),
+            batches: self.batches,
+        })
+    }
+}

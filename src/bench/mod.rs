@@ -1,0 +1,13 @@
+//! Measuring how even a real ingest is: an export goes into one table for each partition key, batch by batch, in turn.
+//!
+//! ```text
+//! batches of the export -> for each key in turn: add derived columns -> Table.ingest (one commit) -> BatchWrite
+//!                       -> Evaluator: what the key was predicted to do
+//! BatchWrites -> balance over time, rates, backlog against a capacity
+//! ```
+
+mod backlog;
+mod ingest;
+
+pub use backlog::{Backlog, Limits, Resource};
+pub use ingest::{BatchWrite, BenchError, BenchOptions, IngestBench, KeyBench, bench_ingest};

@@ -1,0 +1,228 @@
+//! `evenkeel bench`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::Table;
+use evenkeel::bench::{BenchOptions, IngestBench, Limits, bench_ingest};
+use evenkeel::evaluate::Candidate;
+use evenkeel::generate::AdEvents;
+use evenkeel::ingest::DEFAULT_MEMORY;
+use evenkeel::report;
+use evenkeel::sink::OutputFormat;
+use evenkeel::source::{Export, InputOptions, InputPath, find_inputs};
+use evenkeel::units::{ByteSize, PartitionCount};
+use serde::Serialize;
+
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
+use crate::cli::workplace::Workplace;
+use crate::cli::{Failure, Output};
+
+/// Measure: how even a real ingest is for each partition key.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Ingest(IngestArgs),
+    AdEvents(AdEventsArgs),
+}
+
+/// Ingest an export batch by batch, into one table for each partition key in turn, and measure.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  evenkeel bench ingest data/nycflights13-flights.parquet --primary-key time_hour,carrier,flight \\
+      --partition-key carrier --partition-key flight --partition-key 'date(time_hour)' --nodes 4 --batch 20000")]
+pub(crate) struct IngestArgs {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// Partition key to measure: columns, date(column), hour(column) or trunc(column, 5m); as often as needed.
+    #[arg(long = "partition-key", value_name = "COLUMNS", required = true)]
+    partition_keys: Vec<Candidate>,
+
+    /// Primary key of the tables; a partition key that is not in it is added at its end.
+    #[arg(long, value_name = "COLUMNS")]
+    primary_key: Candidate,
+
+    #[command(flatten)]
+    load: LoadArgs,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// Generate ad events, measure the ingest of the keys that the YDB documentation weighs, and run the scenario's queries.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  evenkeel bench ad-events --rows 2000000 --nodes 4")]
+pub(crate) struct AdEventsArgs {
+    /// Number of events.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+
+    /// Number that the events follow from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    #[command(flatten)]
+    load: LoadArgs,
+}
+
+/// How rows come, and against what they are weighed.
+#[derive(Debug, Clone, ClapArgs)]
+struct LoadArgs {
+    /// Number of partitions [default: 4 for each node].
+    #[arg(long)]
+    partitions: Option<u64>,
+
+    /// Number of nodes, whose partitions share their capacity [default: each partition has its own, and there are 16].
+    #[arg(long)]
+    nodes: Option<u64>,
+
+    /// Rows of a batch; each batch is one commit.
+    #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+
+    /// Rows per second that are offered, or max.
+    #[arg(long, value_name = "max|ROWS", default_value = "max", value_parser = rate)]
+    rate: Rate,
+
+    /// Inserts that one partition takes, in bytes of values per second.
+    #[arg(long, value_name = "BYTES", default_value = "1MB")]
+    partition_rate: ByteSize,
+
+    /// Memory of an ingest.
+    #[arg(long, default_value_t = DEFAULT_MEMORY)]
+    memory: ByteSize,
+
+    /// Directory for the tables, which are kept; it must be empty or new [default: a temporary one, removed at the end].
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// How the results are printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Rows per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Rate {
+    Max,
+    RowsPerSecond(f64),
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    if text.eq_ignore_ascii_case("max") {
+        return Ok(Rate::Max);
+    }
+    let rows = text.replace('_', "").parse::<f64>().ok().filter(|rows| *rows > 0.0 && rows.is_finite());
+    rows.map(Rate::RowsPerSecond).ok_or_else(|| "write max, or a number of rows per second".to_owned())
+}
+
+/// The scenario: its ingest, and its queries on each table.
+#[derive(Debug, Serialize)]
+struct Scenario {
+    ingest: IngestBench,
+    queries: Vec<QueriesOfKey>,
+}
+
+/// The queries on one table.
+#[derive(Debug, Serialize)]
+struct QueriesOfKey {
+    partition_key: Vec<String>,
+    answers: Vec<Answer>,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    match args.what {
+        What::Ingest(args) => run_ingest(args, out).await,
+        What::AdEvents(args) => run_ad_events(args, out).await,
+    }
+}
+
+async fn run_ingest(args: IngestArgs, out: &mut Output) -> Result<(), Failure> {
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let export = open(inputs.paths, args.input.options()?).await?;
+    let workplace = Workplace::open(args.load.dir.as_deref())?;
+    let bench =
+        measure(&args.load, args.partition_keys, args.primary_key, export, workplace.path(), out).await?;
+    out.result(args.load.format, &bench, report::bench_ingest)
+}
+
+async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failure> {
+    let workplace = Workplace::open(args.load.dir.as_deref())?;
+    let exports = workplace.path().join("exports");
+    let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
+    let files = events.write_files(&exports, OutputFormat::Parquet, args.rows, &|_| {})?;
+    let export = open(files.into_iter().map(InputPath::File).collect(), InputOptions::default()).await?;
+    let keys = KEYS.iter().map(|key| key.parse()).collect::<Result<Vec<Candidate>, _>>()?;
+    let primary_key = "event_timestamp, user_id, campaign_id".parse()?;
+    let ingest = measure(&args.load, keys, primary_key, export, workplace.path(), out).await?;
+    let mut queries = Vec::new();
+    for (number, key) in ingest.keys.iter().enumerate() {
+        let table = Table::open(workplace.path().join(format!("table-{number}"))).await?;
+        let session = table.session()?;
+        let user = busiest_user(&session).await?;
+        let mut answers = Vec::new();
+        for (title, sql) in QUERIES {
+            answers.push(answer(&session, title, sql, &user).await?);
+        }
+        queries.push(QueriesOfKey { partition_key: key.partition_key.clone(), answers });
+    }
+    let scenario = Scenario { ingest, queries };
+    out.result(args.load.format, &scenario, |scenario, layout| {
+        let mut text = report::bench_ingest(&scenario.ingest, layout);
+        for key in &scenario.queries {
+            text.push_str(&format!("\nqueries on HASH({}), not merged yet\n", key.partition_key.join(", ")));
+            key.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
+        }
+        text
+    })
+}
+
+async fn open(inputs: Vec<InputPath>, options: InputOptions) -> Result<Arc<Export>, Failure> {
+    let export = tokio::task::spawn_blocking(move || Export::open(&inputs, options, &Default::default()));
+    Ok(Arc::new(export.await??))
+}
+
+async fn measure(
+    load: &LoadArgs,
+    partition_keys: Vec<Candidate>,
+    primary_key: Candidate,
+    export: Arc<Export>,
+    folder: &Path,
+    out: &Output,
+) -> Result<IngestBench, Failure> {
+    let partitions = match (load.partitions, load.nodes) {
+        (Some(partitions), _) => PartitionCount::new(partitions),
+        (None, nodes) => PartitionCount::for_nodes(nodes.unwrap_or(4)),
+    };
+    let options = BenchOptions {
+        partition_keys,
+        primary_key,
+        partitions: partitions.map_err(Failure::usage)?,
+        batch_rows: load.batch,
+        rows_per_second: match load.rate {
+            Rate::Max => None,
+            Rate::RowsPerSecond(rows) => Some(rows),
+        },
+        limits: Limits {
+            partition_rate: load.partition_rate.0 as f64,
+            nodes: load.nodes.map(usize::try_from).transpose()?,
+        },
+        memory: load.memory,
+    };
+    let bar = out.progress(None, "rows ingested");
+    let bench = bench_ingest(export, &options, folder, &|rows| bar.set_position(rows)).await;
+    bar.finish_and_clear();
+    Ok(bench?)
+}

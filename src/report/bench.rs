@@ -1,0 +1,122 @@
+//! What a bench of ingest measured.
+
+use std::fmt::Write as _;
+
+use crate::bench::{IngestBench, KeyBench, Resource};
+use crate::report::evaluation::{rate, spark, spark_of};
+use crate::report::grid::{Heading, Layout, count, grid, percent};
+use crate::units::ByteSize;
+
+/// Batches drawn as one line.
+const MOST_DRAWN: usize = 120;
+
+/// One row per key, then its batches and its backlog.
+#[must_use]
+pub fn bench_ingest(bench: &IngestBench, layout: Layout) -> String {
+    let mut text = String::new();
+    let rows = bench.keys.iter().map(|key| {
+        vec![
+            key.partition_key.join(", "),
+            count(key.rows_per_second as u64),
+            rate(key.bytes_per_second),
+            key.utilization.map_or("-".to_owned(), percent),
+            percent(key.skew.share_of_fullest),
+            percent(key.share_of_fullest.median),
+            format!("{:.1}", key.effective_partitions.median),
+            count(key.portions),
+            ByteSize(key.stored_bytes).to_string(),
+            format!("{:.1}", key.layout.write_amplification),
+        ]
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("rows/s", true),
+        Heading("values", true),
+        Heading("busy", true),
+        Heading("fullest", true),
+        Heading("of a batch", true),
+        Heading("effective of a batch", true),
+        Heading("portions", true),
+        Heading("stored", true),
+        Heading("writes", true),
+    ];
+    let _ = writeln!(
+        text,
+        "ingested into {} partitions in batches of {} rows, each key in turn\n",
+        bench.partitions,
+        count(bench.batch_rows)
+    );
+    text.push_str(&grid(layout, &headings, rows.collect()));
+    text.push_str(
+        "\nfullest: share of the rows in the fullest partition, in total and in the middle batch; writes: how often merging the \
+         portions writes a row\n\n",
+    );
+    text.push_str(&backlog(bench, layout));
+    text.push('\n');
+    text.push_str(&over_time(bench, layout));
+    text
+}
+
+fn backlog(bench: &IngestBench, layout: Layout) -> String {
+    let rows = bench.keys.iter().filter_map(|key| {
+        let backlog = key.backlog.as_ref()?;
+        Some(vec![
+            key.partition_key.join(", "),
+            rate(backlog.rate_without_backlog),
+            rate(backlog.rate_in_the_long_run),
+            rate(backlog.offered_rate),
+            ByteSize(backlog.bytes.iter().copied().fold(0.0, f64::max) as u64).to_string(),
+            format!("{:.1} s", backlog.longest_wait_seconds),
+            line(&backlog.bytes, None),
+        ])
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("no backlog up to", true),
+        Heading("long run", true),
+        Heading("offered", true),
+        Heading("most waiting", true),
+        Heading("longest wait", true),
+        Heading("waiting over time", false),
+    ];
+    let resource = bench.keys.iter().find_map(|key| Some(key.backlog.as_ref()?.resource));
+    let each = match resource {
+        Some(Resource::Node) => "partitions of a node share its capacity",
+        _ => "each partition has its own capacity",
+    };
+    format!(
+        "{}\nmodel: a partition takes {} of values, {each}; no backlog up to: the highest rate at which no batch leaves anything waiting\n",
+        grid(layout, &headings, rows.collect()),
+        rate(bench.limits.partition_rate)
+    )
+}
+
+fn over_time(bench: &IngestBench, layout: Layout) -> String {
+    let values = |key: &KeyBench, of: fn(&crate::bench::BatchWrite) -> f64, full: Option<f64>| {
+        line(&key.batches.iter().map(of).collect::<Vec<_>>(), full)
+    };
+    let all = bench.partitions.len() as f64;
+    let rows = bench.keys.iter().map(|key| {
+        vec![
+            key.partition_key.join(", "),
+            values(key, |batch| batch.effective_partitions, Some(all)),
+            values(key, |batch| batch.seconds, None),
+            spark(&key.rows_per_partition.iter().copied().take(MOST_DRAWN).collect::<Vec<_>>()),
+        ]
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("effective partitions over time", false),
+        Heading("seconds of a batch over time", false),
+        Heading("rows per partition", false),
+    ];
+    grid(layout, &headings, rows.collect())
+}
+
+/// Values over time as bars, of which `full` is the highest, else the largest value; of many, the largest of neighbours.
+fn line(values: &[f64], full: Option<f64>) -> String {
+    let together = values.len().div_ceil(MOST_DRAWN / 2).max(1);
+    let full = full.unwrap_or_else(|| values.iter().copied().fold(0.0, f64::max));
+    let values = values.chunks(together).map(|chunk| chunk.iter().copied().fold(0.0, f64::max));
+    values.map(|value| spark_of(value, full)).collect()
+}
