@@ -14,12 +14,12 @@ use crate::bench::backlog::{Backlog, Limits};
 use crate::evaluate::{
     Candidate, EvaluateError, EvaluateOptions, Evaluator, LayoutReport, Spread, Transform, derived_column,
 };
+use crate::handle::{Table, TableError};
 use crate::ingest::{IngestOptions, PartitionWrite};
 use crate::skew::SkewFigures;
 use crate::source::{Export, OnUnreadable};
 use crate::table::{Column, ColumnType, PlacementFunction, SpecError, TableDefinition, TableSpec};
 use crate::units::{ByteSize, PartitionCount};
-use crate::{Table, TableError};
 
 /// What is measured, and how.
 #[derive(Debug, Clone)]

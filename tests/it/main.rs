@@ -8,10 +8,12 @@
     reason = "a test that fails should stop and say so"
 )]
 
+mod browser;
 mod commands;
 mod commit_boundary;
 mod common;
 mod edges;
+mod evaluate;
 mod fixture;
 mod flights;
 mod formats;

@@ -84,7 +84,7 @@ fn places_that_are_no_tables_are_refused() {
             "is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'",
         ),
         ("create {} --ddl data/ad_events.sql", "is not empty and is not a table"),
-        ("demo --dir {}", "is not empty; name a new directory for the demo"),
+        ("demo --dir {}", "is not empty; name a new directory"),
     ];
     for (arguments, message) in cases {
         let run = run(dir.path(), arguments);
