@@ -1,4 +1,4 @@
-//! Benches of each stage of an ingest and of the scenario queries, on generated ad events with a fixed seed.
+//! Benches of each stage of an ingest, of the scenario queries and of an evaluation, on generated ad events with a fixed seed.
 //!
 //! `cargo bench` runs all; `cargo bench -- hash` one. Every bench checks the rows that it produced.
 
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use evenkeel::Table;
+use evenkeel::evaluate::{EvaluateOptions, Evaluator};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::IngestOptions;
 use evenkeel::placement::{Placement, Scatter};
@@ -17,7 +18,7 @@ use evenkeel::portion::{WRITE_BATCH_ROWS, encode_portion};
 use evenkeel::query::Params;
 use evenkeel::sort::{RowRef, gather, sort_newest_wins};
 use evenkeel::table::TableSpec;
-use evenkeel::units::PartitionId;
+use evenkeel::units::{PartitionCount, PartitionId};
 
 const ROWS: u64 = 200_000;
 const BATCH_ROWS: usize = 16_384;
@@ -137,5 +138,67 @@ fn queries(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, stages, whole_ingest, queries);
+/// Twenty partition keys, of which the first five are those of the YDB documentation.
+const KEYS: [&str; 20] = [
+    "date(event_timestamp)",
+    "hour(event_timestamp)",
+    "campaign_id",
+    "user_id",
+    "user_id, event_timestamp",
+    "event_timestamp",
+    "event_id",
+    "ad_id",
+    "event_type",
+    "campaign_id, event_timestamp",
+    "event_id, event_timestamp",
+    "ad_id, event_timestamp",
+    "user_id, campaign_id",
+    "user_id, ad_id",
+    "campaign_id, ad_id",
+    "user_id, event_id",
+    "trunc(event_timestamp, 5m)",
+    "trunc(event_timestamp, 1m), campaign_id",
+    "event_type, campaign_id",
+    "event_type, user_id",
+];
+
+/// One pass for 1, 5 and 20 keys over 5 numbers of partitions: distinct and heavy values, rows, bytes and windows of each.
+fn evaluate(criterion: &mut Criterion) {
+    let batches = events(0.01);
+    let columns = ad_events_definition().unwrap().columns;
+    let mut group = criterion.benchmark_group("evaluate");
+    group.throughput(Throughput::Elements(ROWS)).sample_size(10);
+    for keys in [1, 5, 20] {
+        // The fourth key alone, so that one key is neither the cheapest nor the dearest.
+        let skipped = if keys == 1 { 3 } else { 0 };
+        let options = EvaluateOptions {
+            partition_keys: KEYS.iter().skip(skipped).take(keys).map(|key| key.parse().unwrap()).collect(),
+            partitions: [16, 32, 64, 128, 256].map(|count| PartitionCount::new(count).unwrap()).to_vec(),
+            ..EvaluateOptions::default()
+        };
+        group.bench_function(format!("{keys} keys"), |bench| {
+            bench.iter(|| {
+                let mut evaluator = Evaluator::new(&columns, options.clone()).unwrap();
+                batches.iter().for_each(|batch| evaluator.add(batch).unwrap());
+                let evaluation = evaluator.finish().unwrap();
+                assert_eq!((evaluation.rows, evaluation.candidates.len()), (ROWS, keys));
+            });
+        });
+    }
+    let primary_key = EvaluateOptions {
+        primary_keys: vec!["event_timestamp, user_id, campaign_id".parse().unwrap()],
+        partitions: vec![PartitionCount::new(16).unwrap()],
+        ..EvaluateOptions::default()
+    };
+    group.bench_function("one primary key", |bench| {
+        bench.iter(|| {
+            let mut evaluator = Evaluator::new(&columns, primary_key.clone()).unwrap();
+            batches.iter().for_each(|batch| evaluator.add(batch).unwrap());
+            assert_eq!(evaluator.finish().unwrap().primary_keys.len(), 1);
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, stages, whole_ingest, queries, evaluate);
 criterion_main!(benches);

@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::evaluator::{Evaluation, Evaluator};
+use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
 use crate::evaluate::examples::find_examples;
 use crate::evaluate::fan_out::{StatementReport, equality_columns, fan_out};
 use crate::evaluate::find::{Considered, Finder, ROWS_LOOKED_AT};
@@ -186,13 +186,14 @@ fn find_candidates(
     if !evaluate.partition_keys.is_empty() && !evaluate.primary_keys.is_empty() {
         return Ok(Vec::new());
     }
+    let time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
     let (mut batches, mut rows) = (Vec::new(), 0);
     export.read::<EvaluateError>(options.on_unreadable, |_, batch| {
         rows += batch.num_rows();
         batches.push(batch);
         Ok(rows < ROWS_LOOKED_AT && !stop.load(Ordering::Relaxed))
     })?;
-    let finder = Finder::new(export.columns(), &batches, evaluate.time.as_deref(), &evaluate.partitions);
+    let finder = Finder::new(export.columns(), &batches, time.as_deref(), &evaluate.partitions);
     let mut considered = Vec::new();
     let given_primary = evaluate.primary_keys.clone();
     let of = |considered: &[Considered]| {

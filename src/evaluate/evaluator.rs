@@ -284,7 +284,10 @@ fn check_placement(candidate: &Candidate, types: &[ColumnType]) -> Result<(), Ev
 }
 
 /// The time column: the one that is named, or the only point in time.
-fn time_column(columns: &[Column], name: Option<&str>) -> Result<Option<(usize, String)>, EvaluateError> {
+pub(super) fn time_column(
+    columns: &[Column],
+    name: Option<&str>,
+) -> Result<Option<(usize, String)>, EvaluateError> {
     let at = |index: usize| columns.get(index).map(|column| (index, column.name.clone()));
     if let Some(name) = name {
         let found = columns.iter().position(|column| column.name == name);

@@ -82,14 +82,9 @@ impl<'a> Finder<'a> {
             Looked { column, identities, distinct, nulls }
         };
         let columns: Vec<Looked<'a>> = columns.iter().enumerate().map(looked).collect();
-        let mut times = columns.iter().filter(|looked| looked.column.column_type.is_timestamp());
-        let only = match (times.next(), times.next()) {
-            (Some(only), None) => Some(only.column.name.clone()),
-            _ => None,
-        };
         Self {
             rows: batches.iter().map(RecordBatch::num_rows).sum(),
-            time: time.map(str::to_owned).or(only),
+            time: time.map(str::to_owned),
             fewest_partitions: partitions.iter().map(|count| count.len()).min().unwrap_or(1),
             columns,
         }
@@ -324,7 +319,7 @@ mod tests {
         let options = AdEvents { rows: 20_000, duplicate_share: 0.0, ..AdEvents::default() };
         let batches: Vec<RecordBatch> = options.batches(5_000).unwrap().map(Result::unwrap).collect();
         let partitions = [PartitionCount::new(16).unwrap()];
-        let finder = Finder::new(&columns, &batches, None, &partitions);
+        let finder = Finder::new(&columns, &batches, Some("event_timestamp"), &partitions);
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
         (finder.partition_keys(&primary_keys), finder.primary_keys(partition_key.as_ref()))

@@ -570,7 +570,7 @@ fn wrong_input_gets_a_clear_answer() {
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     write("empty.csv", "");
     write("header.csv", "a,b\n");
-    write("bad.csv", &format!("a,b\n{}x,1\n", "1,2\n".repeat(100_000)));
+    write("bad.csv", &format!("a,b\n{}x,1\n", "1,2\n".repeat(150_000)));
     write("x.csv", "a,at,note\n1,2026-01-01T00:00:00Z,x\n2,2026-01-01T00:00:01Z,y\n");
     let cases = [
         ("{}/x.csv --partition-key nope", 2, "there is no column 'nope'; there are: a, at, note"),
@@ -596,7 +596,7 @@ fn wrong_input_gets_a_clear_answer() {
         ("{}/none.csv", 1, "there is no such file or folder"),
         ("{}/empty.csv", 1, "is empty"),
         ("{}/header.csv", 1, "there is no record to find types from"),
-        ("{}/bad.csv --partition-key a", 1, "bad.csv, line 100002, column 'a': 'x' is not of type Int64"),
+        ("{}/bad.csv --partition-key a", 1, "bad.csv, line 150002, column 'a': 'x' is not of type Int64"),
     ];
     for (arguments, code, message) in cases {
         let run = run(dir.path(), &format!("evaluate {arguments}"));
@@ -604,7 +604,7 @@ fn wrong_input_gets_a_clear_answer() {
         assert!(run.stderr.contains(message), "{arguments}\n{}", run.stderr);
     }
     let skipped = json(dir.path(), "evaluate {}/bad.csv --partition-key a --on-error skip --format json");
-    assert_eq!((&skipped["rows"], &skipped["unreadable_rows"]), (&json!(100_000), &json!(1)));
+    assert_eq!((&skipped["rows"], &skipped["unreadable_rows"]), (&json!(150_000), &json!(1)));
 }
 
 #[test]
