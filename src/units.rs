@@ -133,6 +133,22 @@ impl fmt::Display for Version {
     }
 }
 
+/// Bytes per second; prints with decimal units, as the rates of YDB are given: `1.5 MB/s`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct ByteRate(pub f64);
+
+impl fmt::Display for ByteRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, unit) = match self.0 {
+            large if large >= 1e9 => (1e9, "GB"),
+            medium if medium >= 1e5 => (1e6, "MB"),
+            small if small >= 1e3 => (1e3, "kB"),
+            _ => return write!(f, "{:.0} B/s", self.0),
+        };
+        write!(f, "{:.1} {unit}/s", self.0 / size)
+    }
+}
+
 /// A size in bytes. Parses `64MiB`, `1GiB`, `500MB`, `1024`; prints with binary units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -1,14 +1,15 @@
 //! What to look out for.
 
+use crate::evaluate::duration::Micros;
 use crate::evaluate::evaluator::Evaluation;
 use crate::evaluate::fan_out::{Reach, StatementReport};
 use crate::evaluate::over_time::Pattern;
 use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::primary_key::PrimaryKeyReport;
-use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation, megabytes};
+use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation};
 use crate::finding::{Finding, Severity};
 use crate::skew::Verdict;
-use crate::units::PartitionCount;
+use crate::units::{ByteRate, PartitionCount};
 
 /// From this rank correlation on, MongoDB `analyzeShardKey` calls a key monotonic.
 const MONOTONIC: f64 = 0.7;
@@ -344,11 +345,13 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
             "Figures over time are those of the other rows.",
         );
     }
-    let unordered = 1.0 - range.in_order_fraction;
+    let window = evaluation.candidates.iter().find_map(|key| Some(key.over_time.as_ref()?.window_micros));
+    let window = window.unwrap_or(Micros::HOUR);
+    let unordered = range.rows_late_for(window) as f64 / evaluation.rows.max(1) as f64;
     if unordered > UNORDERED {
         add(
             "time_unordered",
-            format!("{} of the rows come after a later one", percent(unordered)),
+            format!("{} of the rows come after rows of a later window ({window})", percent(unordered)),
             unordered,
             UNORDERED,
             "Windows follow the time in the rows; rows that arrive in another order load partitions in another order too.",
@@ -371,7 +374,7 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     if peak * row_bytes > 1e6 {
         add(
             "peak_rate",
-            format!("in the busiest window one partition would take {}", megabytes(peak * row_bytes)),
+            format!("in the busiest window one partition would take {}", ByteRate(peak * row_bytes)),
             peak * row_bytes,
             1e6,
             "One partition takes about 1 MB/s of inserts: spread the peak, or take more partitions.",

@@ -12,6 +12,7 @@ use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, pruned_share};
 use crate::evaluate::prepared::Prepared;
+use crate::evaluate::windows::LATE_BY;
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKey, RepeatedKeys, Repeats, Reservoir};
 use crate::table::{ColumnType, ROW_GROUP_ROWS};
@@ -23,9 +24,6 @@ pub(super) const EXAMPLES: usize = 5;
 const SAMPLE_ROWS: usize = 100_000;
 /// Conditions that are tried on a column.
 const CONDITIONS: usize = 100;
-/// Distances back in time that late rows are counted by.
-const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
-
 /// Two rows with one primary key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DuplicateExample {

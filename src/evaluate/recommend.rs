@@ -11,7 +11,7 @@ use crate::evaluate::primary_key::PrimaryKeyReport;
 use crate::skew::Verdict;
 use crate::source::Export;
 use crate::table::{Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
-use crate::units::PartitionCount;
+use crate::units::{ByteRate, PartitionCount};
 
 /// Keys whose sustained rate is at least this part of the best one's count as equally even.
 const AS_EVEN: f64 = 0.9;
@@ -85,9 +85,9 @@ impl Sizing {
                     if options.ingest_rate.is_some() { "the rate given" } else { "the export's own rate" };
                 reasons.push(format!(
                     "{whose} of {} needs {needed} partition{} at {} each",
-                    megabytes(rate),
+                    ByteRate(rate),
                     if needed > 1.0 { "s" } else { "" },
-                    megabytes(per_partition)
+                    ByteRate(per_partition)
                 ));
             }
             None => reasons.push("the rate of inserts is not known; give it with --ingest-rate".to_owned()),
@@ -142,15 +142,6 @@ fn rate_of(evaluation: &Evaluation) -> Option<f64> {
     let read =
         evaluation.sample.map_or(1.0, |sample| sample.rows_read as f64 / evaluation.rows.max(1) as f64);
     (seconds > 0.0).then(|| evaluation.bytes as f64 * read / seconds)
-}
-
-/// A rate as text.
-pub(super) fn megabytes(bytes_per_second: f64) -> String {
-    if bytes_per_second >= 1e5 {
-        format!("{:.1} MB/s", bytes_per_second / 1e6)
-    } else {
-        format!("{:.1} kB/s", bytes_per_second / 1e3)
-    }
 }
 
 /// Ranks the candidates and proposes a table.
@@ -244,13 +235,13 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], best: f64) ->
     let mut reasons = vec![format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",
         name(&chosen.partition_key),
-        megabytes(chosen.sustained_rate),
-        megabytes(chosen.rate_if_even),
+        ByteRate(chosen.sustained_rate),
+        ByteRate(chosen.rate_if_even),
     )];
     if chosen.sustained_rate < best {
         reasons.push(format!(
             "the evenest candidate sustains {}, no more than a tenth more, and is worse otherwise",
-            megabytes(best)
+            ByteRate(best)
         ));
     }
     let on_one = statements.iter().filter(|statement| {
@@ -287,9 +278,9 @@ fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[Statement
                 "{} would answer {} from fewer partitions, but sustains {} where {} sustains {}",
                 name(&other.partition_key),
                 better.join(", "),
-                megabytes(other.sustained_rate),
+                ByteRate(other.sustained_rate),
                 name(&chosen.partition_key),
-                megabytes(chosen.sustained_rate),
+                ByteRate(chosen.sustained_rate),
             ));
         } else if faster > 1.02 {
             let worse = match (other.mean_partitions_read, chosen.mean_partitions_read) {
@@ -301,7 +292,7 @@ fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[Statement
             trade_offs.push(format!(
                 "{} would sustain {}, {:.0} % more; but {worse}",
                 name(&other.partition_key),
-                megabytes(other.sustained_rate),
+                ByteRate(other.sustained_rate),
                 (faster - 1.0) * 100.0,
             ));
         }

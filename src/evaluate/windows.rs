@@ -126,8 +126,8 @@ pub(super) struct TimeAxis {
     rows: u64,
     /// Rows without a time.
     pub(super) null_rows: u64,
-    /// Rows that came after a later one.
-    late_rows: u64,
+    /// Rows that came after one that is later by more than each of [`LATE_BY`].
+    late_by: [u64; 4],
 }
 
 /// How an export runs through time.
@@ -139,8 +139,22 @@ pub struct TimeRange {
     pub latest_micros: i64,
     /// Rows without a time.
     pub null_rows: u64,
-    /// Share of the rows with a time that come no earlier than every row before them.
-    pub in_order_fraction: f64,
+    /// Rows that come after one that is later by more than a second, a minute, an hour and a day.
+    pub late_rows_by_more_than: [u64; 4],
+}
+
+/// Distances back in time that late rows are counted by.
+pub(super) const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
+
+impl TimeRange {
+    /// Rows that come so late that windows of a length would show them where they did not arrive: after a row that is later by
+    /// more than the longest of the distances within that length.
+    #[must_use]
+    pub fn rows_late_for(&self, window: Micros) -> u64 {
+        let counted = LATE_BY.iter().zip(self.late_rows_by_more_than);
+        let within = counted.clone().filter(|(distance, _)| **distance <= window).next_back();
+        within.or(counted.clone().next()).map_or(0, |(_, rows)| rows)
+    }
 }
 
 impl TimeAxis {
@@ -154,7 +168,7 @@ impl TimeAxis {
             earliest: None,
             rows: 0,
             null_rows: 0,
-            late_rows: 0,
+            late_by: [0; 4],
         }
     }
 
@@ -172,7 +186,12 @@ impl TimeAxis {
             return Some(WindowedRows { length: self.length, windows: Vec::new(), slots });
         };
         for at in times.iter().flatten() {
-            self.late_rows += u64::from(self.latest.is_some_and(|latest| at < latest));
+            let late = self.latest.map_or(0, |latest| latest.saturating_sub(at));
+            if late > 0 {
+                for (rows, distance) in self.late_by.iter_mut().zip(LATE_BY) {
+                    *rows += u64::from(late > distance.get());
+                }
+            }
             self.latest = Some(self.latest.map_or(at, |latest| latest.max(at)));
         }
         self.earliest = Some(self.earliest.map_or(low, |earliest| earliest.min(low)));
@@ -251,12 +270,8 @@ impl TimeAxis {
     pub(super) fn merge(&mut self, mut other: Self) {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
-        let late = |latest: Option<i64>| {
-            let early = other.earliest.zip(latest).is_some_and(|(earliest, latest)| earliest < latest);
-            u64::from(early)
-        };
-        // Which of the other's rows come after a later one of these is not known; at least its first one may.
-        self.late_rows += other.late_rows + late(self.latest);
+        // Which of the other's rows come after a later one of these is not known; only its own are counted.
+        self.late_by.iter_mut().zip(other.late_by).for_each(|(rows, more)| *rows += more);
         for (window, rows) in other.rows_of_window {
             *self.rows_of_window.entry(window).or_default() += rows;
         }
@@ -273,7 +288,7 @@ impl TimeAxis {
             earliest_micros: self.earliest?,
             latest_micros: self.latest?,
             null_rows: self.null_rows,
-            in_order_fraction: 1.0 - self.late_rows as f64 / self.rows.max(1) as f64,
+            late_rows_by_more_than: self.late_by,
         })
     }
 
@@ -469,7 +484,7 @@ mod tests {
         axis.add(&times([0])).unwrap();
         assert!(axis.final_length(1) <= Micros::SECOND);
         let range = axis.range().unwrap();
-        assert!((range.in_order_fraction - 400.0 / 401.0).abs() < 1e-12);
+        assert_eq!((range.late_rows_by_more_than, range.rows_late_for(Micros::HOUR)), ([1; 4], 1));
         assert_eq!(range.earliest_micros, 0);
     }
 

@@ -11,7 +11,7 @@ use crate::evaluate::{
 };
 use crate::report::grid::{Heading, Layout, count, draw, grid, percent};
 use crate::skew::Verdict;
-use crate::units::{ByteSize, PartitionCount};
+use crate::units::{ByteRate, ByteSize, PartitionCount};
 
 /// Heaviest values shown of a key.
 const HEAVIEST: usize = 3;
@@ -55,6 +55,24 @@ pub fn instant(micros: i64) -> String {
         .map_or_else(|| micros.to_string(), |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
+/// A span of time in its two largest units.
+#[must_use]
+pub fn elapsed(micros: i64) -> String {
+    const UNITS: [(&str, i64); 5] =
+        [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)];
+    let largest = UNITS.iter().position(|(_, size)| micros >= *size);
+    let Some((first, rest)) = largest.and_then(|at| UNITS.get(at..)).and_then(<[_]>::split_first) else {
+        return format!("{micros} us");
+    };
+    let mut text = format!("{} {}", micros / first.1, first.0);
+    if let Some((name, size)) = rest.first()
+        && micros % first.1 >= *size
+    {
+        let _ = write!(text, " {} {name}", micros % first.1 / size);
+    }
+    text
+}
+
 /// The values of a key as one text.
 #[must_use]
 pub fn key_text(values: &[Value]) -> String {
@@ -67,13 +85,8 @@ pub fn key_text(values: &[Value]) -> String {
 }
 
 /// A rate in bytes per second.
-#[must_use]
-pub fn rate(bytes_per_second: f64) -> String {
-    if bytes_per_second >= 1e5 {
-        format!("{:.1} MB/s", bytes_per_second / 1e6)
-    } else {
-        format!("{:.1} kB/s", bytes_per_second / 1e3)
-    }
+pub(super) fn rate(bytes_per_second: f64) -> String {
+    ByteRate(bytes_per_second).to_string()
 }
 
 pub(super) fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
@@ -336,6 +349,7 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
             count(key.identical_rows),
             count(key.conflicting_rows),
             percent(key.in_order_fraction),
+            key.late.reach.as_ref().map_or("-".to_owned(), |reach| elapsed(reach.max_micros)),
             key.rank_correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.2}")),
             format!("{:.1}", key.layout.average_depth),
             format!("{:.1}", key.layout.write_amplification),
@@ -349,6 +363,7 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
         Heading("copies", true),
         Heading("conflicts", true),
         Heading("in order", true),
+        Heading("late by up to", true),
         Heading("correlation", true),
         Heading("depth", true),
         Heading("writes", true),
@@ -505,9 +520,11 @@ mod tests {
     }
 
     #[test]
-    fn instants_and_rates_read_well() {
+    fn instants_spans_and_rates_read_well() {
+        let spans = [999, 1_000, 61_000_000, 3_600_000_000, 90_061_000_000].map(elapsed);
+        assert_eq!(spans, ["999 us", "1 ms", "1 m 1 s", "1 h", "1 d 1 h"]);
         assert_eq!(instant(0), "1970-01-01 00:00:00");
         assert_eq!(rate(12_345_678.0), "12.3 MB/s");
-        assert_eq!(rate(900.0), "0.9 kB/s");
+        assert_eq!([rate(900.0), rate(1900.0)], ["900 B/s", "1.9 kB/s"]);
     }
 }

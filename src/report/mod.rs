@@ -11,7 +11,7 @@ mod overview;
 mod skew;
 
 pub use bench::bench_ingest;
-pub use evaluation::{assessment, drifts, instant, key_text, rate, spark};
+pub use evaluation::{assessment, drifts, elapsed, instant, key_text, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};
 pub use html::html;
