@@ -16,7 +16,7 @@ use crate::evaluate::prepared::{Parts, Prepared};
 use crate::evaluate::primary_key::{
     Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan, PrimaryKeyReport,
 };
-use crate::evaluate::windows::{MOST_ASKED, TimeAxis, TimeRange, instants};
+use crate::evaluate::windows::{MOST_ASKED, MOST_WINDOWS, TimeAxis, TimeRange, instants};
 use crate::placement::Placement;
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::{ByteSize, PartitionCount};
@@ -68,6 +68,7 @@ pub struct Evaluator {
     parts: Parts,
     time: Option<(usize, String)>,
     axis: TimeAxis,
+    budgets: Budgets,
     partition_keys: Vec<PartitionKeyCounter>,
     primary_keys: Vec<PrimaryKeyCounter>,
     sampling: Option<(f64, ChaCha8Rng)>,
@@ -92,22 +93,17 @@ impl Evaluator {
             .iter()
             .flat_map(|function| counts.iter().map(move |count| (*function, *count)))
             .collect();
-        let budgets = Budgets::of(&options)?;
+        let time = time_column(columns, options.time.as_deref())?;
+        let counters = placements.iter().map(|(_, partitions)| partitions.len()).sum();
+        let budgets = Budgets::of(&options, counters, time.is_some())?;
         let mut partition_keys = Vec::new();
         for candidate in &options.partition_keys {
             let key = parts.resolve(candidate, columns, true)?;
             let types = types_of(&parts, &key);
             // What cannot be placed at all is found before the first row.
             check_placement(candidate, &types)?;
-            partition_keys.push(PartitionKeyCounter::new(
-                candidate.clone(),
-                key,
-                types,
-                &placements,
-                budgets.partition_key,
-            ));
+            partition_keys.push(PartitionKeyCounter::new(candidate.clone(), key, types, &placements));
         }
-        let time = time_column(columns, options.time.as_deref())?;
         let mut primary_keys = Vec::new();
         for candidate in &options.primary_keys {
             let plan =
@@ -122,6 +118,7 @@ impl Evaluator {
         Ok(Self {
             axis: TimeAxis::new(options.window),
             sampling: options.sample.map(|fraction| (fraction, seed)),
+            budgets,
             parts,
             time,
             partition_keys,
@@ -174,9 +171,27 @@ impl Evaluator {
         );
         first?;
         second?;
+        self.keep_within_budget(prepared.rows);
         self.rows += prepared.rows as u64;
         self.bytes += prepared.row_bytes.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
         Ok(())
+    }
+
+    /// Before the next rows could make the exact tables of distinct keys exceed their budget, the largest gives way to sketches.
+    fn keep_within_budget(&mut self, next: usize) {
+        loop {
+            let bytes: Vec<usize> = self
+                .partition_keys
+                .iter()
+                .map(|key| key.keys().exact_bytes_after(next).unwrap_or(0))
+                .collect();
+            if bytes.iter().sum::<usize>() <= self.budgets.partition_keys {
+                return;
+            }
+            let largest = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes).map(|(index, _)| index);
+            let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else { return };
+            largest.estimate_keys();
+        }
     }
 
     /// Adds what another evaluation with the same options counted, of rows that come after these. Order matters to primary keys,
@@ -238,7 +253,7 @@ impl Evaluator {
             partition_rate: self.options.partition_rate,
             sample: self.options.sample,
         };
-        let primary_keys = self.primary_keys.into_iter().map(PrimaryKeyCounter::finish);
+        let primary_keys = self.primary_keys.into_iter().map(|key| key.finish(how.sample));
         Ok(Evaluation {
             rows: self.rows,
             bytes: self.bytes,
@@ -251,22 +266,35 @@ impl Evaluator {
     }
 }
 
-/// Memory of each candidate.
+/// Memory of the candidates.
+#[derive(Debug, Clone, Copy)]
 struct Budgets {
-    partition_key: usize,
+    /// For the exact tables of all partition keys together.
+    partition_keys: usize,
+    /// For the keys of the rows of one primary key.
     primary_key: usize,
 }
 
 impl Budgets {
-    fn of(options: &EvaluateOptions) -> Result<Self, EvaluateError> {
-        let least = ByteSize(BASE_MEMORY.0 + LEAST_FOR_KEYS.0);
+    /// Divides the budget; `counters` are the partitions of all placements of one key.
+    fn of(options: &EvaluateOptions, counters: usize, over_time: bool) -> Result<Self, EvaluateError> {
+        let windows = if over_time { MOST_WINDOWS } else { 0 };
+        let per_key = (windows + 4) * counters * size_of::<u64>();
+        let fixed = BASE_MEMORY.0 + (per_key * options.partition_keys.len()) as u64;
+        let least = ByteSize(fixed + LEAST_FOR_KEYS.0);
         if options.memory < least {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }
-        let left = options.memory.0 - BASE_MEMORY.0;
-        let keys = options.partition_keys.len() + options.primary_keys.len();
-        let each = usize::try_from(left / keys.max(1) as u64).unwrap_or(usize::MAX);
-        Ok(Self { partition_key: each, primary_key: each })
+        let left = options.memory.0 - fixed;
+        let (partition_keys, primary_keys) =
+            (options.partition_keys.len() as u64, options.primary_keys.len() as u64);
+        // Keys of rows are written to disk cheaply, so they get the smaller part.
+        let for_rows = if primary_keys == 0 { 0 } else { left / if partition_keys == 0 { 1 } else { 3 } };
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Ok(Self {
+            partition_keys: bytes(left - for_rows),
+            primary_key: bytes(for_rows / primary_keys.max(1)),
+        })
     }
 }
 

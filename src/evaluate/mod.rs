@@ -78,7 +78,7 @@ pub enum EvaluateError {
     TooManyWindows { length: Micros, most: usize },
     #[error("there are no rows to evaluate")]
     NoRows,
-    #[error("a memory budget of {found} is too small; the least is {least}")]
+    #[error("a memory budget of {found} is too small; the least is {least} for so many keys and partitions")]
     Memory { found: crate::units::ByteSize, least: crate::units::ByteSize },
     #[error(transparent)]
     Repeats(#[from] RepeatsError),

@@ -9,7 +9,7 @@ use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::over_time::{OverTime, Spread};
 use crate::evaluate::prepared::Prepared;
-use crate::evaluate::sample::Intervals;
+use crate::evaluate::sample::{Interval, Intervals};
 use crate::evaluate::windows::{Window, WindowCounts};
 use crate::placement::Placement;
 use crate::sketch::{DistinctKeys, KeyCounter};
@@ -31,6 +31,9 @@ pub struct HeavyHitter {
     pub error: u64,
     /// Share of all rows, by `rows`.
     pub share: f64,
+    /// Where only a sample was read: a 95 % interval of its share of the whole export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_interval: Option<Interval>,
 }
 
 /// What skew is made of, in parts of the CV, and in words.
@@ -131,7 +134,7 @@ impl PartitionKeyReport {
 
 /// What is remembered of a heavy key.
 #[derive(Debug, Clone)]
-struct KeyFound {
+pub(super) struct KeyFound {
     values: Vec<Value>,
     /// Its partition in every placement.
     partitions: Vec<PartitionId>,
@@ -183,7 +186,6 @@ impl PartitionKeyCounter {
         key: Vec<usize>,
         types: Vec<ColumnType>,
         placements: &[(PlacementFunction, PartitionCount)],
-        budget: usize,
     ) -> Self {
         let placement = |(function, partitions): &(PlacementFunction, PartitionCount)| PlacementCounter {
             function: *function,
@@ -200,7 +202,7 @@ impl PartitionKeyCounter {
             key,
             types: types.clone(),
             placements: placements.iter().map(placement).collect(),
-            keys: KeyCounter::new(budget),
+            keys: KeyCounter::new(),
             rows: 0,
             null_rows: 0,
             key_bytes: 0,
@@ -233,6 +235,16 @@ impl PartitionKeyCounter {
         let longest = batch.parts_of(&self.key).map(|part| part.longest).sum();
         self.max_key_bytes = self.max_key_bytes.max(longest);
         Ok(())
+    }
+
+    /// The counter of its distinct values.
+    pub(super) fn keys(&self) -> &KeyCounter<KeyFound> {
+        &self.keys
+    }
+
+    /// Lets sketches count its distinct values from now on.
+    pub(super) fn estimate_keys(&mut self) {
+        self.keys.estimate();
     }
 
     /// Rows and bytes per partition so far, of the first placement.
@@ -268,6 +280,7 @@ impl PartitionKeyCounter {
             rows: key.rows,
             error: key.error,
             share: key.rows as f64 / rows,
+            share_interval: how.sample.map(|_| Interval::of_share(key.rows as f64 / rows, self.rows)),
         });
         let placements =
             self.placements.into_iter().enumerate().map(|(index, placement)| {
@@ -281,7 +294,10 @@ impl PartitionKeyCounter {
         PartitionKeyReport {
             type_obstacle,
             partition_key: self.candidate.part_names(),
-            distinct: counts.distinct,
+            distinct: match how.sample {
+                Some(share) => counts.distinct.of_whole(counts.keys_with_one_row, share),
+                None => counts.distinct,
+            },
             null_rows: self.null_rows,
             mean_key_bytes: self.key_bytes as f64 / rows,
             max_key_bytes: self.max_key_bytes,

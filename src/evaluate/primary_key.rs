@@ -12,6 +12,7 @@ use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, pruned_share};
 use crate::evaluate::prepared::Prepared;
+use crate::evaluate::sample::Interval;
 use crate::evaluate::windows::LATE_BY;
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKey, RepeatedKeys, Repeats, Reservoir};
@@ -81,6 +82,9 @@ pub struct PrimaryKeyReport {
     pub identical_rows: u64,
     /// Of those, rows that differ from it: an upsert replaces other values.
     pub conflicting_rows: u64,
+    /// Where only a sample was read: a 95 % interval of the duplicate rows of the whole export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_rows_interval: Option<Interval>,
     /// Some of them.
     pub examples: Vec<DuplicateExample>,
     /// Rows with NULL in some column; a primary key takes none.
@@ -367,7 +371,7 @@ impl PrimaryKeyCounter {
         }
     }
 
-    pub(super) fn finish(mut self) -> Result<PrimaryKeyReport, EvaluateError> {
+    pub(super) fn finish(mut self, sample: Option<f64>) -> Result<PrimaryKeyReport, EvaluateError> {
         self.end_batch();
         let repeats = std::mem::replace(&mut self.repeats, RepeatedKeys::new(0)).finish(EXAMPLES)?;
         let pruning = self.pruning();
@@ -380,6 +384,7 @@ impl PrimaryKeyCounter {
             duplicate_rows,
             identical_rows,
             conflicting_rows,
+            duplicate_rows_interval: sample.map(|share| Interval::of_repeated_rows(duplicate_rows, share)),
             examples: Vec::new(),
             null_rows: self.null_rows,
             obstacles: obstacles(&self.plan, self.null_rows, self.max_key_bytes),

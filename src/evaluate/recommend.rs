@@ -316,6 +316,9 @@ fn choose_primary_key(
     let key = best.candidate.with(partition_key);
     let columns = best.columns.join(", ");
     reasons.push(match (best.duplicate_rows, best.conflicting_rows) {
+        (0, _) if best.duplicate_rows_interval.is_some() => {
+            format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
+        }
         (0, _) => format!("({columns}) is unique: no row is lost"),
         (repeated, 0) => {
             format!("({columns}) repeats in {repeated} rows that are identical copies: no value is lost")

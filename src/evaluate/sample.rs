@@ -19,6 +19,29 @@ pub struct Interval {
     pub upper: f64,
 }
 
+impl Interval {
+    /// Of a share of which a sample of `rows` rows has `share` (Wilson, "Probable Inference", 1927).
+    #[must_use]
+    pub fn of_share(share: f64, rows: u64) -> Self {
+        const Z: f64 = 1.96;
+        let n = rows.max(1) as f64;
+        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+        let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        Self { lower: (centre - half).max(0.0), upper: (centre + half).min(1.0) }
+    }
+
+    /// Of the rows of the whole that repeat a key, where a sample that is a share of it has so many. Two rows of one key are both in
+    /// the sample with a chance of share^2, many of one key in proportion to the share; counts scatter as Poisson's do.
+    #[must_use]
+    pub fn of_repeated_rows(found: u64, share: f64) -> Self {
+        let root = (found as f64).sqrt();
+        Self {
+            lower: (root - 0.98).max(0.0).powi(2) / share,
+            upper: (((found + 1) as f64).sqrt() + 0.98).powi(2) / (share * share),
+        }
+    }
+}
+
 /// Intervals of the skew figures: a parametric bootstrap, reversed (Davison and Hinkley, "Bootstrap Methods and their
 /// Application", 5.2, basic intervals), which also takes out the noise that a sample adds to unevenness.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -87,6 +110,17 @@ fn resample(rows: &[u64], random: &mut ChaCha8Rng) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_of_shares_and_repeats_hold_what_they_should() {
+        let half = Interval::of_share(0.5, 10_000);
+        assert!((half.lower - 0.4902).abs() < 1e-4 && (half.upper - 0.5098).abs() < 1e-4, "{half:?}");
+        assert_eq!(Interval::of_share(0.0, 100).lower, 0.0);
+        // 1000 pairs among the rows: of a tenth of these, about ten pairs are seen.
+        let repeats = Interval::of_repeated_rows(10, 0.1);
+        assert!(repeats.lower < 1000.0 && 1000.0 < repeats.upper, "{repeats:?}");
+        assert_eq!(Interval::of_repeated_rows(0, 0.1).lower, 0.0);
+    }
 
     #[test]
     fn intervals_hold_the_truth_about_as_often_as_they_say() {

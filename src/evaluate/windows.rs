@@ -13,11 +13,11 @@ use crate::evaluate::duration::Micros;
 use crate::units::PartitionId;
 
 /// Windows that are counted apart while reading.
-const MOST_WINDOWS: usize = 1000;
+pub(super) const MOST_WINDOWS: usize = 1000;
 /// Windows that are shown in the end, at most.
 const MOST_SHOWN: usize = 500;
-/// Windows of a length that was asked for, at most: 100 million counters for 64 partitions and 20 keys.
-pub(super) const MOST_ASKED: usize = 80_000;
+/// Windows of a length that was asked for, at most.
+pub(super) const MOST_ASKED: usize = 20_000;
 /// Below so many windows they are not joined any more for want of rows.
 const FEWEST_SHOWN: usize = 24;
 /// A row without a time is in no window.
@@ -152,7 +152,7 @@ impl TimeRange {
     #[must_use]
     pub fn rows_late_for(&self, window: Micros) -> u64 {
         let counted = LATE_BY.iter().zip(self.late_rows_by_more_than);
-        let within = counted.clone().filter(|(distance, _)| **distance <= window).next_back();
+        let within = counted.clone().rfind(|(distance, _)| **distance <= window);
         within.or(counted.clone().next()).map_or(0, |(_, rows)| rows)
     }
 }

@@ -345,7 +345,11 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
     let row = |key: &PrimaryKeyReport| {
         vec![
             key.columns.join(", "),
-            if key.unique { "yes".to_owned() } else { "no".to_owned() },
+            match &key.duplicate_rows_interval {
+                Some(rows) => format!("{} to {} repeat", count(rows.lower as u64), count(rows.upper as u64)),
+                None if key.unique => "yes".to_owned(),
+                None => "no".to_owned(),
+            },
             count(key.identical_rows),
             count(key.conflicting_rows),
             percent(key.in_order_fraction),

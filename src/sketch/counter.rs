@@ -57,6 +57,23 @@ pub struct DistinctKeys {
     pub upper: u64,
 }
 
+impl DistinctKeys {
+    /// What a sample with these keys says about the whole that it is a share of: the guaranteed-error estimator of Charikar and
+    /// others ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys that the sample has once stand for at
+    /// least themselves and for at most 1/share keys.
+    #[must_use]
+    pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64) -> Self {
+        let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;
+        let others = self.estimate as f64 - once;
+        Self {
+            estimate: (once / share.sqrt() + others).round() as u64,
+            exact: false,
+            lower: self.lower,
+            upper: ((once / share + others).ceil() as u64).max(self.upper),
+        }
+    }
+}
+
 /// A key with many rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeavyKey<V> {
@@ -73,6 +90,8 @@ pub struct HeavyKey<V> {
 pub struct KeyCounts<V> {
     /// Distinct keys.
     pub distinct: DistinctKeys,
+    /// Keys with one row; none where keys are not counted exactly.
+    pub keys_with_one_row: Option<u64>,
     /// Rows of the keys: exact, or as the sketches have it, with rows of light keys spread evenly.
     pub weights: KeyWeights,
     /// The heaviest keys, the heaviest first.
@@ -83,7 +102,6 @@ pub struct KeyCounts<V> {
 #[derive(Debug, Clone)]
 pub struct KeyCounter<V> {
     counts: Counts,
-    budget: usize,
     rows: u64,
     values: Values<V>,
 }
@@ -155,12 +173,18 @@ impl<V> Values<V> {
     }
 }
 
+impl<V: Clone> Default for KeyCounter<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<V: Clone> KeyCounter<V> {
-    /// A counter whose exact table takes at most `budget` bytes. Sketches take 4 MiB instead.
+    /// A counter that counts exactly.
     #[must_use]
-    pub fn new(budget: usize) -> Self {
+    pub fn new() -> Self {
         let values = Values { by_identity: ByIdentity::default(), floor: 0, seen: 0 };
-        Self { counts: Counts::Exact(ByIdentity::default()), budget, rows: 0, values }
+        Self { counts: Counts::Exact(ByIdentity::default()), rows: 0, values }
     }
 
     /// Counts one row for each identity. `value` gives what is to be remembered of a row, by its position.
@@ -182,7 +206,6 @@ impl<V: Clone> KeyCounter<V> {
                 }
             }
         }
-        self.keep_within_budget(identities.len());
     }
 
     fn forget_light(&mut self) {
@@ -193,18 +216,18 @@ impl<V: Clone> KeyCounter<V> {
         });
     }
 
-    /// A table that is full doubles, and both halves are there while it does. Before the next batch could make it, sketches
-    /// take over where that would exceed the budget.
-    fn keep_within_budget(&mut self, next: usize) {
-        let Counts::Exact(table) = &self.counts else { return };
-        let doubles = table.len() + next > table.capacity();
-        let slots = if doubles { 3 * table.capacity().max(next) } else { table.capacity() };
-        if slots as f64 * BYTES_PER_SLOT > self.budget as f64 && self.rows > next as u64 {
-            self.sketch();
-        }
+    /// Bytes that the exact table takes at most while so many more rows are counted: a table that is full doubles, and both
+    /// are there while it does. None where sketches count, which take about 4 MiB.
+    #[must_use]
+    pub fn exact_bytes_after(&self, rows: usize) -> Option<usize> {
+        let Counts::Exact(table) = &self.counts else { return None };
+        let doubles = table.len() + rows > table.capacity();
+        let slots = if doubles { 3 * table.capacity().max(rows) } else { table.capacity() };
+        Some((slots as f64 * BYTES_PER_SLOT) as usize)
     }
 
-    fn sketch(&mut self) {
+    /// Lets sketches count from now on.
+    pub fn estimate(&mut self) {
         let Counts::Exact(table) = &self.counts else { return };
         let Some(mut sketches) = Sketches::new() else { return };
         for (identity, count) in table {
@@ -217,9 +240,9 @@ impl<V: Clone> KeyCounter<V> {
     /// Adds what another counter counted, of other rows.
     pub fn merge(&mut self, mut other: Self) {
         if matches!(other.counts, Counts::Sketched(_)) {
-            self.sketch();
+            self.estimate();
         } else if matches!(self.counts, Counts::Sketched(_)) {
-            other.sketch();
+            other.estimate();
         }
         self.rows += other.rows;
         match (&mut self.counts, other.counts) {
@@ -246,7 +269,6 @@ impl<V: Clone> KeyCounter<V> {
             self.values.remember(identity, || value.value);
         }
         self.forget_light();
-        self.keep_within_budget(0);
     }
 
     /// Rows counted.
@@ -265,11 +287,13 @@ impl<V: Clone> KeyCounter<V> {
                 table.values().for_each(|rows| weights.add(*rows));
                 let keys = table.len() as u64;
                 let distinct = DistinctKeys { estimate: keys, exact: true, lower: keys, upper: keys };
-                KeyCounts { distinct, weights, heaviest }
+                let once = table.values().filter(|rows| **rows == 1).count() as u64;
+                KeyCounts { distinct, keys_with_one_row: Some(once), weights, heaviest }
             }
             Counts::Sketched(sketches) => {
                 let distinct = distinct_of(&sketches.distinct);
-                KeyCounts { distinct, weights: self.weights_of(sketches, distinct), heaviest }
+                let weights = self.weights_of(sketches, distinct);
+                KeyCounts { distinct, keys_with_one_row: None, weights, heaviest }
             }
         }
     }
@@ -333,9 +357,12 @@ mod tests {
     }
 
     fn counted(budget: usize, identities: &[u64]) -> KeyCounter<u64> {
-        let mut counter = KeyCounter::new(budget);
+        let mut counter = KeyCounter::new();
         for batch in identities.chunks(1000) {
             counter.add(batch, |row| batch[row]);
+            if counter.exact_bytes_after(1000).is_some_and(|bytes| bytes > budget) {
+                counter.estimate();
+            }
         }
         counter
     }
@@ -355,6 +382,19 @@ mod tests {
         let heaviest: Vec<u64> = counts.heaviest.iter().map(|key| key.rows).collect();
         assert_eq!(heaviest, expected[..10]);
         assert_eq!(counts.heaviest[0].value, fold(0, 7));
+        let once = expected.iter().filter(|rows| **rows == 1).count() as u64;
+        assert_eq!(counts.keys_with_one_row, Some(once));
+    }
+
+    #[test]
+    fn a_sample_bounds_the_keys_of_the_whole() {
+        let identities = zipf(20_000, 100_000);
+        // Every tenth row.
+        let sampled: Vec<u64> = identities.iter().copied().step_by(10).collect();
+        let counts = counted(1 << 30, &sampled).finish(1);
+        let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1);
+        assert!(whole.lower < 20_000 && 20_000 < whole.upper && !whole.exact, "{whole:?}");
+        assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
     }
 
     #[test]
@@ -408,7 +448,7 @@ mod tests {
         let counts = counted(1 << 30, &identities).finish(3);
         assert_eq!(counts.weights.heaviest, 1);
         assert!(counts.heaviest.iter().all(|key| key.rows == 1));
-        let nothing = KeyCounter::<u64>::new(0).finish(3);
+        let nothing = KeyCounter::<u64>::new().finish(3);
         assert_eq!((nothing.distinct.estimate, nothing.heaviest.len()), (0, 0));
     }
 }

@@ -293,6 +293,10 @@ fn figures(page: &mut String, key: &PartitionKeyReport, placement: &PlacementRep
     if let Some(batch) = &placement.per_batch {
         figures.push(("partitions per batch", format!("{:.0}", batch.partitions_written.median)));
     }
+    if let Some(time) = &placement.over_time {
+        let peak = format!("{} rows/s", count(time.peak.rows_per_second_of_fullest.round() as u64));
+        figures.push(("peak of one partition", peak));
+    }
     if let Some(intervals) = &placement.intervals {
         let interval = intervals.max_over_mean;
         figures.push(("max / mean of all rows", format!("{:.3} to {:.3}", interval.lower, interval.upper)));
