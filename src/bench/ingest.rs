@@ -275,6 +275,7 @@ impl Lane {
                 partitions: vec![options.partitions],
                 batch_rows: options.batch_rows,
                 partition_rate: options.limits.partition_rate,
+                memory: options.memory.max(ByteSize::mib(512)),
                 ..EvaluateOptions::default()
             },
         )?;

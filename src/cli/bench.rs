@@ -88,7 +88,7 @@ struct LoadArgs {
     nodes: Option<u64>,
 
     /// Rows of a batch; each batch is one commit.
-    #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
 
     /// Rows per second that are offered, or max.

@@ -201,6 +201,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         } else {
             args.nodes.clone()
         },
+        nodes_given: !args.nodes.is_empty(),
         table: args.name.clone().unwrap_or_else(|| table_name(&export)),
     };
     let mut assessment = assess_in_background(export, plan, out).await?;

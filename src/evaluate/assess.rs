@@ -10,17 +10,16 @@ use serde::Serialize;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
 use crate::evaluate::examples::find_examples;
-use crate::evaluate::fan_out::{StatementReport, equality_columns, fan_out};
+use crate::evaluate::fan_out::{StatementReport, equality_columns};
 use crate::evaluate::find::{Considered, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::findings::find_findings;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::recommend::{RankedKey, Recommendation, Sizing, recommend};
+use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
 use crate::finding::Finding;
 use crate::source::{Export, OnUnreadable};
 use crate::sql::PlannedStatement;
-use crate::table::{ColumnType, PlacementFunction};
-use crate::units::PartitionCount;
+use crate::table::ColumnType;
 
 /// Batches that are read ahead.
 const BATCHES_AHEAD: usize = 4;
@@ -38,6 +37,8 @@ pub struct AssessOptions {
     pub ingest_rate: Option<f64>,
     /// Numbers of nodes that the numbers of partitions follow from, where they do.
     pub nodes: Vec<u64>,
+    /// Whether these are the user's.
+    pub nodes_given: bool,
     /// Name of the table in what is proposed.
     pub table: String,
 }
@@ -78,6 +79,8 @@ pub struct Assessment {
     pub unreadable_rows: u64,
     /// What else is worth knowing, one sentence each.
     pub notes: Vec<String>,
+    /// Whether values are replaced by numbers.
+    pub masked: bool,
     /// Seconds that it took.
     pub seconds: f64,
 }
@@ -86,6 +89,7 @@ impl Assessment {
     /// Replaces the values of keys by their numbers, so that a result can be shown around. Equal numbers of one key stand for
     /// equal values.
     pub fn mask_values(&mut self) {
+        self.masked = true;
         let masked =
             |number: usize, parts: usize| vec![serde_json::Value::from(format!("value {number}")); parts];
         for key in &mut self.evaluation.candidates {
@@ -131,20 +135,16 @@ pub fn assess(
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let evaluator = Evaluator::new(export.columns(), options.evaluate.clone())?;
     let (mut evaluation, unreadable) = read_all(export, options.on_unreadable, evaluator, progress, stop)?;
-    find_examples(export, options.on_unreadable, &mut evaluation.primary_keys)?;
+    find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     if let Some(first) = unreadable.first {
         notes.push(format!("{} rows cannot be read and were left out; the first: {first}", unreadable.rows));
     }
-    let sizing = Sizing::of(&evaluation, &options);
-    let candidates: Vec<Candidate> =
-        evaluation.candidates.iter().map(|report| report.candidate.clone()).collect();
-    let function = options.evaluate.placements.first().copied().unwrap_or_default();
-    let statements = statements_over(&options.statements, &candidates, export, function, sizing.partitions);
+    let Choice { partitions, ranking, statements, recommendation } =
+        recommend(&evaluation, &options.statements, export, &options);
     for report in &mut evaluation.candidates {
-        let chosen = report.over(sizing.partitions).and_then(|placement| placement.over_time.clone());
-        report.over_time = chosen;
+        let chosen = partitions.and_then(|partitions| report.over(partitions));
+        report.over_time = chosen.and_then(|placement| placement.over_time.clone());
     }
-    let (ranking, recommendation) = recommend(&evaluation, &statements, export, &options, &sizing);
     let findings = find_findings(&evaluation, &statements, &ranking, &recommendation);
     Ok(Assessment {
         inputs: export.input_names(),
@@ -162,18 +162,9 @@ pub fn assess(
         findings,
         unreadable_rows: unreadable.rows,
         notes,
+        masked: false,
         seconds: started.elapsed().as_secs_f64(),
     })
-}
-
-fn statements_over(
-    statements: &[PlannedStatement],
-    candidates: &[Candidate],
-    export: &Export,
-    function: PlacementFunction,
-    partitions: PartitionCount,
-) -> Vec<StatementReport> {
-    fan_out(statements, candidates, export.columns(), function, partitions)
 }
 
 /// Adds candidates where none are named.
@@ -200,13 +191,15 @@ fn find_candidates(
         let kept = considered.iter().filter(|candidate| candidate.kept);
         kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
     };
+    let mut found_primary = Vec::new();
     if given_primary.is_empty() {
         let found = finder.primary_keys(evaluate.partition_keys.first());
-        evaluate.primary_keys = of(&found);
+        found_primary = of(&found);
+        evaluate.primary_keys.clone_from(&found_primary);
         considered.extend(found);
     }
     if evaluate.partition_keys.is_empty() {
-        let found = finder.partition_keys(&given_primary);
+        let found = finder.partition_keys(&given_primary, &found_primary);
         evaluate.partition_keys = of(&found);
         considered.splice(0..0, found);
     }

@@ -33,7 +33,13 @@ impl Capacity {
         let even_share = 1.0 / bytes.len().max(1) as f64;
         let total_share = if all == 0 { even_share } else { most as f64 / all as f64 };
         let lasting = over_time.map(|time| time.lasting_share_of_fullest);
-        let share = |of_window: Option<f64>| of_window.map_or(total_share, |share| share.max(total_share));
+        // Where one partition takes everything at a moment, windows are only too long to see it.
+        let moment = over_time.is_some_and(OverTime::is_one_partition_at_a_moment);
+        let share = |of_window: Option<f64>| match of_window {
+            _ if moment => 1.0,
+            Some(share) => share.max(total_share),
+            None => total_share,
+        };
         Self {
             per_partition,
             if_even: per_partition / even_share,

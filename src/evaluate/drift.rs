@@ -33,20 +33,21 @@ pub struct Drift {
 }
 
 /// Figures of a candidate that are compared.
-const OF_CANDIDATE: [&str; 5] = [
-    "/distinct/estimate",
-    "/null_rows",
-    "/heavy_hitters/0/share",
+const OF_CANDIDATE: [&str; 3] = ["/distinct/estimate", "/null_rows", "/heavy_hitters/0/share"];
+/// Figures of a placement that are compared.
+const OF_PLACEMENT: [&str; 6] = [
+    "/max_over_mean",
+    "/cv",
+    "/effective_partitions",
+    "/verdict",
     "/over_time/effective_partitions/median",
     "/over_time/pattern",
 ];
-/// Figures of a placement that are compared.
-const OF_PLACEMENT: [&str; 4] = ["/max_over_mean", "/cv", "/effective_partitions", "/verdict"];
 /// Figures of a primary key that are compared.
 const OF_PRIMARY_KEY: [&str; 4] =
     ["/duplicate_rows", "/conflicting_rows", "/in_order_fraction", "/layout/write_amplification"];
 
-/// Compares an evaluation with a baseline, both as JSON. Keys that are in one of them alone are left out.
+/// Compares an evaluation with a baseline, both as JSON. A key that only one of them has is named.
 ///
 /// # Errors
 /// [`BaselineError`] where the baseline is not the JSON of an evaluation.
@@ -56,12 +57,21 @@ pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineErro
     }
     let mut drifts = Vec::new();
     push(&mut drifts, "the export", "rows", baseline.get("rows"), now.get("rows"));
+    for figure in ["partition_key", "primary_key", "partitions"] {
+        let path = format!("/recommendation/{figure}");
+        push(&mut drifts, "the recommendation", figure, baseline.pointer(&path), now.pointer(&path));
+    }
+    only_one_has(&mut drifts, baseline, now, "candidates", "partition_key");
+    only_one_has(&mut drifts, baseline, now, "primary_keys", "columns");
+    // Numbers that stand for values differ from export to export.
+    let masked = |value: &Value| value.get("masked") == Some(&Value::Bool(true));
+    let masked = masked(baseline) || masked(now);
     for (before, now) in pairs(baseline, now, "candidates", &["partition_key"]) {
         let subject = format!("HASH({})", names(now.get("partition_key")));
         for figure in OF_CANDIDATE {
             push(&mut drifts, &subject, figure, before.pointer(figure), now.pointer(figure));
         }
-        if let Some(fresh) = fresh_heavy_keys(before, now) {
+        if let Some(fresh) = fresh_heavy_keys(before, now).filter(|_| !masked) {
             drifts.push(fresh_drift(&subject, fresh));
         }
         for (before, now) in pairs(before, now, "placements", &["function", "partitions"]) {
@@ -78,6 +88,26 @@ pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineErro
         }
     }
     Ok(drifts)
+}
+
+/// Names the keys that one of the lists lacks.
+fn only_one_has(drifts: &mut Vec<Drift>, before: &Value, now: &Value, list: &str, key: &str) {
+    let keys = |value: &Value| -> Vec<Value> {
+        let entries = value.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
+        entries.iter().filter_map(|entry| entry.get(key).cloned()).collect()
+    };
+    let (before, now) = (keys(before), keys(now));
+    let evaluated = |is: bool| Value::from(if is { "evaluated" } else { "not evaluated" });
+    let all = before.iter().chain(now.iter().filter(|key| !before.contains(key)));
+    for key in all.filter(|key| before.contains(key) != now.contains(key)) {
+        drifts.push(Drift {
+            subject: format!("({})", names(Some(key))),
+            figure: list.replace('_', " "),
+            before: evaluated(before.contains(key)),
+            now: evaluated(now.contains(key)),
+            notable: true,
+        });
+    }
 }
 
 /// Entries of a list in both that agree in some fields.
@@ -167,10 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_side_alone_are_left_out_and_other_json_is_refused() {
+    fn masked_values_are_not_compared() {
+        let mut masked = evaluation(1.0, "value 1");
+        masked["masked"] = json!(true);
+        assert!(compare(&evaluation(1.0, "x"), &masked).unwrap().iter().all(|drift| !drift.notable));
+    }
+
+    #[test]
+    fn keys_of_one_side_alone_are_named_and_other_json_is_refused() {
         let mut other = evaluation(1.0, "x");
         other["candidates"][0]["partition_key"] = json!(["b"]);
-        assert_eq!(compare(&evaluation(1.0, "x"), &other).unwrap().len(), 1);
+        let drifts = compare(&evaluation(1.0, "x"), &other).unwrap();
+        let subjects: Vec<&str> = drifts.iter().map(|drift| drift.subject.as_str()).collect();
+        assert_eq!(subjects, ["the export", "(a)", "(b)"]);
         assert!(compare(&json!({"rows": 1}), &other).is_err());
         assert!(compare(&json!([]), &other).is_err());
     }

@@ -1,6 +1,6 @@
 //! All candidates in one pass.
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -16,7 +16,7 @@ use crate::evaluate::prepared::{Parts, Prepared};
 use crate::evaluate::primary_key::{
     Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan, PrimaryKeyReport,
 };
-use crate::evaluate::windows::{MOST_ASKED, MOST_WINDOWS, TimeAxis, TimeRange, instants};
+use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange, instants};
 use crate::placement::Placement;
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::{ByteSize, PartitionCount};
@@ -101,8 +101,20 @@ impl Evaluator {
             let key = parts.resolve(candidate, columns, true)?;
             let types = types_of(&parts, &key);
             // What cannot be placed at all is found before the first row.
-            check_placement(candidate, &types)?;
-            partition_keys.push(PartitionKeyCounter::new(candidate.clone(), key, types, &placements));
+            let placements = placeable(candidate, &types, &placements)?;
+            let is_time = |position: &usize| {
+                parts
+                    .get(*position)
+                    .is_some_and(|part| time.as_ref().is_some_and(|(column, _)| *column == part.column))
+            };
+            let only_time = key.iter().all(is_time);
+            partition_keys.push(PartitionKeyCounter::new(
+                candidate.clone(),
+                key,
+                types,
+                &placements,
+                only_time,
+            ));
         }
         let mut primary_keys = Vec::new();
         for candidate in &options.primary_keys {
@@ -116,7 +128,7 @@ impl Evaluator {
         }
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
-            axis: TimeAxis::new(options.window),
+            axis: TimeAxis::new(options.window, budgets.windows),
             sampling: options.sample.map(|fraction| (fraction, seed)),
             budgets,
             parts,
@@ -135,14 +147,15 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] where a value cannot be placed, or memory and disk do not suffice.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), EvaluateError> {
-        self.rows_read += batch.num_rows() as u64;
-        let sampled = self.sampling.as_mut().map(|(fraction, random)| sampled(batch, *fraction, random));
-        let batch = sampled.as_ref().unwrap_or(batch);
         let mut begin = 0;
         while begin < batch.num_rows() {
-            let until_end = self.options.batch_rows.max(1) - self.rows % self.options.batch_rows.max(1);
+            // A batch of the simulated ingest ends after so many rows of the export, sampled or not.
+            let until_end = self.options.batch_rows.max(1) - self.rows_read % self.options.batch_rows.max(1);
             let rows = usize::try_from(until_end).unwrap_or(usize::MAX).min(batch.num_rows() - begin);
-            self.add_rows(&batch.slice(begin, rows))?;
+            let slice = batch.slice(begin, rows);
+            let sampled = self.sampling.as_mut().map(|(fraction, random)| sampled(&slice, *fraction, random));
+            self.add_rows(sampled.as_ref().unwrap_or(&slice))?;
+            self.rows_read += rows as u64;
             if rows as u64 == until_end {
                 self.partition_keys.iter_mut().for_each(PartitionKeyCounter::end_batch);
                 self.primary_keys.iter_mut().for_each(PrimaryKeyCounter::end_batch);
@@ -160,7 +173,7 @@ impl Evaluator {
             let windows = self.axis.add(&times);
             prepared.windows = Some(windows.ok_or(EvaluateError::TooManyWindows {
                 length: self.options.window.unwrap_or(Micros::SECOND),
-                most: MOST_ASKED,
+                most: self.budgets.windows,
             })?);
             prepared.times = Some(times);
         }
@@ -237,7 +250,8 @@ impl Evaluator {
         if self.rows == 0 {
             return Err(EvaluateError::NoRows);
         }
-        let time_range = self.axis.range();
+        let read = self.rows_read as f64 / self.rows as f64;
+        let time_range = self.axis.range(read);
         let sample = self.options.sample.map(|fraction| SampleReport {
             fraction,
             rows_read: self.rows_read,
@@ -273,19 +287,26 @@ struct Budgets {
     partition_keys: usize,
     /// For the keys of the rows of one primary key.
     primary_key: usize,
+    /// Windows of a length that was asked for, at most.
+    windows: usize,
 }
 
 impl Budgets {
     /// Divides the budget; `counters` are the partitions of all placements of one key.
     fn of(options: &EvaluateOptions, counters: usize, over_time: bool) -> Result<Self, EvaluateError> {
-        let windows = if over_time { MOST_WINDOWS } else { 0 };
-        let per_key = (windows + 4) * counters * size_of::<u64>();
+        let usual = if over_time { MOST_WINDOWS } else { 0 };
+        let per_key = (usual + 4) * counters * size_of::<u64>();
         let fixed = BASE_MEMORY.0 + (per_key * options.partition_keys.len()) as u64;
         let least = ByteSize(fixed + LEAST_FOR_KEYS.0);
         if options.memory < least {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }
         let left = options.memory.0 - fixed;
+        // A length that is asked for may take a quarter of what is left for more windows than usual.
+        let more =
+            left / 4 / (counters.max(1) * size_of::<u64>() * options.partition_keys.len().max(1)) as u64;
+        let windows = MOST_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);
+        let left = if options.window.is_some() { left - left / 4 } else { left };
         let (partition_keys, primary_keys) =
             (options.partition_keys.len() as u64, options.primary_keys.len() as u64);
         // Keys of rows are written to disk cheaply, so they get the smaller part.
@@ -294,6 +315,7 @@ impl Budgets {
         Ok(Self {
             partition_keys: bytes(left - for_rows),
             primary_key: bytes(for_rows / primary_keys.max(1)),
+            windows,
         })
     }
 }
@@ -302,13 +324,26 @@ fn types_of(parts: &Parts, key: &[usize]) -> Vec<ColumnType> {
     key.iter().filter_map(|position| parts.get(*position)).map(|part| part.column_type).collect()
 }
 
-/// Places no rows at all, so that a type without a byte layout is refused.
-fn check_placement(candidate: &Candidate, types: &[ColumnType]) -> Result<(), EvaluateError> {
-    let empty =
-        types.iter().map(|t| (*t, arrow::array::new_empty_array(&t.arrow_type()))).collect::<Vec<_>>();
-    crate::placement::hash_keys(&empty)
-        .map(|_| ())
-        .map_err(|source| EvaluateError::Placement { key: candidate.to_string(), source })
+/// The placements that can serve a key, by placing no rows at all: a type without a byte layout is refused, and a function is
+/// left out that needs another key, unless none is left.
+fn placeable(
+    candidate: &Candidate,
+    types: &[ColumnType],
+    placements: &[(PlacementFunction, PartitionCount)],
+) -> Result<Vec<(PlacementFunction, PartitionCount)>, EvaluateError> {
+    let empty: Vec<ArrayRef> = types.iter().map(|t| arrow::array::new_empty_array(&t.arrow_type())).collect();
+    let mut refused = None;
+    let mut served = Vec::new();
+    for (function, partitions) in placements {
+        match Placement::new(*function, *partitions, types.to_vec()).assign(&empty) {
+            Ok(_) => served.push((*function, *partitions)),
+            Err(source) => refused = Some(EvaluateError::Placement { key: candidate.to_string(), source }),
+        }
+    }
+    match (served.is_empty(), refused) {
+        (true, Some(error)) => Err(error),
+        _ => Ok(served),
+    }
 }
 
 /// The time column: the one that is named, or the only point in time.
@@ -359,11 +394,13 @@ impl PrimaryKeyInputs<'_> {
         let partition_key = within.unwrap_or(candidate).clone();
         let placed = parts.resolve(&partition_key, self.columns, true)?;
         let placed_types = types_of(parts, &placed);
-        check_placement(&partition_key, &placed_types)?;
-        let partitions = match self.placements.first() {
-            Some((_, partitions)) => *partitions,
-            None => return Err(EvaluateError::NoRows),
-        };
+        // A function that needs another key leaves the default one, which takes any.
+        let mut all = self.placements.to_vec();
+        all.extend(self.placements.first().map(|(_, partitions)| (PlacementFunction::Ydb, *partitions)));
+        let (function, partitions) = placeable(&partition_key, &placed_types, &all)?
+            .into_iter()
+            .next()
+            .ok_or(EvaluateError::NoRows)?;
         let conditions =
             candidate.parts().iter().zip(&key).enumerate().filter_map(|(position, (part, index))| {
                 let kind = if self.time.is_some_and(|(_, name)| *name == part.column) {
@@ -378,7 +415,7 @@ impl PrimaryKeyInputs<'_> {
         Ok(PrimaryKeyPlan {
             conditions: conditions.collect(),
             candidate: candidate.clone(),
-            placement: Placement::new(PlacementFunction::Ydb, partitions, placed_types),
+            placement: Placement::new(function, partitions, placed_types),
             batch_rows: self.options.batch_rows,
             key,
             types,

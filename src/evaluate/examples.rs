@@ -1,6 +1,7 @@
 //! Examples of rows that share a primary key, found by reading the export once more.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, RecordBatch};
 
@@ -30,6 +31,7 @@ pub(super) fn find_examples(
     export: &Export,
     on_unreadable: OnUnreadable,
     reports: &mut [PrimaryKeyReport],
+    stop: &AtomicBool,
 ) -> Result<(), EvaluateError> {
     let mut searches: Vec<HashMap<u64, Search>> = Vec::new();
     for (report, key) in reports.iter().enumerate() {
@@ -55,7 +57,7 @@ pub(super) fn find_examples(
                 }
             }
         }
-        Ok(missing > 0)
+        if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(missing > 0) }
     })?;
     let found = searches
         .into_iter()
@@ -89,10 +91,7 @@ impl Search {
         batch: &RecordBatch,
         row: usize,
     ) {
-        let met = Met {
-            row: batch.slice(row, 1),
-            place: format!("{}, row {}", place.input, place.rows_before + row as u64 + 1),
-        };
+        let met = Met { row: batch.slice(row, 1), place: place.of(row) };
         if let Some(before) = self.before.replace(met)
             && let Some(met) = &self.before
         {

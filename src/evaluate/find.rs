@@ -117,9 +117,13 @@ impl<'a> Finder<'a> {
         usable
     }
 
-    /// Candidates for the partition key: single columns and pairs; of the columns of `primary_keys` where there are some,
-    /// because a partition key is part of a primary key, then also their prefixes.
-    pub(super) fn partition_keys(&self, primary_keys: &[Candidate]) -> Vec<Considered> {
+    /// Candidates for the partition key: single columns and pairs, and prefixes of primary keys; of the columns of
+    /// `primary_keys` alone where some were given, because a partition key is part of a primary key.
+    pub(super) fn partition_keys(
+        &self,
+        primary_keys: &[Candidate],
+        found_keys: &[Candidate],
+    ) -> Vec<Considered> {
         let within: HashSet<&str> =
             primary_keys.iter().flat_map(Candidate::parts).map(|part| part.column.as_str()).collect();
         let mut found = Considerations::new(Role::PartitionKey);
@@ -179,6 +183,19 @@ impl<'a> Finder<'a> {
                 let prefix: Vec<&str> =
                     key.parts().iter().take(length).map(|part| part.column.as_str()).collect();
                 found.keep(&prefix, "a prefix of a primary key that was given".to_owned());
+            }
+        }
+        // In another order the columns hash otherwise, but spread alike.
+        for key in found_keys.iter().take(1) {
+            let names = key.columns();
+            for length in 2..=names.len() {
+                let prefix: Vec<&str> = names.iter().take(length).map(String::as_str).collect();
+                let known = found.all.iter().any(|known| {
+                    known.key.len() == length && known.key.iter().all(|name| prefix.contains(&name.as_str()))
+                });
+                if !known {
+                    found.keep(&prefix, "a prefix of a primary key that was found".to_owned());
+                }
             }
         }
         found.all
@@ -322,7 +339,7 @@ mod tests {
         let finder = Finder::new(&columns, &batches, Some("event_timestamp"), &partitions);
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
-        (finder.partition_keys(&primary_keys), finder.primary_keys(partition_key.as_ref()))
+        (finder.partition_keys(&primary_keys, &[]), finder.primary_keys(partition_key.as_ref()))
     }
 
     fn kept(considered: &[Considered]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use crate::evaluate::duration::Micros;
 use crate::evaluate::evaluator::Evaluation;
-use crate::evaluate::fan_out::{Reach, StatementReport};
+use crate::evaluate::fan_out::{FanOut, Reach, StatementReport};
 use crate::evaluate::over_time::Pattern;
 use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::primary_key::PrimaryKeyReport;
@@ -39,10 +39,54 @@ pub(super) fn find_findings(
         rows_lost(key, &mut findings);
         append(key, &mut findings);
     }
+    if let Some(placement) = chosen_placement(evaluation, recommendation) {
+        peak(placement, evaluation, recommendation, &mut findings);
+    }
     reach(statements, evaluation, ranking, &mut findings);
     time(evaluation, &mut findings);
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// The placement that is recommended.
+fn chosen_placement<'a>(
+    evaluation: &'a Evaluation,
+    recommendation: &Recommendation,
+) -> Option<&'a PlacementReport> {
+    let mut keys = evaluation.candidates.iter();
+    let key = keys.find(|key| key.partition_key == recommendation.partition_key)?;
+    key.over(PartitionCount::new(u64::from(recommendation.partitions)).ok()?)
+}
+
+/// The busiest partition against what a partition takes.
+fn peak(
+    placement: &PlacementReport,
+    evaluation: &Evaluation,
+    recommendation: &Recommendation,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(time) = &placement.over_time else { return };
+    let read =
+        evaluation.sample.map_or(1.0, |sample| sample.rows_read as f64 / evaluation.rows.max(1) as f64);
+    let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
+    let rate = time.peak.rows_per_second_of_fullest * row_bytes * read;
+    let capacity = placement.capacity.per_partition;
+    if rate > capacity {
+        findings.push(Finding {
+            code: "peak_rate",
+            severity: Severity::Warning,
+            subject: format!("HASH({})", recommendation.partition_key.join(", ")),
+            message: format!(
+                "in the busiest window of {} one partition would have to take {}, where it takes {}",
+                time.window_micros,
+                ByteRate(rate),
+                ByteRate(capacity)
+            ),
+            measured: rate,
+            threshold: capacity,
+            advice: "Take more partitions, or buffer the peak.".to_owned(),
+        });
+    }
 }
 
 fn hash(key: &PartitionKeyReport) -> String {
@@ -144,8 +188,12 @@ fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
             ),
             placement.skew.cv,
             placement.noise_floor.expected_cv_weighted,
-            "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
-             text columns are joined without a separator; take another column or another number of partitions.",
+            if placement.function.contains("cloud-logs") {
+                "This function has few active partitions at a time, and spreads over all of them only as time goes on."
+            } else {
+                "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
+                 text columns are joined without a separator; take another column or another number of partitions."
+            },
         );
     }
 }
@@ -284,14 +332,18 @@ fn reach(
             let best = better.min_by_key(|other| other.partition_key.len())?;
             (own.reach == Reach::All && own.partitions > 1).then_some((statement.statement.as_str(), best))
         });
-        let worse: Vec<_> = worse.collect();
-        let Some((_, best)) = worse.first() else { continue };
-        let names: Vec<&str> = worse.iter().map(|(name, _)| *name).collect();
+        let worse: Vec<(&str, &FanOut)> = worse.collect();
+        if worse.is_empty() {
+            continue;
+        }
+        let words = worse.iter().map(|(statement, best)| {
+            format!("{statement} (HASH({}) answers it from one)", best.partition_key.join(", "))
+        });
         findings.push(Finding {
             code: "fan_out",
             severity: Severity::Warning,
             subject: hash(key),
-            message: format!("{} would visit all partitions; HASH({}) answers from one", names.join(", "), best.partition_key.join(", ")),
+            message: format!("all partitions are visited by {}", words.collect::<Vec<_>>().join(", ")),
             measured: worse.len() as f64,
             threshold: 0.0,
             advice: "Statements visit one partition when they fix every column of the partition key. Weigh that against how evenly \
@@ -366,18 +418,6 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
             0.0,
             10.0,
             "Evaluate more rows, fewer partitions, or a longer --window.",
-        );
-    }
-    let slow = evaluation.candidates.iter().filter_map(|key| Some((key, key.over_time.as_ref()?)));
-    let peak = slow.map(|(_, time)| time.peak.rows_per_second_of_fullest).fold(0.0, f64::max);
-    let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
-    if peak * row_bytes > 1e6 {
-        add(
-            "peak_rate",
-            format!("in the busiest window one partition would take {}", ByteRate(peak * row_bytes)),
-            peak * row_bytes,
-            1e6,
-            "One partition takes about 1 MB/s of inserts: spread the peak, or take more partitions.",
         );
     }
 }

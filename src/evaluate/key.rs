@@ -67,10 +67,20 @@ impl Candidate {
         &self.parts
     }
 
-    /// Each part as text.
+    /// Each part as text; a column as it is by its bare name.
     #[must_use]
     pub fn part_names(&self) -> Vec<String> {
-        self.parts.iter().map(ToString::to_string).collect()
+        let name = |part: &KeyPart| match part.transform {
+            Transform::Identity => part.column.clone(),
+            _ => part.to_string(),
+        };
+        self.parts.iter().map(name).collect()
+    }
+
+    /// The column of each part.
+    #[must_use]
+    pub fn columns(&self) -> Vec<String> {
+        self.parts.iter().map(|part| part.column.clone()).collect()
     }
 
     /// Whether every part is a column as it is, so that a table of the export can have this key.
@@ -110,52 +120,66 @@ impl FromStr for Candidate {
     }
 }
 
-/// The pieces between commas that stand in no brackets.
+/// The pieces between commas that stand in no brackets and no quotes.
 fn split_outside_brackets(text: &str) -> Vec<&str> {
-    let mut depth = 0usize;
+    let (mut depth, mut quote) = (0usize, None);
     text.split(|character| {
-        match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+        match (quote, character) {
+            (None, '"' | '`') => quote = Some(character),
+            (Some(open), close) if open == close => quote = None,
+            (None, '(') => depth += 1,
+            (None, ')') => depth = depth.saturating_sub(1),
             _ => {}
         }
-        character == ',' && depth == 0
+        character == ',' && depth == 0 && quote.is_none()
     })
     .collect()
 }
 
+/// The name within double quotes or backticks; none where there are none.
+fn unquoted(text: &str) -> Option<&str> {
+    let text = text.trim();
+    ['"', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+}
+
 fn parse_part(text: &str) -> Option<KeyPart> {
     let text = text.trim();
+    if let Some(name) = unquoted(text) {
+        return (!name.is_empty()).then(|| KeyPart::column(name));
+    }
     let (column, transform) = match text.strip_suffix(')').and_then(|inner| inner.split_once('(')) {
         None => (text, Transform::Identity),
         Some((name, inner)) => match name.trim().to_ascii_lowercase().as_str() {
             "date" => (inner, Transform::Date),
             "hour" => (inner, Transform::Truncate(Micros::HOUR)),
             "trunc" => {
-                let (column, length) = inner.split_once(',')?;
+                let (column, length) = inner.rsplit_once(',')?;
                 (column, Transform::Truncate(length.parse().ok()?))
             }
             _ => return None,
         },
     };
-    let column = column.trim();
+    let column = unquoted(column).unwrap_or(column.trim());
     (!column.is_empty()).then(|| KeyPart { column: column.to_owned(), transform })
 }
 
 impl fmt::Display for KeyPart {
+    /// As it is parsed; a name with brackets, commas or quotes stands in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = format!("\"{}\"", self.column);
+        let column = if self.column.contains(['(', ')', ',', '`', '"']) { &quoted } else { &self.column };
         match self.transform {
-            Transform::Identity => f.write_str(&self.column),
-            Transform::Date => write!(f, "date({})", self.column),
-            Transform::Truncate(Micros::HOUR) => write!(f, "hour({})", self.column),
-            Transform::Truncate(length) => write!(f, "trunc({}, {length})", self.column),
+            Transform::Identity => f.write_str(column),
+            Transform::Date => write!(f, "date({column})"),
+            Transform::Truncate(Micros::HOUR) => write!(f, "hour({column})"),
+            Transform::Truncate(length) => write!(f, "trunc({column}, {length})"),
         }
     }
 }
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.part_names().join(", "))
+        f.write_str(&self.parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -165,7 +189,12 @@ mod tests {
 
     #[test]
     fn keys_print_as_they_parse() {
-        for text in ["user_id", "user_id, event_timestamp", "date(at), hour(at), trunc(at, 5m), id"] {
+        for text in [
+            "user_id",
+            "user_id, event_timestamp",
+            "date(at), hour(at), trunc(at, 5m), id",
+            "\"price (EUR)\", date(\"a, b\"), trunc(\"a, b\", 5m)",
+        ] {
             assert_eq!(text.parse::<Candidate>().unwrap().to_string(), text);
         }
         for text in

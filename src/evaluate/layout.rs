@@ -18,6 +18,8 @@ pub(super) type KeyBytes = Box<[u8]>;
 /// The rows of one batch in one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Portion {
+    /// Number of its batch.
+    pub(super) batch: u64,
     pub(super) rows: u64,
     pub(super) min: KeyBytes,
     pub(super) max: KeyBytes,
@@ -25,11 +27,39 @@ pub(super) struct Portion {
     pub(super) columns: Vec<(KeyBytes, KeyBytes)>,
 }
 
+impl Portion {
+    /// Two portions as one.
+    pub(super) fn join(self, other: Self) -> Self {
+        let widen = |a: (KeyBytes, KeyBytes), b: (KeyBytes, KeyBytes)| (a.0.min(b.0), a.1.max(b.1));
+        let (min, max) = widen((self.min, self.max), (other.min, other.max));
+        let columns = self.columns.into_iter().zip(other.columns).map(|(a, b)| widen(a, b)).collect();
+        Self { batch: self.batch, rows: self.rows + other.rows, min, max, columns }
+    }
+}
+
+/// Joins the portions of each two batches, so that fewer are kept: what batches of twice as many rows would have made.
+pub(super) fn join_batches(portions: &mut Vec<Portion>) {
+    let mut joined: Vec<Portion> = Vec::with_capacity(portions.len().div_ceil(2));
+    for mut portion in portions.drain(..) {
+        portion.batch /= 2;
+        match joined.pop() {
+            Some(last) if last.batch == portion.batch => joined.push(last.join(portion)),
+            last => {
+                joined.extend(last);
+                joined.push(portion);
+            }
+        }
+    }
+    *portions = joined;
+}
+
 /// How much the portions of a table overlap.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayoutReport {
     /// Rows of a batch.
     pub batch_rows: u64,
+    /// Batches.
+    pub batches: u64,
     /// Portions, over all partitions.
     pub portions: u64,
     /// Portions that cover the key at which a portion begins, on average over the portions: 1 is no overlap (after the
@@ -40,8 +70,16 @@ pub struct LayoutReport {
     /// Portions by depth: each bucket holds those deeper than the one before, up to its own depth.
     pub depth_histogram: Vec<DepthBucket>,
     /// Rows written per row ingested, when portions of one size are merged wherever [`MERGE_FAN_IN`] of them cover one key. 1 is
-    /// no rewriting at all.
+    /// no rewriting at all; fewer batches than the fan-in tell nothing.
     pub write_amplification: f64,
+}
+
+impl LayoutReport {
+    /// The write amplification, where there are enough batches for one.
+    #[must_use]
+    pub fn known_amplification(&self) -> Option<f64> {
+        (self.batches >= MERGE_FAN_IN as u64).then_some(self.write_amplification)
+    }
 }
 
 /// Portions of similar depth.
@@ -55,7 +93,7 @@ pub struct DepthBucket {
 
 impl LayoutReport {
     /// The overlap of portions, given per partition in the order in which they were made.
-    pub(super) fn of(partitions: &[Vec<Portion>], batch_rows: u64) -> Self {
+    pub(super) fn of(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
         let mut depths: Vec<u64> = partitions.iter().flat_map(|portions| depths(portions)).collect();
         depths.sort_unstable();
         let (rows, rewritten) = partitions.iter().fold((0, 0), |(rows, rewritten), portions| {
@@ -66,6 +104,7 @@ impl LayoutReport {
         });
         Self {
             batch_rows,
+            batches,
             portions: depths.len() as u64,
             average_depth: depths.iter().sum::<u64>() as f64 / depths.len().max(1) as f64,
             max_depth: depths.last().copied().unwrap_or(0),
@@ -77,24 +116,21 @@ impl LayoutReport {
 
 /// For each portion, how many cover the key at which it begins.
 fn depths(portions: &[Portion]) -> Vec<u64> {
-    // At one key, portions begin before others end, because both ends belong to a portion.
-    let mut events: Vec<(&[u8], bool)> = Vec::with_capacity(2 * portions.len());
-    for portion in portions {
-        events.push((&portion.min, false));
-        events.push((&portion.max, true));
-    }
-    events.sort_unstable();
+    let mut begins: Vec<&KeyBytes> = portions.iter().map(|portion| &portion.min).collect();
+    let mut ends: Vec<&KeyBytes> = portions.iter().map(|portion| &portion.max).collect();
+    begins.sort_unstable();
+    ends.sort_unstable();
     let mut depths = Vec::with_capacity(portions.len());
-    let mut open = 0u64;
-    for (index, (key, ends)) in events.iter().enumerate() {
-        if *ends {
-            open -= 1;
-            continue;
+    let (mut begun, mut ended) = (0u64, 0usize);
+    for same in begins.chunk_by(|a, b| a == b) {
+        begun += same.len() as u64;
+        // Both ends belong to a portion, so one that ends here still covers this key.
+        while let (Some(end), Some(here)) = (ends.get(ended), same.first())
+            && end < here
+        {
+            ended += 1;
         }
-        open += 1;
-        // Portions that begin at the same key all see each other.
-        let here = events.iter().skip(index + 1).take_while(|(other, ends)| other == key && !ends).count();
-        depths.push(open + here as u64);
+        depths.extend(std::iter::repeat_n(begun - ended as u64, same.len()));
     }
     depths
 }
@@ -135,15 +171,21 @@ impl Level {
         // Among rows that come in key order, only the last portions reach so far.
         let reach = self.portions.range((min.clone(), 0)..);
         let near: Vec<(&(KeyBytes, u64), &Merged)> = reach.filter(|(_, other)| other.min <= end).collect();
-        // Depth rises only where the new portion or another one begins; the first such place that is deep enough is taken.
-        let mut places: Vec<KeyBytes> =
-            near.iter().map(|(_, other)| other.min.clone().max(min.clone())).collect();
-        places.sort_unstable();
-        let covering = |place: &KeyBytes| -> Vec<(KeyBytes, u64)> {
-            let covers = near.iter().filter(|((max, _), other)| other.min <= *place && place <= max);
-            covers.map(|(key, _)| (*key).clone()).collect()
-        };
-        let deep = places.iter().map(covering).find(|covering| covering.len() >= MERGE_FAN_IN)?;
+        // Depth rises only where a portion begins; the first such place within the new one that is deep enough is taken.
+        let mut begins: Vec<&KeyBytes> = near.iter().map(|(_, other)| (&other.min).max(&min)).collect();
+        let mut ends: Vec<&KeyBytes> = near.iter().map(|((max, _), _)| max).collect();
+        begins.sort_unstable();
+        ends.sort_unstable();
+        let mut ended = 0;
+        let place = begins.iter().enumerate().find(|(begun, place)| {
+            while ends.get(ended).is_some_and(|end| end < *place) {
+                ended += 1;
+            }
+            begun + 1 - ended >= MERGE_FAN_IN
+        });
+        let place: &KeyBytes = place.map(|(_, place)| *place)?;
+        let covers = near.iter().filter(|((max, _), other)| other.min <= *place && place <= max);
+        let deep: Vec<(KeyBytes, u64)> = covers.map(|(key, _)| (*key).clone()).collect();
         let mut merged: Option<(KeyBytes, Merged)> = None;
         for key in deep {
             let Some(portion) = self.portions.remove(&key) else { continue };
@@ -215,13 +257,13 @@ mod tests {
     use super::*;
 
     fn portion(min: u8, max: u8, rows: u64) -> Portion {
-        Portion { rows, min: Box::new([min]), max: Box::new([max]), columns: Vec::new() }
+        Portion { batch: 0, rows, min: Box::new([min]), max: Box::new([max]), columns: Vec::new() }
     }
 
     #[test]
     fn portions_in_a_row_overlap_nothing_and_are_never_rewritten() {
         let portions: Vec<Portion> = (0..100).map(|i| portion(2 * i, 2 * i + 1, 10)).collect();
-        let report = LayoutReport::of(&[portions], 10);
+        let report = LayoutReport::of(&[portions], 10, 100);
         assert_eq!((report.portions, report.max_depth), (100, 1));
         assert_eq!((report.average_depth, report.write_amplification), (1.0, 1.0));
         assert_eq!(report.depth_histogram, [DepthBucket { depth: 1, portions: 100 }]);
@@ -230,21 +272,30 @@ mod tests {
     #[test]
     fn portions_over_the_whole_range_are_rewritten_once_for_each_level() {
         let whole = |count: usize| vec![portion(0, 255, 10); count];
-        let amplification = |count| LayoutReport::of(&[whole(count)], 10).write_amplification;
+        let amplification = |count| LayoutReport::of(&[whole(count)], 10, 100).write_amplification;
         assert_eq!(amplification(1), 1.0);
         assert_eq!(amplification(MERGE_FAN_IN - 1), 1.0);
         assert_eq!(amplification(MERGE_FAN_IN), 2.0);
         assert_eq!(amplification(MERGE_FAN_IN * MERGE_FAN_IN), 3.0);
         assert_eq!(amplification(2 * MERGE_FAN_IN + 1), 1.0 + 16.0 / 17.0);
-        let report = LayoutReport::of(&[whole(5)], 10);
+        let report = LayoutReport::of(&[whole(5)], 10, 100);
         assert_eq!((report.max_depth, report.average_depth), (5, 5.0));
+    }
+
+    #[test]
+    fn batches_that_are_joined_are_those_of_twice_as_many_rows() {
+        let at = |batch, min, max| Portion { batch, ..portion(min, max, 1) };
+        let mut portions = vec![at(0, 5, 9), at(1, 2, 6), at(3, 7, 8), at(4, 1, 1)];
+        join_batches(&mut portions);
+        let expected = [Portion { rows: 2, ..at(0, 2, 9) }, at(1, 7, 8), at(2, 1, 1)];
+        assert_eq!(portions, expected);
     }
 
     #[test]
     fn late_rows_cost_depth_but_no_rewriting() {
         // Each portion reaches back into the one before.
         let portions: Vec<Portion> = (0..80).map(|i| portion(3 * i, 3 * i + 4, 10)).collect();
-        let report = LayoutReport::of(&[portions], 100);
+        let report = LayoutReport::of(&[portions], 100, 100);
         assert_eq!((report.max_depth, report.write_amplification), (2, 1.0));
     }
 

@@ -7,7 +7,7 @@ use crate::table::PlacementFunction;
 use crate::units::{ByteSize, PartitionCount};
 
 /// Rows of a batch of the simulated ingest.
-pub const DEFAULT_BATCH_ROWS: u64 = 100_000;
+pub const DEFAULT_BATCH_ROWS: u64 = 20_000;
 /// Memory of an evaluation where none is given.
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(2048);
 

@@ -7,8 +7,13 @@ use serde::Serialize;
 
 use crate::evaluate::duration::Micros;
 use crate::evaluate::windows::Window;
-use crate::skew::{SkewFigures, are_enough_rows, expected_max_over_mean_equal_keys, median};
+use crate::skew::{SkewFigures, expected_max_over_mean_equal_keys, median};
 
+/// Rows that a window needs for each partition to be judged. So few are enough, because what chance does to so few rows is
+/// taken into account.
+const FEWEST_ROWS_PER_PARTITION: u64 = 2;
+/// Rows that a window needs at least.
+const FEWEST_ROWS: u64 = 16;
 /// A window is even while it is worth at least this part of the effective partitions that chance would give it.
 const EVEN_FRACTION: f64 = 0.5;
 /// Windows are alike when this share of their rows lies on the same partitions.
@@ -103,6 +108,9 @@ pub struct Evidence {
     pub period_micros: Option<i64>,
     /// Partitions that are the fullest of some window.
     pub partitions_that_were_fullest: usize,
+    /// Where the key is made of the time alone: rows for each of its values. All rows of a value are on one partition, however
+    /// short the windows are.
+    pub rows_per_moment: Option<f64>,
 }
 
 /// Balance over time.
@@ -112,7 +120,7 @@ pub struct OverTime {
     pub window_micros: Micros,
     /// Windows with rows.
     pub windows: usize,
-    /// Windows with enough rows to be judged: 10 or more per partition. The figures below are theirs.
+    /// Windows with enough rows to be judged: 16 or more, and 2 or more per partition. The figures below are theirs.
     pub judged_windows: usize,
     /// Effective partitions of a window.
     pub effective_partitions: Spread,
@@ -158,6 +166,26 @@ impl OverTime {
     }
 }
 
+/// A key made of the time alone sends all rows of one of its values to one partition: from so many rows per value on, that is
+/// a moving hot spot.
+const ROWS_OF_A_MOMENT: f64 = 2.0;
+
+impl OverTime {
+    /// Notes that the key is made of the time alone and has so many rows for each of its values.
+    pub(super) fn note_moment(&mut self, rows_per_value: f64) {
+        self.evidence.rows_per_moment = Some(rows_per_value);
+        if rows_per_value >= ROWS_OF_A_MOMENT && self.pattern == Pattern::Even {
+            self.pattern = Pattern::Sequential;
+        }
+    }
+
+    /// Whether one partition takes everything at a moment, by the key itself.
+    #[must_use]
+    pub fn is_one_partition_at_a_moment(&self) -> bool {
+        self.evidence.rows_per_moment.is_some_and(|rows| rows >= ROWS_OF_A_MOMENT)
+    }
+}
+
 /// A window with enough rows.
 struct Judged<'a> {
     window: &'a Window,
@@ -167,7 +195,8 @@ struct Judged<'a> {
 impl<'a> Judged<'a> {
     fn of(window: &'a Window) -> Option<Self> {
         let figures = SkewFigures::of(&window.rows_per_partition);
-        are_enough_rows(figures.rows, figures.partitions).then_some(Self { window, figures })
+        let enough = FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * figures.partitions as u64);
+        (figures.rows >= enough).then_some(Self { window, figures })
     }
 
     fn describe(&self, length: Micros) -> WindowFigures {
@@ -216,6 +245,7 @@ fn evidence(judged: &[Judged<'_>], length: Micros) -> Option<Evidence> {
         alike_far: None,
         period_micros: None,
         partitions_that_were_fullest: fullest.len(),
+        rows_per_moment: None,
     };
     let alike = alike_by_lag(judged);
     evidence.alike_next = alike.first().copied().flatten();
@@ -324,9 +354,9 @@ mod tests {
 
     #[test]
     fn windows_of_few_rows_are_not_judged() {
-        let window = Window { number: 0, start_micros: 0, rows_per_partition: vec![79, 0, 0, 0, 0, 0, 0, 0] };
+        let window = Window { number: 0, start_micros: 0, rows_per_partition: vec![15, 0, 0, 0, 0, 0, 0, 0] };
         assert!(OverTime::of(std::slice::from_ref(&window), Micros::HOUR).is_none());
-        let enough = Window { rows_per_partition: vec![80, 0, 0, 0, 0, 0, 0, 0], ..window };
+        let enough = Window { rows_per_partition: vec![16, 0, 0, 0, 0, 0, 0, 0], ..window };
         assert!(OverTime::of(&[enough], Micros::HOUR).is_some());
         assert!(OverTime::of(&[], Micros::HOUR).is_none());
     }

@@ -147,6 +147,8 @@ pub(super) struct PartitionKeyCounter {
     /// Positions of its parts.
     key: Vec<usize>,
     types: Vec<ColumnType>,
+    /// Whether every part is the time column or cut from it.
+    only_time: bool,
     placements: Vec<PlacementCounter>,
     keys: KeyCounter<KeyFound>,
     rows: u64,
@@ -169,6 +171,16 @@ struct PlacementCounter {
     share_of_fullest: Vec<f64>,
 }
 
+/// What the placements of one key share.
+struct OfKey<'a> {
+    weights: &'a KeyWeights,
+    distinct: DistinctKeys,
+    /// Whether the weights are counted, not estimated.
+    exact: bool,
+    /// Rows of each value, where the key is made of the time alone.
+    rows_per_moment: Option<f64>,
+}
+
 /// Where a counter's figures come from.
 #[derive(Clone, Copy)]
 pub(super) struct Finishing<'a> {
@@ -186,6 +198,7 @@ impl PartitionKeyCounter {
         key: Vec<usize>,
         types: Vec<ColumnType>,
         placements: &[(PlacementFunction, PartitionCount)],
+        only_time: bool,
     ) -> Self {
         let placement = |(function, partitions): &(PlacementFunction, PartitionCount)| PlacementCounter {
             function: *function,
@@ -201,6 +214,7 @@ impl PartitionKeyCounter {
             candidate,
             key,
             types: types.clone(),
+            only_time,
             placements: placements.iter().map(placement).collect(),
             keys: KeyCounter::new(),
             rows: 0,
@@ -282,10 +296,23 @@ impl PartitionKeyCounter {
             share: key.rows as f64 / rows,
             share_interval: how.sample.map(|_| Interval::of_share(key.rows as f64 / rows, self.rows)),
         });
-        let placements =
-            self.placements.into_iter().enumerate().map(|(index, placement)| {
-                placement.finish(&counts.weights, heaviest.get(index).copied(), how)
-            });
+        let exact = counts.distinct.exact;
+        let distinct = match how.sample {
+            Some(share) => counts.distinct.of_whole(counts.keys_with_one_row, share),
+            None => counts.distinct,
+        };
+        let rows_per_value = self.rows as f64 / counts.distinct.estimate.max(1) as f64;
+        let of_key = OfKey {
+            weights: &counts.weights,
+            distinct,
+            exact,
+            rows_per_moment: self.only_time.then_some(rows_per_value / how.sample.unwrap_or(1.0)),
+        };
+        let placements = self
+            .placements
+            .into_iter()
+            .enumerate()
+            .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
         let placements: Vec<PlacementReport> = placements.collect();
         let mut parts = self.candidate.part_names().into_iter().zip(&self.types);
         let type_obstacle = parts
@@ -294,10 +321,7 @@ impl PartitionKeyCounter {
         PartitionKeyReport {
             type_obstacle,
             partition_key: self.candidate.part_names(),
-            distinct: match how.sample {
-                Some(share) => counts.distinct.of_whole(counts.keys_with_one_row, share),
-                None => counts.distinct,
-            },
+            distinct,
             null_rows: self.null_rows,
             mean_key_bytes: self.key_bytes as f64 / rows,
             max_key_bytes: self.max_key_bytes,
@@ -351,16 +375,25 @@ impl PlacementCounter {
 
     fn finish(
         self,
-        weights: &KeyWeights,
+        of_key: &OfKey<'_>,
         heaviest: Option<PartitionId>,
         how: Finishing<'_>,
     ) -> PlacementReport {
         let skew = SkewFigures::of(&self.rows);
-        let noise_floor = NoiseFloor::of(&skew, weights);
+        let mut noise_floor = NoiseFloor::of(&skew, of_key.weights);
+        // Of a sample, the keys of the whole count against the rule of 100 to 1000.
+        noise_floor.keys_per_partition = of_key.distinct.estimate as f64 / skew.partitions.max(1) as f64;
         let window = (how.window)(skew.partitions);
         let windows = window.map(|length| self.windows.finish(length)).unwrap_or_default();
-        let over_time = window.and_then(|length| OverTime::of(&windows, length));
-        let median_effective = over_time.as_ref().map(|time| time.effective_partitions.median);
+        let mut over_time = window.and_then(|length| OverTime::of(&windows, length));
+        if let (Some(time), Some(rows_per_value)) = (&mut over_time, of_key.rows_per_moment) {
+            time.note_moment(rows_per_value);
+        }
+        // Few rows in a window are uneven by chance; against what chance gives, they are not.
+        let median_effective = over_time.as_ref().map(|time| match time.is_one_partition_at_a_moment() {
+            true => 1.0,
+            false => time.evidence.effective_of_expected * skew.partitions as f64,
+        });
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
         let per_batch = Spread::of(&self.partitions_written).zip(Spread::of(&self.share_of_fullest)).map(
             |(partitions_written, share_of_fullest)| PerBatch {
@@ -373,10 +406,10 @@ impl PlacementCounter {
         PlacementReport {
             function: self.function.to_string(),
             verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
-            causes: SkewCauses::of(&skew, &noise_floor),
+            causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
             capacity: Capacity::of(&self.bytes, over_time.as_ref(), how.partition_rate),
-            intervals: how.sample.map(|_| Intervals::of(&self.rows)),
+            intervals: how.sample.map(|share| Intervals::of(&self.rows, share)),
             rows_per_partition: self.rows,
             bytes_per_partition: self.bytes,
             skew,
@@ -390,15 +423,17 @@ impl PlacementCounter {
 
 impl SkewCauses {
     /// What the skew is made of. The CV of N counts scatters by about 1/sqrt(2 (N - 1)) of itself around what the keys let
-    /// expect; what lies three times that above is the hash function's own.
+    /// expect; what lies three times that above is the hash function's own. Where the weights of the keys are estimated, the
+    /// expectation is too low to blame the function by.
     #[must_use]
-    pub fn of(skew: &SkewFigures, floor: &NoiseFloor) -> Self {
+    pub fn of(skew: &SkewFigures, floor: &NoiseFloor, exact: bool) -> Self {
         let freedom = 2.0 * skew.partitions.saturating_sub(1).max(1) as f64;
         let chance = floor.expected_cv_weighted * (1.0 + 3.0 / freedom.sqrt());
-        let hash_function = if skew.cv > chance { skew.cv - floor.expected_cv_weighted } else { 0.0 };
+        let above = if skew.cv > chance { skew.cv - floor.expected_cv_weighted } else { 0.0 };
+        let hash_function = if exact { above } else { 0.0 };
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
         let mut words = format!(
-            "of a CV of {}, {} is what a perfect hash gives to {} equal keys in {} partitions",
+            "the CV is {}; a perfect hash gives {} to {} equal keys in {} partitions",
             percent(skew.cv),
             percent(floor.expected_cv_equal_keys),
             floor.distinct_keys,
@@ -406,14 +441,16 @@ impl SkewCauses {
         );
         if floor.cv_of_heavy_keys > 0.001 {
             words.push_str(&format!(
-                "; keys of unequal weight let expect {}",
+                ", and {} to these, which differ in rows",
                 percent(floor.expected_cv_weighted)
             ));
         }
         words.push_str(&if hash_function > 0.0 {
-            format!("; {} more come from the hash function itself", percent(hash_function))
+            format!("; the other {} are the hash function's own", percent(hash_function))
+        } else if above > 0.0 {
+            "; keys are estimated here, so the rest is not explained".to_owned()
         } else {
-            "; the rest is chance, and the hash function is not at fault".to_owned()
+            "; the hash function is not at fault".to_owned()
         });
         Self {
             too_few_keys: floor.expected_cv_equal_keys,

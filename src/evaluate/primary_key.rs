@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
-use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, pruned_share};
+use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batches, pruned_share};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::Interval;
 use crate::evaluate::windows::LATE_BY;
@@ -23,6 +23,10 @@ use crate::units::PartitionId;
 pub(super) const EXAMPLES: usize = 5;
 /// Rows that the order of arrival and the merged layout are judged by.
 const SAMPLE_ROWS: usize = 100_000;
+/// Portions that are kept; of more, those of each two batches are joined.
+const MOST_PORTIONS: usize = 400_000;
+/// Bytes of a key or value that are kept of a row of the sample; longer ones are told apart by these.
+const MOST_KEPT_BYTES: usize = 256;
 /// Conditions that are tried on a column.
 const CONDITIONS: usize = 100;
 /// Two rows with one primary key.
@@ -162,6 +166,9 @@ pub(super) struct PrimaryKeyCounter {
     repeats: RepeatedKeys,
     partitions: Vec<PartitionState>,
     portions: Vec<Vec<Portion>>,
+    /// Batches so far, each as many of those that were asked for as `batches_joined`.
+    batches: u64,
+    batches_joined: u64,
     sample: Reservoir<SampledRow>,
     rows: u64,
     null_rows: u64,
@@ -225,6 +232,8 @@ impl PrimaryKeyCounter {
             repeats: RepeatedKeys::new(plan.budget),
             partitions: vec![PartitionState::default(); partitions],
             portions: vec![Vec::new(); partitions],
+            batches: 0,
+            batches_joined: 1,
             sample: Reservoir::new(SAMPLE_ROWS, 0x5A4D),
             rows: 0,
             null_rows: 0,
@@ -261,8 +270,8 @@ impl PrimaryKeyCounter {
             self.sample.offer(|| SampledRow {
                 arrival: batch.first_row + row as u64,
                 partition: *partition,
-                key: keys.row(row).as_ref().into(),
-                columns: columns.iter().map(|rows| rows.row(row).as_ref().into()).collect(),
+                key: kept(&keys, row),
+                columns: columns.iter().map(|rows| kept(rows, row)).collect(),
             });
         }
         Ok(())
@@ -356,9 +365,9 @@ impl PrimaryKeyCounter {
             let Some(ends) = ends else { continue };
             let (min, max) = bytes(keys, ends.key);
             let columns = columns.iter().zip(&ends.columns).map(|(rows, ends)| bytes(rows, *ends)).collect();
-            let fresh = Portion { rows: ends.rows, min, max, columns };
+            let fresh = Portion { batch: self.batches, rows: ends.rows, min, max, columns };
             state.open = Some(match state.open.take() {
-                Some(open) => join(open, fresh),
+                Some(open) => open.join(fresh),
                 None => fresh,
             });
         }
@@ -369,10 +378,19 @@ impl PrimaryKeyCounter {
         for (state, portions) in self.partitions.iter_mut().zip(&mut self.portions) {
             portions.extend(state.open.take());
         }
+        self.batches += 1;
+        if self.portions.iter().map(Vec::len).sum::<usize>() > MOST_PORTIONS {
+            self.portions.iter_mut().for_each(join_batches);
+            self.batches_joined *= 2;
+            self.batches = self.batches.div_ceil(2);
+        }
     }
 
     pub(super) fn finish(mut self, sample: Option<f64>) -> Result<PrimaryKeyReport, EvaluateError> {
-        self.end_batch();
+        // A last batch with fewer rows makes portions too.
+        if self.partitions.iter().any(|state| state.open.is_some()) {
+            self.end_batch();
+        }
         let repeats = std::mem::replace(&mut self.repeats, RepeatedKeys::new(0)).finish(EXAMPLES)?;
         let pruning = self.pruning();
         let rows = self.rows.max(1) as f64;
@@ -400,7 +418,11 @@ impl PrimaryKeyCounter {
                     .map(|max_micros| LateReach { max_micros, rows_by_more_than: self.late_by }),
             },
             rank_correlation: rank_correlation(self.sample.items()),
-            layout: LayoutReport::of(&self.portions, self.plan.batch_rows),
+            layout: LayoutReport::of(
+                &self.portions,
+                self.plan.batch_rows * self.batches_joined,
+                self.batches,
+            ),
             pruning,
             candidate: self.plan.candidate,
             repeated: examples,
@@ -482,11 +504,11 @@ impl PrimaryKeyCounter {
     }
 }
 
-fn join(a: Portion, b: Portion) -> Portion {
-    let widen = |a: (KeyBytes, KeyBytes), b: (KeyBytes, KeyBytes)| (a.0.min(b.0), a.1.max(b.1));
-    let (min, max) = widen((a.min, a.max), (b.min, b.max));
-    let columns = a.columns.into_iter().zip(b.columns).map(|(a, b)| widen(a, b)).collect();
-    Portion { rows: a.rows + b.rows, min, max, columns }
+/// The beginning of a key.
+fn kept(rows: &Rows, row: usize) -> KeyBytes {
+    let row = rows.row(row);
+    let bytes: &[u8] = row.as_ref();
+    bytes.get(..MOST_KEPT_BYTES).unwrap_or(bytes).into()
 }
 
 /// Why a table cannot have the key.

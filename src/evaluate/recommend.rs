@@ -1,18 +1,23 @@
 //! Which keys to choose: a ranking by quantities that mean something, and the reasons in order.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::evaluate::assess::AssessOptions;
 use crate::evaluate::evaluator::Evaluation;
-use crate::evaluate::fan_out::{Reach, StatementReport};
+use crate::evaluate::fan_out::{Reach, StatementReport, fan_out};
 use crate::evaluate::key::Candidate;
 use crate::evaluate::partition_key::PartitionKeyReport;
 use crate::evaluate::primary_key::PrimaryKeyReport;
 use crate::skew::Verdict;
 use crate::source::Export;
+use crate::sql::PlannedStatement;
 use crate::table::{Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
 use crate::units::{ByteRate, PartitionCount};
 
+/// An even key suffices that takes so many times what is needed.
+const HEADROOM: f64 = 2.0;
 /// Keys whose sustained rate is at least this part of the best one's count as equally even.
 const AS_EVEN: f64 = 0.9;
 /// Distinct values that YDB advises per partition, at least.
@@ -20,11 +25,18 @@ pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;
 /// Partitions that YDB advises for streams that do not need more, at most.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
-/// How many partitions, and which rule decides.
+/// The inserts that the table is to take.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sizing {
-    pub(super) partitions: PartitionCount,
-    pub(super) reasons: Vec<String>,
+struct Needed {
+    /// In bytes per second; none where neither the user nor the data say it.
+    rate: Option<f64>,
+    words: String,
+}
+
+/// The ranking over one number of partitions.
+struct Ranked {
+    partitions: PartitionCount,
+    keys: Vec<RankedKey>,
 }
 
 /// A candidate for the partition key among the others.
@@ -65,129 +77,199 @@ pub struct Recommendation {
     pub commands: Vec<String>,
 }
 
-impl Sizing {
-    /// The smallest of the numbers that were evaluated that takes the rate of inserts, within the other rules.
-    pub(super) fn of(evaluation: &Evaluation, options: &AssessOptions) -> Self {
-        let mut counts: Vec<PartitionCount> = options.evaluate.partitions.clone();
-        counts.sort_unstable_by_key(|count| count.get());
-        counts.dedup();
-        let (Some(smallest), Some(largest)) = (counts.first().copied(), counts.last().copied()) else {
-            return Self { partitions: PartitionCount::ONE, reasons: Vec::new() };
+impl Needed {
+    fn of(evaluation: &Evaluation, options: &AssessOptions) -> Self {
+        let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
+        let each = ByteRate(options.evaluate.partition_rate);
+        if let Some(rate) = options.ingest_rate {
+            return Self {
+                rate: Some(rate),
+                words: format!("{} is to be ingested; a partition takes {each}", ByteRate(rate)),
+            };
+        }
+        let Some(range) = &evaluation.time_range else {
+            let words = "the rate of inserts is not known; give it with --ingest-rate".to_owned();
+            return Self { rate: None, words };
         };
-        let mut reasons = Vec::new();
-        let per_partition = options.evaluate.partition_rate;
-        let rate = options.ingest_rate.or_else(|| rate_of(evaluation));
-        let needed = rate.map_or(1.0, |rate| (rate / per_partition).ceil().max(1.0));
-        let enough = counts.iter().copied().find(|count| f64::from(count.get()) >= needed).unwrap_or(largest);
-        match rate {
-            Some(rate) => {
-                let whose =
-                    if options.ingest_rate.is_some() { "the rate given" } else { "the export's own rate" };
-                reasons.push(format!(
-                    "{whose} of {} needs {needed} partition{} at {} each",
-                    ByteRate(rate),
-                    if needed > 1.0 { "s" } else { "" },
-                    ByteRate(per_partition)
-                ));
-            }
-            None => reasons.push("the rate of inserts is not known; give it with --ingest-rate".to_owned()),
-        }
-        let node = |count: PartitionCount| {
-            options.nodes.iter().find(|nodes| PartitionCount::for_nodes(**nodes).ok() == Some(count))
-        };
-        let mut chosen = enough;
-        let most_keys = evaluation.candidates.iter().map(|key| key.distinct.estimate).max().unwrap_or(0);
-        let by_keys = |count: PartitionCount| most_keys / u64::from(count.get()) >= FEWEST_KEYS_PER_PARTITION;
-        if !by_keys(chosen) {
-            let fewer = counts.iter().copied().rev().find(|count| *count <= chosen && by_keys(*count));
-            let fewer = fewer.unwrap_or(smallest);
-            if fewer < chosen {
-                reasons.push(format!(
-                    "{chosen} partitions would leave fewer than {FEWEST_KEYS_PER_PARTITION} of the {most_keys} distinct keys to each, so {fewer}"
-                ));
-                chosen = fewer;
-            }
-        }
-        let small = needed <= f64::from(MOST_FOR_SMALL_STREAMS);
-        if small && chosen.get() > MOST_FOR_SMALL_STREAMS {
-            let fewer = counts.iter().copied().rev().find(|count| count.get() <= MOST_FOR_SMALL_STREAMS);
-            if let Some(fewer) = fewer {
-                reasons
-                    .push(format!("a stream this small takes at most {MOST_FOR_SMALL_STREAMS} partitions"));
-                chosen = fewer;
-            } else {
-                reasons.push(format!(
-                    "YDB advises at most {MOST_FOR_SMALL_STREAMS} partitions for a stream this small"
-                ));
-            }
-        }
-        if f64::from(chosen.get()) < needed {
-            reasons.push(format!(
-                "{chosen} is the largest number that was evaluated; evaluate larger ones with --partitions"
-            ));
-        } else if let Some(nodes) = node(chosen) {
-            reasons
-                .push(format!("{chosen} partitions are 4 for each of {nodes} nodes, the rule that decides"));
-        } else {
-            reasons.push(format!("{chosen} is the smallest number evaluated that the rules allow"));
-        }
-        Self { partitions: chosen, reasons }
+        let busy = range.busy_rows_per_second * row_bytes;
+        let words = format!(
+            "the export has {} on average over the times that have rows, {} when busy; a partition takes {each}",
+            ByteRate(range.average_rows_per_second * row_bytes),
+            ByteRate(busy),
+        );
+        Self { rate: Some(busy), words }
     }
 }
 
-/// Bytes per second of the export over the time it spans; none without time.
-fn rate_of(evaluation: &Evaluation) -> Option<f64> {
-    let range = evaluation.time_range.as_ref()?;
-    let seconds = (range.latest_micros - range.earliest_micros) as f64 / 1e6;
-    let read =
-        evaluation.sample.map_or(1.0, |sample| sample.rows_read as f64 / evaluation.rows.max(1) as f64);
-    (seconds > 0.0).then(|| evaluation.bytes as f64 * read / seconds)
-}
-
-/// Ranks the candidates and proposes a table.
+/// Ranks the candidates over every number of partitions that was evaluated, and proposes a table: the smallest number whose best
+/// key takes the inserts and has enough distinct values.
 pub(super) fn recommend(
     evaluation: &Evaluation,
-    statements: &[StatementReport],
+    planned: &[PlannedStatement],
     export: &Export,
     options: &AssessOptions,
-    sizing: &Sizing,
-) -> (Vec<RankedKey>, Recommendation) {
-    let mut ranking: Vec<RankedKey> = evaluation
+) -> Choice {
+    let needed = Needed::of(evaluation, options);
+    let mut counts: Vec<PartitionCount> = options.evaluate.partitions.clone();
+    counts.sort_unstable_by_key(|count| count.get());
+    counts.dedup();
+    let candidates: Vec<Candidate> =
+        evaluation.candidates.iter().map(|report| report.candidate.clone()).collect();
+    let function = options.evaluate.placements.first().copied().unwrap_or_default();
+    let ranked: Vec<(Ranked, Vec<StatementReport>)> = counts
+        .iter()
+        .map(|partitions| {
+            let statements = fan_out(planned, &candidates, export.columns(), function, *partitions);
+            (rank_all(evaluation, &statements, *partitions, &needed), statements)
+        })
+        .collect();
+    let serves = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
+        let Some(best) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else { return false };
+        needed.rate.is_none_or(|rate| best.sustained_rate >= rate)
+    };
+    let has_keys = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
+        let best = ranked.keys.first().map(|key| &key.partition_key);
+        let report = evaluation.candidates.iter().find(|report| Some(&report.partition_key) == best);
+        report.is_some_and(|key| {
+            key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
+        })
+    };
+    // Enough for the rate and enough keys; else enough for the rate; else the largest that still has enough keys; else the
+    // smallest.
+    let (chosen, rule) = if let Some(found) = ranked.iter().find(|at| serves(at) && has_keys(at)) {
+        (Some(found), Rule::Suffices)
+    } else if let Some(found) = ranked.iter().find(serves) {
+        (Some(found), Rule::FewKeys)
+    } else if let Some(found) = ranked.iter().rev().find(has_keys) {
+        (Some(found), Rule::TooSlow)
+    } else {
+        (ranked.first(), Rule::TooSlow)
+    };
+    let Some((ranked, statements)) = chosen else { return Choice::default() };
+    let mut sizing = vec![needed.words.clone(), rule.words(ranked, options)];
+    let small = f64::from(MOST_FOR_SMALL_STREAMS) * options.evaluate.partition_rate;
+    if ranked.partitions.get() > MOST_FOR_SMALL_STREAMS && needed.rate.is_some_and(|rate| rate <= small) {
+        sizing
+            .push(format!("YDB advises at most {MOST_FOR_SMALL_STREAMS} partitions for a stream this small"));
+    }
+    Choice {
+        partitions: Some(ranked.partitions),
+        ranking: ranked.keys.clone(),
+        statements: statements.clone(),
+        recommendation: propose(evaluation, ranked, statements, sizing, export, options, function),
+    }
+}
+
+/// Which rule decided the number of partitions.
+enum Rule {
+    Suffices,
+    FewKeys,
+    TooSlow,
+}
+
+impl Rule {
+    fn words(&self, ranked: &Ranked, options: &AssessOptions) -> String {
+        let partitions = ranked.partitions;
+        let nodes =
+            options.nodes.iter().find(|nodes| PartitionCount::for_nodes(**nodes).ok() == Some(partitions));
+        let whose = match nodes {
+            Some(nodes) if options.nodes_given => {
+                format!("{partitions} partitions, 4 for each of {nodes} nodes")
+            }
+            Some(nodes) => {
+                format!("{partitions} partitions (4 for each of {nodes} nodes; say yours with --nodes)")
+            }
+            None => format!("{partitions} partitions"),
+        };
+        match self {
+            Self::Suffices => {
+                format!(
+                    "{whose}: the smallest number evaluated that takes that and has 100 or more keys for each"
+                )
+            }
+            Self::FewKeys => {
+                format!(
+                    "{whose}: the smallest number evaluated that takes that; none that does has 100 keys for each"
+                )
+            }
+            Self::TooSlow => {
+                format!("{whose}: no number evaluated takes that; evaluate larger ones, or other keys")
+            }
+        }
+    }
+}
+
+/// What is chosen.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub(super) partitions: Option<PartitionCount>,
+    pub(super) ranking: Vec<RankedKey>,
+    pub(super) statements: Vec<StatementReport>,
+    pub(super) recommendation: Recommendation,
+}
+
+/// Ranks the candidates by what differs first: whether they can serve; whether they are even, which is as even as the best within
+/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, how many partitions statements visit
+/// and how many columns they have; their rate.
+fn rank_all(
+    evaluation: &Evaluation,
+    statements: &[StatementReport],
+    partitions: PartitionCount,
+    needed: &Needed,
+) -> Ranked {
+    let mut keys: Vec<RankedKey> = evaluation
         .candidates
         .iter()
-        .filter_map(|key| rank(key, evaluation.rows, statements, sizing.partitions))
+        .filter_map(|key| rank(key, evaluation.rows, statements, partitions))
         .collect();
-    let best = |keys: &[RankedKey]| {
-        keys.iter().filter(|key| key.obstacle.is_none()).map(|key| key.sustained_rate).fold(0.0, f64::max)
+    let usable = keys.iter().filter(|key| key.obstacle.is_none());
+    let best = usable.map(|key| key.sustained_rate).fold(0.0, f64::max);
+    let enough = needed.rate.map_or(f64::INFINITY, |rate| HEADROOM * rate);
+    let order = |key: &RankedKey| {
+        let even = key.sustained_rate >= AS_EVEN * best
+            || (key.sustained_rate >= enough && key.verdict == Verdict::Even);
+        let visits = if even { key.mean_partitions_read.unwrap_or(0.0) } else { 0.0 };
+        let width = if even { key.partition_key.len() } else { 0 };
+        (key.obstacle.is_some(), !even, visits, width, -key.sustained_rate)
     };
-    let best = best(&ranking);
-    ranking.sort_by(|a, b| order(a, best).partial_cmp(&order(b, best)).unwrap_or(std::cmp::Ordering::Equal));
-    let chosen = ranking.first().filter(|key| key.obstacle.is_none());
-    let Some(chosen) = chosen else {
+    keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
+    Ranked { partitions, keys }
+}
+
+fn propose(
+    evaluation: &Evaluation,
+    ranked: &Ranked,
+    statements: &[StatementReport],
+    sizing: Vec<String>,
+    export: &Export,
+    options: &AssessOptions,
+    function: PlacementFunction,
+) -> Recommendation {
+    let Some(chosen) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else {
         let reasons =
             vec!["no candidate can be a partition key; name others with --partition-key".to_owned()];
-        return (
-            ranking,
-            Recommendation { partitions: sizing.partitions.get(), reasons, ..Recommendation::default() },
-        );
+        return Recommendation { partitions: ranked.partitions.get(), reasons, ..Recommendation::default() };
     };
-    let partition_key = Candidate::of_columns(&chosen.partition_key);
-    let mut reasons = reasons_for(chosen, statements, best);
+    let mut candidates = evaluation.candidates.iter().map(|report| &report.candidate);
+    let Some(partition_key) = candidates.find(|key| key.part_names() == chosen.partition_key).cloned() else {
+        return Recommendation::default();
+    };
+    let mut reasons = reasons_for(chosen, statements);
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, &mut reasons);
-    reasons.extend(sizing.reasons.iter().cloned());
+    reasons.extend(sizing);
     let mut recommendation = Recommendation {
         partition_key: chosen.partition_key.clone(),
-        primary_key: primary_key.as_ref().map(Candidate::part_names).unwrap_or_default(),
-        partitions: sizing.partitions.get(),
+        primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
+        partitions: ranked.partitions.get(),
         reasons,
-        trade_offs: trade_offs(chosen, &ranking, statements),
+        trade_offs: trade_offs(chosen, &ranked.keys, statements),
         ddl: None,
         commands: Vec::new(),
     };
-    if let Some(primary_key) = primary_key {
-        propose_table(&mut recommendation, &primary_key, export, options, sizing.partitions);
+    if primary_key.is_some() {
+        propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, function);
     }
-    (ranking, recommendation)
+    recommendation
 }
 
 fn rank(
@@ -218,32 +300,17 @@ fn rank(
     })
 }
 
-/// What keys are ordered by, the first that differs: whether they can serve; whether they are as even as the best, within 10 %;
-/// of those, how many partitions statements visit and how many columns they have; their rate.
-fn order(key: &RankedKey, best: f64) -> (bool, bool, f64, usize, f64) {
-    let uneven = key.sustained_rate < AS_EVEN * best;
-    let visits = if uneven { 0.0 } else { key.mean_partitions_read.unwrap_or(0.0) };
-    let width = if uneven { 0 } else { key.partition_key.len() };
-    (key.obstacle.is_some(), uneven, visits, width, -key.sustained_rate)
-}
-
 fn name(key: &[String]) -> String {
     format!("HASH({})", key.join(", "))
 }
 
-fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], best: f64) -> Vec<String> {
+fn reasons_for(chosen: &RankedKey, statements: &[StatementReport]) -> Vec<String> {
     let mut reasons = vec![format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",
         name(&chosen.partition_key),
         ByteRate(chosen.sustained_rate),
         ByteRate(chosen.rate_if_even),
     )];
-    if chosen.sustained_rate < best {
-        reasons.push(format!(
-            "the evenest candidate sustains {}, no more than a tenth more, and is worse otherwise",
-            ByteRate(best)
-        ));
-    }
     let on_one = statements.iter().filter(|statement| {
         statement.under(&chosen.partition_key).is_some_and(|visit| visit.reach == Reach::One)
     });
@@ -254,48 +321,44 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], best: f64) ->
     reasons
 }
 
-/// What the other keys would give, where that is a real choice.
+/// What the other keys would give, where that is a real choice: those that answer statements from fewer partitions, and the one
+/// that takes the most inserts.
 fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[StatementReport]) -> Vec<String> {
-    let mut trade_offs = Vec::new();
+    const MOST: usize = 3;
     let others =
-        ranking.iter().filter(|key| key.partition_key != chosen.partition_key && key.obstacle.is_none());
-    for other in others {
-        let better: Vec<&str> = statements
-            .iter()
-            .filter(|statement| {
-                let (Some(own), Some(others)) =
-                    (statement.under(&chosen.partition_key), statement.under(&other.partition_key))
-                else {
-                    return false;
-                };
-                others.reach < own.reach
-            })
-            .map(|statement| statement.statement.as_str())
-            .collect();
-        let faster = other.sustained_rate / chosen.sustained_rate.max(f64::MIN_POSITIVE);
-        if !better.is_empty() {
-            trade_offs.push(format!(
-                "{} would answer {} from fewer partitions, but sustains {} where {} sustains {}",
+        || ranking.iter().filter(|key| key.partition_key != chosen.partition_key && key.obstacle.is_none());
+    let reach = |statement: &StatementReport, key: &RankedKey| {
+        statement.under(&key.partition_key).map(|visit| visit.reach)
+    };
+    let better = others().filter_map(|other| {
+        let better = statements.iter().filter(|statement| reach(statement, other) < reach(statement, chosen));
+        let names: Vec<&str> = better.map(|statement| statement.statement.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} would answer {} from fewer partitions; it sustains {}, {} sustains {}",
                 name(&other.partition_key),
-                better.join(", "),
+                names.join(", "),
                 ByteRate(other.sustained_rate),
                 name(&chosen.partition_key),
                 ByteRate(chosen.sustained_rate),
-            ));
-        } else if faster > 1.02 {
-            let worse = match (other.mean_partitions_read, chosen.mean_partitions_read) {
-                (Some(others), Some(own)) if others > own => {
-                    format!("statements visit {others:.1} partitions on average instead of {own:.1}")
-                }
-                _ => "it has more columns".to_owned(),
-            };
-            trade_offs.push(format!(
-                "{} would sustain {}, {:.0} % more; but {worse}",
-                name(&other.partition_key),
-                ByteRate(other.sustained_rate),
-                (faster - 1.0) * 100.0,
-            ));
-        }
+            )
+        })
+    });
+    let mut trade_offs: Vec<String> = better.take(MOST).collect();
+    let fastest = others().max_by(|a, b| a.sustained_rate.total_cmp(&b.sustained_rate));
+    if let Some(fastest) = fastest.filter(|key| key.sustained_rate > 1.02 * chosen.sustained_rate) {
+        let but = match (fastest.mean_partitions_read, chosen.mean_partitions_read) {
+            (Some(others), Some(own)) if others > own => {
+                format!("; statements would visit {others:.1} partitions on average instead of {own:.1}")
+            }
+            _ if fastest.partition_key.len() > chosen.partition_key.len() => {
+                "; a statement must fix all its columns to visit one partition".to_owned()
+            }
+            _ => String::new(),
+        };
+        let more = (fastest.sustained_rate / chosen.sustained_rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+        let (key, rate) = (name(&fastest.partition_key), ByteRate(fastest.sustained_rate));
+        trade_offs.push(format!("{key} would sustain {rate}, {more:.0} % more{but}"));
     }
     trade_offs
 }
@@ -309,7 +372,9 @@ fn choose_primary_key(
     let cost = |key: &&PrimaryKeyReport| {
         let outside = !key.candidate.contains(partition_key);
         let amplification = (key.layout.write_amplification * 10.0).round() as u64;
-        (key.conflicting_rows, outside, amplification, key.candidate.parts().len())
+        // Where batches are too few to be merged, how deep they overlap tells what merging will cost.
+        let depth = key.layout.average_depth.round() as u64;
+        (key.conflicting_rows, outside, amplification, depth, key.candidate.parts().len())
     };
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     let best = usable.min_by_key(cost)?;
@@ -327,10 +392,15 @@ fn choose_primary_key(
             format!("({columns}) loses the fewest rows of the candidates, {conflicting}; see the findings")
         }
     });
+    let merging = match best.layout.known_amplification() {
+        Some(writes) => format!("merging writes each row {writes:.1} times"),
+        None => format!("{} batches are too few to tell what merging costs", best.layout.batches),
+    };
     reasons.push(format!(
-        "rows come in its order to {:.1} %, and merging writes each row {:.1} times",
+        "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
         best.in_order_fraction * 100.0,
-        best.layout.write_amplification,
+        name(&best.partitioned_by),
+        best.layout.average_depth,
     ));
     if key != best.candidate {
         reasons.push(format!(
@@ -343,10 +413,11 @@ fn choose_primary_key(
 /// The YQL, and the commands that use it.
 fn propose_table(
     recommendation: &mut Recommendation,
-    primary_key: &Candidate,
+    partition_key: &Candidate,
     export: &Export,
     options: &AssessOptions,
     partitions: PartitionCount,
+    function: PlacementFunction,
 ) {
     let in_key = |column: &Column| recommendation.primary_key.contains(&column.name);
     let columns =
@@ -354,27 +425,41 @@ fn propose_table(
     let definition = TableDefinition {
         name: options.table.clone(),
         columns: columns.collect(),
-        primary_key: primary_key.part_names(),
-        partition_key: recommendation.partition_key.clone(),
+        primary_key: recommendation.primary_key.clone(),
+        partition_key: partition_key.columns(),
         partitions,
-        placement: PlacementFunction::Ydb,
+        placement: function,
     };
     let Ok(spec) = TableSpec::new(definition) else { return };
     recommendation.ddl = Some(write_create_table(&spec));
     let table = &options.table;
-    let inputs = export.input_names();
-    let quoted: Vec<String> = inputs.iter().map(|input| shell_word(input)).collect();
+    let placement =
+        if function == PlacementFunction::Ydb { String::new() } else { format!(" --placement {function}") };
+    let Some(files) = export.files() else {
+        recommendation.commands = vec![
+            format!("evenkeel create {table} --ddl {table}.sql{placement}  # the YQL above"),
+            format!("evenkeel ingest {table} -"),
+        ];
+        return;
+    };
+    let quoted: Vec<String> = files.iter().map(|file| shell_word(&file.display().to_string())).collect();
     let Some(first) = quoted.first() else { return };
-    let types: String = options_types(export);
     recommendation.commands = vec![
         format!(
-            "evenkeel create {table} --like {first}{types} --primary-key {} --partition-key {} --partitions {partitions}",
+            "evenkeel create {table} --like {first}{} --primary-key {} --partition-key {} --partitions {partitions}{placement}",
+            options_types(export),
             shell_word(&recommendation.primary_key.join(",")),
-            shell_word(&recommendation.partition_key.join(",")),
+            shell_word(&partition_key.columns().join(",")),
         ),
         format!("evenkeel ingest {table} {}", quoted.join(" ")),
-        format!("ydb import file {} -p {table} {}", format_of(first), quoted.join(" ")),
     ];
+    // What ydb reads itself, and all of one kind.
+    let formats: Option<Vec<&str>> = files.iter().map(|file| format_of(file)).collect();
+    if let Some([format, others @ ..]) = formats.as_deref()
+        && others.iter().all(|other| other == format)
+    {
+        recommendation.commands.push(format!("ydb import file {format} -p {table} {}", quoted.join(" ")));
+    }
 }
 
 /// Types that were changed by hand, as arguments.
@@ -386,16 +471,16 @@ fn options_types(export: &Export) -> String {
         .collect()
 }
 
-/// The name of a format in `ydb import file`.
-fn format_of(input: &str) -> &'static str {
-    let name = input.to_ascii_lowercase();
-    let has = |ending: &str| name.contains(ending);
-    match () {
-        () if has(".tsv") => "tsv",
-        () if has(".csv") => "csv --header",
-        () if has("json") => "json",
-        () => "parquet",
-    }
+/// The name of a file's format in `ydb import file`; none where that does not read it.
+fn format_of(file: &Path) -> Option<&'static str> {
+    let ending = file.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "parquet" | "pq" => "parquet",
+        "csv" => "csv --header",
+        "tsv" => "tsv --header",
+        "json" | "ndjson" | "jsonl" => "json",
+        _ => return None,
+    })
 }
 
 /// A word that a shell takes as one.

@@ -59,9 +59,10 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// The intervals for an export of which a sample has these rows per partition.
+    /// The intervals for an export of which a sample of that share has these rows per partition. Of what is the greater part of
+    /// the whole, less is unknown: half the width shrinks with sqrt(1 - share).
     #[must_use]
-    pub fn of(rows: &[u64]) -> Self {
+    pub fn of(rows: &[u64], share: f64) -> Self {
         let measured = SkewFigures::of(rows);
         let mut random = ChaCha8Rng::seed_from_u64(0x5EED);
         let again: Vec<SkewFigures> =
@@ -76,11 +77,10 @@ impl Intervals {
                     .copied()
                     .unwrap_or_default()
             };
-            let centre = 2.0 * of(&measured);
-            Interval {
-                lower: (centre - at(0.975)).clamp(least, most),
-                upper: (centre - at(0.025)).clamp(least, most),
-            }
+            let measured = of(&measured);
+            let unknown = (1.0 - share).max(0.0).sqrt();
+            let end = |fraction: f64| (measured + (measured - at(fraction)) * unknown).clamp(least, most);
+            Interval { lower: end(0.975), upper: end(0.025) }
         };
         Self {
             max_over_mean: interval(|f| f.max_over_mean, 1.0, partitions),
@@ -131,7 +131,7 @@ mod tests {
         let sample: Vec<u64> = truth.iter().map(|rows| rows / 100).collect();
         let mut held = [0; 3];
         for _ in 0..100 {
-            let intervals = Intervals::of(&resample(&sample, &mut random));
+            let intervals = Intervals::of(&resample(&sample, &mut random), 0.01);
             let inside = |interval: Interval, value: f64| {
                 u32::from(interval.lower <= value && value <= interval.upper)
             };

@@ -95,29 +95,26 @@ impl Threshold {
     /// # Errors
     /// [`ThresholdError::UnknownFigure`] where none of them has it.
     pub fn check(&self, subjects: &[(String, Value)]) -> Result<Vec<Crossing>, ThresholdError> {
-        let mut known = Vec::new();
-        let (mut met, mut crossings) = (false, Vec::new());
+        let mut figures: Vec<(&str, String, f64)> = Vec::new();
         for (subject, value) in subjects {
-            let mut figures = Vec::new();
-            collect_figures(value, "", &mut figures);
-            for (path, value) in figures {
-                if path == self.figure || path.ends_with(&format!(".{}", self.figure)) {
-                    met = true;
-                    if self.is_met(value) {
-                        crossings.push(Crossing { subject: subject.clone(), value });
-                    }
-                }
-                if !known.contains(&path) {
-                    known.push(path);
-                }
-            }
+            let mut found = Vec::new();
+            collect_figures(value, "", &mut found);
+            figures.extend(found.into_iter().map(|(path, value)| (subject.as_str(), path, value)));
         }
-        known.sort();
-        if met {
-            Ok(crossings)
-        } else {
-            Err(ThresholdError::UnknownFigure { figure: self.figure.clone(), known })
+        // A figure of that very name comes before one that only ends so.
+        let exact = figures.iter().any(|(_, path, _)| *path == self.figure);
+        let end = format!(".{}", self.figure);
+        let meant = |path: &str| if exact { path == self.figure } else { path.ends_with(&end) };
+        if !figures.iter().any(|(_, path, _)| meant(path)) {
+            let mut known: Vec<String> = figures.into_iter().map(|(_, path, _)| path).collect();
+            known.sort();
+            known.dedup();
+            return Err(ThresholdError::UnknownFigure { figure: self.figure.clone(), known });
         }
+        let crossed = figures.iter().filter(|(_, path, value)| meant(path) && self.is_met(*value));
+        Ok(crossed
+            .map(|(subject, _, value)| Crossing { subject: (*subject).to_owned(), value: *value })
+            .collect())
     }
 
     fn is_met(&self, value: f64) -> bool {
@@ -131,7 +128,8 @@ impl Threshold {
     }
 }
 
-/// All numbers of an object, with their paths. Lists are no figures.
+/// All numbers of an object, with their paths. Entries of lists that are objects go by their number from 0; lists of numbers
+/// are no figures.
 fn collect_figures(value: &Value, path: &str, figures: &mut Vec<(String, f64)>) {
     match value {
         Value::Number(number) => figures.extend(number.as_f64().map(|number| (path.to_owned(), number))),
@@ -139,6 +137,11 @@ fn collect_figures(value: &Value, path: &str, figures: &mut Vec<(String, f64)>) 
             for (name, value) in fields {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 collect_figures(value, &path, figures);
+            }
+        }
+        Value::Array(entries) => {
+            for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_object()) {
+                collect_figures(entry, &format!("{path}.{number}"), figures);
             }
         }
         _ => {}
@@ -157,7 +160,11 @@ mod tests {
                 "a".to_owned(),
                 json!({"max_over_mean": 1.5, "over_time": {"effective_partitions": {"median": 3}}}),
             ),
-            ("b".to_owned(), json!({"max_over_mean": 1.1, "rows_per_partition": [1, 2]})),
+            (
+                "b".to_owned(),
+                json!({"max_over_mean": 1.1, "rows_per_partition": [1, 2], "worst": {"max_over_mean": 9},
+                       "heavy_hitters": [{"share": 0.5}]}),
+            ),
         ];
         threshold.parse::<Threshold>().unwrap().check(&subjects).unwrap()
     }
@@ -171,6 +178,7 @@ mod tests {
         assert_eq!(crossings("max_over_mean<1.1").len(), 0);
         assert_eq!(crossings("max_over_mean=1.1").len(), 1);
         assert_eq!(crossings("effective_partitions.median<4").len(), 1);
+        assert_eq!(crossings("heavy_hitters.0.share>=0.5").len(), 1);
     }
 
     #[test]

@@ -16,8 +16,6 @@ use crate::units::PartitionId;
 pub(super) const MOST_WINDOWS: usize = 1000;
 /// Windows that are shown in the end, at most.
 const MOST_SHOWN: usize = 500;
-/// Windows of a length that was asked for, at most.
-pub(super) const MOST_ASKED: usize = 20_000;
 /// Below so many windows they are not joined any more for want of rows.
 const FEWEST_SHOWN: usize = 24;
 /// A row without a time is in no window.
@@ -117,6 +115,8 @@ pub(super) struct WindowedRows {
 pub(super) struct TimeAxis {
     /// Position in [`LENGTHS`]; none where the length was asked for.
     level: Option<usize>,
+    /// Windows of an asked length, at most.
+    most_asked: usize,
     length: Micros,
     rows_of_window: BTreeMap<i64, u64>,
     /// The latest instant so far.
@@ -141,6 +141,10 @@ pub struct TimeRange {
     pub null_rows: u64,
     /// Rows that come after one that is later by more than a second, a minute, an hour and a day.
     pub late_rows_by_more_than: [u64; 4],
+    /// Rows per second of the time that has rows, on average.
+    pub average_rows_per_second: f64,
+    /// Rows per second of a busy time: one window of a hundred has more.
+    pub busy_rows_per_second: f64,
 }
 
 /// Distances back in time that late rows are counted by.
@@ -158,9 +162,10 @@ impl TimeRange {
 }
 
 impl TimeAxis {
-    /// Windows of `asked`, or of a length that the data will give.
-    pub(super) fn new(asked: Option<Micros>) -> Self {
+    /// Windows of `asked`, at most so many, or of a length that the data will give.
+    pub(super) fn new(asked: Option<Micros>, most_asked: usize) -> Self {
         Self {
+            most_asked,
             level: asked.is_none().then_some(0),
             length: asked.unwrap_or(Micros::new(1)),
             rows_of_window: BTreeMap::new(),
@@ -173,7 +178,7 @@ impl TimeAxis {
     }
 
     /// Sorts the rows of a batch into windows. `times` are instants in microseconds. None where an asked length makes more than
-    /// [`MOST_ASKED`] windows.
+    /// `most_asked` windows.
     pub(super) fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
         let times = times.as_primitive::<TimestampMicrosecondType>();
         let range = times.iter().flatten().fold(None, |range: Option<(i64, i64)>, at| {
@@ -205,7 +210,7 @@ impl TimeAxis {
             let windowed = self.slots(times);
             let fresh = windowed.windows.iter().filter(|w| !self.rows_of_window.contains_key(w)).count();
             let windows = self.rows_of_window.len() + fresh;
-            if self.level.is_none() && windows > MOST_ASKED {
+            if self.level.is_none() && windows > self.most_asked {
                 return None;
             }
             if self.level.is_some() && windows > MOST_WINDOWS && self.lengthen() {
@@ -282,9 +287,16 @@ impl TimeAxis {
         self.null_rows += other.null_rows;
     }
 
-    /// How the export runs through time; none where no row has a time.
-    pub(super) fn range(&self) -> Option<TimeRange> {
+    /// How the export runs through time; none where no row has a time. `read` are the rows of the export for each row counted.
+    pub(super) fn range(&self, read: f64) -> Option<TimeRange> {
+        // Rates are those of a second or more; a shorter time is no load.
+        let length = self.final_length(1).max(Micros::SECOND);
+        let counts = self.rows_by((length.get() / self.length.get()).max(1));
+        let seconds = length.max(self.length).seconds();
+        let busy = counts.get((counts.len() * 99 / 100).min(counts.len().saturating_sub(1)))?;
         Some(TimeRange {
+            average_rows_per_second: self.rows as f64 * read / (counts.len() as f64 * seconds),
+            busy_rows_per_second: *busy as f64 * read / seconds,
             earliest_micros: self.earliest?,
             latest_micros: self.latest?,
             null_rows: self.null_rows,
@@ -456,7 +468,7 @@ mod tests {
     #[test]
     fn whatever_the_span_there_are_200_to_500_windows() {
         for span in [1_000i64, 77_777, 1_000_000, 3_600_000_000, 49 * 3_600_000_000, 400 * 86_400_000_000] {
-            let mut axis = TimeAxis::new(None);
+            let mut axis = TimeAxis::new(None, 0);
             let rows = 50_000i64;
             for batch in 0..10 {
                 let first = batch * rows / 10;
@@ -470,7 +482,7 @@ mod tests {
 
     #[test]
     fn few_rows_get_longer_windows() {
-        let mut axis = TimeAxis::new(None);
+        let mut axis = TimeAxis::new(None, 0);
         axis.add(&times((0..10_000).map(|row| row * 1_000_000))).unwrap();
         let length = axis.final_length(160);
         let counts = axis.rows_by(length.get() / axis.length.get());
@@ -479,11 +491,11 @@ mod tests {
 
     #[test]
     fn one_row_far_away_does_not_lengthen_the_windows_of_the_others() {
-        let mut axis = TimeAxis::new(None);
+        let mut axis = TimeAxis::new(None, 0);
         axis.add(&times((0..400).map(|row| 1_700_000_000_000_000 + row * 1_000_000))).unwrap();
         axis.add(&times([0])).unwrap();
         assert!(axis.final_length(1) <= Micros::SECOND);
-        let range = axis.range().unwrap();
+        let range = axis.range(1.0).unwrap();
         assert_eq!((range.late_rows_by_more_than, range.rows_late_for(Micros::HOUR)), ([1; 4], 1));
         assert_eq!(range.earliest_micros, 0);
     }
@@ -493,7 +505,7 @@ mod tests {
         let values: Vec<i64> = (0..20_000).map(|row| (row * 7_919) % 3_000_000_000).collect();
         let partition = |row: usize| PartitionId((row % 4) as u32);
         let counted = |batch_rows: usize| {
-            let (mut axis, mut counts) = (TimeAxis::new(None), WindowCounts::new(4));
+            let (mut axis, mut counts) = (TimeAxis::new(None, 0), WindowCounts::new(4));
             for (batch, chunk) in values.chunks(batch_rows).enumerate() {
                 let rows = axis.add(&times(chunk.iter().copied())).unwrap();
                 let ids: Vec<_> = (0..chunk.len()).map(|row| partition(batch * batch_rows + row)).collect();
@@ -514,7 +526,7 @@ mod tests {
 
     #[test]
     fn an_asked_length_stays_and_has_a_limit() {
-        let mut axis = TimeAxis::new(Some(Micros::SECOND));
+        let mut axis = TimeAxis::new(Some(Micros::SECOND), 50_000);
         assert!(axis.add(&times((0..5000).map(|row| row * 1_000_000))).is_some());
         assert_eq!(axis.final_length(1_000_000), Micros::SECOND);
         assert!(axis.add(&times((0..100_000).map(|row| row * 1_000_000))).is_none());

@@ -25,7 +25,7 @@ pub fn bench_ingest(bench: &IngestBench, layout: Layout) -> String {
             format!("{:.1}", key.effective_partitions.median),
             count(key.portions),
             ByteSize(key.stored_bytes).to_string(),
-            format!("{:.1}", key.layout.write_amplification),
+            key.layout.known_amplification().map_or("-".to_owned(), |writes| format!("{writes:.1}")),
         ]
     });
     let headings = [
@@ -49,7 +49,7 @@ pub fn bench_ingest(bench: &IngestBench, layout: Layout) -> String {
     text.push_str(&grid(layout, &headings, rows.collect()));
     text.push_str(
         "\nfullest: share of the rows in the fullest partition, in total and in the middle batch; writes: how often merging the \
-         portions writes a row\n\n",
+         portions writes a row (model; from 8 batches on)\n\n",
     );
     text.push_str(&backlog(bench, layout));
     text.push('\n');
@@ -81,11 +81,12 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
     ];
     let resource = bench.keys.iter().find_map(|key| Some(key.backlog.as_ref()?.resource));
     let each = match resource {
-        Some(Resource::Node) => "partitions of a node share its capacity",
-        _ => "each partition has its own capacity",
+        Some(Resource::Node) => "those of a node share what they take",
+        _ => "each partition on its own",
     };
     format!(
-        "{}\nmodel: a partition takes {} of values, {each}; no backlog up to: the highest rate at which no batch leaves anything waiting\n",
+        "{}\nmodel: a partition takes {} of values, {each}; no backlog up to: the highest rate at which no batch leaves \
+         anything waiting, within a batch not looked at\n",
         grid(layout, &headings, rows.collect()),
         rate(bench.limits.partition_rate)
     )
@@ -100,14 +101,16 @@ fn over_time(bench: &IngestBench, layout: Layout) -> String {
         vec![
             key.partition_key.join(", "),
             values(key, |batch| batch.effective_partitions, Some(all)),
+            values(key, |batch| batch.share_of_fullest, Some(1.0)),
             values(key, |batch| batch.seconds, None),
             spark(&key.rows_per_partition.iter().copied().take(MOST_DRAWN).collect::<Vec<_>>()),
         ]
     });
     let headings = [
         Heading("partition key", false),
-        Heading("effective partitions over time", false),
-        Heading("seconds of a batch over time", false),
+        Heading("over time: effective partitions", false),
+        Heading("share of the fullest", false),
+        Heading("seconds", false),
         Heading("rows per partition", false),
     ];
     grid(layout, &headings, rows.collect())

@@ -26,6 +26,7 @@ pub fn assessment(assessment: &Assessment, layout: Layout) -> String {
         recommendation(assessment, layout),
         candidates(assessment, layout),
         partitions(assessment, layout),
+        over_time(assessment, layout),
         counts(assessment, layout),
         heaviest(assessment, layout),
         primary_keys(assessment, layout),
@@ -53,6 +54,11 @@ fn section(layout: Layout, title: &str, headings: &[Heading], rows: Vec<Vec<Stri
 pub fn instant(micros: i64) -> String {
     DateTime::from_timestamp_micros(micros)
         .map_or_else(|| micros.to_string(), |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// A rate of rows; a slow one with decimals.
+pub(super) fn rows_per_second(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.2} rows/s") } else { format!("{} rows/s", count(rate.round() as u64)) }
 }
 
 /// A span of time in its two largest units.
@@ -253,6 +259,39 @@ fn partitions(assessment: &Assessment, layout: Layout) -> String {
     text
 }
 
+/// What the windows of time and the batches of an ingest see.
+fn over_time(assessment: &Assessment, layout: Layout) -> String {
+    let rows = ranked(assessment).filter_map(|(_, key, placement)| {
+        let time = placement.over_time.as_ref()?;
+        let effective = &time.effective_partitions;
+        let written =
+            placement.per_batch.as_ref().map(|batch| format!("{:.0}", batch.partitions_written.median));
+        Some(vec![
+            key.partition_key.join(", "),
+            time.pattern.word().to_owned(),
+            format!("{:.1}, {:.1}, {:.1}", effective.median, effective.p10, effective.min),
+            percent(time.share_of_fullest.median),
+            format!(
+                "{} ({})",
+                instant(time.worst_window.start_micros),
+                percent(time.worst_window.share_of_fullest)
+            ),
+            rows_per_second(time.peak.rows_per_second_of_fullest),
+            written.unwrap_or_else(|| "-".to_owned()),
+        ])
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("pattern", false),
+        Heading("effective: median, p10, least", true),
+        Heading("fullest", true),
+        Heading("worst window (its fullest)", false),
+        Heading("peak of one partition", true),
+        Heading("partitions a batch writes to", true),
+    ];
+    section(layout, "Over time", &headings, rows.collect())
+}
+
 /// A bar of one character for each count, in eighths of the largest.
 #[must_use]
 pub fn spark(counts: &[u64]) -> String {
@@ -356,7 +395,7 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
             key.late.reach.as_ref().map_or("-".to_owned(), |reach| elapsed(reach.max_micros)),
             key.rank_correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.2}")),
             format!("{:.1}", key.layout.average_depth),
-            format!("{:.1}", key.layout.write_amplification),
+            key.layout.known_amplification().map_or("-".to_owned(), |writes| format!("{writes:.1}")),
             if key.obstacles.is_empty() { String::new() } else { key.obstacles.join("; ") },
         ]
     };
@@ -377,8 +416,10 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
     if let Some(first) = keys.first() {
         let _ = writeln!(
             text,
-            "\ncopies and conflicts: rows whose key an earlier row has, with the same or other values; depth and writes: of portions from \
-             batches of {} rows, how many overlap and how often merging writes a row",
+            "\ncopies and conflicts: rows whose key an earlier row has, with the same or other values; in order: within a partition of \
+             HASH({}) and the like; depth: portions from batches of {} rows that overlap; writes: how often merging them writes a row \
+             (model)",
+            first.partitioned_by.join(", "),
             count(first.layout.batch_rows)
         );
     }
@@ -418,8 +459,8 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
     let headings = [
         Heading("primary key", false),
         Heading("condition", false),
-        Heading("portions left out", true),
-        Heading("row groups left out once merged", true),
+        Heading("portions that leaves out", true),
+        Heading("row groups once merged", true),
     ];
     let pruning = section(layout, "What a condition leaves unread", &headings, pruning.collect());
     [text, examples, pruning].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")

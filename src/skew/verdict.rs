@@ -90,8 +90,8 @@ impl Verdict {
                  column with many values at any moment, such as a user id."
             }
             Self::HeavyKeys => {
-                "Single keys have so many rows that their partitions stand out. Add a column to the partition key that \
-                 splits them."
+                "Keys differ so much in rows that some partitions stand out. Add a column to the partition key that splits the \
+                 heavy ones."
             }
             Self::FewKeys => {
                 "There are too few distinct keys for so many partitions; YDB advises 100 to 1000 per partition. Add a \

@@ -40,6 +40,8 @@ pub struct Conform {
 pub struct Conformed {
     /// Rows in input order, in the schema of the table.
     pub batch: RecordBatch,
+    /// Positions of the rows taken among those of the raw batch; none where all were.
+    pub kept: Option<Vec<usize>>,
     /// Rows that could not be taken, in input order.
     pub rejects: Vec<Reject>,
 }
@@ -123,12 +125,14 @@ impl Conform {
         self.check_nulls(&columns, &mut faults);
         self.check_key_bytes(&columns, &mut faults);
         let batch = self.assemble(columns, rows, &faults)?;
+        let taken = || (0..rows).filter(|row| !faults.contains_key(row)).collect();
+        let kept = (!faults.is_empty()).then(taken);
         let mut rejects = self.rejects(&raw, faults);
         rejects.extend(raw.broken);
         rejects.sort_by_key(|reject| match reject.position {
             RowPosition::Line(number) | RowPosition::Row(number) => number,
         });
-        Ok(Conformed { batch, rejects })
+        Ok(Conformed { batch, kept, rejects })
     }
 
     fn column(

@@ -11,7 +11,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::source::infer::infer_input;
-use crate::source::{Conform, Input, InputOptions, InputPath, RawBatch, RawCells, Reject, SourceError};
+use crate::source::{
+    Conform, Input, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
+};
 use crate::table::{Column, ColumnType};
 
 /// What is done with rows that cannot be read.
@@ -33,13 +35,25 @@ pub struct Unreadable {
     pub first: Option<Reject>,
 }
 
-/// Where rows of an export stand: the input, and the number of its rows before them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the rows of a batch stand.
+#[derive(Debug, Clone)]
 pub struct ExportPlace {
-    /// How the input is called.
-    pub input: Arc<str>,
-    /// Rows of the input before these.
-    pub rows_before: u64,
+    input: Arc<str>,
+    positions: Positions,
+    /// Rows of the input that the batch has, where some were left out.
+    kept: Option<Vec<usize>>,
+}
+
+impl ExportPlace {
+    /// The place of a row of the batch, as it is called in messages: `x.csv, line 7`.
+    #[must_use]
+    pub fn of(&self, row: usize) -> String {
+        let row = match &self.kept {
+            Some(kept) => kept.get(row).copied().unwrap_or(row),
+            None => row,
+        };
+        format!("{}, {}", self.input, self.positions.of(row))
+    }
 }
 
 /// Files that are evaluated together, with the columns they have. All columns take NULL: what an export holds is seen as it is.
@@ -125,6 +139,16 @@ impl Export {
         self.inputs.iter().map(InputPath::name).collect()
     }
 
+    /// The inputs, where all of them are files.
+    #[must_use]
+    pub fn files(&self) -> Option<Vec<PathBuf>> {
+        let file = |input: &InputPath| match input {
+            InputPath::File(path) => Some(path.clone()),
+            InputPath::Stdin | InputPath::Copy { .. } => None,
+        };
+        self.inputs.iter().map(file).collect()
+    }
+
     /// Bytes of the inputs as stored; 0 for what is no file.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
@@ -158,9 +182,11 @@ impl Export {
             if let Some(names) = input.column_names() {
                 conform.check_names(&names)?;
             }
-            let mut place = ExportPlace { input: input.name().into(), rows_before: 0 };
+            let name: Arc<str> = input.name().into();
             while let Some(raw) = input.next_batch()? {
+                let positions = raw.positions.clone();
                 let conformed = conform.conform(self.in_microseconds(raw))?;
+                let place = ExportPlace { input: Arc::clone(&name), positions, kept: conformed.kept };
                 let rows = conformed.batch.num_rows() as u64;
                 if let Some(first) = conformed.rejects.first() {
                     if on_unreadable == OnUnreadable::Fail {
@@ -173,7 +199,6 @@ impl Export {
                 if rows > 0 && !each(&place, conformed.batch)? {
                     return Ok(unreadable);
                 }
-                place.rows_before += rows + conformed.rejects.len() as u64;
             }
         }
         Ok(unreadable)

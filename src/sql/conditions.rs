@@ -90,7 +90,7 @@ impl ScanCondition {
     #[must_use]
     pub fn time_range(&self, column: &str) -> Option<(i64, i64)> {
         match self.ranges.get(column) {
-            Some((Some(low), Some(high))) => Some((*low, *high)),
+            Some((Some(low), Some(high))) if low <= high => Some((*low, *high)),
             _ => None,
         }
     }

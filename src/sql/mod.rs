@@ -11,7 +11,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 pub use crate::sql::conditions::{MOST_KEYS, ScanCondition, combinations, fixed_values};
-pub use crate::sql::params::{NOW, ParamError, Params, parameters_of};
+pub use crate::sql::params::{NOW, ParamError, Params, Untyped, parameters_of};
 pub use crate::sql::statements::{
     PlannedStatement, Statement, StatementsError, plan_statements, read_statements,
 };

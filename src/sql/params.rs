@@ -19,8 +19,14 @@ use crate::text_value::{TextFormat, parse_text_column};
 /// The parameter that stands for the present: a point in time, by default the newest one in the table.
 pub const NOW: &str = "now";
 
-/// A point in time that stands for any.
-const INVENTED_NOW: &str = "2026-01-15T12:34:56Z";
+/// What parameters are taken for that a statement gives no type for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untyped {
+    /// Whole numbers.
+    Numbers,
+    /// Points in time.
+    Times,
+}
 
 /// Values of parameters as text; each takes the type that the query needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,23 +93,29 @@ impl Params {
     }
 
     /// As [`Params::bind`], with invented values for what is missing: which rows they meet does not matter, only what kind of
-    /// condition they stand in. No two of them are equal.
+    /// condition they stand in. No two of them are equal; times are an hour apart, in the order of the parameters' names.
+    /// What the statement gives no type for is taken as `untyped`.
     ///
     /// # Errors
     /// [`ParamError`] where a value that is given does not fit.
     pub fn bind_or_invent(
         &self,
         types: &HashMap<String, Option<DataType>>,
+        untyped: Untyped,
     ) -> Result<ParamValues, ParamError> {
         let mut names: Vec<&String> = types.keys().collect();
         names.sort_unstable();
         let mut full = Self::default();
-        for (number, placeholder) in (1..).zip(names) {
+        for (number, placeholder) in (1u32..).zip(names) {
             let name = placeholder.trim_start_matches('$');
-            let invented = || match types.get(placeholder).and_then(Option::as_ref) {
-                _ if name == NOW => INVENTED_NOW.to_owned(),
-                Some(DataType::Timestamp(_, _)) => INVENTED_NOW.to_owned(),
-                Some(DataType::Date32 | DataType::Date64) => "2026-01-15".to_owned(),
+            let data_type = types.get(placeholder).and_then(Option::as_ref);
+            let is_time = matches!(data_type, Some(DataType::Timestamp(_, _)))
+                || name == NOW
+                || (data_type.is_none() && untyped == Untyped::Times);
+            let invented = || match data_type {
+                _ if is_time => format!("2026-01-{:02}T{:02}:34:56Z", 10 + number / 24 % 18, number % 24),
+                Some(DataType::Date32 | DataType::Date64) => format!("2026-01-{:02}", 10 + number % 18),
+                Some(DataType::Boolean) => "true".to_owned(),
                 _ => number.to_string(),
             };
             let value = self.get(name).map_or_else(invented, str::to_owned);

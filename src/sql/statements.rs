@@ -17,7 +17,7 @@ use datafusion::sql::parser::DFParser;
 use thiserror::Error;
 
 use crate::sql::conditions::ScanCondition;
-use crate::sql::params::{Params, parameters_of};
+use crate::sql::params::{Params, Untyped, parameters_of};
 use crate::sql::{plain_message, side_effect};
 
 /// Why statements cannot be read.
@@ -100,13 +100,23 @@ pub async fn plan_statements(
 ) -> Vec<PlannedStatement> {
     let mut planned = Vec::new();
     for statement in statements {
-        let scans = plan(&statement.sql, schema, params).await.map_err(|error| plain_message(&error));
+        let mut scans = plan(&statement.sql, schema, params, Untyped::Numbers).await;
+        if scans.is_err() {
+            // A parameter beside an interval has no type of its own, and is no number.
+            scans = plan(&statement.sql, schema, params, Untyped::Times).await.or(scans);
+        }
+        let scans = scans.map_err(|error| plain_message(&error));
         planned.push(PlannedStatement { name: statement.name.clone(), scans });
     }
     planned
 }
 
-async fn plan(sql: &str, schema: &SchemaRef, params: &Params) -> Result<Vec<ScanCondition>> {
+async fn plan(
+    sql: &str,
+    schema: &SchemaRef,
+    params: &Params,
+    untyped: Untyped,
+) -> Result<Vec<ScanCondition>> {
     let mut config = SessionConfig::new();
     config.options_mut().sql_parser.enable_ident_normalization = false;
     let context = SessionContext::new_with_config(config);
@@ -133,7 +143,7 @@ async fn plan(sql: &str, schema: &SchemaRef, params: &Params) -> Result<Vec<Scan
         return Err(DataFusionError::Plan(format!("it is no query: it would {action}")));
     }
     let types = parameters_of(&plan)?;
-    let bound = params.only(&types).bind_or_invent(&types);
+    let bound = params.only(&types).bind_or_invent(&types, untyped);
     let bound = bound.map_err(|error| DataFusionError::Plan(error.to_string()))?;
     let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
     context.execute_logical_plan(plan).await?.create_physical_plan().await?;
@@ -207,6 +217,20 @@ mod tests {
         assert_eq!(ids, [ScalarValue::UInt64(Some(7)), ScalarValue::UInt64(Some(8))]);
         assert_eq!(scans[0].time_range("at"), Some((1_767_225_600_000_001, 1_767_312_000_000_000)));
         assert_eq!(scans[0].time_range("user"), None);
+    }
+
+    #[tokio::test]
+    async fn parameters_that_bound_a_range_do_not_fix_its_column() {
+        for sql in [
+            "SELECT * FROM t WHERE at BETWEEN $a AND $b",
+            "SELECT * FROM t WHERE at >= $x AND at < $y",
+            "SELECT * FROM t WHERE at >= $day AND at < $day + INTERVAL '1 day'",
+        ] {
+            let scans = planned(sql).await.unwrap();
+            assert!(scans[0].fixed_columns().is_empty(), "{sql}");
+            let (low, high) = scans[0].time_range("at").unwrap();
+            assert!(high - low >= 3_599_999_999, "{sql}: {low} {high}");
+        }
     }
 
     #[tokio::test]

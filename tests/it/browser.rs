@@ -30,7 +30,7 @@ fn the_report_renders_with_its_pictures_and_without_a_network() {
     };
     let url = format!("file://{}", report.display());
     let picture = dir.path().join("report.png");
-    for (width, height) in [(1100, 3000), (390, 3000)] {
+    for (width, height) in [(1100, 3000), (390, 9000)] {
         let status = Command::new(browser)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])

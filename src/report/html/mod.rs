@@ -6,7 +6,7 @@ mod svg;
 use std::fmt::Write as _;
 
 use crate::evaluate::{Assessment, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach};
-use crate::report::evaluation::{chosen_partitions, instant, key_text, rate};
+use crate::report::evaluation::{chosen_partitions, instant, key_text, rate, rows_per_second};
 use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::heat_map;
 use crate::report::html::svg::{heavy_values, keys_per_partition, partition_bars};
@@ -294,8 +294,7 @@ fn figures(page: &mut String, key: &PartitionKeyReport, placement: &PlacementRep
         figures.push(("partitions per batch", format!("{:.0}", batch.partitions_written.median)));
     }
     if let Some(time) = &placement.over_time {
-        let peak = format!("{} rows/s", count(time.peak.rows_per_second_of_fullest.round() as u64));
-        figures.push(("peak of one partition", peak));
+        figures.push(("peak of one partition", rows_per_second(time.peak.rows_per_second_of_fullest)));
     }
     if let Some(intervals) = &placement.intervals {
         let interval = intervals.max_over_mean;
