@@ -75,6 +75,8 @@ pub struct BatchWrite {
     pub stored_bytes_per_partition: Vec<u64>,
     /// Seconds to sort, encode and store each partition; partitions overlap in time.
     pub seconds_per_partition: Vec<f64>,
+    /// Rows that a later row of the batch with the same primary key replaced.
+    pub replaced: u64,
     /// Portions made.
     pub portions: u64,
     /// Share of the rows in the fullest partition.
@@ -102,6 +104,8 @@ pub struct KeyBench {
     pub utilization: Option<f64>,
     /// Bytes of files.
     pub stored_bytes: u64,
+    /// Rows that a later row of their batch replaced, having the same primary key.
+    pub replaced: u64,
     /// Portions made.
     pub portions: u64,
     /// Rows per partition, all batches together, which are those that were predicted.
@@ -329,6 +333,7 @@ impl Lane {
             bytes_per_partition: bytes,
             stored_bytes_per_partition: of(|write| write.bytes),
             seconds_per_partition: committed.writes.iter().map(|write| write.seconds).collect(),
+            replaced: committed.replaced,
             portions: committed.portions(),
             share_of_fullest: figures.share_of_fullest,
             effective_partitions: figures.effective_partitions,
@@ -379,6 +384,7 @@ impl Lane {
             bytes_per_second: per_second(bytes),
             utilization: options.rows_per_second.map(|rate| seconds * rate / rows.max(1) as f64),
             stored_bytes: self.batches.iter().flat_map(|batch| &batch.stored_bytes_per_partition).sum(),
+            replaced: sum(|batch| batch.replaced),
             portions: sum(|batch| batch.portions),
             skew: SkewFigures::of(&rows_per_partition),
             rows_per_partition,

@@ -38,8 +38,10 @@ enum What {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
-  evenkeel bench ingest data/nycflights13-flights.parquet --primary-key time_hour,carrier,flight \\
-      --partition-key carrier --partition-key flight --partition-key 'date(time_hour)' --nodes 4 --batch 20000")]
+  evenkeel bench ingest data/nycflights13-flights.parquet \\
+      --primary-key time_hour,carrier,flight --partition-key carrier \\
+      --partition-key flight --partition-key 'date(time_hour)' \\
+      --nodes 4 --batch 20000")]
 pub(crate) struct IngestArgs {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]

@@ -42,9 +42,14 @@ enum OnError {
 #[command(after_help = "\
 Examples:
   evenkeel evaluate data/nycflights13-flights.parquet
-  evenkeel evaluate exports --partition-key user_id --partition-key 'date(event_timestamp)' \\
-      --primary-key event_timestamp,user_id,campaign_id --nodes 4,16 --queries queries --html report.html
-  evenkeel evaluate exports --partition-key user_id --partitions 64 --fail-on 'max_over_mean>1.2'")]
+  evenkeel evaluate exports --partition-key user_id \\
+      --partition-key 'date(event_timestamp)' \\
+      --primary-key event_timestamp,user_id,campaign_id \\
+      --nodes 4,16 --queries queries --html report.html
+  evenkeel evaluate exports --partition-key user_id --partitions 64 \\
+      --fail-on 'max_over_mean>1.2'
+
+A column whose name has brackets or commas stands in quotes: '\"price (EUR)\",day'.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -86,7 +91,7 @@ pub(crate) struct Args {
     queries: Option<PathBuf>,
 
     /// Value of a parameter of the statements as name=value; the others get one that stands for any.
-    #[arg(long = "param", value_name = "NAME=VALUE")]
+    #[arg(long = "param", value_name = "NAME=VALUE", requires = "queries")]
     params: Vec<String>,
 
     /// Type of a column as name:type, as often as needed, where the one found is not that of the table: the width of a type
@@ -133,7 +138,7 @@ pub(crate) struct Args {
 
     /// Exit with 3 where a figure meets a threshold, such as 'max_over_mean>1.2' or 'problems>0'; as often as needed. Figures
     /// are those of the keys that were named, else of those recommended.
-    #[arg(long = "fail-on", value_name = "FIGURE>NUMBER")]
+    #[arg(long = "fail-on", value_name = "CONDITION")]
     fail_on: Vec<Threshold>,
 
     /// JSON of an earlier evaluation to compare with.
@@ -164,6 +169,15 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     inputs.notes.iter().for_each(|note| out.note(note));
     let options = args.input.options()?;
     let partitions = partitions(&args)?;
+    for (name, rate) in [("--ingest-rate", args.ingest_rate), ("--partition-rate", Some(args.partition_rate))]
+    {
+        if rate == Some(ByteSize(0)) {
+            return Err(Failure::wrong_usage(format!("{name} 0: a rate is above 0")));
+        }
+    }
+    if args.name.as_deref() == Some("") {
+        return Err(Failure::wrong_usage("--name: a table has a name"));
+    }
     if let Some(share) = args.sample.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
         return Err(Failure::wrong_usage(format!("--sample {share}: a share is above 0 and at most 1")));
     }
@@ -202,7 +216,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             args.nodes.clone()
         },
         nodes_given: !args.nodes.is_empty(),
-        table: args.name.clone().unwrap_or_else(|| table_name(&export)),
+        inputs: args.inputs.clone(),
+        reading: args.input.words(),
+        table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
     };
     let mut assessment = assess_in_background(export, plan, out).await?;
     if args.mask_values {
@@ -306,10 +322,10 @@ fn write_report(path: &Path, html: &str) -> Result<(), Failure> {
 }
 
 /// A name for the table: that of the first input without its endings, as far as it can be one.
-fn table_name(export: &Export) -> String {
-    let first = export.input_names().into_iter().next().unwrap_or_default();
+fn table_name(inputs: &[String]) -> String {
+    let first = inputs.first().filter(|input| *input != "-").map_or("table", String::as_str);
     let stem =
-        Path::new(&first).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Path::new(first).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = stem.split('.').next().unwrap_or_default();
     let name: String =
         stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
@@ -369,7 +385,8 @@ fn check_thresholds(args: &Args, assessment: &Assessment, drift: &[Drift]) -> Re
     let mut lines = Vec::new();
     for threshold in &args.fail_on {
         for crossing in threshold.check(&subjects).map_err(Failure::usage)? {
-            lines.push(format!("threshold {threshold} is met: {} for {}", crossing.value, crossing.subject));
+            let (figure, value, subject) = (crossing.figure, crossing.value, crossing.subject);
+            lines.push(format!("threshold {threshold} is met: {figure} is {value} for {subject}"));
         }
     }
     if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }

@@ -44,6 +44,24 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
+    /// The arguments as they would be written again.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut pair = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
+        if let Some(name) = self.input_format.as_ref().and_then(ValueEnum::to_possible_value) {
+            pair("--input-format", name.get_name());
+        }
+        self.timestamp_formats.iter().for_each(|format| pair("--timestamp-format", format));
+        if let Some(delimiter) = &self.delimiter {
+            pair("--delimiter", delimiter);
+        }
+        self.null_values.iter().for_each(|text| pair("--null-value", text));
+        if self.decimal_comma {
+            words.push("--decimal-comma".to_owned());
+        }
+        words
+    }
+
     /// Checks the arguments.
     pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
         let defaults = InputOptions::default();

@@ -39,6 +39,10 @@ pub struct AssessOptions {
     pub nodes: Vec<u64>,
     /// Whether these are the user's.
     pub nodes_given: bool,
+    /// The inputs as they were named, for what is proposed.
+    pub inputs: Vec<String>,
+    /// Arguments that say how they are read, likewise.
+    pub reading: Vec<String>,
     /// Name of the table in what is proposed.
     pub table: String,
 }

@@ -10,7 +10,7 @@ const NOTABLE: f64 = 0.2;
 /// A baseline that cannot be compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the baseline is not the JSON of an evaluation: {reason}; make one with 'evenkeel evaluate --format json'"
+    "the baseline cannot be compared with: {reason} (a baseline is made with 'evenkeel evaluate --format json')"
 )]
 pub struct BaselineError {
     /// What is missing.
@@ -53,7 +53,12 @@ const OF_PRIMARY_KEY: [&str; 4] =
 /// [`BaselineError`] where the baseline is not the JSON of an evaluation.
 pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineError> {
     if baseline.get("candidates").is_none_or(|candidates| !candidates.is_array()) {
-        return Err(BaselineError { reason: "it has no list 'candidates'".to_owned() });
+        return Err(BaselineError { reason: "it is not the JSON of an evaluation".to_owned() });
+    }
+    let common = |list: &str, key: &str| !pairs(baseline, now, list, &[key]).is_empty();
+    if !common("candidates", "partition_key") && !common("primary_keys", "columns") {
+        let reason = "it has no key in common with this evaluation; name the same keys in both".to_owned();
+        return Err(BaselineError { reason });
     }
     let mut drifts = Vec::new();
     push(&mut drifts, "the export", "rows", baseline.get("rows"), now.get("rows"));
@@ -183,7 +188,7 @@ mod tests {
                 "heavy_hitters": [{"key": [heaviest], "share": 0.5}],
                 "placements": [{"function": "ydb", "partitions": 16, "max_over_mean": max_over_mean, "verdict": "even"}],
             }],
-            "primary_keys": [],
+            "primary_keys": [{"columns": ["k"], "duplicate_rows": 0}],
         })
     }
 
@@ -209,7 +214,7 @@ mod tests {
         other["candidates"][0]["partition_key"] = json!(["b"]);
         let drifts = compare(&evaluation(1.0, "x"), &other).unwrap();
         let subjects: Vec<&str> = drifts.iter().map(|drift| drift.subject.as_str()).collect();
-        assert_eq!(subjects, ["the export", "(a)", "(b)"]);
+        assert_eq!(subjects, ["the export", "(a)", "(b)", "PRIMARY KEY (k)"]);
         assert!(compare(&json!({"rows": 1}), &other).is_err());
         assert!(compare(&json!([]), &other).is_err());
     }

@@ -126,9 +126,14 @@ impl Evaluator {
                 budgets.primary_key,
             )?)?);
         }
+        // A window is no shorter than what the time column tells apart.
+        let is_date = |(column, _): &(usize, String)| {
+            columns.get(*column).is_some_and(|column| !column.column_type.is_timestamp())
+        };
+        let finest = if time.as_ref().is_some_and(is_date) { Micros::DAY } else { Micros::new(1) };
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
-            axis: TimeAxis::new(options.window, budgets.windows),
+            axis: TimeAxis::new(options.window, budgets.windows, finest),
             sampling: options.sample.map(|fraction| (fraction, seed)),
             budgets,
             parts,
@@ -346,7 +351,7 @@ fn placeable(
     }
 }
 
-/// The time column: the one that is named, or the only point in time.
+/// The time column: the one that is named, or the only point in time, or where there is none, the only date.
 pub(super) fn time_column(
     columns: &[Column],
     name: Option<&str>,
@@ -361,9 +366,12 @@ pub(super) fn time_column(
         let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
         return if is_time { Ok(at(found)) } else { Err(EvaluateError::Time { column: name.to_owned() }) };
     }
-    let mut times = columns.iter().enumerate().filter(|(_, column)| column.column_type.is_timestamp());
-    Ok(match (times.next(), times.next()) {
-        (Some((index, _)), None) => at(index),
+    let only = |is: fn(ColumnType) -> bool| {
+        let mut times = columns.iter().enumerate().filter(|(_, column)| is(column.column_type));
+        (times.next().map(|(index, _)| index), times.next().is_some())
+    };
+    Ok(match (only(ColumnType::is_timestamp), only(ColumnType::is_time)) {
+        ((Some(index), false), _) | ((None, _), (Some(index), false)) => at(index),
         _ => None,
     })
 }

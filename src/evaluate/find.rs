@@ -173,6 +173,17 @@ impl<'a> Finder<'a> {
                 found.keep(&[name, time], "with the time, which splits heavy values".to_owned());
             }
         }
+        // One value that would overfill a partition is split by a column with many values.
+        let heavy = self.usable().into_iter().filter(|looked| {
+            heaviest_of(&looked.identities) * self.fewest_partitions > self.rows
+                && paired.contains(&looked.column.name.as_str())
+        });
+        for looked in heavy {
+            let name = looked.column.name.as_str();
+            if let Some(other) = paired.iter().find(|other| **other != name) {
+                found.keep(&[name, other], "with a column that splits its heavy values".to_owned());
+            }
+        }
         for (position, first) in paired.iter().take(MOST_PAIRED).enumerate() {
             for second in paired.iter().take(MOST_PAIRED).skip(position + 1) {
                 found.keep(&[first, second], "a pair of columns with many values".to_owned());
@@ -215,8 +226,24 @@ impl<'a> Finder<'a> {
             .iter()
             .filter_map(|name| self.columns.iter().find(|looked| looked.column.name == *name))
             .collect();
+        let mut swapped_once = false;
         let start: Vec<&Looked<'a>> =
             time.into_iter().chain(wanted.iter().copied().filter(|w| !self.is_time(w))).collect();
+        // A column whose every value is its own tells rows apart by nature, not by chance.
+        let id = usable.iter().find(|looked| {
+            looked.distinct == self.rows && self.rows > 1 && !looked.column.column_type.is_time()
+        });
+        if let (Some(time), Some(id)) = (time, id) {
+            let mut names = vec![time.column.name.as_str()];
+            let others =
+                wanted.iter().map(|looked| looked.column.name.as_str()).chain([id.column.name.as_str()]);
+            for name in others {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            found.keep(&names, "the time, and a column that has a value of its own in each row".to_owned());
+        }
         for key in self.until_unique(start, &usable) {
             let names: Vec<&str> = key.iter().map(|looked| looked.column.name.as_str()).collect();
             let left = self.rows - distinct_of(&identities_of(&key));
@@ -228,9 +255,10 @@ impl<'a> Finder<'a> {
                 found.keep(&names, unique);
                 continue;
             }
-            let first = found.all.is_empty();
             found.keep(&names, format!("in the order of time; {unique}"));
-            if let ([time, second, rest @ ..], true) = (names.as_slice(), first) {
+            if let ([time, second, rest @ ..], false) =
+                (names.as_slice(), std::mem::replace(&mut swapped_once, true))
+            {
                 let swapped: Vec<&str> = [*second, *time].iter().chain(rest).copied().collect();
                 found.keep(
                     &swapped,
@@ -238,7 +266,7 @@ impl<'a> Finder<'a> {
                 );
             }
         }
-        if let Some(looked) = usable.iter().find(|looked| looked.distinct == self.rows && self.rows > 1) {
+        if let Some(looked) = id.filter(|_| time.is_none()) {
             let with: Vec<&str> = std::iter::once(looked.column.name.as_str())
                 .chain(
                     wanted.iter().map(|w| w.column.name.as_str()).filter(|name| *name != looked.column.name),
@@ -322,6 +350,13 @@ impl Considerations {
     }
 }
 
+/// Rows of the most frequent identity.
+fn heaviest_of(identities: &[u64]) -> usize {
+    let mut sorted = identities.to_vec();
+    sorted.sort_unstable();
+    sorted.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap_or(0)
+}
+
 fn distinct_of(identities: &[u64]) -> usize {
     identities.iter().collect::<HashSet<_>>().len()
 }
@@ -357,7 +392,8 @@ mod tests {
         assert!(!dropped.kept && dropped.reason.contains("cannot fill 16 partitions"), "{dropped:?}");
         let names = kept(&primary_keys);
         assert!(names[0].starts_with("event_timestamp, "), "{names:?}");
-        assert!(names[1].contains(", event_timestamp"), "{names:?}");
+        assert!(names.iter().any(|name| name == "user_id, event_timestamp"), "{names:?}");
+        assert!(names.iter().all(|name| name != "event_timestamp"), "{names:?}");
     }
 
     #[test]

@@ -17,6 +17,8 @@ const MONOTONIC: f64 = 0.7;
 const APPENDS: f64 = 0.9;
 /// Rows that are written more often than this make merging a cost.
 const AMPLIFICATION: f64 = 2.0;
+/// A sample of fewer rows says little.
+const FEWEST_SAMPLED: u64 = 10_000;
 /// Rows out of order in time, from this part on, are worth a word.
 const UNORDERED: f64 = 0.01;
 
@@ -199,6 +201,17 @@ fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
 }
 
 fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
+    if !key.candidate.is_plain() {
+        findings.push(Finding {
+            code: "derived_key",
+            severity: Severity::Note,
+            subject: hash(key),
+            message: "a part of it is derived, and YDB hashes columns as they are".to_owned(),
+            measured: 1.0,
+            threshold: 0.0,
+            advice: "To have it, store the derived value as a column of its own, and name that column in statements.".to_owned(),
+        });
+    }
     if key.null_rows > 0 {
         findings.push(Finding {
             code: "null_keys",
@@ -251,7 +264,7 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             ),
             measured: key.identical_rows as f64,
             threshold: 0.0,
-            advice: "Load with upsert, which drops copies; INSERT would fail on them.".to_owned(),
+            advice: "Where they are deliveries of one event, load with upsert, which drops copies; where each is an event of its own, give them an id.".to_owned(),
         });
     }
     for obstacle in &key.obstacles {
@@ -322,7 +335,8 @@ fn reach(
             ranked.partition_key == key && ranked.obstacle.is_none() && ranked.verdict == Verdict::Even
         })
     };
-    for key in &evaluation.candidates {
+    // Where a key spreads badly, what statements visit is no argument either way.
+    for key in evaluation.candidates.iter().filter(|key| serves(&key.partition_key)) {
         let worse = statements.iter().filter_map(|statement| {
             let own = statement.under(&key.partition_key)?;
             let better = statement
@@ -351,6 +365,21 @@ fn reach(
                 .to_owned(),
         });
     }
+    let planned = statements.iter().filter(|statement| statement.problem.is_none()).count();
+    if planned == 0 && !statements.is_empty() {
+        findings.push(Finding {
+            code: "no_statement_planned",
+            severity: Severity::Warning,
+            subject: "--queries".to_owned(),
+            message: format!(
+                "none of the {} statements can be planned, so none of them counts",
+                statements.len()
+            ),
+            measured: 0.0,
+            threshold: 1.0,
+            advice: "Write them for the columns of this export.".to_owned(),
+        });
+    }
     for statement in statements {
         if let Some(problem) = &statement.problem {
             findings.push(Finding {
@@ -367,6 +396,17 @@ fn reach(
 }
 
 fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+    if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < FEWEST_SAMPLED) {
+        findings.push(Finding {
+            code: "small_sample",
+            severity: Severity::Problem,
+            subject: "--sample".to_owned(),
+            message: format!("the sample has {} of {} rows", sample.rows_sampled, sample.rows_read),
+            measured: sample.rows_sampled as f64,
+            threshold: FEWEST_SAMPLED as f64,
+            advice: "Read a greater share: so few rows say little about keys.".to_owned(),
+        });
+    }
     let mut add = |code, message, measured, threshold, advice: &str| {
         findings.push(Finding {
             code,

@@ -108,8 +108,10 @@ impl FromStr for Candidate {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let syntax = || CandidateError::Syntax { found: text.to_owned() };
+        let bare =
+            text.trim().strip_prefix("HASH(").and_then(|inner| inner.strip_suffix(')')).unwrap_or(text);
         let mut parts: Vec<KeyPart> = Vec::new();
-        for part in split_outside_brackets(text) {
+        for part in split_outside_brackets(bare) {
             let part = parse_part(part).ok_or_else(syntax)?;
             if parts.contains(&part) {
                 return Err(CandidateError::Repeated { found: text.to_owned(), part: part.to_string() });
@@ -202,6 +204,11 @@ mod tests {
         {
             assert!(text.parse::<Candidate>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_key_may_be_written_as_in_yql() {
+        assert_eq!("HASH(a, date(b))".parse::<Candidate>(), "a, date(b)".parse());
     }
 
     #[test]

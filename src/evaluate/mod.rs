@@ -33,7 +33,7 @@ use arrow::error::ArrowError;
 use thiserror::Error;
 
 pub use assess::{AssessOptions, Assessment, ColumnReport, assess};
-pub use capacity::{Capacity, DEFAULT_PARTITION_RATE};
+pub use capacity::{Capacity, DEFAULT_PARTITION_RATE, OneAtAMoment};
 pub use drift::{BaselineError, Drift, compare};
 pub use duration::{Micros, MicrosError};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};

@@ -168,7 +168,7 @@ impl OverTime {
 
 /// A key made of the time alone sends all rows of one of its values to one partition: from so many rows per value on, that is
 /// a moving hot spot.
-const ROWS_OF_A_MOMENT: f64 = 2.0;
+pub(super) const ROWS_OF_A_MOMENT: f64 = 2.0;
 
 impl OverTime {
     /// Notes that the key is made of the time alone and has so many rows for each of its values.
@@ -177,12 +177,6 @@ impl OverTime {
         if rows_per_value >= ROWS_OF_A_MOMENT && self.pattern == Pattern::Even {
             self.pattern = Pattern::Sequential;
         }
-    }
-
-    /// Whether one partition takes everything at a moment, by the key itself.
-    #[must_use]
-    pub fn is_one_partition_at_a_moment(&self) -> bool {
-        self.evidence.rows_per_moment.is_some_and(|rows| rows >= ROWS_OF_A_MOMENT)
     }
 }
 

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::capacity::Capacity;
+use crate::evaluate::capacity::{Capacity, OneAtAMoment};
 use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
-use crate::evaluate::over_time::{OverTime, Spread};
+use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
 use crate::evaluate::windows::{Window, WindowCounts};
@@ -390,10 +390,17 @@ impl PlacementCounter {
             time.note_moment(rows_per_value);
         }
         // Few rows in a window are uneven by chance; against what chance gives, they are not.
-        let median_effective = over_time.as_ref().map(|time| match time.is_one_partition_at_a_moment() {
-            true => 1.0,
-            false => time.evidence.effective_of_expected * skew.partitions as f64,
-        });
+        let moment = match of_key.rows_per_moment {
+            Some(rows) if rows >= ROWS_OF_A_MOMENT => OneAtAMoment::Yes,
+            _ => OneAtAMoment::No,
+        };
+        let median_effective = match (moment, &over_time) {
+            (OneAtAMoment::Yes, _) => Some(1.0),
+            (OneAtAMoment::No, Some(time)) => {
+                Some(time.evidence.effective_of_expected * skew.partitions as f64)
+            }
+            (OneAtAMoment::No, None) => None,
+        };
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
         let per_batch = Spread::of(&self.partitions_written).zip(Spread::of(&self.share_of_fullest)).map(
             |(partitions_written, share_of_fullest)| PerBatch {
@@ -408,7 +415,7 @@ impl PlacementCounter {
             verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
             causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
-            capacity: Capacity::of(&self.bytes, over_time.as_ref(), how.partition_rate),
+            capacity: Capacity::of(&self.bytes, over_time.as_ref(), moment, how.partition_rate),
             intervals: how.sample.map(|share| Intervals::of(&self.rows, share)),
             rows_per_partition: self.rows,
             bytes_per_partition: self.bytes,

@@ -23,8 +23,8 @@ use crate::units::PartitionId;
 pub(super) const EXAMPLES: usize = 5;
 /// Rows that the order of arrival and the merged layout are judged by.
 const SAMPLE_ROWS: usize = 100_000;
-/// Portions that are kept; of more, those of each two batches are joined.
-const MOST_PORTIONS: usize = 400_000;
+/// Batches whose portions are kept; of more, those of each two are joined.
+const MOST_BATCHES: u64 = 2000;
 /// Bytes of a key or value that are kept of a row of the sample; longer ones are told apart by these.
 const MOST_KEPT_BYTES: usize = 256;
 /// Conditions that are tried on a column.
@@ -379,7 +379,7 @@ impl PrimaryKeyCounter {
             portions.extend(state.open.take());
         }
         self.batches += 1;
-        if self.portions.iter().map(Vec::len).sum::<usize>() > MOST_PORTIONS {
+        if self.batches > MOST_BATCHES {
             self.portions.iter_mut().for_each(join_batches);
             self.batches_joined *= 2;
             self.batches = self.batches.div_ceil(2);

@@ -16,6 +16,8 @@ use crate::sql::PlannedStatement;
 use crate::table::{Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
 use crate::units::{ByteRate, PartitionCount};
 
+/// Files that are named one by one in a command.
+const MOST_FILES_LISTED: usize = 5;
 /// An even key suffices that takes so many times what is needed.
 const HEADROOM: f64 = 2.0;
 /// Keys whose sustained rate is at least this part of the best one's count as equally even.
@@ -54,6 +56,8 @@ pub struct RankedKey {
     pub mean_partitions_read: Option<f64>,
     /// Statements that visit all partitions.
     pub statements_on_all: usize,
+    /// Bytes of a key, on average.
+    pub mean_key_bytes: f64,
     /// Why a table of this export cannot have it as it is; none where it can.
     pub obstacle: Option<String>,
 }
@@ -209,8 +213,8 @@ pub(super) struct Choice {
 }
 
 /// Ranks the candidates by what differs first: whether they can serve; whether they are even, which is as even as the best within
-/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, how many partitions statements visit
-/// and how many columns they have; their rate.
+/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, how many partitions statements visit,
+/// how many columns and how many bytes they have; their rate.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -230,7 +234,8 @@ fn rank_all(
             || (key.sustained_rate >= enough && key.verdict == Verdict::Even);
         let visits = if even { key.mean_partitions_read.unwrap_or(0.0) } else { 0.0 };
         let width = if even { key.partition_key.len() } else { 0 };
-        (key.obstacle.is_some(), !even, visits, width, -key.sustained_rate)
+        let bytes = if even { key.mean_key_bytes } else { 0.0 };
+        (key.obstacle.is_some(), !even, visits, width, bytes, -key.sustained_rate)
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
     Ranked { partitions, keys }
@@ -295,6 +300,7 @@ fn rank(
         sustained_rate: placement.capacity.sustained,
         rate_if_even: placement.capacity.if_even,
         mean_partitions_read: (!visits.is_empty()).then(|| read as f64 / visits.len() as f64),
+        mean_key_bytes: key.mean_key_bytes,
         statements_on_all: visits.iter().filter(|visit| visit.reach == Reach::All).count(),
         obstacle,
     })
@@ -305,12 +311,19 @@ fn name(key: &[String]) -> String {
 }
 
 fn reasons_for(chosen: &RankedKey, statements: &[StatementReport]) -> Vec<String> {
-    let mut reasons = vec![format!(
+    let mut reasons = Vec::new();
+    if chosen.verdict != Verdict::Even {
+        reasons.push(format!(
+            "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
+            chosen.verdict.word()
+        ));
+    }
+    reasons.push(format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",
         name(&chosen.partition_key),
         ByteRate(chosen.sustained_rate),
         ByteRate(chosen.rate_if_even),
-    )];
+    ));
     let on_one = statements.iter().filter(|statement| {
         statement.under(&chosen.partition_key).is_some_and(|visit| visit.reach == Reach::One)
     });
@@ -374,7 +387,8 @@ fn choose_primary_key(
         let amplification = (key.layout.write_amplification * 10.0).round() as u64;
         // Where batches are too few to be merged, how deep they overlap tells what merging will cost.
         let depth = key.layout.average_depth.round() as u64;
-        (key.conflicting_rows, outside, amplification, depth, key.candidate.parts().len())
+        let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
+        (key.conflicting_rows, outside, amplification, depth, late_tenths, key.candidate.parts().len())
     };
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     let best = usable.min_by_key(cost)?;
@@ -384,9 +398,12 @@ fn choose_primary_key(
         (0, _) if best.duplicate_rows_interval.is_some() => {
             format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
         }
-        (0, _) => format!("({columns}) is unique: no row is lost"),
+        (0, _) => format!("({columns}) is unique in these {} rows: none of them is lost", best.distinct_keys),
         (repeated, 0) => {
-            format!("({columns}) repeats in {repeated} rows that are identical copies: no value is lost")
+            format!(
+                "({columns}) repeats in {repeated} rows that equal another in every column: of these an upsert keeps one; if they \
+                 are events of their own, they need an id"
+            )
         }
         (_, conflicting) => {
             format!("({columns}) loses the fewest rows of the candidates, {conflicting}; see the findings")
@@ -432,13 +449,15 @@ fn propose_table(
     };
     let Ok(spec) = TableSpec::new(definition) else { return };
     recommendation.ddl = Some(write_create_table(&spec));
-    let table = &options.table;
+    let table = &shell_word(&options.table);
+    let reading: String = options.reading.iter().map(|word| format!(" {}", shell_word(word))).collect();
+    let inputs: Vec<String> = options.inputs.iter().map(|input| shell_word(input)).collect();
     let placement =
         if function == PlacementFunction::Ydb { String::new() } else { format!(" --placement {function}") };
     let Some(files) = export.files() else {
         recommendation.commands = vec![
             format!("evenkeel create {table} --ddl {table}.sql{placement}  # the YQL above"),
-            format!("evenkeel ingest {table} -"),
+            format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),
         ];
         return;
     };
@@ -446,19 +465,22 @@ fn propose_table(
     let Some(first) = quoted.first() else { return };
     recommendation.commands = vec![
         format!(
-            "evenkeel create {table} --like {first}{} --primary-key {} --partition-key {} --partitions {partitions}{placement}",
+            "evenkeel create {table} --like {first}{}{reading} --primary-key {} --partition-key {} --partitions {partitions}{placement}",
             options_types(export),
             shell_word(&recommendation.primary_key.join(",")),
             shell_word(&partition_key.columns().join(",")),
         ),
-        format!("evenkeel ingest {table} {}", quoted.join(" ")),
+        format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),
     ];
     // What ydb reads itself, and all of one kind.
     let formats: Option<Vec<&str>> = files.iter().map(|file| format_of(file)).collect();
     if let Some([format, others @ ..]) = formats.as_deref()
         && others.iter().all(|other| other == format)
     {
-        recommendation.commands.push(format!("ydb import file {format} -p {table} {}", quoted.join(" ")));
+        let listed: Vec<&String> = quoted.iter().take(MOST_FILES_LISTED).collect();
+        let more = if quoted.len() > MOST_FILES_LISTED { " ..." } else { "" };
+        let listed = listed.iter().map(|file| file.as_str()).collect::<Vec<_>>().join(" ");
+        recommendation.commands.push(format!("ydb import file {format} -p {table} {listed}{more}"));
     }
 }
 

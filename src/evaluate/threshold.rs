@@ -50,6 +50,8 @@ pub enum ThresholdError {
 pub struct Crossing {
     /// The key, or the export as a whole.
     pub subject: String,
+    /// The figure, by its whole path.
+    pub figure: String,
     /// The value of the figure.
     pub value: f64,
 }
@@ -113,7 +115,11 @@ impl Threshold {
         }
         let crossed = figures.iter().filter(|(_, path, value)| meant(path) && self.is_met(*value));
         Ok(crossed
-            .map(|(subject, _, value)| Crossing { subject: (*subject).to_owned(), value: *value })
+            .map(|(subject, path, value)| Crossing {
+                subject: (*subject).to_owned(),
+                figure: path.clone(),
+                value: *value,
+            })
             .collect())
     }
 
@@ -171,7 +177,10 @@ mod tests {
 
     #[test]
     fn thresholds_are_met_before_on_and_after_their_limit_as_their_sign_says() {
-        assert_eq!(crossings("max_over_mean>1.2"), [Crossing { subject: "a".into(), value: 1.5 }]);
+        assert_eq!(
+            crossings("max_over_mean>1.2"),
+            [Crossing { subject: "a".into(), figure: "max_over_mean".into(), value: 1.5 }]
+        );
         assert_eq!(crossings("max_over_mean > 1.5").len(), 0);
         assert_eq!(crossings("max_over_mean>=1.5").len(), 1);
         assert_eq!(crossings("max_over_mean<=1.1").len(), 1);

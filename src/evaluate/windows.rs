@@ -162,12 +162,14 @@ impl TimeRange {
 }
 
 impl TimeAxis {
-    /// Windows of `asked`, at most so many, or of a length that the data will give.
-    pub(super) fn new(asked: Option<Micros>, most_asked: usize) -> Self {
+    /// Windows of `asked`, at most so many, or of a length that the data will give, which is `finest` or longer.
+    pub(super) fn new(asked: Option<Micros>, most_asked: usize, finest: Micros) -> Self {
+        let level = LENGTHS.iter().position(|length| *length >= finest.get()).unwrap_or(0);
+        let finest = LENGTHS.get(level).map_or(finest, |length| Micros::new(*length));
         Self {
             most_asked,
-            level: asked.is_none().then_some(0),
-            length: asked.unwrap_or(Micros::new(1)),
+            level: asked.is_none().then_some(level),
+            length: asked.unwrap_or(finest),
             rows_of_window: BTreeMap::new(),
             latest: None,
             earliest: None,
@@ -468,7 +470,7 @@ mod tests {
     #[test]
     fn whatever_the_span_there_are_200_to_500_windows() {
         for span in [1_000i64, 77_777, 1_000_000, 3_600_000_000, 49 * 3_600_000_000, 400 * 86_400_000_000] {
-            let mut axis = TimeAxis::new(None, 0);
+            let mut axis = TimeAxis::new(None, 0, Micros::new(1));
             let rows = 50_000i64;
             for batch in 0..10 {
                 let first = batch * rows / 10;
@@ -482,7 +484,7 @@ mod tests {
 
     #[test]
     fn few_rows_get_longer_windows() {
-        let mut axis = TimeAxis::new(None, 0);
+        let mut axis = TimeAxis::new(None, 0, Micros::new(1));
         axis.add(&times((0..10_000).map(|row| row * 1_000_000))).unwrap();
         let length = axis.final_length(160);
         let counts = axis.rows_by(length.get() / axis.length.get());
@@ -491,7 +493,7 @@ mod tests {
 
     #[test]
     fn one_row_far_away_does_not_lengthen_the_windows_of_the_others() {
-        let mut axis = TimeAxis::new(None, 0);
+        let mut axis = TimeAxis::new(None, 0, Micros::new(1));
         axis.add(&times((0..400).map(|row| 1_700_000_000_000_000 + row * 1_000_000))).unwrap();
         axis.add(&times([0])).unwrap();
         assert!(axis.final_length(1) <= Micros::SECOND);
@@ -505,7 +507,7 @@ mod tests {
         let values: Vec<i64> = (0..20_000).map(|row| (row * 7_919) % 3_000_000_000).collect();
         let partition = |row: usize| PartitionId((row % 4) as u32);
         let counted = |batch_rows: usize| {
-            let (mut axis, mut counts) = (TimeAxis::new(None, 0), WindowCounts::new(4));
+            let (mut axis, mut counts) = (TimeAxis::new(None, 0, Micros::new(1)), WindowCounts::new(4));
             for (batch, chunk) in values.chunks(batch_rows).enumerate() {
                 let rows = axis.add(&times(chunk.iter().copied())).unwrap();
                 let ids: Vec<_> = (0..chunk.len()).map(|row| partition(batch * batch_rows + row)).collect();
@@ -526,7 +528,7 @@ mod tests {
 
     #[test]
     fn an_asked_length_stays_and_has_a_limit() {
-        let mut axis = TimeAxis::new(Some(Micros::SECOND), 50_000);
+        let mut axis = TimeAxis::new(Some(Micros::SECOND), 50_000, Micros::new(1));
         assert!(axis.add(&times((0..5000).map(|row| row * 1_000_000))).is_some());
         assert_eq!(axis.final_length(1_000_000), Micros::SECOND);
         assert!(axis.add(&times((0..100_000).map(|row| row * 1_000_000))).is_none());

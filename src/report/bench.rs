@@ -51,6 +51,15 @@ pub fn bench_ingest(bench: &IngestBench, layout: Layout) -> String {
         "\nfullest: share of the rows in the fullest partition, in total and in the middle batch; writes: how often merging the \
          portions writes a row (model; from 8 batches on)\n\n",
     );
+    for key in bench.keys.iter().filter(|key| key.replaced > 0) {
+        let _ = writeln!(
+            text,
+            "({}) is not unique: {} rows of HASH({}) were replaced by later ones of their batch, so its figures are not those of all rows\n",
+            key.primary_key.join(", "),
+            count(key.replaced),
+            key.partition_key.join(", ")
+        );
+    }
     text.push_str(&backlog(bench, layout));
     text.push('\n');
     text.push_str(&over_time(bench, layout));

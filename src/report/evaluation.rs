@@ -480,7 +480,13 @@ fn statements(assessment: &Assessment, layout: Layout) -> String {
         });
         std::iter::once(fan_out.partition_key.join(", ")).chain(visits).collect()
     });
-    heading(layout, "Partitions that statements visit") + &draw(layout, &headings, rows.collect())
+    let derived = assessment.evaluation.candidates.iter().any(|key| !key.candidate.is_plain());
+    let note = if derived {
+        "\nof a derived part, a statement is taken to name the derived column too\n"
+    } else {
+        ""
+    };
+    heading(layout, "Partitions that statements visit") + &draw(layout, &headings, rows.collect()) + note
 }
 
 fn findings(assessment: &Assessment, layout: Layout) -> String {

@@ -122,10 +122,15 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// A fraction as a percentage with one decimal.
+/// A fraction as a percentage with one decimal; with three where one would show nothing.
 #[must_use]
 pub fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
+    let percent = fraction * 100.0;
+    match percent {
+        nearly_nothing if nearly_nothing > 0.0 && nearly_nothing < 0.001 => "<0.001 %".to_owned(),
+        little if little > 0.0 && little < 0.05 => format!("{little:.3} %"),
+        _ => format!("{percent:.1} %"),
+    }
 }
 
 #[cfg(test)]

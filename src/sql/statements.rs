@@ -28,8 +28,6 @@ pub enum StatementsError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{path}: there is no file that ends in .sql", path = path.display())]
     Nothing { path: PathBuf },
-    #[error("{path}: cannot read the SQL: {reason}", path = path.display())]
-    Syntax { path: PathBuf, reason: String },
 }
 
 /// A statement and where it comes from.
@@ -74,11 +72,12 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
     let mut statements = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).map_err(error(&file))?;
-        let parsed = DFParser::parse_sql(&text).map_err(|error| StatementsError::Syntax {
-            path: file.clone(),
-            reason: plain_message(&error).trim_start_matches("cannot read the SQL: ").to_owned(),
-        })?;
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        // What cannot be read says so when it is planned, beside the others.
+        let Ok(parsed) = DFParser::parse_sql(&without_declarations(&text)) else {
+            statements.push(Statement { name: stem, sql: text });
+            continue;
+        };
         let several = parsed.len() > 1;
         for (number, statement) in (1..).zip(parsed) {
             let name = if several { format!("{stem}#{number}") } else { stem.clone() };
@@ -90,6 +89,15 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
     } else {
         Ok(statements)
     }
+}
+
+/// The text without the declarations of YQL, `DECLARE $name AS Type;`, which only give types to parameters.
+fn without_declarations(text: &str) -> String {
+    let is_declaration = |line: &&str| {
+        let line = line.trim_start();
+        line.get(..8).is_some_and(|word| word.eq_ignore_ascii_case("declare ")) && line.contains(';')
+    };
+    text.lines().filter(|line| !is_declaration(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Plans statements against a table with the columns of `schema`. Whatever a statement calls its table, it is that one.
@@ -253,6 +261,7 @@ mod tests {
             ("SELECT nope FROM t", "there is no column 'nope'"),
             ("SELECT 1 FROM a JOIN b ON true", "several tables"),
             ("DROP TABLE t", "no query"),
+            ("SELEC", "cannot read the SQL"),
             ("SELECT * FROM sys.partition_stats", "sys.partition_stats"),
         ] {
             let error = planned(sql).await.unwrap_err();
@@ -270,7 +279,9 @@ mod tests {
             read_statements(folder.path()).unwrap().into_iter().map(|statement| statement.name).collect();
         assert_eq!(names, ["a", "b#1", "b#2"]);
         std::fs::write(folder.path().join("d.sql"), "SELEC").unwrap();
-        assert!(matches!(read_statements(folder.path()), Err(StatementsError::Syntax { .. })));
+        std::fs::write(folder.path().join("e.sql"), "DECLARE $x AS Utf8;\nSELECT $x").unwrap();
+        let read = read_statements(folder.path()).unwrap();
+        assert_eq!((read[3].sql.as_str(), read[4].sql.as_str()), ("SELEC", "SELECT $x"));
         let empty = tempfile::tempdir().unwrap();
         assert!(matches!(read_statements(empty.path()), Err(StatementsError::Nothing { .. })));
     }

@@ -12,7 +12,7 @@ const HEIGHT: f64 = 160.0;
 /// Partitions drawn as bars of their own; of more, neighbours share a bar of the fullest of them.
 const MOST_BARS: usize = 240;
 /// Characters of a value that fit beside its bar.
-const LABEL: usize = 28;
+const LABEL: usize = 24;
 
 /// Bars of rows per partition, with the band of chance around their mean.
 pub(super) fn partition_bars(rows: &[u64], expected_cv: f64) -> String {
@@ -107,6 +107,11 @@ pub(super) fn heavy_values(hitters: &[HeavyHitter], even_share: f64) -> String {
     const ROW: f64 = 18.0;
     const LEFT: f64 = 190.0;
     const RIGHT: f64 = 60.0;
+    if hitters.first().is_none_or(|heaviest| heaviest.rows <= 1) {
+        return format!(
+            "<svg viewBox=\"0 0 {WIDTH} {ROW}\"><text x=\"0\" y=\"13\">No value comes twice.</text></svg>\n"
+        );
+    }
     let most = hitters.first().map_or(0.0, |hitter| hitter.share).max(even_share).max(f64::MIN_POSITIVE);
     let scale = (WIDTH - LEFT - RIGHT) / most;
     let height = ROW * hitters.len().max(1) as f64;
