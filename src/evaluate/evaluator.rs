@@ -441,3 +441,52 @@ fn sampled(batch: &RecordBatch, fraction: f64, random: &mut ChaCha8Rng) -> Recor
     // Taking rows that exist cannot fail.
     take_record_batch(batch, &rows).unwrap_or_else(|_| batch.slice(0, 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{AdEvents, ad_events_definition};
+
+    fn evaluator(batches: &[RecordBatch], primary_keys: &[&str]) -> Evaluator {
+        let parse = |keys: &[&str]| keys.iter().map(|key| key.parse().unwrap()).collect();
+        let options = EvaluateOptions {
+            partition_keys: parse(&["user_id", "campaign_id", "hour(event_timestamp)"]),
+            primary_keys: parse(primary_keys),
+            partitions: vec![PartitionCount::new(16).unwrap(), PartitionCount::new(5).unwrap()],
+            batch_rows: 5_000,
+            ..EvaluateOptions::default()
+        };
+        let columns = ad_events_definition().unwrap().columns;
+        let mut evaluator = Evaluator::new(&columns, options).unwrap();
+        batches.iter().for_each(|batch| evaluator.add(batch).unwrap());
+        evaluator
+    }
+
+    fn events(batch_rows: usize) -> Vec<RecordBatch> {
+        let options = AdEvents { rows: 20_000, ..AdEvents::default() };
+        options.batches(batch_rows).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn parts_of_an_export_merge_to_the_whole() {
+        let batches = events(5_000);
+        let whole = evaluator(&batches, &[]).finish().unwrap();
+        let mut merged = evaluator(&batches[..1], &[]);
+        merged.merge(evaluator(&batches[1..], &[])).unwrap();
+        let merged = merged.finish().unwrap();
+        assert_eq!(merged.candidates, whole.candidates);
+        assert_eq!((merged.rows, merged.bytes), (whole.rows, whole.bytes));
+        let key = ["event_timestamp, user_id"];
+        let refused = evaluator(&batches[..1], &key).merge(evaluator(&batches[1..], &key));
+        assert!(matches!(refused, Err(EvaluateError::NotMergeable)));
+    }
+
+    #[test]
+    fn figures_do_not_depend_on_how_batches_are_cut() {
+        let key = ["event_timestamp, user_id, campaign_id"];
+        let whole = evaluator(&events(20_000), &key).finish().unwrap();
+        for batch_rows in [333, 5_000] {
+            assert_eq!(evaluator(&events(batch_rows), &key).finish().unwrap(), whole, "{batch_rows}");
+        }
+    }
+}

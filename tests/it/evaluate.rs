@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::datatypes::Int64Type;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use serde_json::{Value, json};
 use twox_hash::XxHash64;
@@ -50,7 +50,9 @@ async fn brute_force(context: &SessionContext, parts: &[(&str, &str)], partition
     let texts: Vec<String> = parts
         .iter()
         .map(|(expression, column_type)| match *column_type {
-            "Timestamp" => format!("CAST(CAST(CAST({expression} AS TIMESTAMP) AS BIGINT) / 1000 AS TEXT)"),
+            "Timestamp" => format!(
+                "CAST(CAST(arrow_cast({expression}, 'Timestamp(Microsecond, None)') AS BIGINT) AS TEXT)"
+            ),
             "Date" => format!("CAST(CAST(CAST({expression} AS DATE) AS INT) AS TEXT)"),
             _ => format!("CAST({expression} AS TEXT)"),
         })
@@ -236,6 +238,9 @@ fn what_is_predicted_is_what_create_and_ingest_make() {
             assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
         }
         let skew = json(dir.path(), "skew {}/t --format json");
+        let inspected = json(dir.path(), "inspect {}/t --format json");
+        let stored: u64 = numbers(&skew["rows_per_partition"]).iter().sum();
+        assert_eq!(inspected["rows"].as_u64().unwrap(), stored);
         let repeated = evaluation["primary_keys"][0]["duplicate_rows"].as_u64().unwrap();
         if repeated == 0 {
             assert_eq!(numbers(&skew["rows_per_partition"]), predicted, "{keys}");
@@ -243,7 +248,6 @@ fn what_is_predicted_is_what_create_and_ingest_make() {
                 assert_eq!(skew[figure], evaluation["candidates"][0]["placements"][0][figure], "{figure}");
             }
         } else {
-            let stored: u64 = numbers(&skew["rows_per_partition"]).iter().sum();
             assert_eq!(stored + repeated, predicted.iter().sum::<u64>(), "{keys}");
         }
         std::fs::remove_dir_all(&table).unwrap();
@@ -733,7 +737,7 @@ fn a_bench_really_ingests_what_was_predicted() {
     assert_eq!(scenario["queries"][0]["answers"].as_array().unwrap().len(), 4);
 }
 
-/// A figure of the median is what sorting all windows gives.
+/// Every window's fullest partition, from SQL counts by day and carrier and the partition of each carrier.
 #[tokio::test(flavor = "multi_thread")]
 async fn windows_are_those_of_sql() {
     let dir = tempfile::tempdir().unwrap();
@@ -742,17 +746,61 @@ async fn windows_are_those_of_sql() {
         &format!("evaluate {FLIGHTS} --partition-key carrier --partitions 16 --window 1d --format json"),
     );
     let context = raw(&project(FLIGHTS)).await;
-    let sql = "SELECT max(n) / sum(n) FROM (SELECT date_trunc('day', time_hour) AS day, carrier, CAST(count(*) AS DOUBLE) AS n \
-               FROM t GROUP BY 1, 2) GROUP BY day";
-    let mut shares: Vec<f64> = Vec::new();
+    let sql = "SELECT CAST(CAST(CAST(time_hour AS DATE) AS INT) AS BIGINT) AS day, CAST(carrier AS TEXT) AS carrier, count(*) AS n \
+               FROM t GROUP BY 1, 2";
+    let mut days: std::collections::BTreeMap<i64, [u64; 16]> = std::collections::BTreeMap::new();
     for batch in rows_of(&context, sql).await {
-        shares.extend(batch.column(0).as_primitive::<Float64Type>().values());
+        let (day, n) =
+            (batch.column(0).as_primitive::<Int64Type>(), batch.column(2).as_primitive::<Int64Type>());
+        let carrier = arrow::compute::cast(batch.column(1), &arrow::datatypes::DataType::Utf8).unwrap();
+        for row in 0..batch.num_rows() {
+            let hash = XxHash64::oneshot(0, carrier.as_string::<i32>().value(row).as_bytes());
+            let partition = (hash / (u64::MAX / 16)).min(15) as usize;
+            days.entry(day.value(row)).or_default()[partition] += n.value(row).cast_unsigned();
+        }
     }
+    let share = |rows: &[u64; 16]| *rows.iter().max().unwrap() as f64 / rows.iter().sum::<u64>() as f64;
+    let judged: Vec<_> = days.iter().filter(|(_, rows)| rows.iter().sum::<u64>() >= 32).collect();
+    let mut shares: Vec<f64> = judged.iter().map(|(_, rows)| share(rows)).collect();
     shares.sort_by(f64::total_cmp);
     let time = &evaluation["candidates"][0]["over_time"];
-    assert_eq!(time["windows"], shares.len());
+    assert_eq!((&time["windows"], &time["judged_windows"]), (&json!(days.len()), &json!(judged.len())));
     assert_eq!(time["window_micros"], 86_400_000_000u64);
-    // Of 16 carriers, UA and another share a partition; the fullest partition has at least the largest carrier's share.
-    let median = shares[shares.len() / 2];
-    assert!(time["share_of_fullest"]["median"].as_f64().unwrap() >= median - 1e-9);
+    let close = |found: &Value, expected: f64| {
+        assert!((found.as_f64().unwrap() - expected).abs() < 1e-12, "{found} {expected}")
+    };
+    close(&time["share_of_fullest"]["median"], shares[shares.len() / 2]);
+    close(&time["share_of_fullest"]["max"], *shares.last().unwrap());
+    let effective = |rows: &[u64; 16]| {
+        (rows.iter().sum::<u64>() as f64).powi(2) / rows.iter().map(|n| (*n as f64).powi(2)).sum::<f64>()
+    };
+    let worst = judged.iter().min_by(|a, b| effective(a.1).total_cmp(&effective(b.1))).unwrap();
+    assert_eq!(time["worst_window"]["start_micros"], worst.0 * 86_400_000_000);
+    close(&time["worst_window"]["effective_partitions"], effective(worst.1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_of_generated_events_are_those_of_sql_over_the_raw_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "generate ad-events --rows 40000 --seed 3 --duplicate-share 0.05 --out {}/exports");
+    let evaluation = json(
+        dir.path(),
+        "evaluate {}/exports --partition-key user_id,event_timestamp --partition-key campaign_id --partition-key \
+         date(event_timestamp),user_id --primary-key event_timestamp,user_id,campaign_id --primary-key user_id,campaign_id \
+         --partitions 16,100 --format json",
+    );
+    let context = raw(&dir.path().join("exports/ad-events-0000.parquet")).await;
+    let keys: [&[(&str, &str)]; 3] = [
+        &[("user_id", "Utf8"), ("event_timestamp", "Timestamp")],
+        &[("campaign_id", "Uint64")],
+        &[("event_timestamp", "Date"), ("user_id", "Utf8")],
+    ];
+    for (key, candidate) in keys.iter().zip(evaluation["candidates"].as_array().unwrap()) {
+        for partitions in [16, 100] {
+            let expected = brute_force(&context, key, partitions).await;
+            assert_eq!(numbers(&placement(candidate, partitions)["rows_per_partition"]), expected, "{key:?}");
+        }
+    }
+    assert!(evaluation["primary_keys"][0]["duplicate_rows"].as_u64().unwrap() > 1000);
+    check_duplicates(&context, &evaluation).await;
 }
