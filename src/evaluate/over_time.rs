@@ -3,6 +3,8 @@
 //! The four patterns are those of Key Visualizer (Spanner, Bigtable): *even*; *concentrated*, the same partitions are hot all
 //! the time; *periodic*, they return; *sequential*, the hot partition moves on and does not return.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::evaluate::duration::Micros;
@@ -20,6 +22,8 @@ const EVEN_FRACTION: f64 = 0.5;
 const ALIKE: f64 = 0.5;
 /// A period shows when windows are so much more alike after it than somewhere on the way.
 const RETURNS_BY: f64 = 0.25;
+/// Pairs of windows that are compared at each distance, at most; evenly chosen.
+const MOST_PAIRS: usize = 128;
 /// Distances in time that are compared, at most.
 const MOST_LAGS: i64 = 600;
 
@@ -151,13 +155,15 @@ impl OverTime {
             .iter()
             .max_by(|a, b| a.figures.max.cmp(&b.figures.max).then(b.window.number.cmp(&a.window.number)))?;
         let evidence = evidence(&judged, length)?;
+        let mut chance = HashMap::new();
+        let lasting: Vec<f64> = judged.iter().map(|window| window.lasting_share(&mut chance)).collect();
         Some(Self {
             window_micros: length,
             windows: windows.len(),
             judged_windows: judged.len(),
             effective_partitions: spread(|w| w.figures.effective_partitions)?,
             share_of_fullest: spread(|w| w.figures.share_of_fullest)?,
-            lasting_share_of_fullest: spread(|w| w.lasting_share())?,
+            lasting_share_of_fullest: Spread::of(&lasting)?,
             worst_window: worst.describe(length),
             peak: peak.describe(length),
             pattern: pattern(&evidence),
@@ -212,11 +218,15 @@ impl<'a> Judged<'a> {
     }
 
     /// The share of the fullest less what chance gives the fullest of so many rows above 1/N; at least 1/N.
-    fn lasting_share(&self) -> f64 {
+    fn lasting_share(&self, chance: &mut HashMap<u64, f64>) -> f64 {
         let partitions = self.figures.partitions as f64;
-        let chance = (expected_max_over_mean_equal_keys(self.figures.partitions, self.figures.rows) - 1.0)
-            / partitions;
-        (self.figures.share_of_fullest - chance).max(1.0 / partitions)
+        // Chance changes little with the rows: it is computed once for all numbers of rows with the same first seven bits.
+        let bits = 64 - self.figures.rows.leading_zeros();
+        let rows = self.figures.rows >> bits.saturating_sub(7) << bits.saturating_sub(7);
+        let chance = chance.entry(rows).or_insert_with(|| {
+            (expected_max_over_mean_equal_keys(self.figures.partitions, rows) - 1.0) / partitions
+        });
+        (self.figures.share_of_fullest - *chance).max(1.0 / partitions)
     }
 
     /// Share of the rows of two windows that lies on the same partitions: the sum of the smaller shares.
@@ -241,24 +251,31 @@ fn evidence(judged: &[Judged<'_>], length: Micros) -> Option<Evidence> {
         partitions_that_were_fullest: fullest.len(),
         rows_per_moment: None,
     };
-    let alike = alike_by_lag(judged);
+    // Where rows of every window spread over the partitions, they spread alike; comparing windows tells no more.
+    let lags = if effective_of_expected >= EVEN_FRACTION { 1 } else { MOST_LAGS };
+    let alike = alike_by_lag(judged, lags);
     evidence.alike_next = alike.first().copied().flatten();
-    let quarter = alike.len() * 3 / 8;
-    let far: Vec<f64> = alike.iter().skip(quarter).copied().flatten().collect();
-    evidence.alike_far = (!far.is_empty()).then(|| far.iter().sum::<f64>() / far.len() as f64);
-    evidence.period_micros = period(&alike).map(|lag| lag as i64 * length.get());
+    if lags > 1 {
+        let far: Vec<f64> = alike.iter().skip(alike.len() * 3 / 8).copied().flatten().collect();
+        evidence.alike_far = (!far.is_empty()).then(|| far.iter().sum::<f64>() / far.len() as f64);
+        evidence.period_micros = period(&alike).map(|lag| lag as i64 * length.get());
+    }
     Some(evidence)
 }
 
 /// For every distance in windows from 1 on, up to two thirds of the whole time, how alike windows are at that distance, on average; none
 /// where no two are so far apart.
-fn alike_by_lag(judged: &[Judged<'_>]) -> Vec<Option<f64>> {
+fn alike_by_lag(judged: &[Judged<'_>], most: i64) -> Vec<Option<f64>> {
     let (Some(first), Some(last)) = (judged.first(), judged.last()) else { return Vec::new() };
-    let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, MOST_LAGS);
-    let position: std::collections::HashMap<i64, &Judged<'_>> =
+    let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, most);
+    let position: HashMap<i64, &Judged<'_>> =
         judged.iter().map(|window| (window.window.number, window)).collect();
+    let step = judged.len().div_ceil(MOST_PAIRS);
     let alike = |lag: i64| {
-        let pairs = judged.iter().filter_map(|a| Some(a.alike(position.get(&(a.window.number + lag))?)));
+        let pairs = judged
+            .iter()
+            .step_by(step)
+            .filter_map(|a| Some(a.alike(position.get(&(a.window.number + lag))?)));
         let (sum, count) = pairs.fold((0.0, 0u32), |(sum, count), alike| (sum + alike, count + 1));
         (count > 0).then(|| sum / f64::from(count))
     };
@@ -275,7 +292,8 @@ fn period(all: &[Option<f64>]) -> Option<usize> {
         if *alike >= ALIKE && *alike >= least + RETURNS_BY {
             // The peak of the return, not its first slope.
             match found {
-                Some((_, best)) if *alike <= best => break,
+                Some((_, best)) if *alike < best => break,
+                Some((_, best)) if *alike <= best => {}
                 _ => found = Some((lag, *alike)),
             }
         } else if found.is_some() {
