@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::duration::Micros;
-use crate::evaluate::key::{Candidate, Transform};
+use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
 use crate::evaluate::prepared::{Parts, Prepared};
@@ -27,6 +27,8 @@ const BASE_MEMORY: ByteSize = ByteSize::mib(160);
 const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
 /// Rows that a window needs for each partition to be judged.
 const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
+/// Columns that statements fix which are tried as conditions.
+const MOST_EQUALITY_COLUMNS: usize = 8;
 /// Partitions where none are asked for: the default of YDB.
 const DEFAULT_PARTITIONS: u64 = 64;
 
@@ -409,19 +411,9 @@ impl PrimaryKeyInputs<'_> {
             .into_iter()
             .next()
             .ok_or(EvaluateError::NoRows)?;
-        let conditions =
-            candidate.parts().iter().zip(&key).enumerate().filter_map(|(position, (part, index))| {
-                let kind = if self.time.is_some_and(|(_, name)| *name == part.column) {
-                    ConditionKind::TimeRanges
-                } else if self.options.equality_columns.contains(&part.column) {
-                    ConditionKind::Equal
-                } else {
-                    return None;
-                };
-                (part.transform == Transform::Identity).then_some(Condition { position, part: *index, kind })
-            });
+        let conditions = self.conditions(parts)?;
         Ok(PrimaryKeyPlan {
-            conditions: conditions.collect(),
+            conditions,
             candidate: candidate.clone(),
             placement: Placement::new(function, partitions, placed_types),
             batch_rows: self.options.batch_rows,
@@ -431,6 +423,32 @@ impl PrimaryKeyInputs<'_> {
             placed,
             budget,
         })
+    }
+
+    /// Ranges of the time column, and values of the columns that statements fix, whether they are in the key or not.
+    fn conditions(&self, parts: &mut Parts) -> Result<Vec<Condition>, EvaluateError> {
+        let time = self.time.map(|(_, name)| (name, ConditionKind::TimeRanges));
+        let equal = self
+            .options
+            .equality_columns
+            .iter()
+            .filter(|name| self.time.is_none_or(|(_, time)| time != *name));
+        let equal = equal.take(MOST_EQUALITY_COLUMNS).map(|name| (name, ConditionKind::Equal));
+        let mut conditions = Vec::new();
+        for (name, kind) in time.into_iter().chain(equal) {
+            let column = Candidate::of_columns(std::slice::from_ref(name));
+            for part in parts.resolve(&column, self.columns, false)? {
+                if let Some(resolved) = parts.get(part) {
+                    conditions.push(Condition {
+                        name: name.clone(),
+                        part,
+                        column_type: resolved.column_type,
+                        kind,
+                    });
+                }
+            }
+        }
+        Ok(conditions)
     }
 }
 

@@ -122,13 +122,15 @@ pub struct PrimaryKeyReport {
     pub(super) repeated: Vec<RepeatedKey>,
 }
 
-/// A column of the key that conditions are tried on.
+/// A column that conditions are tried on, in the key or not.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
-    /// Position of its part in the key.
-    pub(super) position: usize,
+    /// Its name.
+    pub(super) name: String,
     /// Position of its part among all.
     pub(super) part: usize,
+    /// Its type.
+    pub(super) column_type: ColumnType,
     /// What is tried.
     pub(super) kind: ConditionKind,
 }
@@ -221,10 +223,8 @@ fn converter(types: &[ColumnType], key: &Candidate) -> Result<RowConverter, Eval
 
 impl PrimaryKeyCounter {
     pub(super) fn new(plan: PrimaryKeyPlan) -> Result<Self, EvaluateError> {
-        let column_converters = plan.conditions.iter().map(|condition| {
-            let column_type = plan.types.get(condition.position).copied();
-            converter(column_type.as_slice(), &plan.candidate)
-        });
+        let column_converters =
+            plan.conditions.iter().map(|condition| converter(&[condition.column_type], &plan.candidate));
         let partitions = plan.placement.partitions().len();
         Ok(Self {
             converter: converter(&plan.types, &plan.candidate)?,
@@ -434,8 +434,7 @@ impl PrimaryKeyCounter {
         let groups = self.merged_row_groups();
         let mut tried = Vec::new();
         for (column, condition) in self.plan.conditions.iter().enumerate() {
-            let name = self.plan.candidate.parts().get(condition.position).map(ToString::to_string);
-            let name = name.unwrap_or_default();
+            let name = &condition.name;
             let kinds = match condition.kind {
                 ConditionKind::Equal => vec![(format!("{name} = a value"), None)],
                 ConditionKind::TimeRanges => vec![

@@ -55,8 +55,7 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
             .collect(),
         None => ndjson_guesses(input_path)?,
     };
-    let columns = guess_columns(input_path, options, guesses)?;
-    Ok(Sample { columns, notes: Vec::new() })
+    guess_columns(input_path, options, guesses)
 }
 
 /// One heading with another separator in it is not one column.
@@ -123,11 +122,22 @@ fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError
 struct Guess {
     candidates: Vec<ColumnType>,
     seen_value: bool,
+    /// The first type that all but a few values have.
+    nearly: Option<Nearly>,
 }
+
+/// A type that a column would have but for a few values.
+struct Nearly {
+    column_type: ColumnType,
+    reason: String,
+}
+
+/// A type is nearly that of a column when no more than one of so many values does not fit it.
+const NEARLY: usize = 100;
 
 impl Guess {
     fn of(groups: &[&[ColumnType]]) -> Self {
-        Self { candidates: groups.concat(), seen_value: false }
+        Self { candidates: groups.concat(), seen_value: false, nearly: None }
     }
 
     fn any() -> Self {
@@ -159,13 +169,32 @@ impl Guess {
         // Midnight is a point in time, however it parses.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
         let words = cells.iter().flatten().all(is_true_or_false);
+        let values = cells.len() - cells.null_count();
+        let nearly = &mut self.nearly;
         self.candidates.retain(|column_type| match column_type {
             ColumnType::Int64 | ColumnType::Uint64 if leading_zeros => false,
             ColumnType::Double if leading_zeros || many_digits => false,
             ColumnType::Bool if !words => false,
             ColumnType::Date | ColumnType::Date32 if clock => false,
-            _ => holds(cells, *column_type, format),
+            _ => match holds(cells, *column_type, format) {
+                Ok(()) => true,
+                Err(misfit) => {
+                    if nearly.is_none() && misfit.values * NEARLY <= values && misfit.values > 0 {
+                        *nearly = Some(Nearly { column_type: *column_type, reason: misfit.first });
+                    }
+                    false
+                }
+            },
         });
+    }
+
+    /// What to say of a column that is text because of a few values.
+    fn note(&self, name: &str) -> Option<String> {
+        let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
+        Some(format!(
+            "column '{name}' is read as text, because a few values are not of type {}: {}",
+            nearly.column_type, nearly.reason
+        ))
     }
 
     /// A column that was never seen to hold a value is text.
@@ -179,15 +208,23 @@ const NUMBERS: [ColumnType; 3] = [ColumnType::Int64, ColumnType::Uint64, ColumnT
 const TIMES: [ColumnType; 4] =
     [ColumnType::Date, ColumnType::Date32, ColumnType::Timestamp, ColumnType::Timestamp64];
 
+/// Values that do not fit a type.
+struct Misfit {
+    values: usize,
+    first: String,
+}
+
 /// Whether every value parses as the type and is in its range.
-fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> bool {
+fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> Result<(), Misfit> {
     let parsed = parse_text_column(cells, column_type, format);
-    if !parsed.faults.is_empty() {
-        return false;
+    if let Some(first) = parsed.faults.first() {
+        return Err(Misfit { values: parsed.faults.len(), first: first.reason.clone() });
     }
-    let Some(range) = column_type.value_range() else { return true };
-    let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return false };
-    numbers.as_primitive::<Int64Type>().iter().flatten().all(|value| (range.min..=range.max).contains(&value))
+    let Some(range) = column_type.value_range() else { return Ok(()) };
+    let outside = Misfit { values: 0, first: String::new() };
+    let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return Err(outside) };
+    let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten();
+    if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
 }
 
 /// Whether a whole number is beyond 2^53, where Double begins to leave numbers out.
@@ -214,7 +251,7 @@ fn guess_columns(
     path: &InputPath,
     options: &InputOptions,
     mut guesses: Vec<(String, Guess)>,
-) -> Result<Vec<Column>, SourceError> {
+) -> Result<Sample, SourceError> {
     let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
     let mut input = Input::open_unknown(path, &names, options)?;
     let mut records = 0;
@@ -233,7 +270,9 @@ fn guess_columns(
     if records == 0 {
         return Err(SourceError::NoRecord { file: input.name().to_owned() });
     }
-    Ok(guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type())).collect())
+    let notes = guesses.iter().filter_map(|(name, guess)| guess.note(name)).collect();
+    let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
+    Ok(Sample { columns: columns.collect(), notes })
 }
 
 #[cfg(test)]
@@ -302,6 +341,22 @@ mod tests {
             ("t", "Timestamp"),
         ];
         assert_eq!(by_name, expected.into_iter().map(|(n, t)| (n.to_owned(), t.to_owned())).collect());
+    }
+
+    #[test]
+    fn a_column_that_is_text_for_a_few_values_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let row = |row: usize| match row {
+            150 => "soon,x,a\n".to_owned(),
+            row => format!("2026-01-31T10:00:00Z,{row},{}\n", if row % 2 == 0 { "1" } else { "b" }),
+        };
+        std::fs::write(&path, format!("at,n,mixed\n{}", (0..300).map(row).collect::<String>())).unwrap();
+        let sample = infer_columns(&path, &InputOptions::default()).unwrap();
+        assert!(sample.columns.iter().all(|column| column.column_type == ColumnType::Utf8));
+        assert_eq!(sample.notes.len(), 2, "{:?}", sample.notes);
+        assert!(sample.notes[0].contains("'at'") && sample.notes[0].contains("'soon'"), "{:?}", sample.notes);
+        assert!(sample.notes[1].contains("Int64") && sample.notes[1].contains("'x'"), "{:?}", sample.notes);
     }
 
     #[test]

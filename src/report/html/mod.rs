@@ -48,6 +48,7 @@ pub fn html(assessment: &Assessment) -> String {
     header(&mut page, assessment);
     recommendation(&mut page, assessment);
     overview(&mut page, assessment);
+    every_number(&mut page, assessment);
     for (ranked, key, placement) in ranked(assessment) {
         candidate(&mut page, assessment, ranked, key, placement);
     }
@@ -196,6 +197,42 @@ fn overview(page: &mut String, assessment: &Assessment) {
         "<figcaption>Distinct values for each partition, each step ten times the one before. The band is what YDB advises, 100 to \
          1000; more is better still.</figcaption>\n</figure>\n",
     );
+}
+
+/// The figures over every number of partitions and by every function, where there are several.
+fn every_number(page: &mut String, assessment: &Assessment) {
+    let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
+    if !several {
+        return;
+    }
+    page.push_str("<h2>Every number of partitions</h2>\n");
+    let headings = [
+        "partition key",
+        "placement",
+        "#partitions",
+        "#values each",
+        "#max / mean",
+        "#effective",
+        "#empty",
+        "#sustained inserts",
+        "verdict",
+    ];
+    let rows = ranked(assessment).into_iter().flat_map(|(_, key, _)| {
+        key.placements.iter().map(|placement| {
+            vec![
+                key.partition_key.join(", "),
+                placement.function.clone(),
+                placement.skew.partitions.to_string(),
+                format!("{:.1}", placement.noise_floor.keys_per_partition),
+                format!("{:.2}", placement.skew.max_over_mean),
+                format!("{:.1}", placement.skew.effective_partitions),
+                count(placement.skew.empty_partitions as u64),
+                rate(placement.capacity.sustained),
+                placement.verdict.word().to_owned(),
+            ]
+        })
+    });
+    table(page, &headings, rows);
 }
 
 fn distinct(key: &PartitionKeyReport) -> String {
