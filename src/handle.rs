@@ -13,12 +13,13 @@ use crate::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
 };
 use crate::log::{LogError, Snapshot, TableLog};
-use crate::overview::{self, TableOverview, TableSkew};
+use crate::overview::{self, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession};
 use crate::source::{Conform, InputOptions};
 use crate::storage::{StorageError, TableStorage};
 use crate::table::TableSpec;
+use crate::units::Version;
 
 /// Why an operation on a table failed.
 #[derive(Debug, Error)]
@@ -99,6 +100,16 @@ impl Table {
     /// [`TableError`] where there is none, or its log cannot be read.
     pub async fn open(directory: impl AsRef<Path>) -> Result<Self, TableError> {
         Self::open_at(TableStorage::local(directory.as_ref())?).await
+    }
+
+    /// Opens the table in a directory as it was at a version.
+    ///
+    /// # Errors
+    /// As for [`Table::open`], and where the table has no such version.
+    pub async fn open_version(directory: impl AsRef<Path>, version: Version) -> Result<Self, TableError> {
+        let (log, snapshot) =
+            TableLog::open_version(TableStorage::local(directory.as_ref())?, version).await?;
+        Ok(Self { log, snapshot })
     }
 
     /// Opens the table in an object store at its newest version.
@@ -232,6 +243,12 @@ impl Table {
     /// [`TableError`] where a portion cannot be read.
     pub async fn inspect(&self) -> Result<TableOverview, TableError> {
         Ok(overview::inspect(self.provider()?.as_ref()).await?)
+    }
+
+    /// The commits that made the table what it is at this version, oldest first.
+    #[must_use]
+    pub fn history(&self) -> TableHistory {
+        overview::history(&self.snapshot)
     }
 
     /// How even the table is, with the noise floor of its partition keys.

@@ -29,6 +29,7 @@ pub mod handle;
 pub mod ingest;
 pub mod log;
 pub mod merge;
+pub mod overlap;
 pub mod overview;
 pub mod placement;
 pub mod portion;

@@ -1,17 +1,19 @@
 //! Facts about a stored table: what it holds and how even it is.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::log::Snapshot;
+use crate::log::{CommitSummary, Operation, PortionEntry, Snapshot};
+use crate::overlap::{OverlapDepth, depths};
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
 use crate::skew::{NoiseFloor, SkewFigures, Verdict, are_enough_rows, median};
 use crate::table::Column;
 use crate::units::{PartitionId, Version};
 
 /// One partition of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartitionOverview {
     /// The partition.
     pub partition: PartitionId,
@@ -23,6 +25,52 @@ pub struct PartitionOverview {
     pub bytes: u64,
     /// Number of its portions.
     pub portions: u64,
+    /// How deep they overlap.
+    pub overlap: OverlapDepth,
+}
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommitOverview {
+    /// The version that it made.
+    pub version: Version,
+    /// When, in microseconds since 1970 by the writer's clock.
+    pub at_micros: i64,
+    /// What made it.
+    pub operation: Operation,
+    /// Rows that it added.
+    pub rows: u64,
+    /// Bytes of the portions that it added.
+    pub bytes: u64,
+    /// Portions that it added.
+    pub portions: u64,
+    /// The inputs that came with it.
+    pub sources: Vec<String>,
+}
+
+/// The commits of a table, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableHistory {
+    /// Name of the table.
+    pub name: String,
+    /// The commits.
+    pub commits: Vec<CommitOverview>,
+}
+
+/// The commits of a table up to the version of `snapshot`.
+#[must_use]
+pub fn history(snapshot: &Snapshot) -> TableHistory {
+    let commit = |commit: &Arc<CommitSummary>| CommitOverview {
+        version: commit.info.version,
+        at_micros: commit.info.at_micros,
+        operation: commit.info.operation,
+        rows: commit.rows(),
+        bytes: commit.bytes,
+        portions: commit.portions,
+        sources: commit.sources.iter().map(|source| source.name.clone()).collect(),
+    };
+    let commits = snapshot.commits().iter().map(commit).collect();
+    TableHistory { name: snapshot.spec().name().to_owned(), commits }
 }
 
 /// What a table is and holds.
@@ -97,9 +145,26 @@ fn stored(snapshot: &Snapshot) -> Vec<PartitionOverview> {
         .spec()
         .partitions()
         .ids()
-        .map(|partition| PartitionOverview { partition, rows: 0, stored_rows: 0, bytes: 0, portions: 0 })
+        .map(|partition| PartitionOverview {
+            partition,
+            rows: 0,
+            stored_rows: 0,
+            bytes: 0,
+            portions: 0,
+            overlap: OverlapDepth::default(),
+        })
         .collect();
-    for portion in snapshot.portions() {
+    let portions = snapshot.portions();
+    for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
+        let range =
+            |portion: &Arc<PortionEntry>| (portion.key_range.min.clone(), portion.key_range.max.clone());
+        let ranges: Vec<_> = of_partition.iter().map(range).collect();
+        let index = of_partition.first().map(|portion| portion.partition.index());
+        if let Some(partition) = index.and_then(|index| partitions.get_mut(index)) {
+            partition.overlap = OverlapDepth::of(depths(&ranges));
+        }
+    }
+    for portion in portions {
         if let Some(partition) = partitions.get_mut(portion.partition.index()) {
             partition.stored_rows += portion.rows;
             partition.bytes += portion.bytes;

@@ -3,17 +3,27 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::{Table, report};
+use evenkeel::report;
 
 use crate::cli::output::Format;
-use crate::cli::{Failure, Output};
+use crate::cli::{Failure, Output, open};
 
 /// Show what a table is and holds: version, rows, keys, columns and partitions.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Example:\n  evenkeel inspect events --format json")]
+#[command(
+    after_help = "Examples:\n  evenkeel inspect events --format json\n  evenkeel inspect events --history"
+)]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
+
+    /// The version to read [default: the newest].
+    #[arg(long = "version", value_name = "N")]
+    at_version: Option<u64>,
+
+    /// List the commits instead.
+    #[arg(long)]
+    history: bool,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
@@ -21,6 +31,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let overview = Table::open(&args.dir).await?.inspect().await?;
+    let table = open(&args.dir, args.at_version).await?;
+    if args.history {
+        return out.result(args.format, &table.history(), report::history);
+    }
+    let overview = table.inspect().await?;
     out.result(args.format, &overview, report::overview)
 }

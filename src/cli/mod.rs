@@ -17,6 +17,8 @@ mod skew;
 mod workplace;
 
 use clap::{Parser, Subcommand};
+use evenkeel::units::Version;
+use evenkeel::{Table, TableError};
 
 pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
 
@@ -48,6 +50,14 @@ enum Command {
     Ddl(ddl::Args),
     Place(place::Args),
     Bench(Box<bench::Args>),
+}
+
+/// Opens a table at a version, or at its newest.
+async fn open(dir: &std::path::Path, version: Option<u64>) -> Result<Table, TableError> {
+    match version {
+        Some(version) => Table::open_version(dir, Version(version)).await,
+        None => Table::open(dir).await,
+    }
 }
 
 impl Cli {

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::query::{Params, QueryError, QueryResult};
+use evenkeel::report;
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
-use evenkeel::{Table, report};
 use futures::TryStreamExt;
 
-use crate::cli::{Failure, Output};
+use crate::cli::{Failure, Output, open};
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,6 +41,10 @@ Names of tables and columns are case-sensitive, as in YQL.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
+
+    /// The version to read [default: the newest].
+    #[arg(long = "version", value_name = "N")]
+    at_version: Option<u64>,
 
     /// The query; -c SQL and -f FILE do too.
     #[arg(conflicts_with_all = ["command", "file"])]
@@ -86,7 +90,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             return Err(Failure::wrong_usage("what is the query? Give it behind the table, or with -f FILE"));
         }
     };
-    let session = Table::open(&args.dir).await?.session()?;
+    let session = open(&args.dir, args.at_version).await?.session()?;
     if args.explain {
         let (scans, plan) = session.explain(&sql, &params).await.map_err(failure)?;
         return match asked {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::{Table, report};
+use evenkeel::report;
 
 use crate::cli::output::Format;
-use crate::cli::{Failure, Output};
+use crate::cli::{Failure, Output, open};
 
 /// Show how even a table is: per partition, by every usual figure, and commit by commit.
 #[derive(Debug, ClapArgs)]
@@ -15,12 +15,16 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
+    /// The version to read [default: the newest].
+    #[arg(long = "version", value_name = "N")]
+    at_version: Option<u64>,
+
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let skew = Table::open(&args.dir).await?.skew().await?;
+    let skew = open(&args.dir, args.at_version).await?.skew().await?;
     out.result(args.format, &skew, report::skew)
 }

@@ -293,7 +293,7 @@ fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
                  {amplification:.1} times",
                 percent(key.in_order_fraction),
                 key.layout.batch_rows,
-                key.layout.average_depth,
+                key.layout.depth.average_depth,
             ),
             measured: amplification,
             threshold: AMPLIFICATION,

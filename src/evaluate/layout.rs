@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::overlap::{OverlapDepth, depths};
+
 /// Portions of one level that overlap before they are merged into one of the next: the fan-in of a tiered merge policy
 /// (O'Neil and others, "The Log-Structured Merge-Tree"; RocksDB, "Universal Compaction").
 pub const MERGE_FAN_IN: usize = 8;
@@ -62,13 +64,9 @@ pub struct LayoutReport {
     pub batches: u64,
     /// Portions, over all partitions.
     pub portions: u64,
-    /// Portions that cover the key at which a portion begins, on average over the portions: 1 is no overlap (after the
-    /// `average_depth` of Snowflake's SYSTEM$CLUSTERING_INFORMATION).
-    pub average_depth: f64,
-    /// The same of the deepest place.
-    pub max_depth: u64,
-    /// Portions by depth: each bucket holds those deeper than the one before, up to its own depth.
-    pub depth_histogram: Vec<DepthBucket>,
+    /// How deep they overlap.
+    #[serde(flatten)]
+    pub depth: OverlapDepth,
     /// Rows written per row ingested, when portions of one size are merged wherever [`MERGE_FAN_IN`] of them cover one key. 1 is
     /// no rewriting at all; fewer batches than the fan-in tell nothing.
     pub write_amplification: f64,
@@ -82,20 +80,13 @@ impl LayoutReport {
     }
 }
 
-/// Portions of similar depth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct DepthBucket {
-    /// Depth, at most.
-    pub depth: u64,
-    /// Portions.
-    pub portions: u64,
-}
-
 impl LayoutReport {
     /// The overlap of portions, given per partition in the order in which they were made.
     pub(super) fn of(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
-        let mut depths: Vec<u64> = partitions.iter().flat_map(|portions| depths(portions)).collect();
-        depths.sort_unstable();
+        let ranges = |portions: &Vec<Portion>| -> Vec<(KeyBytes, KeyBytes)> {
+            portions.iter().map(|portion| (portion.min.clone(), portion.max.clone())).collect()
+        };
+        let depths: Vec<u64> = partitions.iter().flat_map(|portions| depths(&ranges(portions))).collect();
         let (rows, rewritten) = partitions.iter().fold((0, 0), |(rows, rewritten), portions| {
             (
                 rows + portions.iter().map(|portion| portion.rows).sum::<u64>(),
@@ -106,46 +97,10 @@ impl LayoutReport {
             batch_rows,
             batches,
             portions: depths.len() as u64,
-            average_depth: depths.iter().sum::<u64>() as f64 / depths.len().max(1) as f64,
-            max_depth: depths.last().copied().unwrap_or(0),
-            depth_histogram: histogram(&depths),
+            depth: OverlapDepth::of(depths),
             write_amplification: 1.0 + rewritten as f64 / rows.max(1) as f64,
         }
     }
-}
-
-/// For each portion, how many cover the key at which it begins.
-fn depths(portions: &[Portion]) -> Vec<u64> {
-    let mut begins: Vec<&KeyBytes> = portions.iter().map(|portion| &portion.min).collect();
-    let mut ends: Vec<&KeyBytes> = portions.iter().map(|portion| &portion.max).collect();
-    begins.sort_unstable();
-    ends.sort_unstable();
-    let mut depths = Vec::with_capacity(portions.len());
-    let (mut begun, mut ended) = (0u64, 0usize);
-    for same in begins.chunk_by(|a, b| a == b) {
-        begun += same.len() as u64;
-        // Both ends belong to a portion, so one that ends here still covers this key.
-        while let (Some(end), Some(here)) = (ends.get(ended), same.first())
-            && end < here
-        {
-            ended += 1;
-        }
-        depths.extend(std::iter::repeat_n(begun - ended as u64, same.len()));
-    }
-    depths
-}
-
-/// Buckets of depth 1, 2, 4, 8 and so on.
-fn histogram(sorted: &[u64]) -> Vec<DepthBucket> {
-    let mut buckets: Vec<DepthBucket> = Vec::new();
-    for depth in sorted {
-        let bucket = depth.next_power_of_two();
-        match buckets.last_mut() {
-            Some(last) if last.depth == bucket => last.portions += 1,
-            _ => buckets.push(DepthBucket { depth: bucket, portions: 1 }),
-        }
-    }
-    buckets
 }
 
 /// A portion while portions are merged.
@@ -255,6 +210,7 @@ mod tests {
     use proptest::prelude::{prop_assert_eq, proptest};
 
     use super::*;
+    use crate::overlap::DepthBucket;
 
     fn portion(min: u8, max: u8, rows: u64) -> Portion {
         Portion { batch: 0, rows, min: Box::new([min]), max: Box::new([max]), columns: Vec::new() }
@@ -264,9 +220,9 @@ mod tests {
     fn portions_in_a_row_overlap_nothing_and_are_never_rewritten() {
         let portions: Vec<Portion> = (0..100).map(|i| portion(2 * i, 2 * i + 1, 10)).collect();
         let report = LayoutReport::of(&[portions], 10, 100);
-        assert_eq!((report.portions, report.max_depth), (100, 1));
-        assert_eq!((report.average_depth, report.write_amplification), (1.0, 1.0));
-        assert_eq!(report.depth_histogram, [DepthBucket { depth: 1, portions: 100 }]);
+        assert_eq!((report.portions, report.depth.max_depth), (100, 1));
+        assert_eq!((report.depth.average_depth, report.write_amplification), (1.0, 1.0));
+        assert_eq!(report.depth.depth_histogram, [DepthBucket { depth: 1, portions: 100 }]);
     }
 
     #[test]
@@ -279,7 +235,7 @@ mod tests {
         assert_eq!(amplification(MERGE_FAN_IN * MERGE_FAN_IN), 3.0);
         assert_eq!(amplification(2 * MERGE_FAN_IN + 1), 1.0 + 16.0 / 17.0);
         let report = LayoutReport::of(&[whole(5)], 10, 100);
-        assert_eq!((report.max_depth, report.average_depth), (5, 5.0));
+        assert_eq!((report.depth.max_depth, report.depth.average_depth), (5, 5.0));
     }
 
     #[test]
@@ -296,23 +252,10 @@ mod tests {
         // Each portion reaches back into the one before.
         let portions: Vec<Portion> = (0..80).map(|i| portion(3 * i, 3 * i + 4, 10)).collect();
         let report = LayoutReport::of(&[portions], 100, 100);
-        assert_eq!((report.max_depth, report.write_amplification), (2, 1.0));
+        assert_eq!((report.depth.max_depth, report.write_amplification), (2, 1.0));
     }
 
     proptest! {
-        #[test]
-        fn depths_are_those_counted_one_by_one(ranges in proptest::collection::vec((0u8..30, 0u8..10), 0..40)) {
-            let portions: Vec<Portion> = ranges.iter().map(|(min, length)| portion(*min, min + length, 1)).collect();
-            let mut expected: Vec<u64> = portions
-                .iter()
-                .map(|at| portions.iter().filter(|p| p.min <= at.min && at.min <= p.max).count() as u64)
-                .collect();
-            let mut found = depths(&portions);
-            found.sort_unstable();
-            expected.sort_unstable();
-            prop_assert_eq!(found, expected);
-        }
-
         #[test]
         fn portions_are_rewritten_exactly_where_as_many_as_the_fan_in_meet(
             ranges in proptest::collection::vec((0u8..190, 0u8..60), 0..40),

@@ -40,7 +40,7 @@ pub use evaluator::{Evaluation, Evaluator, SampleReport};
 pub use fan_out::{FanOut, Reach, StatementReport};
 pub use find::{Considered, Role};
 pub use key::{Candidate, CandidateError, KeyPart, Transform};
-pub use layout::{DepthBucket, LayoutReport, MERGE_FAN_IN};
+pub use layout::{LayoutReport, MERGE_FAN_IN};
 pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
 pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
 pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};

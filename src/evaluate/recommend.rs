@@ -386,7 +386,7 @@ fn choose_primary_key(
         let outside = !key.candidate.contains(partition_key);
         let amplification = (key.layout.write_amplification * 10.0).round() as u64;
         // Where batches are too few to be merged, how deep they overlap tells what merging will cost.
-        let depth = key.layout.average_depth.round() as u64;
+        let depth = key.layout.depth.average_depth.round() as u64;
         let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
         (key.conflicting_rows, outside, amplification, depth, late_tenths, key.candidate.parts().len())
     };
@@ -417,7 +417,7 @@ fn choose_primary_key(
         "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
         best.in_order_fraction * 100.0,
         name(&best.partitioned_by),
-        best.layout.average_depth,
+        best.layout.depth.average_depth,
     ));
     if key != best.candidate {
         reasons.push(format!(

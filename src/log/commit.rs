@@ -100,6 +100,16 @@ impl TableLog {
         Ok((log, snapshot))
     }
 
+    /// Opens a table as it was at a version.
+    ///
+    /// # Errors
+    /// As for [`TableLog::open`], and [`LogError::NoVersion`] where it has no such version.
+    pub async fn open_version(storage: TableStorage, version: Version) -> Result<(Self, Snapshot), LogError> {
+        let log = Self { storage };
+        let snapshot = log.up_to(Some(version)).await?;
+        Ok((log, snapshot))
+    }
+
     /// The files of the table.
     #[must_use]
     pub fn storage(&self) -> &TableStorage {
@@ -111,11 +121,22 @@ impl TableLog {
     /// # Errors
     /// As for [`TableLog::open`].
     pub async fn newest(&self) -> Result<Snapshot, LogError> {
-        let versions = self.versions().await?;
+        self.up_to(None).await
+    }
+
+    /// The snapshot at `wanted`, or the newest one.
+    async fn up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
+        let mut versions = self.versions().await?;
         if versions.first() != Some(&Version::FIRST) {
             return Err(LogError::NotATable { table: self.name() });
         }
         self.check_no_gap(&versions)?;
+        if let (Some(version), Some(newest)) = (wanted, versions.last().copied()) {
+            if version > newest {
+                return Err(LogError::NoVersion { table: self.name(), version, newest });
+            }
+            versions.retain(|known| *known <= version);
+        }
         let mut commits = stream::iter(versions).map(|version| self.read(version)).buffered(CONCURRENT_READS);
         let Some((_, first)) = commits.try_next().await? else {
             return Err(LogError::NotATable { table: self.name() });

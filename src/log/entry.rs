@@ -45,6 +45,18 @@ pub enum Operation {
     Insert,
 }
 
+impl Operation {
+    /// One word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Upsert => "upsert",
+            Self::Insert => "insert",
+        }
+    }
+}
+
 /// Facts about a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitInfo {

@@ -28,6 +28,8 @@ pub enum LogError {
         "{table} is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'"
     )]
     NotATable { table: String },
+    #[error("{table} has no version {version}; its versions are 0 to {newest}")]
+    NoVersion { table: String, version: Version, newest: Version },
     #[error("{table} is a table already; ingest into it, or choose another place")]
     Exists { table: String },
     #[error("{table} is not empty and is not a table; choose an empty or new directory")]

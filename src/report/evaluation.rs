@@ -394,7 +394,7 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
             percent(key.in_order_fraction),
             key.late.reach.as_ref().map_or("-".to_owned(), |reach| elapsed(reach.max_micros)),
             key.rank_correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.2}")),
-            format!("{:.1}", key.layout.average_depth),
+            format!("{:.1}", key.layout.depth.average_depth),
             key.layout.known_amplification().map_or("-".to_owned(), |writes| format!("{writes:.1}")),
             if key.obstacles.is_empty() { String::new() } else { key.obstacles.join("; ") },
         ]

@@ -17,5 +17,5 @@ pub use grid::{Layout, bar, batches, count, counted, percent};
 pub use html::html;
 pub use ingest::ingest;
 pub use keys::keys;
-pub use overview::overview;
+pub use overview::{history, overview};
 pub use skew::skew;

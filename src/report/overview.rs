@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::overview::TableOverview;
+use crate::overlap::{DepthBucket, OverlapDepth};
+use crate::overview::{TableHistory, TableOverview};
+use crate::report::evaluation::instant;
 use crate::report::grid::{Heading, Layout, count, grid};
 use crate::units::ByteSize;
 
@@ -58,6 +60,8 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
             count(partition.rows),
             ByteSize(partition.bytes).to_string(),
             count(partition.portions),
+            format!("{:.1}", partition.overlap.average_depth),
+            depth_histogram(&partition.overlap),
         ]
     });
     let headings = [
@@ -65,7 +69,51 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
         Heading("rows", true),
         Heading("bytes", true),
         Heading("portions", true),
+        Heading("depth", true),
+        Heading("portions by depth", false),
     ];
     text.push_str(&grid(layout, &headings, partitions.collect()));
+    text.push_str(
+        "\ndepth: portions that cover the key at which a portion begins, on average; 1 is no overlap\n",
+    );
     text
+}
+
+/// `3 of 1, 2 of 3-4`: portions and their depth.
+fn depth_histogram(overlap: &OverlapDepth) -> String {
+    let bucket = |bucket: &DepthBucket| match bucket.depth {
+        exact @ (1 | 2) => format!("{} of {exact}", bucket.portions),
+        most => format!("{} of {}-{most}", bucket.portions, most / 2 + 1),
+    };
+    overlap.depth_histogram.iter().map(bucket).collect::<Vec<_>>().join(", ")
+}
+
+/// The commits of a table.
+#[must_use]
+pub fn history(history: &TableHistory, layout: Layout) -> String {
+    let rows = history.commits.iter().map(|commit| {
+        let sources = match commit.sources.as_slice() {
+            [first, _, ..] => format!("{first} and {} more", commit.sources.len() - 1),
+            sources => sources.concat(),
+        };
+        vec![
+            commit.version.to_string(),
+            instant(commit.at_micros),
+            commit.operation.word().to_owned(),
+            count(commit.rows),
+            ByteSize(commit.bytes).to_string(),
+            count(commit.portions),
+            sources,
+        ]
+    });
+    let headings = [
+        Heading("version", true),
+        Heading("at (UTC)", false),
+        Heading("operation", false),
+        Heading("rows", true),
+        Heading("bytes", true),
+        Heading("portions", true),
+        Heading("inputs", false),
+    ];
+    grid(layout, &headings, rows.collect())
 }

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 12] = [
     &["sql"],
     &["source", "portion", "log", "generate", "placement"],
     &["text_value", "merge", "sort", "sketch"],
-    &["sink", "skew"],
+    &["sink", "skew", "overlap"],
     &["storage", "table", "finding"],
     &["units"],
 ];

@@ -8,7 +8,7 @@ use evenkeel::ingest::IngestOptions;
 use evenkeel::query::Params;
 use evenkeel::table::{TableDefinition, TableSpec};
 
-use crate::common::{naive, project, rows};
+use crate::common::{done, json, naive, project, rows, run};
 
 fn spec(partition_key: &[&str]) -> TableSpec {
     let partition_key = partition_key.iter().map(|name| (*name).to_owned()).collect();
@@ -118,4 +118,47 @@ async fn the_system_tables_agree_with_the_figures_of_the_table() {
     assert_eq!(found[1], figures.rows.to_string());
     assert!((found[2].parse::<f64>().unwrap() - figures.max_over_mean).abs() < 1e-9);
     assert!((found[4].parse::<f64>().unwrap() - figures.effective_partitions).abs() < 1e-6);
+}
+
+#[test]
+fn earlier_versions_are_read_and_the_history_is_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --column v:utf8 --primary-key k --partitions 1");
+    for (name, rows) in [("a", "1,one\n2,two\n"), ("b", "2,zwei\n3,drei\n"), ("c", "9,neun\n")] {
+        std::fs::write(dir.join(format!("{name}.csv")), format!("k,v\n{rows}")).unwrap();
+        done(dir, &format!("ingest {{}}/t {{}}/{name}.csv"));
+    }
+    let rows_at = |version: u64| {
+        let run = run(
+            dir,
+            &format!(
+                "query {{}}/t --version {version} --format csv -c SELECT/**/v/**/FROM/**/t/**/ORDER/**/BY/**/k"
+            ),
+        );
+        (run.code, run.stdout.lines().skip(1).collect::<Vec<_>>().join(","), run.stderr)
+    };
+    for (version, expected) in [(0, ""), (1, "one,two"), (2, "one,zwei,drei"), (3, "one,zwei,drei,neun")] {
+        assert_eq!(rows_at(version).1, expected, "version {version}");
+    }
+    let (code, _, message) = rows_at(4);
+    assert_eq!(code, 1);
+    assert!(message.contains("has no version 4; its versions are 0 to 3"), "{message}");
+    let history = json(dir, "inspect {}/t --history --format json");
+    let commits: Vec<(u64, &str, u64)> = history["commits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| {
+            (c["version"].as_u64().unwrap(), c["operation"].as_str().unwrap(), c["rows"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(commits, [(0, "create", 0), (1, "upsert", 2), (2, "upsert", 2), (3, "upsert", 1)]);
+    assert!(history["commits"][2]["sources"][0].as_str().unwrap().ends_with("b.csv"));
+    assert!(done(dir, "inspect {}/t --history").contains("upsert"));
+    // The first two portions share key 2; the third begins behind both.
+    let overlap = &json(dir, "inspect {}/t --format json")["partitions"][0]["overlap"];
+    assert_eq!((&overlap["max_depth"], &overlap["average_depth"]), (&2.into(), &(4.0 / 3.0).into()));
+    let older = json(dir, "skew {}/t --version 1 --format json");
+    assert_eq!(older["rows"], 2);
 }

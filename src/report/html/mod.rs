@@ -379,7 +379,7 @@ fn primary_keys(page: &mut String, assessment: &Assessment) {
             count(key.identical_rows),
             count(key.conflicting_rows),
             percent(key.in_order_fraction),
-            format!("{:.1}", key.layout.average_depth),
+            format!("{:.1}", key.layout.depth.average_depth),
             format!("{:.1}", key.layout.write_amplification),
             key.rank_correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.2}")),
             key.obstacles.join("; "),
