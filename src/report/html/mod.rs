@@ -132,7 +132,7 @@ fn header(page: &mut String, assessment: &Assessment) {
 
 fn recommendation(page: &mut String, assessment: &Assessment) {
     let found = &assessment.recommendation;
-    page.push_str("<section class=\"card\">\n<h2>Recommendation</h2>\n");
+    page.push_str("<section class=\"card long\">\n<h2>Recommendation</h2>\n");
     if !found.partition_key.is_empty() {
         let _ = writeln!(
             page,
