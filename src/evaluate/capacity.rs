@@ -62,7 +62,7 @@ impl Capacity {
 mod tests {
     use super::*;
     use crate::evaluate::duration::Micros;
-    use crate::evaluate::windows::Window;
+    use crate::evaluate::window_counts::Window;
 
     #[test]
     fn the_fullest_partition_limits_the_table() {

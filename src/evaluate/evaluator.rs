@@ -13,9 +13,8 @@ use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
 use crate::evaluate::prepared::{Parts, Prepared};
-use crate::evaluate::primary_key::{
-    Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan, PrimaryKeyReport,
-};
+use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
+use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange, instants};
 use crate::placement::Placement;
 use crate::table::{Column, ColumnType, PlacementFunction};

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::prepared::{derived_column, json_value};
-use crate::evaluate::primary_key::{DuplicateExample, PrimaryKeyReport};
+use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
 use crate::sketch::{column_identities, combine};
 use crate::source::{Export, ExportPlace, OnUnreadable};
 use crate::table::Column;

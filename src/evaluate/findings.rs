@@ -5,7 +5,7 @@ use crate::evaluate::evaluator::Evaluation;
 use crate::evaluate::fan_out::{FanOut, Reach, StatementReport};
 use crate::evaluate::over_time::Pattern;
 use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
-use crate::evaluate::primary_key::PrimaryKeyReport;
+use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation};
 use crate::finding::{Finding, Severity};
 use crate::skew::Verdict;

@@ -24,9 +24,12 @@ mod over_time;
 mod partition_key;
 mod prepared;
 mod primary_key;
+mod primary_key_report;
+mod proposal;
 mod recommend;
 mod sample;
 mod threshold;
+mod window_counts;
 mod windows;
 
 use arrow::error::ArrowError;
@@ -45,11 +48,12 @@ pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
 pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
 pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
 pub use prepared::derived_column;
-pub use primary_key::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
+pub use primary_key_report::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
 pub use recommend::{RankedKey, Recommendation};
 pub use sample::{Interval, Intervals};
 pub use threshold::{Crossing, Threshold, ThresholdError};
-pub use windows::{TimeRange, Window};
+pub use window_counts::Window;
+pub use windows::TimeRange;
 
 use crate::placement::PlacementError;
 use crate::sketch::RepeatsError;

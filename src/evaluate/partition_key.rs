@@ -10,7 +10,7 @@ use crate::evaluate::key::Candidate;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
-use crate::evaluate::windows::{Window, WindowCounts};
+use crate::evaluate::window_counts::{Window, WindowCounts};
 use crate::placement::Placement;
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};

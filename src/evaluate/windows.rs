@@ -10,7 +10,6 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 
 use crate::evaluate::duration::Micros;
-use crate::units::PartitionId;
 
 /// Windows that are counted apart while reading.
 pub(super) const MOST_WINDOWS: usize = 1000;
@@ -103,11 +102,11 @@ pub(super) fn instants(array: &ArrayRef) -> Option<ArrayRef> {
 /// The windows of a batch of rows.
 #[derive(Debug, Clone)]
 pub(super) struct WindowedRows {
-    length: Micros,
+    pub(super) length: Micros,
     /// Numbers of the windows that have rows.
-    windows: Vec<i64>,
+    pub(super) windows: Vec<i64>,
     /// For each row its window, as a position in `windows`, or [`NO_WINDOW`].
-    slots: Vec<u32>,
+    pub(super) slots: Vec<u32>,
 }
 
 /// The axis that all candidates share.
@@ -344,110 +343,6 @@ impl TimeAxis {
     }
 }
 
-/// Rows by window and partition.
-#[derive(Debug, Clone)]
-pub(super) struct WindowCounts {
-    length: Option<Micros>,
-    partitions: usize,
-    position: HashMap<i64, usize>,
-    /// One row of `partitions` counts for each window.
-    counts: Vec<u64>,
-}
-
-impl WindowCounts {
-    pub(super) fn new(partitions: usize) -> Self {
-        Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
-    }
-
-    /// Counts rows, which must come with lengths that only grow.
-    pub(super) fn add(&mut self, rows: &WindowedRows, partitions: &[PartitionId]) {
-        self.lengthen(rows.length);
-        let offsets: Vec<usize> = rows.windows.iter().map(|window| self.offset(*window)).collect();
-        for (slot, partition) in rows.slots.iter().zip(partitions) {
-            if let Some(offset) = offsets.get(*slot as usize)
-                && let Some(count) = self.counts.get_mut(offset + partition.index())
-            {
-                *count += 1;
-            }
-        }
-    }
-
-    fn offset(&mut self, window: i64) -> usize {
-        let next = self.counts.len();
-        let offset = *self.position.entry(window).or_insert(next);
-        if offset == next {
-            self.counts.resize(next + self.partitions, 0);
-        }
-        offset
-    }
-
-    /// Joins windows to those of a multiple of their length.
-    pub(super) fn lengthen(&mut self, length: Micros) {
-        let before = *self.length.get_or_insert(length);
-        if before >= length {
-            return;
-        }
-        let old = std::mem::replace(self, Self::new(self.partitions));
-        self.length = Some(length);
-        let mut windows: Vec<(i64, usize)> = old.position.into_iter().collect();
-        windows.sort_unstable();
-        for (window, offset) in windows {
-            let joined = self.offset(length.slice_of(window.saturating_mul(before.get())));
-            self.add_counts(joined, old.counts.get(offset..offset + old.partitions).unwrap_or_default());
-        }
-    }
-
-    fn add_counts(&mut self, offset: usize, more: &[u64]) {
-        if let Some(counts) = self.counts.get_mut(offset..offset + self.partitions) {
-            counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
-        }
-    }
-
-    /// Adds the counts of other rows, of the same axis or another one.
-    pub(super) fn merge(&mut self, mut other: Self) {
-        let (Some(own), Some(others)) = (self.length, other.length) else {
-            if self.length.is_none() {
-                *self = other;
-            }
-            return;
-        };
-        self.lengthen(own.max(others));
-        other.lengthen(own.max(others));
-        for (window, from) in &other.position {
-            let to = self.offset(*window);
-            self.add_counts(to, other.counts.get(*from..from + other.partitions).unwrap_or_default());
-        }
-    }
-
-    /// The windows of `length` in order: where each begins, in microseconds since 1970, and its rows per partition.
-    pub(super) fn finish(mut self, length: Micros) -> Vec<Window> {
-        self.lengthen(length);
-        let mut windows: Vec<(i64, usize)> = self.position.iter().map(|(w, o)| (*w, *o)).collect();
-        windows.sort_unstable();
-        let window = |(number, offset): (i64, usize)| Window {
-            number,
-            start_micros: number.saturating_mul(length.get()),
-            rows_per_partition: self
-                .counts
-                .get(offset..offset + self.partitions)
-                .unwrap_or_default()
-                .to_vec(),
-        };
-        windows.into_iter().map(window).collect()
-    }
-}
-
-/// A slice of time with the rows of each partition in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
-    /// Windows of its length since 1970.
-    pub number: i64,
-    /// Where it begins, in microseconds since 1970.
-    pub start_micros: i64,
-    /// Its rows.
-    pub rows_per_partition: Vec<u64>,
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -455,6 +350,8 @@ mod tests {
     use arrow::array::TimestampMicrosecondArray;
 
     use super::*;
+    use crate::evaluate::window_counts::WindowCounts;
+    use crate::units::PartitionId;
 
     fn times(values: impl IntoIterator<Item = i64>) -> ArrayRef {
         Arc::new(TimestampMicrosecondArray::from_iter_values(values))
