@@ -210,8 +210,8 @@ pub(super) struct Choice {
 }
 
 /// Ranks the candidates by what differs first: whether they can serve; whether they are even, which is as even as the best within
-/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, how many partitions statements visit,
-/// how many columns and how many bytes they have; their rate.
+/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, whether they take what is needed, how
+/// many partitions statements visit, how many columns and how many bytes they have; their rate.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -232,7 +232,8 @@ fn rank_all(
         let visits = if even { key.mean_partitions_read.unwrap_or(0.0) } else { 0.0 };
         let width = if even { key.partition_key.len() } else { 0 };
         let bytes = if even { key.mean_key_bytes } else { 0.0 };
-        (key.obstacle.is_some(), !even, visits, width, bytes, -key.sustained_rate)
+        let short = needed.rate.is_some_and(|rate| key.sustained_rate < rate);
+        (key.obstacle.is_some(), !even, short, visits, width, bytes, -key.sustained_rate)
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
     Ranked { partitions, keys }

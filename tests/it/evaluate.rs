@@ -804,3 +804,87 @@ async fn figures_of_generated_events_are_those_of_sql_over_the_raw_rows() {
     assert!(evaluation["primary_keys"][0]["duplicate_rows"].as_u64().unwrap() > 1000);
     check_duplicates(&context, &evaluation).await;
 }
+
+#[test]
+fn a_key_of_the_time_alone_is_a_hotspot_however_long_the_windows() {
+    let dir = tempfile::tempdir().unwrap();
+    for window in ["", "--window 6h", "--window 7d"] {
+        let evaluation = json(
+            dir.path(),
+            &format!(
+                "evaluate {FLIGHTS} --partition-key time_hour --partition-key flight --partitions 16,64,128 {window} --format json"
+            ),
+        );
+        for placement in evaluation["candidates"][0]["placements"].as_array().unwrap() {
+            assert_eq!(placement["verdict"], "moving", "{window}");
+            assert_eq!(placement["capacity"]["sustained"], 1e6, "{window}");
+        }
+        assert_eq!(evaluation["recommendation"]["partition_key"], json!(["flight"]), "{window}");
+    }
+}
+
+#[test]
+fn the_recommendation_follows_the_rate_the_skew_and_the_placement() {
+    let dir = tempfile::tempdir().unwrap();
+    let recommended = |arguments: &str| {
+        let evaluation = json(dir.path(), &format!("evaluate {FLIGHTS} {arguments} --format json"));
+        evaluation["recommendation"].clone()
+    };
+    let primary_key = "--primary-key time_hour,carrier,flight";
+    // flight sustains 12 MB/s over 16 partitions: enough for 10, not for 16.
+    for (rate, partitions) in [("10MB", 16), ("16MB", 64)] {
+        let found = recommended(&format!(
+            "{primary_key} --partition-key flight --partitions 16,64 --ingest-rate {rate}"
+        ));
+        assert_eq!(found["partitions"], partitions, "{rate}: {found}");
+    }
+    // Two keys are even enough for little; the one that statements need fewer partitions of is chosen, unless its rate is short.
+    std::fs::write(dir.path().join("q.sql"), "SELECT * FROM t WHERE flight = 15").unwrap();
+    let keys = format!(
+        "{primary_key} --partition-key flight --partition-key carrier,flight --queries {{}}/q.sql --partitions 16"
+    );
+    assert_eq!(recommended(&keys)["partition_key"], json!(["flight"]));
+    let fast = recommended(&format!("{keys} --ingest-rate 13MB"));
+    assert_eq!(fast["partition_key"], json!(["carrier", "flight"]), "{fast}");
+    let modulo = recommended(&format!("{primary_key} --partition-key flight --placement ydb-modulo"));
+    assert!(modulo["commands"][0].as_str().unwrap().contains("--placement ydb-modulo"), "{modulo}");
+    let poor = recommended("--partition-key year --primary-key year,time_hour,carrier,flight");
+    assert!(poor["reasons"][0].as_str().unwrap().starts_with("no candidate spreads rows evenly"), "{poor}");
+}
+
+#[test]
+fn commands_carry_how_the_file_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows: String = (0..500).map(|i| format!("{i};01.02.2026 10:{:02};{},5\n", i % 60, i % 7)).collect();
+    std::fs::write(dir.path().join("orders.csv"), format!("id;at;price\n{rows}")).unwrap();
+    let output = evenkeel()
+        .arg("evaluate")
+        .arg(dir.path().join("orders.csv"))
+        .args([
+            "--delimiter",
+            ";",
+            "--decimal-comma",
+            "--timestamp-format",
+            "%d.%m.%Y %H:%M",
+            "--partition-key",
+            "id",
+        ])
+        .args(["--primary-key", "at,id", "--partitions", "2", "--name", "orders table", "--format", "json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let evaluation: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for command in evaluation["recommendation"]["commands"].as_array().unwrap().iter().take(2) {
+        let program = env!("CARGO_BIN_EXE_evenkeel");
+        let command = command.as_str().unwrap().replacen("evenkeel", program, 1);
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(&command)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let inspected = json(&dir.path().join("orders table"), "inspect {} --format json");
+    assert_eq!(inspected["rows"], 500);
+}
