@@ -76,7 +76,8 @@ pub(crate) struct Args {
     #[arg(long = "placement", default_value = "ydb", value_name = "FUNCTION")]
     placements: Vec<PlacementFunction>,
 
-    /// Column of dates or points in time that hotspots are looked for along [default: the only point in time].
+    /// Column of dates or points in time that hotspots are looked for along [default: the only point in
+    /// time, or the only date].
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 

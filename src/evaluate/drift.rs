@@ -97,11 +97,7 @@ pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineErro
 
 /// Names the keys that one of the lists lacks.
 fn only_one_has(drifts: &mut Vec<Drift>, before: &Value, now: &Value, list: &str, key: &str) {
-    let keys = |value: &Value| -> Vec<Value> {
-        let entries = value.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
-        entries.iter().filter_map(|entry| entry.get(key).cloned()).collect()
-    };
-    let (before, now) = (keys(before), keys(now));
+    let (before, now) = (keys_of(before, list, key), keys_of(now, list, key));
     let evaluated = |is: bool| Value::from(if is { "evaluated" } else { "not evaluated" });
     let all = before.iter().chain(now.iter().filter(|key| !before.contains(key)));
     for key in all.filter(|key| before.contains(key) != now.contains(key)) {
@@ -115,13 +111,21 @@ fn only_one_has(drifts: &mut Vec<Drift>, before: &Value, now: &Value, list: &str
     }
 }
 
+/// The entries of a list; none where there is no such list.
+fn entries<'a>(value: &'a Value, list: &str) -> &'a [Value] {
+    value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// One field of every entry of a list.
+fn keys_of(value: &Value, list: &str, key: &str) -> Vec<Value> {
+    entries(value, list).iter().filter_map(|entry| entry.get(key).cloned()).collect()
+}
+
 /// Entries of a list in both that agree in some fields.
 fn pairs<'a>(before: &'a Value, now: &'a Value, list: &str, same: &[&str]) -> Vec<(&'a Value, &'a Value)> {
-    let entries =
-        |value: &'a Value| value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let agrees = |a: &Value, b: &Value| same.iter().all(|field| a.get(field) == b.get(field));
-    let twin = |now: &'a Value| Some((entries(before).iter().find(|before| agrees(before, now))?, now));
-    entries(now).iter().filter_map(twin).collect()
+    let twin = |now: &'a Value| Some((entries(before, list).iter().find(|before| agrees(before, now))?, now));
+    entries(now, list).iter().filter_map(twin).collect()
 }
 
 fn names(list: Option<&Value>) -> String {
@@ -149,17 +153,11 @@ fn push(drifts: &mut Vec<Drift>, subject: &str, figure: &str, before: Option<&Va
 
 /// Heaviest values that were not among the heaviest before; none where the lists are the same.
 fn fresh_heavy_keys(before: &Value, now: &Value) -> Option<Vec<Value>> {
-    let keys = |value: &Value| -> Vec<Value> {
-        let hitters = value.get("heavy_hitters").and_then(Value::as_array).cloned().unwrap_or_default();
-        hitters.iter().filter_map(|hitter| hitter.get("key").cloned()).take(3).collect()
-    };
-    let known: Vec<Value> = {
-        let hitters = before.get("heavy_hitters").and_then(Value::as_array).cloned().unwrap_or_default();
-        hitters.iter().filter_map(|hitter| hitter.get("key").cloned()).collect()
-    };
+    let keys = |value: &Value| keys_of(value, "heavy_hitters", "key");
+    let known = keys(before);
     // Keys that come once are no heavy ones, and differ from export to export.
     let heavy = now.pointer("/heavy_hitters/0/share").and_then(Value::as_f64).unwrap_or(0.0) >= 0.01;
-    let fresh: Vec<Value> = keys(now).into_iter().filter(|key| !known.contains(key)).collect();
+    let fresh: Vec<Value> = keys(now).into_iter().take(3).filter(|key| !known.contains(key)).collect();
     (heavy && !fresh.is_empty()).then_some(fresh)
 }
 

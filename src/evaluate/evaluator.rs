@@ -1,5 +1,7 @@
 //! All candidates in one pass.
 
+use std::collections::{BTreeSet, HashMap};
+
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use rand::{RngExt, SeedableRng};
@@ -181,7 +183,6 @@ impl Evaluator {
                 length: self.options.window.unwrap_or(Micros::SECOND),
                 most: self.budgets.windows,
             })?);
-            prepared.times = Some(times);
         }
         let (partition_keys, primary_keys) = (&mut self.partition_keys, &mut self.primary_keys);
         let (first, second) = rayon::join(
@@ -264,11 +265,16 @@ impl Evaluator {
             rows_sampled: self.rows,
         });
         let axis = time_range.is_some().then_some(&self.axis);
-        let window = |partitions: usize| {
-            axis.map(|axis| axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64))
+        // One length for each number of partitions, whichever keys and functions have it.
+        let counts = self.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
+        let counts: BTreeSet<usize> = counts.collect();
+        let length = |axis: &TimeAxis, partitions: usize| {
+            (partitions, axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64))
         };
+        let windows: HashMap<usize, Micros> =
+            axis.map(|axis| counts.iter().map(|count| length(axis, *count)).collect()).unwrap_or_default();
         let how = Finishing {
-            window: &window,
+            windows: &windows,
             batch_rows: self.options.batch_rows,
             partition_rate: self.options.partition_rate,
             sample: self.options.sample,

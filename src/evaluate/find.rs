@@ -78,8 +78,7 @@ impl<'a> Finder<'a> {
                     nulls += array.null_count();
                 }
             }
-            let distinct = identities.iter().collect::<HashSet<_>>().len();
-            Looked { column, identities, distinct, nulls }
+            Looked { column, distinct: distinct_of(&identities), identities, nulls }
         };
         let columns: Vec<Looked<'a>> = columns.iter().enumerate().map(looked).collect();
         Self {
@@ -218,10 +217,7 @@ impl<'a> Finder<'a> {
         let mut found = Considerations::new(Role::PrimaryKey);
         let usable = self.usable();
         let time = usable.iter().find(|looked| self.is_time(looked)).copied();
-        let wanted: Vec<&str> = partition_key
-            .filter(|key| key.is_plain())
-            .map(|key| key.parts().iter().map(|part| part.column.as_str()).collect())
-            .unwrap_or_default();
+        let wanted = partition_key.filter(|key| key.is_plain()).map(Candidate::columns).unwrap_or_default();
         let wanted: Vec<&Looked<'a>> = wanted
             .iter()
             .filter_map(|name| self.columns.iter().find(|looked| looked.column.name == *name))
@@ -234,14 +230,7 @@ impl<'a> Finder<'a> {
             looked.distinct == self.rows && self.rows > 1 && !looked.column.column_type.is_time()
         });
         if let (Some(time), Some(id)) = (time, id) {
-            let mut names = vec![time.column.name.as_str()];
-            let others =
-                wanted.iter().map(|looked| looked.column.name.as_str()).chain([id.column.name.as_str()]);
-            for name in others {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
+            let names = names_once([time].into_iter().chain(wanted.iter().copied()).chain([*id]));
             found.keep(&names, "the time, and a column that has a value of its own in each row".to_owned());
         }
         for key in self.until_unique(start, &usable) {
@@ -267,12 +256,8 @@ impl<'a> Finder<'a> {
             }
         }
         if let Some(looked) = id.filter(|_| time.is_none()) {
-            let with: Vec<&str> = std::iter::once(looked.column.name.as_str())
-                .chain(
-                    wanted.iter().map(|w| w.column.name.as_str()).filter(|name| *name != looked.column.name),
-                )
-                .collect();
-            found.keep(&with, format!("each of the first {} rows has its own value", self.rows));
+            let names = names_once([*looked].into_iter().chain(wanted.iter().copied()));
+            found.keep(&names, format!("each of the first {} rows has its own value", self.rows));
         }
         found.all
     }
@@ -314,6 +299,17 @@ impl<'a> Finder<'a> {
         }
         if key.is_empty() { Vec::new() } else { vec![key] }
     }
+}
+
+/// The names of columns, each once.
+fn names_once<'b>(columns: impl Iterator<Item = &'b Looked<'b>>) -> Vec<&'b str> {
+    let mut names = Vec::new();
+    for name in columns.map(|looked| looked.column.name.as_str()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 fn identities_of(key: &[&Looked<'_>]) -> Vec<u64> {

@@ -1,5 +1,7 @@
 //! What one candidate for the partition key would do with the rows.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -184,8 +186,8 @@ struct OfKey<'a> {
 /// Where a counter's figures come from.
 #[derive(Clone, Copy)]
 pub(super) struct Finishing<'a> {
-    /// The length of windows for a number of partitions, where there is time.
-    pub(super) window: &'a dyn Fn(usize) -> Option<Micros>,
+    /// The length of windows for each number of partitions, where there is time.
+    pub(super) windows: &'a HashMap<usize, Micros>,
     pub(super) batch_rows: u64,
     pub(super) partition_rate: f64,
     /// The share of the rows that were read, where that is not all.
@@ -249,6 +251,11 @@ impl PartitionKeyCounter {
         let longest = batch.parts_of(&self.key).map(|part| part.longest).sum();
         self.max_key_bytes = self.max_key_bytes.max(longest);
         Ok(())
+    }
+
+    /// The numbers of partitions that it counts for.
+    pub(super) fn partition_counts(&self) -> impl Iterator<Item = usize> {
+        self.placements.iter().map(|placement| placement.rows.len())
     }
 
     /// The counter of its distinct values.
@@ -383,7 +390,7 @@ impl PlacementCounter {
         let mut noise_floor = NoiseFloor::of(&skew, of_key.weights);
         // Of a sample, the keys of the whole count against the rule of 100 to 1000.
         noise_floor.keys_per_partition = of_key.distinct.estimate as f64 / skew.partitions.max(1) as f64;
-        let window = (how.window)(skew.partitions);
+        let window = how.windows.get(&skew.partitions).copied();
         let windows = window.map(|length| self.windows.finish(length)).unwrap_or_default();
         let mut over_time = window.and_then(|length| OverTime::of(&windows, length));
         if let (Some(time), Some(rows_per_value)) = (&mut over_time, of_key.rows_per_moment) {

@@ -107,8 +107,6 @@ pub(super) struct Prepared {
     /// Identity of each whole row, where primary keys are evaluated.
     pub(super) row_identities: Vec<u64>,
     pub(super) windows: Option<WindowedRows>,
-    /// Instants in microseconds, where there is a time column.
-    pub(super) times: Option<ArrayRef>,
 }
 
 impl Prepared {
@@ -129,7 +127,6 @@ impl Prepared {
             row_bytes: row_bytes(batch),
             row_identities: if whole_rows { row_identities(batch) } else { Vec::new() },
             windows: None,
-            times: None,
         })
     }
 

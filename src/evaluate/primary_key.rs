@@ -12,7 +12,7 @@ use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batc
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::primary_key_report::{LateReach, LateRows, PrimaryKeyReport, Pruning};
 use crate::evaluate::sample::Interval;
-use crate::evaluate::windows::LATE_BY;
+use crate::evaluate::windows::{count_late, instants};
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
 use crate::table::{ColumnType, ROW_GROUP_ROWS};
@@ -28,6 +28,7 @@ const MOST_BATCHES: u64 = 2000;
 const MOST_KEPT_BYTES: usize = 256;
 /// Conditions that are tried on a column.
 const CONDITIONS: usize = 100;
+
 /// A column that conditions are tried on, in the key or not.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
@@ -195,7 +196,7 @@ impl PrimaryKeyCounter {
 
     /// Counts the rows that come after rows of their partition with a greater key.
     fn order(&mut self, batch: &Prepared, keys: &Rows, partitions: &[PartitionId], first: Option<&ArrayRef>) {
-        let times = first.and_then(super::windows::instants);
+        let times = first.and_then(instants);
         let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
         // The greatest key of a partition is copied once a batch, not with every row.
         let mut greatest: Vec<Option<usize>> = vec![None; self.partitions.len()];
@@ -216,9 +217,7 @@ impl PrimaryKeyCounter {
                 if let (Some(time), Some(latest)) = (time, state.latest) {
                     let by = latest.saturating_sub(time).max(0);
                     self.late_max = Some(self.late_max.map_or(by, |most| most.max(by)));
-                    for (rows, limit) in self.late_by.iter_mut().zip(LATE_BY) {
-                        *rows += u64::from(by > limit.get());
-                    }
+                    count_late(&mut self.late_by, by);
                 }
             } else {
                 *greatest = Some(row);
@@ -377,7 +376,7 @@ impl PrimaryKeyCounter {
         let parser = converter.parser();
         let arrays = converter.convert_rows([parser.parse(value)]).ok()?;
         let array = arrays.first()?;
-        let at = super::windows::instants(array)?;
+        let at = instants(array)?;
         let at = at.as_primitive::<TimestampMicrosecondType>();
         let at = at.is_valid(0).then(|| at.value(0))?;
         let begin = length.slice_of(at).saturating_mul(length.get());

@@ -147,7 +147,14 @@ pub struct TimeRange {
 }
 
 /// Distances back in time that late rows are counted by.
-pub(super) const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
+const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
+
+/// Counts a row that is late by so many microseconds.
+pub(super) fn count_late(late_by: &mut [u64; 4], micros: i64) {
+    for (rows, distance) in late_by.iter_mut().zip(LATE_BY) {
+        *rows += u64::from(micros > distance.get());
+    }
+}
 
 impl TimeRange {
     /// Rows that come so late that windows of a length would show them where they did not arrive: after a row that is later by
@@ -194,9 +201,7 @@ impl TimeAxis {
         for at in times.iter().flatten() {
             let late = self.latest.map_or(0, |latest| latest.saturating_sub(at));
             if late > 0 {
-                for (rows, distance) in self.late_by.iter_mut().zip(LATE_BY) {
-                    *rows += u64::from(late > distance.get());
-                }
+                count_late(&mut self.late_by, late);
             }
             self.latest = Some(self.latest.map_or(at, |latest| latest.max(at)));
         }

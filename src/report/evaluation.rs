@@ -6,7 +6,7 @@ use chrono::DateTime;
 use serde_json::Value;
 
 use crate::evaluate::{
-    Assessment, Drift, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
+    Assessment, Drift, FanOut, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
     StatementReport,
 };
 use crate::report::grid::{Heading, Layout, count, draw, grid, percent};
@@ -95,7 +95,7 @@ pub(super) fn rate(bytes_per_second: f64) -> String {
     ByteRate(bytes_per_second).to_string()
 }
 
-pub(super) fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
+fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
     PartitionCount::new(u64::from(assessment.recommendation.partitions)).unwrap_or(PartitionCount::ONE)
 }
 
@@ -162,7 +162,7 @@ fn recommendation(assessment: &Assessment, layout: Layout) -> String {
 }
 
 /// Candidates in the order of the ranking, each with its placement over the recommended number of partitions.
-fn ranked(
+pub(super) fn ranked(
     assessment: &Assessment,
 ) -> impl Iterator<Item = (&RankedKey, &PartitionKeyReport, &PlacementReport)> {
     let partitions = chosen_partitions(assessment);
@@ -466,6 +466,14 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
     [text, examples, pruning].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// The partitions that a statement visits: one, all, or how many of them.
+pub(super) fn visited(visit: &FanOut) -> String {
+    match visit.reach {
+        Reach::Some => format!("{} of {}", visit.partitions_read, visit.partitions),
+        other => other.word().to_owned(),
+    }
+}
+
 fn statements(assessment: &Assessment, layout: Layout) -> String {
     let planned: Vec<&StatementReport> =
         assessment.statements.iter().filter(|statement| statement.problem.is_none()).collect();
@@ -474,10 +482,7 @@ fn statements(assessment: &Assessment, layout: Layout) -> String {
     headings.extend(planned.iter().map(|statement| (statement.statement.clone(), true)));
     let rows = first.fan_out.iter().enumerate().map(|(position, fan_out)| {
         let visits = planned.iter().filter_map(|statement| statement.fan_out.get(position));
-        let visits = visits.map(|visit| match visit.reach {
-            Reach::Some => format!("{} of {}", visit.partitions_read, visit.partitions),
-            other => other.word().to_owned(),
-        });
+        let visits = visits.map(visited);
         std::iter::once(fan_out.partition_key.join(", ")).chain(visits).collect()
     });
     let derived = assessment.evaluation.candidates.iter().any(|key| !key.candidate.is_plain());

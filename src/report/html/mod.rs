@@ -5,8 +5,8 @@ mod svg;
 
 use std::fmt::Write as _;
 
-use crate::evaluate::{Assessment, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach};
-use crate::report::evaluation::{chosen_partitions, instant, key_text, rate, rows_per_second};
+use crate::evaluate::{Assessment, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey};
+use crate::report::evaluation::{instant, key_text, ranked, rate, rows_per_second, visited};
 use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::heat_map;
 use crate::report::html::svg::{heavy_values, keys_per_partition, partition_bars};
@@ -58,17 +58,6 @@ pub fn html(assessment: &Assessment) -> String {
     considered(&mut page, assessment);
     page.push_str("</main>\n</body>\n</html>\n");
     page
-}
-
-fn ranked(assessment: &Assessment) -> Vec<(&RankedKey, &PartitionKeyReport, &PlacementReport)> {
-    let partitions = chosen_partitions(assessment);
-    let find = |ranked| {
-        let ranked: &RankedKey = ranked;
-        let mut keys = assessment.evaluation.candidates.iter();
-        let key = keys.find(|key| key.partition_key == ranked.partition_key)?;
-        Some((ranked, key, key.over(partitions)?))
-    };
-    assessment.ranking.iter().filter_map(find).collect()
 }
 
 /// A table; numbers stand to the right where the heading begins with `#`.
@@ -172,7 +161,7 @@ fn overview(page: &mut String, assessment: &Assessment) {
         "#partitions read",
         "verdict",
     ];
-    let rows = ranked(assessment).into_iter().map(|(ranked, key, placement)| {
+    let rows = ranked(assessment).map(|(ranked, key, placement)| {
         let time = placement.over_time.as_ref();
         vec![
             key.partition_key.join(", "),
@@ -189,7 +178,6 @@ fn overview(page: &mut String, assessment: &Assessment) {
     });
     table(page, &headings, rows);
     let keys = ranked(assessment)
-        .into_iter()
         .map(|(_, key, placement)| (key.partition_key.join(", "), placement.noise_floor.keys_per_partition));
     page.push_str("<figure class=\"cardinality\">\n");
     page.push_str(&keys_per_partition(&keys.collect::<Vec<_>>()));
@@ -217,7 +205,7 @@ fn every_number(page: &mut String, assessment: &Assessment) {
         "#sustained inserts",
         "verdict",
     ];
-    let rows = ranked(assessment).into_iter().flat_map(|(_, key, _)| {
+    let rows = ranked(assessment).flat_map(|(_, key, _)| {
         key.placements.iter().map(|placement| {
             vec![
                 key.partition_key.join(", "),
@@ -356,11 +344,7 @@ fn statements(page: &mut String, assessment: &Assessment) {
     for (position, fan_out) in first.fan_out.iter().enumerate() {
         let _ = write!(page, "<tr><td>{}</td>", escape(&fan_out.partition_key.join(", ")));
         for visit in planned.iter().filter_map(|statement| statement.fan_out.get(position)) {
-            let text = match visit.reach {
-                Reach::Some => format!("{} of {}", visit.partitions_read, visit.partitions),
-                other => other.word().to_owned(),
-            };
-            let _ = write!(page, "<td class=\"{}\">{text}</td>", visit.reach.word());
+            let _ = write!(page, "<td class=\"{}\">{}</td>", visit.reach.word(), visited(visit));
         }
         page.push_str("</tr>\n");
     }
