@@ -227,7 +227,7 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
     let over_commits: Vec<CommitBalance> = snapshot
         .commits()
         .iter()
-        .filter(|commit| commit.rows() > 0)
+        .filter(|commit| commit.info.operation.brings_rows() && commit.rows() > 0)
         .map(|commit| {
             let figures = SkewFigures::of(&commit.rows_per_partition);
             CommitBalance {

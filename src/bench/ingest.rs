@@ -284,6 +284,7 @@ impl Lane {
             },
         )?;
         let definition = TableDefinition {
+            ttl: None,
             name: "bench".to_owned(),
             columns,
             primary_key: primary_key.part_names(),

@@ -157,6 +157,7 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         Some(file) => like(file, declared, args, &mut notes)?,
     };
     let definition = TableDefinition {
+        ttl: None,
         name: name_of(&args.dir),
         columns,
         primary_key: args.primary_key.clone(),

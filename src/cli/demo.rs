@@ -8,7 +8,7 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 use clap::Args as ClapArgs;
 use evenkeel::Table;
-use evenkeel::evaluate::{EvaluateOptions, Evaluator, Micros, PartitionKeyReport};
+use evenkeel::evaluate::{EvaluateOptions, Evaluator, PartitionKeyReport};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
 use evenkeel::overview::TableSkew;
@@ -16,6 +16,7 @@ use evenkeel::report::{self, Layout, count, percent};
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{InputOptions, InputPath};
 use evenkeel::table::TableSpec;
+use evenkeel::units::Micros;
 use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 

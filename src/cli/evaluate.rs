@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::evaluate::{
-    AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Micros, Threshold, assess,
-    compare,
+    AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
 };
 use evenkeel::finding::Severity;
 use evenkeel::query::Params;
@@ -16,7 +15,7 @@ use evenkeel::report;
 use evenkeel::source::{Export, OnUnreadable, find_inputs};
 use evenkeel::sql::{plan_statements, read_statements};
 use evenkeel::table::{ColumnType, PlacementFunction};
-use evenkeel::units::{ByteSize, PartitionCount};
+use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -61,8 +61,8 @@ impl Capacity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::duration::Micros;
     use crate::evaluate::window_counts::Window;
+    use crate::units::Micros;
 
     #[test]
     fn the_fullest_partition_limits_the_table() {

@@ -10,7 +10,6 @@ use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
@@ -20,6 +19,7 @@ use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange, instants};
 use crate::placement::Placement;
 use crate::table::{Column, ColumnType, PlacementFunction};
+use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 
 /// The program itself and batches on their way (measured).

@@ -7,13 +7,13 @@ use arrow::array::{ArrayRef, TimestampMicrosecondArray};
 use datafusion::common::ScalarValue;
 use serde::Serialize;
 
-use crate::evaluate::duration::Micros;
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
 use crate::evaluate::prepared::derived_column;
 use crate::evaluate::windows::instants;
 use crate::placement::Placement;
 use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
 use crate::table::{Column, ColumnType, PlacementFunction};
+use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 
 /// Whether a statement visits one partition, some or all of them.

@@ -1,6 +1,5 @@
 //! What to look out for.
 
-use crate::evaluate::duration::Micros;
 use crate::evaluate::evaluator::Evaluation;
 use crate::evaluate::fan_out::{FanOut, Reach, StatementReport};
 use crate::evaluate::over_time::Pattern;
@@ -9,6 +8,7 @@ use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation};
 use crate::finding::{Finding, Severity};
 use crate::skew::Verdict;
+use crate::units::Micros;
 use crate::units::{ByteRate, PartitionCount};
 
 /// From this rank correlation on, MongoDB `analyzeShardKey` calls a key monotonic.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::evaluate::duration::Micros;
+use crate::units::Micros;
 
 /// What is done to a column before it is hashed or sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -11,7 +11,6 @@
 mod assess;
 mod capacity;
 mod drift;
-mod duration;
 mod evaluator;
 mod examples;
 mod fan_out;
@@ -38,7 +37,6 @@ use thiserror::Error;
 pub use assess::{AssessOptions, Assessment, ColumnReport, assess};
 pub use capacity::{Capacity, DEFAULT_PARTITION_RATE, OneAtAMoment};
 pub use drift::{BaselineError, Drift, compare};
-pub use duration::{Micros, MicrosError};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};
 pub use fan_out::{FanOut, Reach, StatementReport};
 pub use find::{Considered, Role};
@@ -59,6 +57,7 @@ use crate::placement::PlacementError;
 use crate::sketch::RepeatsError;
 use crate::source::SourceError;
 use crate::table::ColumnType;
+use crate::units::Micros;
 
 /// Why keys cannot be evaluated.
 #[derive(Debug, Error)]

@@ -1,9 +1,9 @@
 //! What is to be evaluated.
 
 use crate::evaluate::capacity::DEFAULT_PARTITION_RATE;
-use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::table::PlacementFunction;
+use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 
 /// Rows of a batch of the simulated ingest.

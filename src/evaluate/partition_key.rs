@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::capacity::{Capacity, OneAtAMoment};
-use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::prepared::Prepared;
@@ -17,6 +16,7 @@ use crate::placement::Placement;
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
 use crate::table::{ColumnType, PlacementFunction};
+use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 
 /// Heaviest keys that are shown.

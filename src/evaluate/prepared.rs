@@ -8,12 +8,12 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::duration::Micros;
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
 use crate::evaluate::windows::{WindowedRows, instants};
 use crate::placement::{KeyColumn, PlacementError};
 use crate::sketch::{column_identities, combine, fold};
 use crate::table::{Column, ColumnType};
+use crate::units::Micros;
 
 /// One part of some key, in every key that has it.
 #[derive(Debug, Clone)]

@@ -6,7 +6,6 @@ use arrow::datatypes::TimestampMicrosecondType;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::duration::Micros;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batches, pruned_share};
 use crate::evaluate::prepared::Prepared;
@@ -16,6 +15,7 @@ use crate::evaluate::windows::{count_late, instants};
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
 use crate::table::{ColumnType, ROW_GROUP_ROWS};
+use crate::units::Micros;
 use crate::units::PartitionId;
 
 /// Examples of keys that repeat.

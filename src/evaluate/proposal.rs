@@ -25,6 +25,7 @@ pub(super) fn propose_table(
     let columns =
         export.columns().iter().map(|column| Column { nullable: !in_key(column), ..column.clone() });
     let definition = TableDefinition {
+        ttl: None,
         name: options.table.clone(),
         columns: columns.collect(),
         primary_key: recommendation.primary_key.clone(),

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::duration::Micros;
 use crate::evaluate::windows::WindowedRows;
+use crate::units::Micros;
 use crate::units::PartitionId;
 
 /// Rows by window and partition.

@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 
-use crate::evaluate::duration::Micros;
+use crate::units::Micros;
 
 /// Windows that are counted apart while reading.
 pub(super) const MOST_WINDOWS: usize = 1000;

@@ -221,7 +221,7 @@ impl Ingest {
             self.abandon().await;
             return Err(error);
         }
-        let draft = CommitDraft::new(self.operation(), self.portions.clone(), sources.clone());
+        let draft = CommitDraft::rows(self.operation(), self.portions.clone(), sources.clone());
         let mut base = self.base.clone();
         loop {
             // Whether a commit that failed is there is not known, so its portions stay.

@@ -3,13 +3,14 @@
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::log::LogError;
+use crate::log::checkpoint::{checkpoint_path, checkpoint_version, read_checkpoint, write_checkpoint};
 use crate::log::entry::{
     CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, commit_path, commit_version,
     read_entries, write_entries,
 };
 use crate::log::snapshot::Snapshot;
-use crate::storage::TableStorage;
-use crate::table::{FORMAT_VERSION, TableSpec};
+use crate::storage::{StorageError, TableStorage};
+use crate::table::{FORMAT_VERSION, TableDefinition, TableSpec};
 use crate::units::Version;
 
 /// Commits read at one time when a table is opened.
@@ -21,20 +22,56 @@ pub struct TableLog {
     storage: TableStorage,
 }
 
+/// Commits after which a new checkpoint is written.
+const CHECKPOINT_INTERVAL: u64 = 64;
+
 /// What a writer wants to commit. The version is found when it commits.
 #[derive(Debug, Clone)]
 pub struct CommitDraft {
     id: String,
     operation: Operation,
+    definition: Option<TableDefinition>,
+    removed: Vec<String>,
     portions: Vec<PortionEntry>,
     sources: Vec<SourceEntry>,
 }
 
 impl CommitDraft {
-    /// A draft that adds `portions`, oldest first, and records `sources`. The portions' sequences are set on commit.
+    fn empty(operation: Operation) -> Self {
+        Self {
+            id: uuid::Uuid::new_v4().to_string(),
+            operation,
+            definition: None,
+            removed: Vec::new(),
+            portions: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// A draft that brings new rows: it adds `portions`, oldest first, and records `sources`. The portions' sequences are set
+    /// on commit.
     #[must_use]
-    pub fn new(operation: Operation, portions: Vec<PortionEntry>, sources: Vec<SourceEntry>) -> Self {
-        Self { id: uuid::Uuid::new_v4().to_string(), operation, portions, sources }
+    pub fn rows(operation: Operation, portions: Vec<PortionEntry>, sources: Vec<SourceEntry>) -> Self {
+        Self { portions, sources, ..Self::empty(operation) }
+    }
+
+    /// A draft that puts `merged` in the place of the portions at `removed`. The merged portions keep the sequence that they
+    /// have.
+    #[must_use]
+    pub fn compaction(removed: Vec<String>, merged: Vec<PortionEntry>) -> Self {
+        Self { removed, portions: merged, ..Self::empty(Operation::Compact) }
+    }
+
+    /// A draft that changes the declaration, see [`TableSpec::altered`].
+    #[must_use]
+    pub fn alter(spec: &TableSpec) -> Self {
+        Self { definition: Some(spec.definition().clone()), ..Self::empty(Operation::Alter) }
+    }
+
+    /// The portions that it removes.
+    #[must_use]
+    pub fn removed(&self) -> &[String] {
+        &self.removed
     }
 
     /// The unique id by which the commit is known again.
@@ -51,11 +88,33 @@ impl CommitDraft {
             operation: self.operation,
             at_micros: chrono::Utc::now().timestamp_micros(),
         });
+        let definition = self.definition.clone().map(LogEntry::Table);
+        let removes = self.removed.iter().map(|path| LogEntry::Remove { path: path.clone() });
+        let fresh = self.operation.brings_rows();
         let adds = self.portions.iter().zip(0u32..).map(|(portion, ordinal)| {
-            LogEntry::Add(PortionEntry { sequence: Sequence { version, ordinal }, ..portion.clone() })
+            let sequence = if fresh { Sequence { version, ordinal } } else { portion.sequence };
+            LogEntry::Add(PortionEntry { sequence, ..portion.clone() })
         });
         let sources = self.sources.iter().cloned().map(LogEntry::Source);
-        std::iter::once(commit).chain(adds).chain(sources).collect()
+        let lines = definition.into_iter().chain(removes).chain(adds).chain(sources);
+        std::iter::once(commit).chain(lines).collect()
+    }
+}
+
+/// The versions that have a file in the log, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogFiles {
+    /// Those with a commit.
+    pub commits: Vec<Version>,
+    /// Those with a checkpoint.
+    pub checkpoints: Vec<Version>,
+}
+
+impl LogFiles {
+    /// The newest version.
+    #[must_use]
+    pub fn newest(&self) -> Option<Version> {
+        self.commits.last().max(self.checkpoints.last()).copied()
     }
 }
 
@@ -75,14 +134,17 @@ impl TableLog {
     /// [`LogError::Exists`] and [`LogError::NotEmpty`] where something is there already.
     pub async fn create(storage: TableStorage, spec: &TableSpec) -> Result<(Self, Snapshot), LogError> {
         let log = Self { storage };
-        if !log.versions().await?.is_empty() {
+        if log.files().await?.newest().is_some() {
             return Err(LogError::Exists { table: log.name() });
         }
         if !log.storage.is_empty().await? {
             return Err(LogError::NotEmpty { table: log.name() });
         }
-        let mut entries = CommitDraft::new(Operation::Create, Vec::new(), Vec::new()).entries(Version::FIRST);
-        entries.push(LogEntry::Table(spec.definition().clone()));
+        let draft = CommitDraft {
+            definition: Some(spec.definition().clone()),
+            ..CommitDraft::empty(Operation::Create)
+        };
+        let entries = draft.entries(Version::FIRST);
         if !log.write(Version::FIRST, &entries).await? {
             return Err(LogError::Exists { table: log.name() });
         }
@@ -116,7 +178,7 @@ impl TableLog {
         &self.storage
     }
 
-    /// The newest snapshot, read from the start.
+    /// The newest snapshot, read from its checkpoint on.
     ///
     /// # Errors
     /// As for [`TableLog::open`].
@@ -126,22 +188,59 @@ impl TableLog {
 
     /// The snapshot at `wanted`, or the newest one.
     async fn up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
-        let mut versions = self.versions().await?;
-        if versions.first() != Some(&Version::FIRST) {
-            return Err(LogError::NotATable { table: self.name() });
+        let files = self.files().await?;
+        let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;
+        let target = wanted.unwrap_or(newest);
+        if target > newest {
+            return Err(LogError::NoVersion { table: self.name(), version: target, newest });
         }
-        self.check_no_gap(&versions)?;
-        if let (Some(version), Some(newest)) = (wanted, versions.last().copied()) {
-            if version > newest {
-                return Err(LogError::NoVersion { table: self.name(), version, newest });
+        let base = self.base_of(&files, target).await?;
+        self.replay(base, &files, target).await
+    }
+
+    /// The newest snapshot up to `target` that can be read from one file.
+    async fn base_of(&self, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
+        let mut unread = None;
+        for version in files.checkpoints.iter().rev().filter(|version| **version <= target) {
+            match self.read_checkpoint(*version).await {
+                Ok(snapshot) => return Ok(snapshot),
+                Err(error) => unread = unread.or(Some(error)),
             }
-            versions.retain(|known| *known <= version);
         }
-        let mut commits = stream::iter(versions).map(|version| self.read(version)).buffered(CONCURRENT_READS);
-        let Some((_, first)) = commits.try_next().await? else {
-            return Err(LogError::NotATable { table: self.name() });
-        };
-        let mut snapshot = Snapshot::first(self.storage.name(), &first)?;
+        if files.commits.first() == Some(&Version::FIRST) {
+            let (_, entries) = self.read(Version::FIRST).await?;
+            return Snapshot::first(self.storage.name(), &entries);
+        }
+        Err(match (unread, files.checkpoints.first(), files.newest()) {
+            (Some(error), ..) => error,
+            (None, Some(oldest), _) => {
+                LogError::Cleaned { table: self.name(), version: target, oldest: *oldest }
+            }
+            (None, None, Some(last)) => LogError::Gap { table: self.name(), missing: Version::FIRST, last },
+            (None, None, None) => LogError::NotATable { table: self.name() },
+        })
+    }
+
+    /// `base` with the commits up to `target`.
+    async fn replay(&self, base: Snapshot, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
+        let after: Vec<Version> =
+            files.commits.iter().copied().filter(|version| *version > base.version()).collect();
+        // Also a gap beyond the target is one: the log is not whole.
+        let first_missing =
+            after.iter().zip(base.version().next().0..).find(|(version, expected)| version.0 != *expected);
+        if let (Some((_, missing)), Some(last)) = (first_missing, after.last()) {
+            return Err(LogError::Gap { table: self.name(), missing: Version(missing), last: *last });
+        }
+        if let Some(last) = files.checkpoints.last().filter(|checkpoint| **checkpoint <= target)
+            && after.last().is_none_or(|commit| commit < last)
+            && base.version() < *last
+        {
+            let missing = after.last().copied().unwrap_or(base.version()).next();
+            return Err(LogError::Gap { table: self.name(), missing, last: *last });
+        }
+        let wanted = after.into_iter().filter(|version| *version <= target);
+        let mut commits = stream::iter(wanted).map(|version| self.read(version)).buffered(CONCURRENT_READS);
+        let mut snapshot = base;
         while let Some((version, entries)) = commits.try_next().await? {
             snapshot = snapshot.apply(self.storage.name(), version, &entries)?;
         }
@@ -153,14 +252,14 @@ impl TableLog {
     /// # Errors
     /// As for [`TableLog::open`].
     pub async fn refresh(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
-        let versions = self.versions().await?;
-        self.check_no_gap(&versions)?;
-        let mut snapshot = base.clone();
-        for version in versions.into_iter().filter(|version| *version > base.version()) {
-            let (_, entries) = self.read(version).await?;
-            snapshot = snapshot.apply(self.storage.name(), version, &entries)?;
+        let files = self.files().await?;
+        let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;
+        let cleaned = files.commits.first().is_none_or(|oldest| *oldest > base.version().next());
+        if cleaned && newest > base.version() {
+            let base = self.base_of(&files, newest).await?;
+            return self.replay(base, &files, newest).await;
         }
-        Ok(snapshot)
+        self.replay(base.clone(), &files, newest).await
     }
 
     /// Tries to make `draft` the version after `base`. One try: what to check before the next is the writer's matter.
@@ -173,7 +272,13 @@ impl TableLog {
         let entries = draft.entries(version);
         let written = self.write(version, &entries).await;
         if let Ok(true) = written {
+            match self.continues(base.version()).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(CommitOutcome::Lost(self.newest().await?)),
+                Err(source) => return Err(LogError::Unknown { table: self.name(), version, source }),
+            }
             let snapshot = base.clone().apply(self.storage.name(), version, &entries)?;
+            self.checkpoint_if_due(&snapshot).await;
             return Ok(CommitOutcome::Committed(snapshot));
         }
         // The version may be this very commit: an answer that was lost on its way, or a put that the store repeated and
@@ -195,22 +300,72 @@ impl TableLog {
         self.storage.name().to_owned()
     }
 
-    /// The versions that have a file, in order.
-    async fn versions(&self) -> Result<Vec<Version>, LogError> {
-        let names = self.storage.list("_log").await?;
-        let mut versions: Vec<Version> = names.iter().filter_map(|name| commit_version(name)).collect();
-        versions.sort_unstable();
-        Ok(versions)
+    /// Whether the commit before the one that was just written is there. Where it is not, the log was cleaned beyond it while
+    /// the writer held an older snapshot: the new file is before the beginning of the log, is no part of it, and is removed.
+    async fn continues(&self, before: Version) -> Result<bool, StorageError> {
+        if self.storage.exists(&commit_path(before)).await? {
+            return Ok(true);
+        }
+        self.storage.delete(&commit_path(before.next())).await?;
+        Ok(false)
     }
 
-    fn check_no_gap(&self, versions: &[Version]) -> Result<(), LogError> {
-        let first_missing = versions.iter().zip(0u64..).find(|(version, expected)| version.0 != *expected);
-        match (first_missing, versions.last()) {
-            (Some((_, missing)), Some(last)) => {
-                Err(LogError::Gap { table: self.name(), missing: Version(missing), last: *last })
-            }
-            _ => Ok(()),
+    /// Writes a checkpoint of `snapshot` where the last one is many commits back. It only makes opening faster: where it fails,
+    /// the next commit tries again.
+    async fn checkpoint_if_due(&self, snapshot: &Snapshot) {
+        if snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
+            let _ = self.checkpoint(snapshot).await;
         }
+    }
+
+    /// Writes a checkpoint of `snapshot`. `Ok(false)` where there is one.
+    ///
+    /// # Errors
+    /// [`LogError`] where it cannot be written.
+    pub async fn checkpoint(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
+        let path = checkpoint_path(snapshot.version());
+        let bytes = write_checkpoint(snapshot).map_err(|error| self.unwritable(&path, &error))?;
+        Ok(self.storage.put_new(&path, bytes.into()).await?)
+    }
+
+    /// The files of the log.
+    ///
+    /// # Errors
+    /// [`LogError`] where they cannot be listed.
+    pub async fn files(&self) -> Result<LogFiles, LogError> {
+        let names = self.storage.list("_log").await?;
+        let mut files = LogFiles::default();
+        files.commits.extend(names.iter().filter_map(|name| commit_version(name)));
+        files.checkpoints.extend(names.iter().filter_map(|name| checkpoint_version(name)));
+        files.commits.sort_unstable();
+        files.checkpoints.sort_unstable();
+        Ok(files)
+    }
+
+    /// Deletes the commits and checkpoints before version `oldest`, whose checkpoint must be there. The commit of `oldest` stays,
+    /// so that the next writer finds what it continues.
+    ///
+    /// # Errors
+    /// [`LogError`] where a file cannot be deleted; those that were deleted are not needed.
+    pub async fn forget_before(&self, oldest: Version) -> Result<u64, LogError> {
+        let files = self.files().await?;
+        if !files.checkpoints.contains(&oldest) {
+            return Ok(0);
+        }
+        let commits = files.commits.iter().filter(|version| **version < oldest).map(|v| commit_path(*v));
+        let checkpoints =
+            files.checkpoints.iter().filter(|version| **version < oldest).map(|v| checkpoint_path(*v));
+        let mut deleted = 0;
+        for path in checkpoints.chain(commits) {
+            self.storage.delete(&path).await?;
+            deleted += 1;
+        }
+        Ok(deleted)
+    }
+
+    async fn read_checkpoint(&self, version: Version) -> Result<Snapshot, LogError> {
+        let bytes = self.storage.read(&checkpoint_path(version)).await?;
+        read_checkpoint(self.storage.name(), version, &bytes)
     }
 
     async fn read(&self, version: Version) -> Result<(Version, Vec<LogEntry>), LogError> {
@@ -219,13 +374,13 @@ impl TableLog {
     }
 
     async fn write(&self, version: Version, entries: &[LogEntry]) -> Result<bool, LogError> {
-        let bytes = write_entries(entries).map_err(|error| LogError::Damaged {
-            table: self.name(),
-            file: commit_path(version),
-            line: 0,
-            reason: error.to_string(),
-        })?;
-        Ok(self.storage.put_new(&commit_path(version), bytes.into()).await?)
+        let path = commit_path(version);
+        let bytes = write_entries(entries).map_err(|error| self.unwritable(&path, &error))?;
+        Ok(self.storage.put_new(&path, bytes.into()).await?)
+    }
+
+    fn unwritable(&self, file: &str, error: &serde_json::Error) -> LogError {
+        LogError::Damaged { table: self.name(), file: file.to_owned(), line: 0, reason: error.to_string() }
     }
 }
 
@@ -247,6 +402,7 @@ mod tests {
             partition_key: vec![],
             partitions: PartitionCount::new(2).unwrap(),
             placement: PlacementFunction::Ydb,
+            ttl: None,
         })
         .unwrap()
     }
@@ -267,7 +423,7 @@ mod tests {
 
     fn draft(path: &str) -> CommitDraft {
         let source = SourceEntry { name: path.into(), bytes: 1, xxh3: path.into(), rows: 10, rejected: 0 };
-        CommitDraft::new(Operation::Upsert, vec![portion(path, 1)], vec![source])
+        CommitDraft::rows(Operation::Upsert, vec![portion(path, 1)], vec![source])
     }
 
     async fn table() -> (TableLog, Snapshot) {
@@ -340,5 +496,130 @@ mod tests {
         log.storage().delete(&commit_path(Version(1))).await.unwrap();
         let error = log.newest().await.unwrap_err();
         assert!(error.to_string().contains("restore _log/00000000000000000001.json"), "{error}");
+    }
+
+    async fn commit(log: &TableLog, base: &Snapshot, draft: &CommitDraft) -> Snapshot {
+        match log.try_commit(base, draft).await.unwrap() {
+            CommitOutcome::Committed(snapshot) => snapshot,
+            CommitOutcome::Lost(newest) => panic!("lost to version {}", newest.version()),
+        }
+    }
+
+    /// A table with so many commits of one portion each.
+    async fn grown(commits: u64) -> (TableLog, Snapshot) {
+        let (log, mut snapshot) = table().await;
+        for number in 0..commits {
+            snapshot = commit(&log, &snapshot, &draft(&format!("p{number}"))).await;
+        }
+        (log, snapshot)
+    }
+
+    fn same(a: &Snapshot, b: &Snapshot) {
+        assert_eq!(a.version(), b.version());
+        assert_eq!(a.portions(), b.portions());
+        assert_eq!(a.commits(), b.commits());
+        assert_eq!(a.sources(), b.sources());
+        assert_eq!(a.spec(), b.spec());
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_holds_what_the_commits_hold() {
+        let (log, written) = grown(130).await;
+        let files = log.files().await.unwrap();
+        assert_eq!(files.checkpoints, [Version(64), Version(128)]);
+        same(&log.newest().await.unwrap(), &written);
+        for path in [checkpoint_path(Version(64)), checkpoint_path(Version(128))] {
+            log.storage().delete(&path).await.unwrap();
+        }
+        same(&log.newest().await.unwrap(), &written);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_checkpoint_is_passed_over_while_the_commits_are_there() {
+        let (log, written) = grown(70).await;
+        let path = checkpoint_path(Version(64));
+        let mut bytes = log.storage().read(&path).await.unwrap().to_vec();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        log.storage().delete(&path).await.unwrap();
+        log.storage().put_new(&path, bytes.into()).await.unwrap();
+        same(&log.newest().await.unwrap(), &written);
+        log.storage().delete(&commit_path(Version(3))).await.unwrap();
+        let error = log.newest().await.unwrap_err().to_string();
+        assert!(error.contains("commit 3 is missing"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_is_cleaned_away_is_refused_and_the_rest_opens() {
+        let (log, written) = grown(10).await;
+        let kept = log.up_to(Some(Version(7))).await.unwrap();
+        assert!(log.checkpoint(&kept).await.unwrap());
+        assert_eq!(log.forget_before(Version(7)).await.unwrap(), 7);
+        same(&log.newest().await.unwrap(), &written);
+        assert_eq!(log.up_to(Some(Version(8))).await.unwrap().portion_count(), 8);
+        assert_eq!(log.up_to(Some(Version(7))).await.unwrap().portions(), kept.portions());
+        let error = log.up_to(Some(Version(3))).await.unwrap_err().to_string();
+        assert!(error.contains("version 3 was cleaned away; the oldest that is kept is 7"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_slept_while_the_log_was_cleaned_is_not_lost() {
+        let (log, _) = grown(10).await;
+        let asleep = log.up_to(Some(Version(2))).await.unwrap();
+        log.checkpoint(&log.newest().await.unwrap()).await.unwrap();
+        log.forget_before(Version(10)).await.unwrap();
+        let late = draft("late");
+        let CommitOutcome::Lost(newest) = log.try_commit(&asleep, &late).await.unwrap() else { panic!() };
+        assert_eq!(newest.version(), Version(10));
+        assert_eq!(log.files().await.unwrap().commits, [Version(10)]);
+        same(&log.refresh(&asleep).await.unwrap(), &newest);
+        let written = commit(&log, &newest, &late).await;
+        assert_eq!(written.version(), Version(11));
+        assert!(written.portion("late").is_some());
+    }
+
+    #[tokio::test]
+    async fn merged_portions_keep_their_age_and_the_others_go() {
+        let (log, snapshot) = grown(3).await;
+        let merged =
+            PortionEntry { sequence: Sequence { version: Version(2), ordinal: 0 }, ..portion("m", 1) };
+        let compaction = CommitDraft::compaction(vec!["p0".into(), "p1".into()], vec![merged]);
+        let written = commit(&log, &snapshot, &compaction).await;
+        let names: Vec<_> =
+            written.portions().iter().map(|p| (p.path.clone(), p.sequence.version.0)).collect();
+        assert_eq!(names, [("m".to_owned(), 2), ("p2".to_owned(), 3)]);
+        assert_eq!(written.commits()[4].removed, 2);
+        same(&log.newest().await.unwrap(), &written);
+        let again = log.try_commit(&written, &CommitDraft::compaction(vec!["p0".into()], vec![])).await;
+        assert!(again.unwrap_err().to_string().contains("p0 is removed but not there"));
+    }
+
+    #[tokio::test]
+    async fn a_column_that_takes_null_can_be_added_and_nothing_else_changed() {
+        let (log, snapshot) = grown(1).await;
+        let mut definition = snapshot.spec().definition().clone();
+        definition.columns.push(Column::nullable("more", ColumnType::Utf8));
+        let altered = snapshot.spec().altered(definition.clone()).unwrap();
+        let written = commit(&log, &snapshot, &CommitDraft::alter(&altered)).await;
+        assert_eq!(written.spec().columns().len(), 2);
+        same(&log.newest().await.unwrap(), &written);
+        assert_eq!(log.up_to(Some(Version(1))).await.unwrap().spec().columns().len(), 1);
+        for (change, expected) in [
+            (
+                &(|d: &mut TableDefinition| d.columns.push(Column::required("x", ColumnType::Int64)))
+                    as &dyn Fn(&mut TableDefinition),
+                "cannot be added as NOT NULL",
+            ),
+            (&|d| d.partitions = PartitionCount::new(4).unwrap(), "evenkeel repartition"),
+            (&|d| d.columns[0].column_type = ColumnType::Uint64, "column 'k' cannot be changed"),
+            (&|d| d.columns.truncate(1), "column 'more' cannot be changed"),
+            (&|d| d.name = "other".into(), "the name cannot be changed"),
+            (&|d| d.placement = PlacementFunction::YdbModulo, "placement function cannot be changed"),
+        ] {
+            let mut changed = definition.clone();
+            change(&mut changed);
+            let error = altered.altered(changed).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

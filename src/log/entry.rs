@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use crate::log::LogError;
+use crate::log::snapshot::CommitSummary;
 use crate::table::{FORMAT_VERSION, KeyRange, TableDefinition};
 use crate::units::{PartitionId, Version};
 
@@ -13,7 +14,9 @@ use crate::units::{PartitionId, Version};
 pub enum LogEntry {
     /// The first line of every commit.
     Commit(CommitInfo),
-    /// The declaration of the table; in version 0.
+    /// The first line of every checkpoint.
+    Checkpoint(CheckpointInfo),
+    /// The declaration of the table: in version 0, and in every commit that alters it.
     Table(TableDefinition),
     /// A portion becomes visible.
     Add(PortionEntry),
@@ -24,6 +27,8 @@ pub enum LogEntry {
     },
     /// An input whose rows came with this commit.
     Source(SourceEntry),
+    /// What a commit up to the checkpoint added; in checkpoints alone.
+    History(CommitSummary),
     /// The last line of every commit: how many lines stand above it, and XXH64 of their bytes in hexadecimal.
     End {
         /// Lines above this one.
@@ -43,6 +48,10 @@ pub enum Operation {
     Upsert,
     /// Rows with new keys were added.
     Insert,
+    /// Portions were merged, and expired rows dropped; no other row changed.
+    Compact,
+    /// The declaration was changed.
+    Alter,
 }
 
 impl Operation {
@@ -53,8 +62,27 @@ impl Operation {
             Self::Create => "create",
             Self::Upsert => "upsert",
             Self::Insert => "insert",
+            Self::Compact => "compact",
+            Self::Alter => "alter",
         }
     }
+}
+
+impl Operation {
+    /// Whether the commit brought rows, rather than moving those that were there.
+    #[must_use]
+    pub fn brings_rows(self) -> bool {
+        matches!(self, Self::Upsert | Self::Insert)
+    }
+}
+
+/// Facts about a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointInfo {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of the table that it holds.
+    pub version: Version,
 }
 
 /// Facts about a commit.
@@ -68,7 +96,8 @@ pub struct CommitInfo {
     pub id: String,
     /// What made the commit.
     pub operation: Operation,
-    /// When, in microseconds since 1970 by the writer's clock. For people; nothing is decided by it.
+    /// When, in microseconds since 1970 by the writer's clock. Which versions are old enough to be cleaned is decided by it,
+    /// nothing else.
     pub at_micros: i64,
 }
 
@@ -125,7 +154,11 @@ pub(super) fn commit_path(version: Version) -> String {
 
 /// The version that a file name in `_log` stands for; `None` for other files.
 pub(super) fn commit_version(file_name: &str) -> Option<Version> {
-    let digits = file_name.strip_suffix(".json")?;
+    numbered(file_name.strip_suffix(".json")?)
+}
+
+/// The version that twenty digits stand for.
+pub(super) fn numbered(digits: &str) -> Option<Version> {
     let number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
     number.then(|| digits.parse().ok().map(Version)).flatten()
 }
@@ -150,9 +183,23 @@ pub(super) fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json:
 /// Reads the lines of a commit, without the end line, which is checked.
 pub(super) fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
     let file = commit_path(version);
+    let entries = check_lines(table, &file, bytes)?;
+    match entries.first() {
+        Some(LogEntry::Commit(info)) if info.version == version => Ok(entries),
+        _ => Err(LogError::Damaged {
+            table: table.to_owned(),
+            file,
+            line: 1,
+            reason: format!("it does not begin with commit {version}"),
+        }),
+    }
+}
+
+/// Reads the lines of a file of the log up to its end line, which is checked.
+pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
     let damaged = |line: usize, reason: String| LogError::Damaged {
         table: table.to_owned(),
-        file: file.clone(),
+        file: file.to_owned(),
         line,
         reason,
     };
@@ -160,8 +207,9 @@ pub(super) fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Resul
     let mut above = 0;
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let entry = serde_json::from_slice(line).map_err(|error| {
-            // A newer format may have lines of kinds that are not known here.
-            newer_format(table, &file, &entries).unwrap_or_else(|| damaged(index + 1, error.to_string()))
+            // A newer format may have lines, or operations, that are not known here.
+            let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            newer_format(table, file, first).unwrap_or_else(|| damaged(index + 1, error.to_string()))
         })?;
         if let LogEntry::End { lines, xxh64 } = entry {
             let read = bytes.get(..above).unwrap_or_default();
@@ -171,13 +219,8 @@ pub(super) fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Resul
             if above + line.len() != bytes.len() {
                 return Err(damaged(index + 2, "there is text after the last line".to_owned()));
             }
-            return match entries.first() {
-                Some(LogEntry::Commit(info)) if info.format > FORMAT_VERSION => {
-                    Err(LogError::Newer { table: table.to_owned(), file, found: info.format })
-                }
-                Some(LogEntry::Commit(info)) if info.version == version => Ok(entries),
-                _ => Err(damaged(1, format!("it does not begin with commit {version}"))),
-            };
+            let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            return newer_format(table, file, first).map_or(Ok(entries), Err);
         }
         above += line.len();
         entries.push(entry);
@@ -185,13 +228,16 @@ pub(super) fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Resul
     Err(damaged(entries.len() + 1, "the file ends before its end line".to_owned()))
 }
 
-fn newer_format(table: &str, file: &str, entries: &[LogEntry]) -> Option<LogError> {
-    match entries.first() {
-        Some(LogEntry::Commit(info)) if info.format > FORMAT_VERSION => {
-            Some(LogError::Newer { table: table.to_owned(), file: file.to_owned(), found: info.format })
-        }
-        _ => None,
+/// The error of a file whose first line names a format that is not known here.
+fn newer_format(table: &str, file: &str, first_line: &[u8]) -> Option<LogError> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
     }
+    let line: std::collections::HashMap<String, Format> = serde_json::from_slice(first_line).ok()?;
+    let found = line.into_values().next()?.format;
+    let newer = || LogError::Newer { table: table.to_owned(), file: file.to_owned(), found };
+    (found > FORMAT_VERSION).then(newer)
 }
 
 #[cfg(test)]
@@ -234,10 +280,13 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_refused_by_its_number() {
-        let bytes = write_entries(&[info(2)]).unwrap();
-        assert!(matches!(read(&bytes), Err(LogError::Newer { found: 2, .. })));
+        let newer = FORMAT_VERSION + 1;
+        let bytes = write_entries(&[info(newer)]).unwrap();
+        assert!(matches!(read(&bytes), Err(LogError::Newer { found, .. }) if found == newer));
         let unknown = [bytes.split(|b| *b == b'\n').next().unwrap(), b"\n{\"novel\":1}\n"].concat();
-        assert!(matches!(read(&unknown), Err(LogError::Newer { found: 2, .. })));
+        assert!(matches!(read(&unknown), Err(LogError::Newer { found, .. }) if found == newer));
+        let operation = String::from_utf8(bytes).unwrap().replace("upsert", "novel");
+        assert!(matches!(read(operation.as_bytes()), Err(LogError::Newer { .. })));
     }
 
     #[test]

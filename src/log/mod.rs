@@ -2,8 +2,10 @@
 //!
 //! A table is the fold of its commits `_log/00000000000000000000.json`, `...001.json`, and so on without a gap. A commit
 //! is one file, written by put-if-absent, so two writers cannot make the same version, and its last line holds the
-//! checksum of the lines before it, so a torn file is recognised. `docs/FORMAT.md` specifies the lines.
+//! checksum of the lines before it, so a torn file is recognised. A checkpoint holds the fold up to its version; what comes
+//! before the oldest version that is kept may be cleaned. `docs/FORMAT.md` specifies the lines.
 
+mod checkpoint;
 mod commit;
 mod entry;
 mod snapshot;
@@ -14,8 +16,8 @@ use crate::storage::StorageError;
 use crate::table::{FORMAT_VERSION, SpecError};
 use crate::units::Version;
 
-pub use commit::{CommitDraft, CommitOutcome, TableLog};
-pub use entry::{CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry};
+pub use commit::{CommitDraft, CommitOutcome, LogFiles, TableLog};
+pub use entry::{CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry};
 pub use snapshot::{CommitSummary, Snapshot};
 
 /// Why a log cannot be read or written.
@@ -30,6 +32,8 @@ pub enum LogError {
     NotATable { table: String },
     #[error("{table} has no version {version}; its versions are 0 to {newest}")]
     NoVersion { table: String, version: Version, newest: Version },
+    #[error("{table}: version {version} was cleaned away; the oldest that is kept is {oldest}")]
+    Cleaned { table: String, version: Version, oldest: Version },
     #[error("{table} is a table already; ingest into it, or choose another place")]
     Exists { table: String },
     #[error("{table} is not empty and is not a table; choose an empty or new directory")]

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path};
 use crate::log::{LogError, SourceEntry};
 use crate::table::{TableDefinition, TableSpec};
 use crate::units::Version;
 
 /// What one commit added, kept also when its portions are gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitSummary {
     /// Facts about the commit.
     pub info: CommitInfo,
@@ -19,6 +21,9 @@ pub struct CommitSummary {
     pub bytes: u64,
     /// Number of portions added.
     pub portions: u64,
+    /// Number of portions removed.
+    #[serde(default)]
+    pub removed: u64,
     /// Inputs that came with it.
     pub sources: Vec<SourceEntry>,
 }
@@ -95,6 +100,7 @@ impl Snapshot {
                         rows_per_partition: vec![0; partitions.len()],
                         bytes: 0,
                         portions: 0,
+                        removed: 0,
                         sources: Vec::new(),
                     });
                 }
@@ -116,22 +122,60 @@ impl Snapshot {
                     if self.portions.remove(path).is_none() {
                         return Err(damaged(format!("portion {path} is removed but not there")));
                     }
+                    if let Some(summary) = summary.as_mut() {
+                        summary.removed += 1;
+                    }
                 }
                 LogEntry::Source(source) => {
-                    let known = || (version, Arc::new(source.clone()));
-                    self.sources.entry(source.xxh3.clone()).or_insert_with(known);
+                    self.know(version, source);
                     if let Some(summary) = summary.as_mut() {
                         summary.sources.push(source.clone());
                     }
                 }
                 LogEntry::Table(_) if version == Version::FIRST => {}
-                LogEntry::Table(_) => return Err(damaged("the table is declared again".into())),
-                LogEntry::End { .. } => return Err(damaged("an end line within the commit".into())),
+                LogEntry::Table(definition) => {
+                    let altered = self.spec.altered(definition.clone());
+                    self.spec = Arc::new(altered.map_err(|error| damaged(error.to_string()))?);
+                }
+                LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
+                    return Err(damaged("this line does not belong into a commit".into()));
+                }
             }
         }
         self.version = version;
         self.commits.extend(summary.map(Arc::new));
         Ok(self)
+    }
+
+    fn know(&mut self, version: Version, source: &SourceEntry) {
+        let known = || (version, Arc::new(source.clone()));
+        self.sources.entry(source.xxh3.clone()).or_insert_with(known);
+    }
+
+    /// The snapshot that a checkpoint holds.
+    pub(super) fn restore(
+        table: &str,
+        file: &str,
+        version: Version,
+        definition: TableDefinition,
+        portions: Vec<Arc<PortionEntry>>,
+        commits: Vec<Arc<CommitSummary>>,
+    ) -> Result<Self, LogError> {
+        let spec = TableSpec::new(definition).map_err(|source| LogError::Spec {
+            table: table.to_owned(),
+            file: file.to_owned(),
+            source,
+        })?;
+        let portions = portions.into_iter().map(|portion| (portion.path.clone(), portion)).collect();
+        let mut snapshot =
+            Self { version, spec: Arc::new(spec), portions, commits: Vec::new(), sources: HashMap::new() };
+        for commit in &commits {
+            for source in &commit.sources {
+                snapshot.know(commit.info.version, source);
+            }
+        }
+        snapshot.commits = commits;
+        Ok(snapshot)
     }
 
     /// The version.
@@ -152,6 +196,26 @@ impl Snapshot {
         let mut portions: Vec<_> = self.portions.values().cloned().collect();
         portions.sort_by(|a, b| (a.partition, a.sequence, &a.path).cmp(&(b.partition, b.sequence, &b.path)));
         portions
+    }
+
+    /// The portion at a path, if it is visible.
+    #[must_use]
+    pub fn portion(&self, path: &str) -> Option<&Arc<PortionEntry>> {
+        self.portions.get(path)
+    }
+
+    /// Number of visible portions.
+    #[must_use]
+    pub fn portion_count(&self) -> usize {
+        self.portions.len()
+    }
+
+    /// The inputs that were ingested, each by the version that brought it first, oldest first.
+    #[must_use]
+    pub fn sources(&self) -> Vec<SourceEntry> {
+        let mut sources: Vec<_> = self.sources.values().collect();
+        sources.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
+        sources.into_iter().map(|(_, source)| source.as_ref().clone()).collect()
     }
 
     /// The commits, oldest first.

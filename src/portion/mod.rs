@@ -178,6 +178,7 @@ mod tests {
             partition_key: vec!["u".into()],
             partitions: PartitionCount::new(2).unwrap(),
             placement: PlacementFunction::Ydb,
+            ttl: None,
         })
         .unwrap()
     }

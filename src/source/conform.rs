@@ -306,6 +306,7 @@ mod tests {
             partition_key: vec![],
             partitions: PartitionCount::new(2).unwrap(),
             placement: PlacementFunction::Ydb,
+            ttl: None,
         };
         Arc::new(TableSpec::new(definition).unwrap())
     }

@@ -1,20 +1,22 @@
 //! A local file system whose writes survive a crash of the machine.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, StreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+
+use crate::storage::disk::{Disk, SystemDisk};
 
 /// [`LocalFileSystem`] with two promises more. A put is atomic and on disk when it returns: written to a staging file,
 /// synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the directory synced. Staging files are
@@ -23,6 +25,7 @@ use object_store::{
 pub struct DurableLocal {
     inner: LocalFileSystem,
     root: PathBuf,
+    disk: Arc<dyn Disk>,
 }
 
 impl DurableLocal {
@@ -31,7 +34,15 @@ impl DurableLocal {
     /// # Errors
     /// Where the directory does not exist.
     pub fn new(root: &FsPath) -> Result<Self> {
-        Ok(Self { inner: LocalFileSystem::new_with_prefix(root)?, root: root.to_owned() })
+        Self::on(root, Arc::new(SystemDisk))
+    }
+
+    /// The same, writing and deleting by way of `disk`.
+    ///
+    /// # Errors
+    /// As for [`DurableLocal::new`].
+    pub fn on(root: &FsPath, disk: Arc<dyn Disk>) -> Result<Self> {
+        Ok(Self { inner: LocalFileSystem::new_with_prefix(root)?, root: root.to_owned(), disk })
     }
 }
 
@@ -51,36 +62,46 @@ enum Publish {
     Replace,
 }
 
-fn write_durably(target: &FsPath, root: &FsPath, payload: &PutPayload, publish: Publish) -> io::Result<()> {
+/// Writes a file as [`DurableLocal`] promises.
+fn write_durably(
+    disk: &dyn Disk,
+    target: &FsPath,
+    root: &FsPath,
+    payload: &PutPayload,
+    publish: Publish,
+) -> io::Result<()> {
     let directory = target.parent().unwrap_or(root);
     let made = !directory.is_dir();
     if made {
-        std::fs::create_dir_all(directory)?;
+        disk.create_directory(directory)?;
     }
     let staging = directory.join(format!("{STAGING_PREFIX}{}", uuid::Uuid::new_v4()));
-    let staged = stage(&staging, payload).and_then(|()| match publish {
-        Publish::IfAbsent => std::fs::hard_link(&staging, target),
-        Publish::Replace => std::fs::rename(&staging, target),
-    });
+    let staged =
+        disk.write(&staging, payload).and_then(|()| disk.sync_file(&staging)).and_then(|()| match publish {
+            Publish::IfAbsent => disk.link(&staging, target),
+            Publish::Replace => disk.rename(&staging, target),
+        });
     if staged.is_err() || matches!(publish, Publish::IfAbsent) {
         // The name is published or given up; either way the staging file has served. If it cannot be removed it is
         // a stray file without meaning, and no reason to report the write as failed.
-        let _ = std::fs::remove_file(&staging);
+        let _ = disk.remove(&staging);
     }
     staged?;
-    File::open(directory)?.sync_all()?;
+    disk.sync_directory(directory)?;
     if made && let Some(parent) = directory.parent() {
-        File::open(parent)?.sync_all()?;
+        disk.sync_directory(parent)?;
     }
     Ok(())
 }
 
-fn stage(staging: &FsPath, payload: &PutPayload) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(staging)?;
-    for chunk in payload {
-        file.write_all(chunk)?;
+/// An error of the file system as one of a store.
+fn store_error(path: String, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: Box::new(source) },
+        io::ErrorKind::NotFound => Error::NotFound { path, source: Box::new(source) },
+        io::ErrorKind::PermissionDenied => Error::PermissionDenied { path, source: Box::new(source) },
+        _ => Error::Generic { store: "local file system", source: Box::new(source) },
     }
-    file.sync_all()
 }
 
 #[async_trait]
@@ -94,15 +115,11 @@ impl ObjectStore for DurableLocal {
         let target = self.inner.path_to_filesystem(location)?;
         let root = self.root.clone();
         let path = location.to_string();
-        let write = move || write_durably(&target, &root, &payload, publish);
+        let disk = Arc::clone(&self.disk);
+        let write = move || write_durably(disk.as_ref(), &target, &root, &payload, publish);
         let written = tokio::task::spawn_blocking(write).await?;
-        match written {
-            Ok(()) => Ok(PutResult { e_tag: None, version: None }),
-            Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Error::AlreadyExists { path, source: Box::new(source) })
-            }
-            Err(source) => Err(Error::Generic { store: "local file system", source: Box::new(source) }),
-        }
+        written.map_err(|source| store_error(path, source))?;
+        Ok(PutResult { e_tag: None, version: None })
     }
 
     async fn put_multipart_opts(
@@ -122,7 +139,18 @@ impl ObjectStore for DurableLocal {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
+        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+        let delete = move |location: Result<Path>| {
+            let (disk, root) = (Arc::clone(&disk), root.clone());
+            async move {
+                let location = location?;
+                let file = location.parts().fold(root, |path, part| path.join(part.as_ref()));
+                let removed = tokio::task::spawn_blocking(move || disk.remove(&file)).await?;
+                removed.map_err(|source| store_error(location.to_string(), source))?;
+                Ok(location)
+            }
+        };
+        locations.then(delete).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {

@@ -1,5 +1,6 @@
 //! Where a table lives: a prefix of an object store, with what a commit needs of it: put-if-absent that lasts.
 
+mod disk;
 mod durable;
 
 use std::path::{Path as FsPath, PathBuf};
@@ -11,6 +12,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use thiserror::Error;
 
+pub use crate::storage::disk::{Disk, SystemDisk};
 pub use crate::storage::durable::DurableLocal;
 
 /// The files of one table. Paths are relative to the table's root.
@@ -70,6 +72,18 @@ impl TableStorage {
         }
         let store = DurableLocal::new(&path).map_err(|source| error(std::io::Error::other(source)))?;
         Ok(Self { store: Arc::new(store), root: Path::default(), name: directory.display().to_string() })
+    }
+
+    /// The table in a directory that exists, written by way of `disk`.
+    ///
+    /// # Errors
+    /// As for [`TableStorage::local`].
+    pub fn local_on(directory: &FsPath, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
+        let plain = Self::local(directory)?;
+        let error = |source: std::io::Error| StorageError::Directory { path: directory.to_owned(), source };
+        let root = directory.canonicalize().map_err(error)?;
+        let store = DurableLocal::on(&root, disk).map_err(|source| error(std::io::Error::other(source)))?;
+        Ok(Self { store: Arc::new(store), ..plain })
     }
 
     /// The table in a directory that is made when it does not exist.
@@ -137,6 +151,19 @@ impl TableStorage {
         let path = self.path(relative)?;
         let result = self.store.get(&path).await.map_err(|source| self.error("read", relative, source))?;
         result.bytes().await.map_err(|source| self.error("read", relative, source))
+    }
+
+    /// Whether a file is there.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails.
+    pub async fn exists(&self, relative: &str) -> Result<bool, StorageError> {
+        let path = self.path(relative)?;
+        match self.store.head(&path).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(source) => Err(self.error("look for", relative, source)),
+        }
     }
 
     /// Deletes a file.

@@ -8,8 +8,8 @@
 //! [PARTITION BY HASH(column, ...)]
 //! [WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = N, ...)] [;]
 //! ```
-//! Names may stand in backticks. A clause that changes how YDB stores the table but has no meaning here (a TTL, a
-//! column family) is not refused: it is reported in [`CreateTable::notes`].
+//! An option `TTL = Interval("P30D") [DELETE] ON column` is taken where the column is in the primary key. Names may stand in
+//! backticks. A clause that changes how YDB stores the table but has no meaning here (a column family, a tier) is not refused: it is reported in [`CreateTable::notes`].
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use thiserror::Error;
 
-use crate::table::{Column, ColumnType, ColumnTypeError, PlacementFunction, TableDefinition, TableSpec};
-use crate::units::{PartitionCount, PartitionCountError};
+use crate::table::{Column, ColumnType, ColumnTypeError, PlacementFunction, TableDefinition, TableSpec, Ttl};
+use crate::units::{Micros, PartitionCount, PartitionCountError};
 
 /// The option that fixes the number of partitions of a column table, both the least and the most.
 const PARTITIONS_OPTION: &str = "AUTO_PARTITIONING_MIN_PARTITIONS_COUNT";
@@ -79,6 +79,7 @@ struct Parser {
 struct Options {
     store: bool,
     partitions: Option<PartitionCount>,
+    ttl: Option<Ttl>,
 }
 
 impl Parser {
@@ -104,6 +105,14 @@ impl Parser {
             Some(partitions) => partitions,
             None => self.default_partitions()?,
         };
+        let ttl = options.ttl.filter(|ttl| {
+            let in_key = primary_key.contains(&ttl.column);
+            if !in_key {
+                let column = &ttl.column;
+                self.notes.push(format!("TTL is left out: '{column}' is not in the primary key, and portions know the range of key columns alone"));
+            }
+            in_key
+        });
         let definition = TableDefinition {
             name,
             columns,
@@ -111,6 +120,7 @@ impl Parser {
             partition_key,
             partitions,
             placement: PlacementFunction::Ydb,
+            ttl,
         };
         Ok(CreateTable { definition, notes: self.notes })
     }
@@ -245,10 +255,38 @@ impl Parser {
                 source,
             })?);
         } else {
-            self.notes.push(format!("option {name} has no effect here"));
-            self.skip_option_value()?;
+            let start = self.position;
+            let ttl = if name.eq_ignore_ascii_case("TTL") { self.ttl() } else { None };
+            if ttl.is_some() && matches!(self.peek(), Token::Comma | Token::RParen) {
+                options.ttl = ttl;
+            } else {
+                self.position = start;
+                self.notes.push(format!("option {name} has no effect here"));
+                self.skip_option_value()?;
+            }
         }
         Ok(())
+    }
+
+    /// Reads `Interval("P30D") [DELETE] ON column`; `None` for the other forms of YDB, which move rows to other storage.
+    fn ttl(&mut self) -> Option<Ttl> {
+        if !self.accept("Interval") || !self.take_if(&Token::LParen) {
+            return None;
+        }
+        let keep = match self.peek() {
+            Token::Word(word) => Micros::from_iso(&word.value)?,
+            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => Micros::from_iso(text)?,
+            _ => return None,
+        };
+        self.position += 1;
+        if !self.take_if(&Token::RParen) {
+            return None;
+        }
+        self.accept("DELETE");
+        if !self.accept("ON") {
+            return None;
+        }
+        Some(Ttl { column: self.identifier("a column").ok()?, keep })
     }
 
     /// Skips to the comma or parenthesis that ends an option's value.
@@ -381,9 +419,12 @@ pub fn write_create_table(spec: &TableSpec) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "    {} {}{null},", quoted(&column.name), column.column_type);
     }
+    let ttl = definition.ttl.as_ref().map_or_else(String::new, |ttl| {
+        format!(",\n    TTL = Interval(\"{}\") ON {}", ttl.keep.iso(), quoted(&ttl.column))
+    });
     let _ = write!(
         text,
-        "    PRIMARY KEY ({})\n)\nPARTITION BY HASH({})\nWITH (\n    STORE = COLUMN,\n    {PARTITIONS_OPTION} = {}\n);\n",
+        "    PRIMARY KEY ({})\n)\nPARTITION BY HASH({})\nWITH (\n    STORE = COLUMN,\n    {PARTITIONS_OPTION} = {}{ttl}\n);\n",
         list(&definition.primary_key),
         list(&definition.partition_key),
         definition.partitions,
@@ -425,6 +466,7 @@ mod tests {
             partition_key: vec!["key".into()],
             partitions: PartitionCount::new(7).unwrap(),
             placement: PlacementFunction::Ydb,
+            ttl: None,
         })
         .unwrap();
         let create = parsed(&write_create_table(&spec));
@@ -442,6 +484,32 @@ mod tests {
         assert_eq!(create.definition.partitions.get(), 64);
         assert_eq!(create.definition.partition_key, Vec::<String>::new());
         assert_eq!(create.notes.len(), 5, "{:?}", create.notes);
+    }
+
+    #[test]
+    fn a_ttl_is_read_and_written() {
+        let text = |ttl: &str| {
+            format!(
+                "CREATE TABLE t (at Timestamp NOT NULL, v Date, PRIMARY KEY (at)) WITH (STORE = COLUMN, TTL = {ttl}, A = 1)"
+            )
+        };
+        for ttl in ["Interval(\"P30D\") ON at", "interval('P30D') delete on `at`"] {
+            let create = parsed(&text(ttl));
+            assert_eq!(create.definition.ttl, Some("at=30d".parse().unwrap()));
+            let spec = TableSpec::new(create.definition).unwrap();
+            let written = write_create_table(&spec);
+            assert!(written.contains("    TTL = Interval(\"P30D\") ON at\n"), "{written}");
+            assert_eq!(parsed(&written).definition.ttl, spec.definition().ttl);
+        }
+        for ttl in [
+            "Interval(\"P30D\") ON v",
+            "Interval(\"P30D\") TO EXTERNAL DATA SOURCE `/s3` ON at",
+            "Interval(7) ON at",
+        ] {
+            let create = parsed(&text(ttl));
+            assert_eq!(create.definition.ttl, None);
+            assert!(create.notes.iter().any(|note| note.contains("TTL")), "{:?}", create.notes);
+        }
     }
 
     #[test]

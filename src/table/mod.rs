@@ -7,15 +7,17 @@ mod ddl;
 mod key_value;
 mod placement_function;
 mod spec;
+mod ttl;
 
 pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
 pub use ddl::{CreateTable, DdlError, parse_create_table, write_create_table};
 pub use key_value::{KeyRange, KeyValue};
 pub use placement_function::{PlacementFunction, PlacementFunctionError};
 pub use spec::{Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec};
+pub use ttl::{Ttl, TtlError};
 
 /// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Most rows of a row group of a portion: few enough to prune by, enough to compress.
 pub const ROW_GROUP_ROWS: usize = 1 << 17;

@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::table::{ColumnType, PlacementFunction};
+use crate::table::{ColumnType, KeyValue, PlacementFunction, Ttl};
 use crate::units::PartitionCount;
 
 /// The most columns that a primary key of YDB has.
@@ -57,6 +57,9 @@ pub struct TableDefinition {
     /// Function from partition key to partition.
     #[serde(default)]
     pub placement: PlacementFunction,
+    /// How long rows are kept; forever where it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Ttl>,
 }
 
 /// A checked declaration. The partition key is a non-empty subset of the primary key, and every key column exists,
@@ -116,6 +119,22 @@ pub enum SpecError {
         "placement ydb-cloud-logs needs at least one active partition and a period of at least 1 microsecond"
     )]
     CloudLogsParameters,
+    #[error(
+        "the time to live names column '{name}', which is not in the primary key ({}); all versions of a row must expire \
+         together, and portions know the range of key columns alone", primary_key.join(", ")
+    )]
+    TtlOutsidePrimaryKey { name: String, primary_key: Vec<String> },
+    #[error(
+        "the time to live names column '{name}' of type {column_type}; it must be a date or a point in time"
+    )]
+    TtlType { name: String, column_type: ColumnType },
+    #[error("{what} cannot be changed once a table is declared; {instead}")]
+    Fixed { what: String, instead: &'static str },
+    #[error(
+        "column '{name}' cannot be added as NOT NULL: the rows that are there have no value for it. Declare it as \
+         {name}:{column_type}"
+    )]
+    AddedNotNull { name: String, column_type: ColumnType },
 }
 
 impl TableSpec {
@@ -149,6 +168,7 @@ impl TableSpec {
         }
         let first = partition_key.first().and_then(|index| definition.columns.get(*index));
         check_cloud_logs(&definition, first)?;
+        check_ttl(&definition)?;
         let fields: Vec<Field> = definition
             .columns
             .iter()
@@ -156,6 +176,42 @@ impl TableSpec {
             .collect();
         let schema = Arc::new(Schema::new(fields));
         Ok(Self { definition, primary_key, partition_key, schema })
+    }
+
+    /// Checks what a table may become: columns that take NULL may be added at the end, and the time to live may change.
+    ///
+    /// # Errors
+    /// [`SpecError`] for every other change, and for a declaration that is wrong in itself.
+    pub fn altered(&self, to: TableDefinition) -> Result<Self, SpecError> {
+        const REWRITE: &str = "'evenkeel repartition' rewrites the rows into a new table";
+        const NEW_TABLE: &str = "declare a new table and ingest into it";
+        let from = &self.definition;
+        let fixed = |what: String, instead| Err(SpecError::Fixed { what, instead });
+        if to.name != from.name {
+            return fixed("the name".to_owned(), NEW_TABLE);
+        }
+        if to.primary_key != from.primary_key {
+            return fixed("the primary key".to_owned(), NEW_TABLE);
+        }
+        if to.partition_key != from.partition_key {
+            return fixed("the partition key".to_owned(), REWRITE);
+        }
+        if to.partitions != from.partitions {
+            return fixed("the number of partitions".to_owned(), REWRITE);
+        }
+        if to.placement != from.placement {
+            return fixed("the placement function".to_owned(), REWRITE);
+        }
+        for (index, column) in from.columns.iter().enumerate() {
+            if to.columns.get(index) != Some(column) {
+                return fixed(format!("column '{}'", column.name), NEW_TABLE);
+            }
+        }
+        if let Some(added) = to.columns.iter().skip(from.columns.len()).find(|column| !column.nullable) {
+            let (name, column_type) = (added.name.clone(), added.column_type);
+            return Err(SpecError::AddedNotNull { name, column_type });
+        }
+        Self::new(to)
     }
 
     /// The declaration this spec was checked from.
@@ -202,6 +258,16 @@ impl TableSpec {
     /// Columns of the partition key, in hash order.
     pub fn partition_key_columns(&self) -> impl Iterator<Item = &Column> {
         self.partition_key.iter().filter_map(|index| self.definition.columns.get(*index))
+    }
+
+    /// What is kept of the rows at `now`, in microseconds since 1970: the position of a column within the primary key, and the
+    /// smallest value of it that is kept. `None` where rows are kept forever.
+    #[must_use]
+    pub fn oldest_kept(&self, now: i64) -> Option<(usize, KeyValue)> {
+        let ttl = self.definition.ttl.as_ref()?;
+        let (position, column) =
+            self.primary_key_columns().enumerate().find(|(_, column)| column.name == ttl.column)?;
+        Some((position, ttl.oldest_kept(now, column.column_type)))
     }
 
     /// Types of the primary-key columns, in key order.
@@ -315,6 +381,18 @@ fn check_cloud_logs(definition: &TableDefinition, first: Option<&Column>) -> Res
     }
 }
 
+fn check_ttl(definition: &TableDefinition) -> Result<(), SpecError> {
+    let Some(ttl) = &definition.ttl else { return Ok(()) };
+    let name = ttl.column.clone();
+    if !definition.primary_key.contains(&name) {
+        return Err(SpecError::TtlOutsidePrimaryKey { name, primary_key: definition.primary_key.clone() });
+    }
+    match definition.columns.iter().find(|column| column.name == name).map(|column| column.column_type) {
+        Some(column_type) if !column_type.is_time() => Err(SpecError::TtlType { name, column_type }),
+        _ => Ok(()),
+    }
+}
+
 impl TryFrom<TableDefinition> for TableSpec {
     type Error = SpecError;
     fn try_from(definition: TableDefinition) -> Result<Self, Self::Error> {
@@ -345,6 +423,7 @@ mod tests {
             partition_key: vec!["user".into()],
             partitions: PartitionCount::new(4).unwrap(),
             placement: PlacementFunction::Ydb,
+            ttl: None,
         }
     }
 

@@ -103,6 +103,7 @@ fn spec() -> TableSpec {
         partition_key: vec![],
         partitions: PartitionCount::new(4).unwrap(),
         placement: PlacementFunction::Ydb,
+        ttl: None,
     })
     .unwrap()
 }

@@ -30,6 +30,7 @@ fn spec(not_null: &[&str]) -> TableSpec {
         partition_key: vec!["carrier".into(), "flight".into()],
         partitions: PartitionCount::new(16).unwrap(),
         placement: PlacementFunction::Ydb,
+        ttl: None,
     })
     .unwrap()
 }

@@ -28,6 +28,7 @@ fn spec(partitions: u64, partition_key: &str) -> TableSpec {
         partition_key: partition_key.split(',').map(str::to_owned).collect(),
         partitions: PartitionCount::new(partitions).unwrap(),
         placement: PlacementFunction::Ydb,
+        ttl: None,
     })
     .unwrap()
 }

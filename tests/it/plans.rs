@@ -35,6 +35,7 @@ async fn table(dir: &tempfile::TempDir) -> Table {
         partition_key: vec!["user".into()],
         partitions: PartitionCount::new(2).unwrap(),
         placement: PlacementFunction::Ydb,
+        ttl: None,
     })
     .unwrap();
     let mut table = Table::create(dir.path().join("t"), &spec).await.unwrap();

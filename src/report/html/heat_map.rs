@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::evaluate::{Micros, Window};
+use crate::evaluate::Window;
+use crate::units::Micros;
 
 /// Windows in a row that are drawn with the gaps between them; more are drawn without.
 const MOST_WITH_GAPS: i64 = 2000;

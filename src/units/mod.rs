@@ -1,11 +1,15 @@
 //! Ids and units. Plain numbers get a type as soon as they mean something.
 
+mod duration;
+
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use crate::units::duration::{Micros, MicrosError};
 
 /// The number of one hash partition of a table, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
-//! Lengths of time: windows, and what timestamps are cut to.
+//! Lengths of time.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A length of time in microseconds, at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Micros(i64);
 
@@ -56,6 +56,44 @@ impl Micros {
         self.0 as f64 / 1e6
     }
 
+    /// The length as YQL writes it: `P30D`, `PT36H`, `PT0.5S`.
+    #[must_use]
+    pub fn iso(self) -> String {
+        let whole = |micros: Self| self.0 % micros.0 == 0;
+        match self {
+            days if whole(Self::DAY) => format!("P{}D", days.0 / Self::DAY.0),
+            hours if whole(Self::HOUR) => format!("PT{}H", hours.0 / Self::HOUR.0),
+            minutes if whole(Self::MINUTE) => format!("PT{}M", minutes.0 / Self::MINUTE.0),
+            seconds => format!("PT{}S", seconds.seconds()),
+        }
+    }
+
+    /// Reads a length of ISO 8601 with weeks, days, hours, minutes and seconds, such as `P1DT12H`; `None` for other text, and
+    /// for nothing.
+    #[must_use]
+    pub fn from_iso(text: &str) -> Option<Self> {
+        let mut rest = text.trim().strip_prefix('P')?;
+        let (mut micros, mut of_day) = (0f64, false);
+        while !rest.is_empty() {
+            if let (Some(time), false) = (rest.strip_prefix('T'), of_day) {
+                (rest, of_day) = (time, true);
+                continue;
+            }
+            let (number, after) = rest.split_at(rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?);
+            let unit = match (after.chars().next()?, of_day) {
+                ('W', false) => 7.0 * Self::DAY.0 as f64,
+                ('D', false) => Self::DAY.0 as f64,
+                ('H', true) => Self::HOUR.0 as f64,
+                ('M', true) => Self::MINUTE.0 as f64,
+                ('S', true) => Self::SECOND.0 as f64,
+                _ => return None,
+            };
+            micros += number.parse::<f64>().ok()? * unit;
+            rest = after.get(1..)?;
+        }
+        (micros >= 1.0 && micros < i64::MAX as f64).then_some(Self(micros as i64))
+    }
+
     /// The number of the slice of this length that `at` lies in, counted from 1970.
     #[must_use]
     pub fn slice_of(self, at: i64) -> i64 {
@@ -97,6 +135,19 @@ mod tests {
         assert_eq!("60s".parse::<Micros>().unwrap().to_string(), "1m");
         for text in ["", "5", "m", "0s", "-1s", "1 week", "99999999999999d"] {
             assert!(text.parse::<Micros>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn iso_lengths_print_as_they_parse() {
+        for text in ["P30D", "PT36H", "PT5M", "PT0.5S", "PT90S"] {
+            assert_eq!(Micros::from_iso(text).unwrap().iso(), text);
+        }
+        assert_eq!(Micros::from_iso("P1DT12H"), Some(Micros(36 * 3_600_000_000)));
+        assert_eq!(Micros::from_iso("P1W"), Some(Micros(7 * 86_400_000_000)));
+        for text in ["", "P", "PT", "30D", "P30", "P1M", "PT1D", "P1DT1HT1M", "PT1.2.3S", "P\u{e9}D", "P-1D"]
+        {
+            assert_eq!(Micros::from_iso(text), None, "{text}");
         }
     }
 

@@ -1,0 +1,93 @@
+//! How long rows are kept.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::table::{ColumnType, KeyValue};
+use crate::units::Micros;
+
+/// Rows whose `column` lies further back than `keep` are expired, and go when their portions are compacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ttl {
+    /// A point-in-time or date column of the primary key, so that all versions of a row expire together.
+    pub column: String,
+    /// How far back rows are kept.
+    #[serde(rename = "keep_micros")]
+    pub keep: Micros,
+}
+
+/// Text that is no TTL.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{found}' is not a time to live; write column=length, such as event_timestamp=30d")]
+pub struct TtlError {
+    found: String,
+}
+
+impl fmt::Display for Ttl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.column, self.keep)
+    }
+}
+
+impl FromStr for Ttl {
+    type Err = TtlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || TtlError { found: text.to_owned() };
+        let (column, keep) = text.rsplit_once('=').ok_or_else(error)?;
+        let column = column.trim().to_owned();
+        if column.is_empty() {
+            return Err(error());
+        }
+        Ok(Self { column, keep: keep.parse().map_err(|_| error())? })
+    }
+}
+
+impl Ttl {
+    /// The smallest value of the column, which is of `column_type`, that is kept at `now`, in microseconds since 1970.
+    #[must_use]
+    pub fn oldest_kept(&self, now: i64, column_type: ColumnType) -> KeyValue {
+        let unit = match column_type {
+            ColumnType::Date | ColumnType::Date32 => Micros::DAY.get(),
+            ColumnType::Datetime | ColumnType::Datetime64 => 1000,
+            _ => 1,
+        };
+        let cutoff = now.saturating_sub(self.keep.get());
+        // Rounded up: a value stands for the moment at which it begins.
+        KeyValue::Int(-cutoff.saturating_neg().div_euclid(unit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_prints_as_it_parses() {
+        let ttl: Ttl = "event_timestamp=30d".parse().unwrap();
+        assert_eq!((ttl.column.as_str(), ttl.keep.to_string().as_str()), ("event_timestamp", "30d"));
+        assert_eq!(ttl.to_string(), "event_timestamp=30d");
+        for text in ["", "at", "at=", "=1d", "at=1y", "at=-1d"] {
+            assert!(text.parse::<Ttl>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_depends_on_the_unit_of_the_column() {
+        let ttl: Ttl = "at=1d".parse().unwrap();
+        let day = Micros::DAY.get();
+        for (now, column_type, expected) in [
+            (10 * day, ColumnType::Timestamp, 9 * day),
+            (10 * day + 1, ColumnType::Timestamp, 9 * day + 1),
+            (10 * day, ColumnType::Date, 9),
+            (10 * day + 1, ColumnType::Date, 10),
+            (10 * day + 1, ColumnType::Datetime, 9 * day / 1000 + 1),
+            (0, ColumnType::Date, -1),
+        ] {
+            assert_eq!(ttl.oldest_kept(now, column_type), KeyValue::Int(expected), "{now} {column_type}");
+        }
+    }
+}
