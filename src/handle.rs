@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::common::TableReference;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionContext;
 use futures::{Stream, TryStreamExt};
 use thiserror::Error;
@@ -74,6 +75,8 @@ pub enum TableError {
 pub struct Table {
     log: TableLog,
     snapshot: Snapshot,
+    /// Shared by the sessions of this handle, so that the ends of files are read once.
+    runtime: Arc<RuntimeEnv>,
 }
 
 impl Table {
@@ -91,7 +94,7 @@ impl Table {
     /// As for [`Table::create`].
     pub async fn create_at(storage: TableStorage, spec: &TableSpec) -> Result<Self, TableError> {
         let (log, snapshot) = TableLog::create(storage, spec).await?;
-        Ok(Self { log, snapshot })
+        Ok(Self::at(log, snapshot))
     }
 
     /// Opens the table in a directory at its newest version.
@@ -109,7 +112,7 @@ impl Table {
     pub async fn open_version(directory: impl AsRef<Path>, version: Version) -> Result<Self, TableError> {
         let (log, snapshot) =
             TableLog::open_version(TableStorage::local(directory.as_ref())?, version).await?;
-        Ok(Self { log, snapshot })
+        Ok(Self::at(log, snapshot))
     }
 
     /// Opens the table in an object store at its newest version.
@@ -118,7 +121,11 @@ impl Table {
     /// As for [`Table::open`].
     pub async fn open_at(storage: TableStorage) -> Result<Self, TableError> {
         let (log, snapshot) = TableLog::open(storage).await?;
-        Ok(Self { log, snapshot })
+        Ok(Self::at(log, snapshot))
+    }
+
+    fn at(log: TableLog, snapshot: Snapshot) -> Self {
+        Self { log, snapshot, runtime: Arc::default() }
     }
 
     /// Moves this handle to the newest version.
@@ -234,7 +241,7 @@ impl Table {
     /// # Errors
     /// None that a caller can cause.
     pub fn session(&self) -> Result<TableSession, TableError> {
-        Ok(TableSession::new(self.provider()?)?)
+        Ok(TableSession::on(self.provider()?, Arc::clone(&self.runtime))?)
     }
 
     /// What the table is and holds.

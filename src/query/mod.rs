@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! filters -> partitions (equality or IN on all partition-key columns) -> portions (ranges of the primary key)
-//!         -> groups of portions whose key ranges overlap
-//!              one portion:  plain Parquet scan
-//!              several:      merge by primary key, newest first, keep the first row of each key
+//!         -> per partition, groups of portions whose key ranges overlap, in key order
+//!              no overlap anywhere:  plain Parquet scan, a partition's portions one after another
+//!              else NewestWinsExec:  portions alone are chained; groups are packed into runs, merged by primary key, and of
+//!                                    each key the newest row is kept
 //! ```
-//! Whatever the plan, of two rows with one primary key only the newest is seen.
+//! Either way each partition gives its rows in the order of the primary key, and says so. [`PartitionAware`] lets grouping by
+//! the partition key do without repartitioning. Whatever the plan, of two rows with one primary key only the newest is seen.
 
 mod count;
 mod newest_wins;
 mod overlap;
+mod partition_aware;
 mod provider;
 mod pruning;
 mod session;
@@ -21,6 +24,7 @@ use thiserror::Error;
 
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 pub use crate::query::newest_wins::NewestWinsExec;
+pub use crate::query::partition_aware::PartitionAware;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
 pub use crate::query::session::{QueryResult, TableSession};
 pub use crate::sql::{ParamError, Params};

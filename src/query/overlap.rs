@@ -1,8 +1,11 @@
 //! Which portions of a partition share keys.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::log::PortionEntry;
+use crate::table::KeyValue;
 
 /// Groups portions of one partition: within a group, key ranges overlap, perhaps through a third portion; two groups share
 /// no key. Groups are in key order; within a group the newest portion is first. A group of one holds each key once.
@@ -30,6 +33,27 @@ pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<Po
         group.sort_by_key(|portion| std::cmp::Reverse(portion.sequence));
     }
     groups
+}
+
+/// Packs portions of one partition that overlap into as few runs as the deepest overlap has portions. Within a run, portions
+/// share no key and are in key order.
+pub(super) fn pack_into_runs(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
+    let mut sorted = portions.to_vec();
+    sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
+    let mut runs: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+    // Runs by where they end; the one that ends first is free first.
+    let mut ends: BinaryHeap<Reverse<(Vec<KeyValue>, usize)>> = BinaryHeap::new();
+    for portion in sorted {
+        let free = ends.peek().is_some_and(|Reverse((end, _))| *end < portion.key_range.min);
+        let run = if free { ends.pop().map(|Reverse((_, run))| run) } else { None };
+        let run = run.unwrap_or(runs.len());
+        ends.push(Reverse((portion.key_range.max.clone(), run)));
+        match runs.get_mut(run) {
+            Some(run) => run.push(portion),
+            None => runs.push(vec![portion]),
+        }
+    }
+    runs
 }
 
 #[cfg(test)]
@@ -68,6 +92,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn runs_are_as_many_as_the_deepest_overlap(ranges in proptest::collection::vec((0i64..40, 0i64..9), 1..30)) {
+            let portions: Vec<_> =
+                ranges.iter().zip(1..).map(|((min, width), version)| portion(version, *min, min + width)).collect();
+            let runs = pack_into_runs(&portions);
+            let ranges: Vec<_> = portions.iter().map(|p| (p.key_range.min.clone(), p.key_range.max.clone())).collect();
+            let deepest = crate::overlap::depths(&ranges).into_iter().max();
+            prop_assert!(Some(runs.len() as u64) == deepest);
+            prop_assert!(runs.iter().map(Vec::len).sum::<usize>() == portions.len());
+            for run in &runs {
+                prop_assert!(run.windows(2).all(|pair| pair[0].key_range.max < pair[1].key_range.min));
+            }
+        }
+
         #[test]
         fn no_two_groups_share_a_key(ranges in proptest::collection::vec((0i64..40, 0i64..9), 1..20)) {
             let portions: Vec<_> =

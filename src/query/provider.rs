@@ -1,6 +1,6 @@
 //! A snapshot as a table of DataFusion.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -19,17 +19,14 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::union::UnionExec;
 use serde::Serialize;
 
 use crate::log::{PortionEntry, Snapshot};
-use crate::query::newest_wins::{NewestWinsExec, key_ordering};
-use crate::query::overlap::group_by_overlap;
+use crate::query::newest_wins::{Inputs, NewestWinsExec, Overlapping, Piece, RankedInput, key_ordering};
+use crate::query::overlap::{group_by_overlap, pack_into_runs};
 use crate::query::pruning::{matching_partitions, matching_portions, scalar};
 use crate::storage::TableStorage;
 use crate::units::PartitionId;
@@ -60,8 +57,8 @@ pub struct ScanSummary {
 enum Files {
     /// Cut and shuffle them between cores.
     MayBeCut,
-    /// Nothing: each group is one run of a merge. A declared partitioning, even an unknown one, pins them.
-    AreRuns,
+    /// Nothing: each group is an input of [`NewestWinsExec`]. A declared partitioning, even an unknown one, pins them.
+    ArePinned,
 }
 
 /// A snapshot of a table that DataFusion queries. Text columns are given as views.
@@ -83,8 +80,7 @@ impl SnapshotTable {
     /// None that a caller can cause.
     pub fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
         let schema = view_schema(snapshot.spec().schema());
-        // One name per provider: two stores may call themselves alike.
-        let store_url = ObjectStoreUrl::parse(format!("evenkeel://{}", uuid::Uuid::new_v4().simple()))?;
+        let store_url = ObjectStoreUrl::parse(format!("evenkeel://{}", storage.id().simple()))?;
         let portions = snapshot.portions();
         Ok(Self { storage, snapshot, portions, schema, store_url, scans: Mutex::new(Vec::new()) })
     }
@@ -99,6 +95,16 @@ impl SnapshotTable {
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The name under which DataFusion finds the files.
+    pub(super) fn store_url(&self) -> &ObjectStoreUrl {
+        &self.store_url
+    }
+
+    /// The schema that queries see.
+    pub(super) fn schema_ref(&self) -> &SchemaRef {
+        &self.schema
     }
 
     /// What the scans planned so far read, and forgets them.
@@ -177,7 +183,7 @@ impl SnapshotTable {
             .collect())
     }
 
-    /// A plan that reads the visible rows of `portions`.
+    /// A plan that reads the visible rows of `portions`, which are in the order of partitions.
     fn plan(
         &self,
         state: &dyn Session,
@@ -191,33 +197,32 @@ impl SnapshotTable {
         state.runtime_env().register_object_store(self.store_url.as_ref(), store);
         let all: Vec<usize> = (0..spec.columns().len()).collect();
         let projection = projection.unwrap_or(&all);
-        let mut alone: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
-        let mut overlapping: Vec<Vec<Vec<Arc<PortionEntry>>>> = Vec::new();
-        for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
-            let (single, several): (Vec<_>, Vec<_>) =
-                group_by_overlap(of_partition).into_iter().partition(|group| group.len() == 1);
-            if !single.is_empty() {
-                alone.push(single.into_iter().flatten().collect());
-            }
-            if !several.is_empty() {
-                overlapping.push(several);
-            }
-        }
+        let partitions: Vec<Vec<Vec<Arc<PortionEntry>>>> =
+            portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect();
+        let merged = partitions.iter().flatten().filter(|group| group.len() > 1);
         summary.portions_read = portions.len();
-        summary.portions_merged = overlapping.iter().flatten().map(Vec::len).sum();
+        summary.portions_merged = merged.map(Vec::len).sum();
         summary.rows_in_portions = portions.iter().map(|portion| portion.rows).sum();
-        let mut inputs = Vec::new();
-        if !alone.is_empty() {
-            let limit = limit.filter(|_| overlapping.is_empty());
-            inputs.push(self.scan_files(state, &alone, projection, limit, Files::MayBeCut)?);
-        }
-        if !overlapping.is_empty() {
-            inputs.push(self.scan_overlapping(state, &overlapping, projection)?);
-        }
-        if inputs.is_empty() {
+        if partitions.is_empty() {
             return Ok(Arc::new(EmptyExec::new(Arc::new(self.schema.project(projection)?))));
         }
-        UnionExec::try_new(inputs)
+        if summary.portions_merged == 0 {
+            let stretches: Vec<Vec<_>> =
+                partitions.iter().map(|groups| groups.iter().flatten().cloned().collect()).collect();
+            if stretches.iter().all(|stretch| self.datafusion_sees_order(stretch)) {
+                return self.scan_files(state, &stretches, projection, limit, Files::MayBeCut);
+            }
+        }
+        self.scan_pieces(state, partitions, projection)
+    }
+
+    /// Whether DataFusion can tell that portions without overlap are in order. It compares the ranges of each column alone, and so
+    /// is only sure where the leading column differs.
+    fn datafusion_sees_order(&self, stretch: &[Arc<PortionEntry>]) -> bool {
+        stretch.windows(2).all(|pair| match pair {
+            [a, b] => a.key_range.max.first() < b.key_range.min.first(),
+            _ => true,
+        })
     }
 
     /// A plain scan with one file group per entry of `groups`, each in key order.
@@ -242,7 +247,8 @@ impl SnapshotTable {
             .with_enable_page_index(true)
             .with_bloom_filter_on_read(true)
             .with_parquet_file_reader_factory(Arc::new(readers));
-        let partitioning = (files == Files::AreRuns).then(|| Partitioning::UnknownPartitioning(groups.len()));
+        let partitioning =
+            (files == Files::ArePinned).then(|| Partitioning::UnknownPartitioning(groups.len()));
         let groups = groups
             .iter()
             .map(|group| {
@@ -260,40 +266,65 @@ impl SnapshotTable {
         Ok(DataSourceExec::from_data_source(config))
     }
 
-    /// A merge of portions whose key ranges overlap.
+    /// A scan that chains what does not overlap and merges what does, one output partition per entry of `partitions`. An entry has
+    /// the groups of overlapping portions in key order.
+    fn scan_pieces(
+        &self,
+        state: &dyn Session,
+        partitions: Vec<Vec<Vec<Arc<PortionEntry>>>>,
+        projection: &[usize],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut plain: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+        let mut overlapping: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+        let mut pieces = Vec::with_capacity(partitions.len());
+        for groups in partitions {
+            let mut of_partition = Vec::new();
+            for stretch in groups.chunk_by(|a, b| a.len() == 1 && b.len() == 1) {
+                match stretch {
+                    [group] if group.len() > 1 => {
+                        of_partition.push(Piece::Merged(ranked_runs(group, &mut overlapping)));
+                    }
+                    alone => {
+                        of_partition.push(Piece::Plain(plain.len()));
+                        plain.push(alone.iter().flatten().cloned().collect());
+                    }
+                }
+            }
+            pieces.push(of_partition);
+        }
+        let inputs = Inputs {
+            plain: match plain.is_empty() {
+                true => None,
+                false => Some(self.scan_files(state, &plain, projection, None, Files::ArePinned)?),
+            },
+            overlapping: match overlapping.is_empty() {
+                true => None,
+                false => Some(self.scan_overlapping(state, &overlapping, projection)?),
+            },
+        };
+        let position = |index: &usize| projection.iter().position(|column| column == index);
+        let key: Vec<Option<usize>> = self.snapshot.spec().primary_key().iter().map(position).collect();
+        let schema = Arc::new(self.schema.project(projection)?);
+        Ok(Arc::new(NewestWinsExec::try_new(schema, &key, inputs, Arc::new(pieces))?))
+    }
+
+    /// A scan of portions that are merged, one a partition, with the columns that merging needs.
     fn scan_overlapping(
         &self,
         state: &dyn Session,
-        partitions: &[Vec<Vec<Arc<PortionEntry>>>],
+        portions: &[Vec<Arc<PortionEntry>>],
         projection: &[usize],
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Result<Overlapping> {
         let primary_key = self.snapshot.spec().primary_key();
         let mut columns: Vec<usize> = projection.iter().chain(primary_key).copied().collect();
         columns.sort_unstable();
         columns.dedup();
         let position = |index: &usize| columns.iter().position(|column| column == index);
-        let key: Vec<usize> = primary_key.iter().filter_map(position).collect();
-        let mut runs = Vec::new();
-        let mut groups = Vec::new();
-        for partition in partitions {
-            let of_partition = partition.iter().map(|group| {
-                let first = runs.len();
-                runs.extend(group.iter().map(|portion| vec![Arc::clone(portion)]));
-                (first..runs.len()).collect::<Vec<usize>>()
-            });
-            groups.push(of_partition.collect::<Vec<_>>());
-        }
-        let scan = self.scan_files(state, &runs, &columns, None, Files::AreRuns)?;
-        let merged: Arc<dyn ExecutionPlan> = Arc::new(NewestWinsExec::try_new(scan, key, Arc::new(groups))?);
-        if columns == projection {
-            return Ok(merged);
-        }
-        let schema = merged.schema();
-        let expressions = projection.iter().filter_map(position).map(|index| {
-            let name = schema.field(index).name();
-            (Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>, name.clone())
-        });
-        Ok(Arc::new(ProjectionExec::try_new(expressions.collect::<Vec<_>>(), merged)?))
+        Ok(Overlapping {
+            plan: self.scan_files(state, portions, &columns, None, Files::ArePinned)?,
+            key: primary_key.iter().filter_map(position).collect(),
+            output: projection.iter().filter_map(position).collect(),
+        })
     }
 
     fn file(&self, portion: &PortionEntry) -> Result<PartitionedFile> {
@@ -323,6 +354,20 @@ impl SnapshotTable {
             column_statistics: columns,
         }
     }
+}
+
+/// The runs of a group of overlapping portions, newest first; the portions go to `inputs`.
+fn ranked_runs(
+    group: &[Arc<PortionEntry>],
+    inputs: &mut Vec<Vec<Arc<PortionEntry>>>,
+) -> Vec<Vec<RankedInput>> {
+    let ranks: HashMap<&str, u32> = group.iter().map(|portion| portion.path.as_str()).zip(0..).collect();
+    let mut ranked = |portion: Arc<PortionEntry>| {
+        let rank = ranks.get(portion.path.as_str()).copied().unwrap_or(0);
+        inputs.push(vec![portion]);
+        RankedInput { input: inputs.len() - 1, rank }
+    };
+    pack_into_runs(group).into_iter().map(|run| run.into_iter().map(&mut ranked).collect()).collect()
 }
 
 /// The schema with text and bytes as views, which DataFusion reads fastest.

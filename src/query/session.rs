@@ -8,12 +8,15 @@ use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 
 use crate::query::QueryError;
+use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
 use crate::query::system::{partition_stats, portion_stats};
@@ -58,10 +61,27 @@ impl TableSession {
     /// # Errors
     /// [`QueryError`] where a table cannot be registered.
     pub fn new(table: Arc<SnapshotTable>) -> Result<Self, QueryError> {
+        Self::on(table, Arc::default())
+    }
+
+    /// The same in an environment that several sessions share: what one reads of the ends of files, the others need not read
+    /// again.
+    ///
+    /// # Errors
+    /// As for [`TableSession::new`].
+    pub fn on(table: Arc<SnapshotTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
         let mut config = SessionConfig::new().with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
-        let context = SessionContext::new_with_config(config);
+        let mut rules = PhysicalOptimizer::new().rules;
+        rules.insert(0, Arc::new(PartitionAware::new(vec![Arc::clone(&table)])));
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_physical_optimizer_rules(rules)
+            .build();
+        let context = SessionContext::new_with_state(state);
         let tables = register_tables(&context, &table)?;
         Ok(Self { context, table, tables })
     }

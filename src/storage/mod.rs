@@ -11,6 +11,7 @@ use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use thiserror::Error;
+use uuid::Uuid;
 
 pub use crate::storage::disk::{Disk, SystemDisk};
 pub use crate::storage::durable::DurableLocal;
@@ -21,6 +22,7 @@ pub struct TableStorage {
     store: Arc<dyn ObjectStore>,
     root: Path,
     name: String,
+    id: Uuid,
 }
 
 /// Whether a file was being written when its writer died.
@@ -54,7 +56,7 @@ impl TableStorage {
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         let name = format!("{store}/{prefix}");
-        Self { store, root: prefix, name }
+        Self { store, root: prefix, name, id: Uuid::new_v4() }
     }
 
     /// The table in a directory that exists.
@@ -71,7 +73,8 @@ impl TableStorage {
             return Err(StorageError::File { path: directory.to_owned() });
         }
         let store = DurableLocal::new(&path).map_err(|source| error(std::io::Error::other(source)))?;
-        Ok(Self { store: Arc::new(store), root: Path::default(), name: directory.display().to_string() })
+        let name = directory.display().to_string();
+        Ok(Self { store: Arc::new(store), root: Path::default(), name, id: Uuid::new_v4() })
     }
 
     /// The table in a directory that exists, written by way of `disk`.
@@ -104,6 +107,12 @@ impl TableStorage {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
+    }
+
+    /// A name that no other storage of this process has: two stores may call themselves alike.
+    #[must_use]
+    pub fn id(&self) -> Uuid {
+        self.id
     }
 
     /// How people call the place: the directory, or the store and prefix.
