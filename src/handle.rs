@@ -9,18 +9,22 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionContext;
 use futures::{Stream, TryStreamExt};
 use thiserror::Error;
+use tokio::sync::Notify;
 
+use crate::compact::{CompactionError, CompactionOptions, CompactionProgress, CompactionReport, compact};
 use crate::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
 };
-use crate::log::{LogError, Snapshot, TableLog};
+use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
+use crate::maintenance::{self, CleanOptions, CleanReport, TableCheck};
 use crate::overview::{self, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession};
+use crate::repartition::{self, RepartitionError, RepartitionPlan};
 use crate::source::{Conform, InputOptions};
 use crate::storage::{StorageError, TableStorage};
-use crate::table::TableSpec;
-use crate::units::Version;
+use crate::table::{SpecError, TableDefinition, TableSpec};
+use crate::units::{ByteSize, Version};
 
 /// Why an operation on a table failed.
 #[derive(Debug, Error)]
@@ -34,6 +38,12 @@ pub enum TableError {
     Ingest(#[from] IngestError),
     #[error(transparent)]
     Query(#[from] QueryError),
+    #[error(transparent)]
+    Compaction(#[from] CompactionError),
+    #[error(transparent)]
+    Repartition(#[from] RepartitionError),
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     #[error("the stream of batches failed: {0}")]
     Stream(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -196,6 +206,101 @@ impl Table {
             ingest_files(self.log.clone(), self.snapshot.clone(), plan, progress).await?;
         self.snapshot = snapshot;
         Ok(report)
+    }
+
+    /// Merges portions where that is worth it, from the newest version on, and drops rows that have expired. `progress` is called
+    /// after each merge.
+    ///
+    /// # Errors
+    /// [`TableError`]; what was committed until then stays.
+    pub async fn compact(
+        &mut self,
+        options: &CompactionOptions,
+        progress: &(dyn Fn(&CompactionProgress) + Sync),
+    ) -> Result<CompactionReport, TableError> {
+        let (report, snapshot) = compact(&self.log, &self.snapshot, options, progress).await?;
+        self.snapshot = snapshot;
+        Ok(report)
+    }
+
+    /// Changes the declaration: adds columns that take NULL, or sets the time to live. `change` is applied to the newest
+    /// declaration, again where another writer comes between.
+    ///
+    /// # Errors
+    /// [`TableError::Spec`] for any other change.
+    pub async fn alter(&mut self, change: impl Fn(&mut TableDefinition)) -> Result<(), TableError> {
+        let mut base = self.log.refresh(&self.snapshot).await?;
+        loop {
+            let mut definition = base.spec().definition().clone();
+            change(&mut definition);
+            let altered = base.spec().altered(definition)?;
+            if altered == **base.spec() {
+                self.snapshot = base;
+                return Ok(());
+            }
+            match self.log.try_commit(&base, &CommitDraft::alter(&altered)).await? {
+                CommitOutcome::Committed(snapshot) => {
+                    self.snapshot = snapshot;
+                    return Ok(());
+                }
+                CommitOutcome::Lost(newest) => base = newest,
+            }
+        }
+    }
+
+    /// Deletes old versions, and files that no commit names.
+    ///
+    /// # Errors
+    /// [`TableError`]; the table is whole then too.
+    pub async fn clean(&self, options: &CleanOptions) -> Result<CleanReport, TableError> {
+        Ok(maintenance::clean(&self.log, &self.snapshot, options).await?)
+    }
+
+    /// Reads every portion and compares its checksum. `progress` is given the bytes checked so far.
+    pub async fn check(&self, progress: &(dyn Fn(u64) + Sync)) -> TableCheck {
+        maintenance::check(&self.log, &self.snapshot, progress).await
+    }
+
+    /// The same table without some portions, so that the rest can be read where their files are damaged. Nothing is written.
+    #[must_use]
+    pub fn without(&self, files: &[String]) -> Self {
+        Self { snapshot: self.snapshot.without(files), ..self.clone() }
+    }
+
+    /// What the table would be with another partition key, number of partitions or placement function, and what moves.
+    ///
+    /// # Errors
+    /// [`TableError`] where nothing changes, the declaration is wrong, or a portion cannot be read.
+    pub async fn plan_repartition(
+        &self,
+        change: impl FnOnce(&mut TableDefinition),
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<RepartitionPlan, TableError> {
+        let mut definition = self.spec().definition().clone();
+        change(&mut definition);
+        let to = TableSpec::new(definition)?;
+        if to == **self.spec() {
+            return Err(RepartitionError::Nothing { table: self.storage().name().to_owned() }.into());
+        }
+        Ok(repartition::plan(self.provider()?.as_ref(), &to, progress).await?)
+    }
+
+    /// Writes the visible rows into a new table, as planned. `progress` is given the rows written so far.
+    ///
+    /// # Errors
+    /// [`TableError`]; the new table has no rows then, and this one is as before in any case.
+    pub async fn repartition(
+        &self,
+        plan: &RepartitionPlan,
+        into: TableStorage,
+        memory: ByteSize,
+        interrupt: &Arc<Notify>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Self, TableError> {
+        let to = TableSpec::new(plan.to.clone())?;
+        let provider = self.provider()?;
+        let written = repartition::rewrite(&provider, &to, into, memory, interrupt, progress).await?;
+        Ok(Self::at(written.log, written.committed.snapshot))
     }
 
     /// The table as a `TableProvider` of DataFusion.

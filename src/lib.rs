@@ -22,18 +22,21 @@
 //! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
 
 pub mod bench;
+pub mod compact;
 pub mod evaluate;
 pub mod finding;
 pub mod generate;
 pub mod handle;
 pub mod ingest;
 pub mod log;
+pub mod maintenance;
 pub mod merge;
 pub mod overlap;
 pub mod overview;
 pub mod placement;
 pub mod portion;
 pub mod query;
+pub mod repartition;
 pub mod report;
 pub mod sink;
 pub mod sketch;

@@ -210,9 +210,10 @@ async fn unnamed_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
     let named: HashSet<String> =
         table.snapshot().portions().iter().map(|portion| portion.path.clone()).collect();
     let files = table.storage().list_all().await?;
-    let unnamed =
-        files.into_iter().filter(|(path, _)| path.starts_with("partition=") && !named.contains(path));
-    Ok(unnamed.map(|(_, bytes)| bytes).collect())
+    let unnamed = files
+        .into_iter()
+        .filter(|file| !file.staging && file.path.starts_with("partition=") && !named.contains(&file.path));
+    Ok(unnamed.map(|file| file.bytes).collect())
 }
 
 /// How even a table is. With [`PartitionKeys::Count`], the partition-key columns are read to find the noise floor.

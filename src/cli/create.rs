@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use evenkeel::Table;
 use evenkeel::source::infer_columns;
 use evenkeel::table::{
-    Column, PlacementFunction, TableDefinition, TableSpec, parse_create_table, write_create_table,
+    Column, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table, write_create_table,
 };
 use evenkeel::units::{PartitionCount, Version};
 use serde::Serialize;
@@ -60,6 +60,10 @@ pub(crate) struct Args {
     /// Name of the table in SQL [default: that of the DDL, else of the directory].
     #[arg(long)]
     name: Option<String>,
+
+    /// Keep rows so long, by a time column of the primary key; 'evenkeel compact' drops those that have expired.
+    #[arg(long, value_name = "COLUMN=LENGTH")]
+    ttl: Option<Ttl>,
 
     /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
@@ -118,6 +122,9 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         definition.name.clone_from(name);
     }
     definition.placement = args.placement;
+    if args.ttl.is_some() {
+        definition.ttl.clone_from(&args.ttl);
+    }
     let partitions = match (args.partitions, args.nodes) {
         (Some(partitions), _) => Some(PartitionCount::new(partitions)),
         (None, Some(nodes)) => Some(PartitionCount::for_nodes(nodes)),
@@ -145,7 +152,7 @@ fn from_ddl(file: &Path) -> Result<(TableDefinition, Vec<String>), Failure> {
 }
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
-    let declared = args.columns.iter().map(|text| column(text)).collect::<Result<Vec<_>, _>>()?;
+    let declared = args.columns.iter().map(|text| column("--column", text)).collect::<Result<Vec<_>, _>>()?;
     let mut notes = Vec::new();
     let columns = match &args.like {
         None if declared.is_empty() => {
@@ -196,10 +203,10 @@ fn like(
     Ok(columns)
 }
 
-/// Reads `name:type[:not-null]`.
-fn column(text: &str) -> Result<Column, Failure> {
+/// Reads `name:type[:not-null]`, the value of `option`.
+pub(super) fn column(option: &str, text: &str) -> Result<Column, Failure> {
     let wrong = |reason: &str| {
-        Failure::wrong_usage(format!("--column '{text}': {reason}; write name:type or name:type:not-null"))
+        Failure::wrong_usage(format!("{option} '{text}': {reason}; write name:type or name:type:not-null"))
     };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong("has no type"))?;
     let (column_type, nullable) = match rest.split_once(':') {
@@ -209,7 +216,7 @@ fn column(text: &str) -> Result<Column, Failure> {
         Some((_, mark)) => return Err(wrong(&format!("'{mark}' is neither not-null nor null"))),
     };
     let column_type =
-        column_type.parse().map_err(|error| Failure::wrong_usage(format!("--column '{text}': {error}")))?;
+        column_type.parse().map_err(|error| Failure::wrong_usage(format!("{option} '{text}': {error}")))?;
     Ok(Column { name: name.trim().to_owned(), column_type, nullable })
 }
 

@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use evenkeel::ingest::{DEFAULT_MEMORY, IngestFiles, IngestMode, IngestOptions, LEAST_MEMORY};
+use evenkeel::compact::{CompactionOptions, CompactionReport};
+use evenkeel::ingest::{DEFAULT_MEMORY, IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
 use evenkeel::source::find_inputs;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
 
+use serde::Serialize;
+
+use crate::cli::compact::compact;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
@@ -28,6 +32,23 @@ enum OnError {
     Fail,
     /// Set the rows aside with their reason and take the rest.
     Reject,
+}
+
+/// Whether portions are merged after the ingest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Compaction {
+    /// Where it is worth it.
+    Auto,
+    /// Never.
+    Off,
+}
+
+/// A report of an ingest, and of the compaction that followed where it did something.
+#[derive(Debug, Serialize)]
+struct Ingested {
+    #[serde(flatten)]
+    ingest: IngestReport,
+    compaction: Option<CompactionReport>,
 }
 
 /// Ingest files into a table, all of them with one commit.
@@ -68,6 +89,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
     memory: ByteSize,
 
+    /// Merge portions after the ingest where that is worth it, as 'evenkeel compact' does.
+    #[arg(long, value_enum, default_value = "auto")]
+    compact: Compaction,
+
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -96,7 +121,24 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if args.format == Format::Json {
         report.notes.splice(0..0, notes);
     }
-    out.result(args.format, &report, report::ingest)
+    let mut compaction = None;
+    if args.compact == Compaction::Auto && report.version.is_some() {
+        let options = CompactionOptions {
+            memory: args.memory,
+            interrupt: out.interrupt(),
+            ..CompactionOptions::default()
+        };
+        // The rows are committed: what follows cannot take that back.
+        match compact(&mut table, &options, out).await {
+            Ok(done) => compaction = Some(done).filter(|done| !done.versions.is_empty()),
+            Err(error) => report.notes.push(format!("the rows are committed, but not compacted: {error}")),
+        }
+    }
+    let done = Ingested { ingest: report, compaction };
+    out.result(args.format, &done, |done, layout| {
+        let compaction = done.compaction.as_ref().map(|compaction| report::compaction(compaction, layout));
+        format!("{}{}", report::ingest(&done.ingest, layout), compaction.unwrap_or_default())
+    })
 }
 
 /// The plan, and what was left out of the inputs.

@@ -1,6 +1,10 @@
 //! The command line: raw arguments, then a checked plan, then the run.
 
+mod alter;
 mod bench;
+mod check;
+mod clean;
+mod compact;
 mod create;
 mod ddl;
 mod demo;
@@ -12,6 +16,7 @@ mod inspect;
 mod output;
 mod place;
 mod query;
+mod repartition;
 mod scenario;
 mod skew;
 mod workplace;
@@ -47,6 +52,11 @@ enum Command {
     Query(query::Args),
     Skew(skew::Args),
     Inspect(inspect::Args),
+    Compact(compact::Args),
+    Clean(clean::Args),
+    Check(check::Args),
+    Alter(alter::Args),
+    Repartition(repartition::Args),
     Ddl(ddl::Args),
     Place(place::Args),
     Bench(Box<bench::Args>),
@@ -71,6 +81,11 @@ impl Cli {
             Command::Query(args) => query::run(args, out).await,
             Command::Skew(args) => skew::run(args, out).await,
             Command::Inspect(args) => inspect::run(args, out).await,
+            Command::Compact(args) => compact::run(args, out).await,
+            Command::Clean(args) => clean::run(args, out).await,
+            Command::Check(args) => check::run(args, out).await,
+            Command::Alter(args) => alter::run(args, out).await,
+            Command::Repartition(args) => repartition::run(args, out).await,
             Command::Ddl(args) => ddl::run(args, out).await,
             Command::Bench(args) => bench::run(*args, out).await,
             Command::Place(args) => place::run(&args, out),

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use evenkeel::TableError;
+use evenkeel::compact::CompactionError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
+use evenkeel::repartition::RepartitionError;
 use evenkeel::report::Layout;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
@@ -97,8 +99,13 @@ impl Failure {
 }
 
 fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(TableError::Ingest(IngestError::Interrupted)))
-        || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
+    let of_table = match error.downcast_ref() {
+        Some(TableError::Ingest(IngestError::Interrupted)) => true,
+        Some(TableError::Compaction(CompactionError::Interrupted)) => true,
+        Some(TableError::Repartition(RepartitionError::Ingest(IngestError::Interrupted))) => true,
+        _ => false,
+    };
+    of_table || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
 }
 
 /// Standard output for results and standard error for everything else.

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::query::{Params, QueryError, QueryResult};
-use evenkeel::report;
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
+use evenkeel::{Table, report};
 use futures::TryStreamExt;
 
+use crate::cli::check::check;
 use crate::cli::{Failure, Output, open};
 
 /// How rows are printed.
@@ -74,6 +75,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     rows: usize,
 
+    /// Check every file first and leave out those that are damaged. Rows that they replaced may come back.
+    #[arg(long)]
+    skip_damaged: bool,
+
     /// Show which partitions and portions the query would read, of how many, and its plan.
     #[arg(long)]
     explain: bool,
@@ -90,7 +95,11 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             return Err(Failure::wrong_usage("what is the query? Give it behind the table, or with -f FILE"));
         }
     };
-    let session = open(&args.dir, args.at_version).await?.session()?;
+    let mut table = open(&args.dir, args.at_version).await?;
+    if args.skip_damaged {
+        table = without_damaged(&table, out).await;
+    }
+    let session = table.session()?;
     if args.explain {
         let (scans, plan) = session.explain(&sql, &params).await.map_err(failure)?;
         return match asked {
@@ -132,6 +141,17 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The table without the portions whose files are damaged; each is told.
+async fn without_damaged(table: &Table, out: &Output) -> Table {
+    let damaged = check(table, out).await.damaged;
+    for portion in &damaged {
+        let rows = report::counted(portion.rows, "row");
+        out.note(&format!("{rows} are left out: {} {}", portion.file, portion.damage));
+    }
+    let files: Vec<String> = damaged.into_iter().map(|portion| portion.file).collect();
+    table.without(&files)
 }
 
 /// Parameters that do not fit, and no query at all, are wrong usage.

@@ -20,7 +20,6 @@ use crate::placement::{Placement, Scatter};
 use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value};
 use crate::sort::{RowRef, SortedRows, gather, sort_newest_wins};
 use crate::source::batch_bytes;
-use crate::storage::TableStorage;
 use crate::table::TableSpec;
 use crate::units::{PartitionId, Version};
 
@@ -313,10 +312,12 @@ impl Ingest {
         let first_new = self.portions.len();
         while let Some(Sorted { partition, portion, replaced, seconds }) = encoded.recv().await {
             self.replaced += replaced;
-            let storage = self.log.storage().clone();
+            let log = self.log.clone();
             stored.push(async move {
                 let started = Instant::now();
-                let entry = store(&storage, partition, portion).await?;
+                // The commit sets the sequence; until then the portion has no age.
+                let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
+                let entry = log.store_portion(partition, ageless, portion).await?;
                 Ok((entry, seconds + started.elapsed().as_secs_f64()))
             });
             if stored.len() >= PORTIONS_IN_FLIGHT
@@ -413,27 +414,4 @@ fn first_repeated(spec: &TableSpec, batches: &[RecordBatch], sorted: &SortedRows
         value.map_or("?".to_owned(), |value| value.display(column_type))
     });
     format!("({})", parts.collect::<Vec<_>>().join(", "))
-}
-
-async fn store(
-    storage: &TableStorage,
-    partition: PartitionId,
-    portion: EncodedPortion,
-) -> Result<PortionEntry, IngestError> {
-    let path = format!("partition={:04}/{}.parquet", partition.0, uuid::Uuid::new_v4());
-    let entry = PortionEntry {
-        path: path.clone(),
-        partition,
-        // The commit sets the sequence; until then the portion has no age.
-        sequence: Sequence { version: Version::FIRST, ordinal: 0 },
-        rows: portion.rows,
-        bytes: portion.bytes.len() as u64,
-        key_range: portion.key_range,
-        column_ranges: portion.column_ranges,
-        xxh3: portion.xxh3,
-    };
-    if !storage.put_new(&path, portion.bytes).await? {
-        return Err(IngestError::Worker { reason: format!("{path} exists already") });
-    }
-    Ok(entry)
 }

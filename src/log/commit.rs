@@ -1,5 +1,7 @@
 //! Reading and extending the log.
 
+use std::collections::HashSet;
+
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::log::LogError;
@@ -116,6 +118,12 @@ impl LogFiles {
     pub fn newest(&self) -> Option<Version> {
         self.commits.last().max(self.checkpoints.last()).copied()
     }
+
+    /// Number of files of versions before `oldest`.
+    #[must_use]
+    pub fn before(&self, oldest: Version) -> u64 {
+        self.commits.iter().chain(&self.checkpoints).filter(|version| **version < oldest).count() as u64
+    }
 }
 
 /// How an attempt to commit ended.
@@ -184,6 +192,14 @@ impl TableLog {
     /// As for [`TableLog::open`].
     pub async fn newest(&self) -> Result<Snapshot, LogError> {
         self.up_to(None).await
+    }
+
+    /// The snapshot at a version.
+    ///
+    /// # Errors
+    /// As for [`TableLog::open_version`].
+    pub async fn at(&self, version: Version) -> Result<Snapshot, LogError> {
+        self.up_to(Some(version)).await
     }
 
     /// The snapshot at `wanted`, or the newest one.
@@ -340,6 +356,43 @@ impl TableLog {
         files.commits.sort_unstable();
         files.checkpoints.sort_unstable();
         Ok(files)
+    }
+
+    /// The paths of all portions that some version from that of `oldest` on has.
+    ///
+    /// # Errors
+    /// [`LogError`] where a commit cannot be read.
+    pub async fn portions_since(&self, oldest: &Snapshot) -> Result<HashSet<String>, LogError> {
+        let mut paths: HashSet<String> =
+            oldest.portions().iter().map(|portion| portion.path.clone()).collect();
+        let files = self.files().await?;
+        let since = files.commits.into_iter().filter(|version| *version > oldest.version());
+        let mut commits = stream::iter(since).map(|version| self.read(version)).buffered(CONCURRENT_READS);
+        while let Some((_, entries)) = commits.try_next().await? {
+            paths.extend(entries.into_iter().filter_map(|entry| match entry {
+                LogEntry::Add(portion) => Some(portion.path),
+                _ => None,
+            }));
+        }
+        Ok(paths)
+    }
+
+    /// The paths of the portions that the commits up to a version removed, of those commits that are still there. A commit that
+    /// cannot be read says nothing.
+    ///
+    /// # Errors
+    /// [`LogError`] where the log cannot be listed.
+    pub async fn removed_up_to(&self, version: Version) -> Result<HashSet<String>, LogError> {
+        let files = self.files().await?;
+        let before = files.commits.into_iter().filter(|found| *found <= version);
+        let commits = stream::iter(before).map(|version| self.read(version)).buffered(CONCURRENT_READS);
+        let removed = commits.filter_map(async |commit| commit.ok()).map(|(_, entries)| {
+            stream::iter(entries.into_iter().filter_map(|entry| match entry {
+                LogEntry::Remove { path } => Some(path),
+                _ => None,
+            }))
+        });
+        Ok(removed.flatten().collect().await)
     }
 
     /// Deletes the commits and checkpoints before version `oldest`, whose checkpoint must be there. The commit of `oldest` stays,

@@ -8,6 +8,7 @@
 mod checkpoint;
 mod commit;
 mod entry;
+mod portions;
 mod snapshot;
 
 use thiserror::Error;
@@ -18,6 +19,7 @@ use crate::units::Version;
 
 pub use commit::{CommitDraft, CommitOutcome, LogFiles, TableLog};
 pub use entry::{CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry};
+pub use portions::PortionDamage;
 pub use snapshot::{CommitSummary, Snapshot};
 
 /// Why a log cannot be read or written.
@@ -34,6 +36,8 @@ pub enum LogError {
     NoVersion { table: String, version: Version, newest: Version },
     #[error("{table}: version {version} was cleaned away; the oldest that is kept is {oldest}")]
     Cleaned { table: String, version: Version, oldest: Version },
+    #[error("{table}: {file} exists already, and its name was made up just now")]
+    Taken { table: String, file: String },
     #[error("{table} is a table already; ingest into it, or choose another place")]
     Exists { table: String },
     #[error("{table} is not empty and is not a table; choose an empty or new directory")]

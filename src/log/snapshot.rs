@@ -198,6 +198,16 @@ impl Snapshot {
         portions
     }
 
+    /// The same without some portions.
+    #[must_use]
+    pub fn without(&self, paths: &[String]) -> Self {
+        let mut rest = self.clone();
+        for path in paths {
+            rest.portions.remove(path);
+        }
+        rest
+    }
+
     /// The portion at a path, if it is visible.
     #[must_use]
     pub fn portion(&self, path: &str) -> Option<&Arc<PortionEntry>> {

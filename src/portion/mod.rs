@@ -67,6 +67,29 @@ pub fn file_checksum(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }
 
+/// The checksum of a file that comes in pieces, see [`file_checksum`].
+#[derive(Default)]
+pub struct FileChecksum(XxHash3_128);
+
+impl std::fmt::Debug for FileChecksum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FileChecksum")
+    }
+}
+
+impl FileChecksum {
+    /// Adds the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    /// The checksum, in hexadecimal.
+    #[must_use]
+    pub fn finish(self) -> String {
+        format!("{:032x}", self.0.finish_128())
+    }
+}
+
 /// Encodes the batches, which are sorted by the primary key of `spec` without repeated keys.
 ///
 /// # Errors
@@ -76,31 +99,86 @@ pub fn encode_portion(
     partition: PartitionId,
     batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
 ) -> Result<EncodedPortion, PortionError> {
-    let failed = |source| PortionError::Encode { partition, source };
-    let mut ranges = KeyRanges::new(spec, partition);
-    let mut rows = 0u64;
-    let mut writer: Option<ArrowWriter<Vec<u8>>> = None;
+    let mut encoder = PortionEncoder::new(spec, partition);
     for batch in batches {
-        let batch = batch.map_err(|source| PortionError::Gather { partition, source })?;
+        encoder.push(&batch.map_err(|source| PortionError::Gather { partition, source })?)?;
+    }
+    encoder.finish()
+}
+
+/// A portion under way.
+pub struct PortionEncoder<'a> {
+    spec: &'a TableSpec,
+    partition: PartitionId,
+    ranges: KeyRanges<'a>,
+    rows: u64,
+    writer: Option<ArrowWriter<Vec<u8>>>,
+}
+
+impl std::fmt::Debug for PortionEncoder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PortionEncoder")
+            .field("partition", &self.partition)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> PortionEncoder<'a> {
+    /// A portion of `partition` without rows.
+    #[must_use]
+    pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
+        Self { spec, partition, ranges: KeyRanges::new(spec, partition), rows: 0, writer: None }
+    }
+
+    /// Adds rows in the schema of the table, which follow those before them in key order.
+    ///
+    /// # Errors
+    /// [`PortionError`] where they do not fit the spec.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), PortionError> {
         if batch.num_rows() == 0 {
-            continue;
+            return Ok(());
         }
-        rows += batch.num_rows() as u64;
-        ranges.add(&batch)?;
-        let open = match writer.as_mut() {
+        let partition = self.partition;
+        let failed = |source| PortionError::Encode { partition, source };
+        self.rows += batch.num_rows() as u64;
+        self.ranges.add(batch)?;
+        let open = match self.writer.as_mut() {
             Some(open) => open,
             None => {
-                let properties = writer_properties(spec, partition, &batch);
-                let fresh = ArrowWriter::try_new(Vec::new(), Arc::clone(spec.schema()), Some(properties));
-                writer.insert(fresh.map_err(failed)?)
+                let properties = writer_properties(self.spec, partition, batch);
+                let fresh =
+                    ArrowWriter::try_new(Vec::new(), Arc::clone(self.spec.schema()), Some(properties));
+                self.writer.insert(fresh.map_err(failed)?)
             }
         };
-        open.write(&batch).map_err(failed)?;
+        open.write(batch).map_err(failed)
     }
-    let writer = writer.ok_or(PortionError::Empty { partition })?;
-    let bytes = writer.into_inner().map_err(failed)?;
-    let (key_range, column_ranges) = ranges.finish()?;
-    Ok(EncodedPortion { rows, key_range, column_ranges, xxh3: file_checksum(&bytes), bytes: bytes.into() })
+
+    /// Rows so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of the file so far; for the row group under way, an estimate.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, |writer| (writer.bytes_written() + writer.in_progress_size()) as u64)
+    }
+
+    /// The finished portion.
+    ///
+    /// # Errors
+    /// [`PortionError::Empty`] where it has no rows, and where it cannot be encoded.
+    pub fn finish(self) -> Result<EncodedPortion, PortionError> {
+        let partition = self.partition;
+        let writer = self.writer.ok_or(PortionError::Empty { partition })?;
+        let bytes = writer.into_inner().map_err(|source| PortionError::Encode { partition, source })?;
+        let (key_range, column_ranges) = self.ranges.finish()?;
+        let xxh3 = file_checksum(&bytes);
+        Ok(EncodedPortion { rows: self.rows, key_range, column_ranges, xxh3, bytes: bytes.into() })
+    }
 }
 
 fn writer_properties(spec: &TableSpec, partition: PartitionId, first: &RecordBatch) -> WriterProperties {
@@ -200,6 +278,9 @@ mod tests {
         );
         assert_eq!(portion.column_ranges[1], KeyRange { min: vec![text("a")], max: vec![text("z")] });
         assert_eq!(portion.xxh3, file_checksum(&portion.bytes));
+        let mut pieces = FileChecksum::default();
+        portion.bytes.chunks(7).for_each(|piece| pieces.add(piece));
+        assert_eq!(portion.xxh3, pieces.finish());
         let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
         let group = reader.metadata().row_group(0);
         assert_eq!(group.sorting_columns().unwrap().len(), 2);

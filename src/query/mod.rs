@@ -19,6 +19,10 @@ mod pruning;
 mod session;
 mod system;
 
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use thiserror::Error;
 
@@ -28,6 +32,21 @@ pub use crate::query::partition_aware::PartitionAware;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
 pub use crate::query::session::{QueryResult, TableSession};
 pub use crate::sql::{ParamError, Params};
+
+use crate::table::TableSpec;
+
+/// The batch of a scan of all columns with the types that the table declares: scans give text as views.
+///
+/// # Errors
+/// [`ArrowError`] where the columns are not those of the table, or a text column would pass 2 GiB.
+pub fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = spec.schema().fields().iter().zip(batch.columns());
+    let columns = columns.map(|(field, column)| match column.data_type() == field.data_type() {
+        true => Ok(ArrayRef::clone(column)),
+        false => cast(column, field.data_type()),
+    });
+    RecordBatch::try_new(SchemaRef::clone(spec.schema()), columns.collect::<Result<Vec<_>, _>>()?)
+}
 
 /// Why a query fails.
 #[derive(Debug, Error)]

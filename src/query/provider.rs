@@ -132,6 +132,18 @@ impl SnapshotTable {
         )
     }
 
+    /// A plan of all columns of the rows that are visible where these portions of one partition are all there is, in key order.
+    ///
+    /// # Errors
+    /// Where the plan cannot be made.
+    pub fn scan_portions(
+        &self,
+        state: &dyn Session,
+        portions: &[Arc<PortionEntry>],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.plan(state, portions, None, None, &mut ScanSummary::default())
+    }
+
     /// Visible portions of one partition by age, oldest first.
     #[must_use]
     pub fn portions_of(&self, partition: PartitionId) -> &[Arc<PortionEntry>] {

@@ -7,6 +7,7 @@ mod grid;
 mod html;
 mod ingest;
 mod keys;
+mod maintenance;
 mod overview;
 mod skew;
 
@@ -17,5 +18,6 @@ pub use grid::{Layout, bar, batches, count, counted, percent};
 pub use html::html;
 pub use ingest::ingest;
 pub use keys::keys;
+pub use maintenance::{check, clean, compaction, repartition_plan};
 pub use overview::{history, overview};
 pub use skew::skew;

@@ -25,6 +25,19 @@ pub struct TableStorage {
     id: Uuid,
 }
 
+/// A file below a table's root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFile {
+    /// Path relative to the table.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written, in microseconds since 1970 by the store's clock.
+    pub modified_micros: i64,
+    /// Whether it was being written when its writer died, or still is.
+    pub staging: bool,
+}
+
 /// Whether a file was being written when its writer died.
 fn is_staging(path: &Path) -> bool {
     path.filename().is_some_and(|name| name.starts_with(durable::STAGING_PREFIX))
@@ -48,6 +61,14 @@ pub enum StorageError {
     Path { table: String, path: String, source: object_store::path::Error },
     #[error("{table}: cannot {action} {path}: {source}")]
     Store { table: String, action: &'static str, path: String, source: object_store::Error },
+}
+
+impl StorageError {
+    /// Whether a file is not there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Store { source: object_store::Error::NotFound { .. }, .. })
+    }
 }
 
 impl TableStorage {
@@ -162,6 +183,20 @@ impl TableStorage {
         result.bytes().await.map_err(|source| self.error("read", relative, source))
     }
 
+    /// Reads a whole file piece by piece.
+    ///
+    /// # Errors
+    /// [`StorageError`] where it does not exist or cannot be read.
+    pub async fn read_chunks(&self, relative: &str, mut take: impl FnMut(&[u8])) -> Result<(), StorageError> {
+        let path = self.path(relative)?;
+        let result = self.store.get(&path).await.map_err(|source| self.error("read", relative, source))?;
+        let mut chunks = result.into_stream();
+        while let Some(chunk) = chunks.try_next().await.map_err(|e| self.error("read", relative, e))? {
+            take(&chunk);
+        }
+        Ok(())
+    }
+
     /// Whether a file is there.
     ///
     /// # Errors
@@ -195,20 +230,25 @@ impl TableStorage {
         Ok(listed.objects.iter().filter_map(|file| file.location.filename().map(str::to_owned)).collect())
     }
 
-    /// All files below the table's root, as paths relative to it, with their sizes. Staging files are left out.
+    /// All files below the table's root.
     ///
     /// # Errors
     /// [`StorageError`] where the store fails.
-    pub async fn list_all(&self) -> Result<Vec<(String, u64)>, StorageError> {
+    pub async fn list_all(&self) -> Result<Vec<StoredFile>, StorageError> {
         let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
         let files: Vec<_> =
             self.store.list(prefix).try_collect().await.map_err(|e| self.error("list", "", e))?;
-        let relative = |file: &object_store::ObjectMeta| {
-            let path: Vec<_> =
+        let stored = |file: &object_store::ObjectMeta| {
+            let parts: Vec<_> =
                 file.location.prefix_match(&self.root)?.map(|part| part.as_ref().to_owned()).collect();
-            Some((path.join("/"), file.size))
+            Some(StoredFile {
+                path: parts.join("/"),
+                bytes: file.size,
+                modified_micros: file.last_modified.timestamp_micros(),
+                staging: is_staging(&file.location),
+            })
         };
-        Ok(files.iter().filter(|file| !is_staging(&file.location)).filter_map(relative).collect())
+        Ok(files.iter().filter_map(stored).collect())
     }
 
     /// Whether there is any file below the table's root. Staging files are left over from a crash and do not count.

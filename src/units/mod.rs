@@ -116,7 +116,7 @@ impl From<PartitionCount> for u32 {
 }
 
 /// The number of a commit. Version 0 declares the table; each later commit adds one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(pub u64);
 

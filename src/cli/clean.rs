@@ -1,0 +1,51 @@
+//! `evenkeel clean`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use evenkeel::maintenance::CleanOptions;
+use evenkeel::units::Micros;
+use evenkeel::{Table, report};
+
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output};
+
+/// Delete old versions, and files left over from ingests and compactions that died.
+///
+/// Compaction leaves the portions that it merged where they are, because earlier versions and running queries need them. A file
+/// that a kept version needs is never deleted.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  evenkeel clean events --keep 7d --dry-run\n  evenkeel clean events --keep 0s"
+)]
+pub(crate) struct Args {
+    /// Directory of the table.
+    dir: PathBuf,
+
+    /// Keep versions that were the newest within so long; 0s keeps the newest alone.
+    #[arg(long, value_name = "LENGTH", default_value = "7d")]
+    keep: String,
+
+    /// Keep files that no commit names while they are younger. Ingests and compactions that take longer than this would lose
+    /// their files.
+    #[arg(long, value_name = "LENGTH", default_value = "1d")]
+    unnamed: Micros,
+
+    /// Say what would be deleted, and delete nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let keep = match args.keep.trim() {
+        "0" | "0s" | "0d" => None,
+        text => Some(text.parse().map_err(Failure::usage)?),
+    };
+    let options = CleanOptions { keep, unnamed_age: args.unnamed, now: None, dry_run: args.dry_run };
+    let report = Table::open(&args.dir).await?.clean(&options).await?;
+    out.result(args.format, &report, report::clean)
+}

@@ -1,0 +1,85 @@
+//! `evenkeel compact`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use evenkeel::compact::{CompactionOptions, CompactionPolicy, CompactionReport, LEAST_MEMORY, Scope};
+use evenkeel::units::ByteSize;
+use evenkeel::{Table, TableError, report};
+
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output};
+
+/// Merge portions, remove rows that newer ones replaced, and drop rows that have expired.
+///
+/// Without --full only what is worth it is done: where more than --max-depth portions overlap, and where many small ones lie next to
+/// each other. Ingests and queries go on meanwhile.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  evenkeel compact events\n  evenkeel compact events --full --memory 2GiB"
+)]
+pub(crate) struct Args {
+    /// Directory of the table.
+    dir: PathBuf,
+
+    /// Merge everything into one sorted run per partition.
+    #[arg(long)]
+    full: bool,
+
+    /// Most portions that may overlap at one key.
+    #[arg(long, value_name = "COUNT", default_value_t = CompactionPolicy::default().max_depth)]
+    max_depth: usize,
+
+    /// Size of a merged portion.
+    #[arg(long, value_name = "SIZE", default_value_t = CompactionPolicy::default().target)]
+    target: ByteSize,
+
+    /// Memory that the program may take; at least 128MiB.
+    #[arg(long, value_name = "SIZE", default_value_t = CompactionOptions::default().memory)]
+    memory: ByteSize,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    if args.memory < LEAST_MEMORY {
+        let (found, least) = (args.memory, LEAST_MEMORY);
+        return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
+    }
+    if args.max_depth == 0 || args.target.0 == 0 {
+        return Err(Failure::wrong_usage("--max-depth and --target are at least 1"));
+    }
+    let mut table = Table::open(&args.dir).await?;
+    let options = CompactionOptions {
+        policy: CompactionPolicy {
+            max_depth: args.max_depth,
+            target: args.target,
+            ..CompactionPolicy::default()
+        },
+        scope: if args.full { Scope::Everything } else { Scope::Policy },
+        memory: args.memory,
+        interrupt: out.interrupt(),
+        now: None,
+    };
+    let report = compact(&mut table, &options, out).await?;
+    out.result(args.format, &report, report::compaction)
+}
+
+/// Compacts a table behind a progress bar.
+pub(super) async fn compact(
+    table: &mut Table,
+    options: &CompactionOptions,
+    out: &Output,
+) -> Result<CompactionReport, TableError> {
+    let bar = out.progress(None, "rows merged");
+    let report = table
+        .compact(options, &|progress| {
+            bar.set_position(progress.rows);
+            bar.set_message(format!("{} of {} merges", progress.merged, progress.merges));
+        })
+        .await;
+    bar.finish_and_clear();
+    report
+}

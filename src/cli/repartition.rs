@@ -1,0 +1,135 @@
+//! `evenkeel repartition`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use evenkeel::compact::{CompactionOptions, CompactionReport};
+use evenkeel::ingest::{DEFAULT_MEMORY, LEAST_MEMORY};
+use evenkeel::repartition::RepartitionPlan;
+use evenkeel::report;
+use evenkeel::storage::TableStorage;
+use evenkeel::table::{PlacementFunction, TableDefinition};
+use evenkeel::units::{ByteSize, PartitionCount, Version};
+use serde::Serialize;
+
+use crate::cli::compact::compact;
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output, open};
+
+/// Rewrite a table into a new one with another partition key, number of partitions or placement.
+///
+/// Says first how many rows and bytes move. The old table stays as it is.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel repartition events --partitions 32 --dry-run
+  evenkeel repartition events --partition-key user_id --partitions 64 --to events_by_user")]
+pub(crate) struct Args {
+    /// Directory of the table.
+    dir: PathBuf,
+
+    /// Columns of the new partition key, in hash order; part of the primary key [default: as it is].
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    partition_key: Vec<String>,
+
+    /// New number of partitions [default: as it is].
+    #[arg(long, conflicts_with = "nodes")]
+    partitions: Option<u64>,
+
+    /// Number of nodes; the table gets 4 partitions for each.
+    #[arg(long)]
+    nodes: Option<u64>,
+
+    /// New placement function [default: as it is].
+    #[arg(long, value_name = "FUNCTION")]
+    placement: Option<PlacementFunction>,
+
+    /// Directory of the new table; it is made if need be and must be empty.
+    #[arg(long, value_name = "NEW", required_unless_present = "dry_run")]
+    to: Option<PathBuf>,
+
+    /// Say what would move, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// The version to read [default: the newest].
+    #[arg(long = "version", value_name = "N")]
+    at_version: Option<u64>,
+
+    /// Memory that the program may take, such as 2GiB; at least 128MiB.
+    #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
+    memory: ByteSize,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// A table that was rewritten, or would be.
+#[derive(Debug, Serialize)]
+struct Repartitioned {
+    plan: RepartitionPlan,
+    /// The new table; none where nothing was to be written.
+    table: Option<PathBuf>,
+    version: Option<Version>,
+    compaction: Option<CompactionReport>,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    if args.memory < LEAST_MEMORY {
+        let (found, least) = (args.memory, LEAST_MEMORY);
+        return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
+    }
+    let partitions = match (args.partitions, args.nodes) {
+        (Some(partitions), _) => Some(PartitionCount::new(partitions).map_err(Failure::usage)?),
+        (None, Some(nodes)) => Some(PartitionCount::for_nodes(nodes).map_err(Failure::usage)?),
+        (None, None) => None,
+    };
+    let change = |definition: &mut TableDefinition| {
+        if !args.partition_key.is_empty() {
+            definition.partition_key.clone_from(&args.partition_key);
+        }
+        definition.partitions = partitions.unwrap_or(definition.partitions);
+        definition.placement = args.placement.unwrap_or(definition.placement);
+    };
+    let table = open(&args.dir, args.at_version).await?;
+    let bar = out.progress(None, "rows counted");
+    let plan = table.plan_repartition(change, &|rows| bar.set_position(rows)).await;
+    bar.finish_and_clear();
+    let plan = plan?;
+    let Some(to) = args.to.filter(|_| !args.dry_run) else {
+        let planned = Repartitioned { plan, table: None, version: None, compaction: None };
+        return out.result(args.format, &planned, |planned, layout| {
+            report::repartition_plan(&planned.plan, layout)
+        });
+    };
+    if let Some(layout) = args.format.layout() {
+        out.text(&report::repartition_plan(&plan, layout))?;
+    }
+    let interrupt = out.interrupt();
+    let bar = out.progress(Some(plan.rows), "rows");
+    let into = TableStorage::create_local(&to)?;
+    let written =
+        table.repartition(&plan, into, args.memory, &interrupt, &|rows| bar.set_position(rows)).await;
+    bar.finish_and_clear();
+    let mut written = written?;
+    let options = CompactionOptions { memory: args.memory, interrupt, ..CompactionOptions::default() };
+    let compaction = compact(&mut written, &options, out).await?;
+    let done = Repartitioned {
+        plan,
+        version: Some(written.snapshot().version()),
+        table: Some(to),
+        compaction: Some(compaction),
+    };
+    out.result(args.format, &done, |done, _| {
+        let place = done.table.as_ref().map(|place| place.display().to_string()).unwrap_or_default();
+        let version = done.version.unwrap_or_default();
+        let portions = written.snapshot().portion_count() as u64;
+        format!(
+            "\n{place}: version {version}, {} in {}; {} is as before\n",
+            report::counted(done.plan.rows, "row"),
+            report::counted(portions, "portion"),
+            args.dir.display(),
+        )
+    })
+}

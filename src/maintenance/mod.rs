@@ -1,0 +1,7 @@
+//! Keeping a stored table in order: cleaning away what nobody needs, and finding what is damaged.
+
+mod check;
+mod clean;
+
+pub use check::{DamagedPortion, TableCheck, check};
+pub use clean::{CleanOptions, CleanReport, clean};

@@ -1,0 +1,95 @@
+//! Carrying a new partitioning out.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::TryStreamExt;
+use futures::stream::select_all;
+use tokio::sync::Notify;
+
+use crate::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions};
+use crate::log::{Snapshot, TableLog};
+use crate::query::{QueryError, SnapshotTable, as_declared};
+use crate::repartition::RepartitionError;
+use crate::storage::TableStorage;
+use crate::table::TableSpec;
+use crate::units::{ByteSize, PartitionId};
+
+/// Partitions that are read at one time: rows of one alone would go to few new ones, and those would be written unevenly.
+const PARTITIONS_AT_ONCE: usize = 8;
+
+/// The table with the new partitioning.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// Its log.
+    pub log: TableLog,
+    /// What was committed.
+    pub committed: Committed,
+}
+
+/// Writes the visible rows of `table` into a new table at `storage`, with one commit. The inputs that the old table knows are known
+/// to the new one. `progress` is given the rows written so far.
+///
+/// A place where an earlier attempt died is used again: a table of the same declaration that has no commits yet.
+///
+/// # Errors
+/// [`RepartitionError`]; the new table has no rows then.
+pub async fn rewrite(
+    table: &SnapshotTable,
+    to: &TableSpec,
+    storage: TableStorage,
+    memory: ByteSize,
+    interrupt: &Arc<Notify>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Rewritten, RepartitionError> {
+    let (log, empty) = declare(storage, to).await?;
+    let options = IngestOptions { mode: IngestMode::Upsert, memory };
+    let mut ingest = Ingest::new(log.clone(), empty, &options)?;
+    let pushed = tokio::select! {
+        biased;
+        () = interrupt.notified() => Err(IngestError::Interrupted.into()),
+        pushed = push_all(table, to, &mut ingest, progress) => pushed,
+    };
+    if let Err(error) = pushed {
+        ingest.abandon().await;
+        return Err(error);
+    }
+    let committed = ingest.finish(table.snapshot().sources()).await?;
+    Ok(Rewritten { log, committed })
+}
+
+async fn declare(storage: TableStorage, to: &TableSpec) -> Result<(TableLog, Snapshot), RepartitionError> {
+    match TableLog::open(storage.clone()).await {
+        Ok((log, snapshot)) if snapshot.commits().len() == 1 && snapshot.spec().as_ref() == to => {
+            Ok((log, snapshot))
+        }
+        _ => Ok(TableLog::create(storage, to).await?),
+    }
+}
+
+async fn push_all(
+    table: &SnapshotTable,
+    to: &TableSpec,
+    ingest: &mut Ingest,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<(), RepartitionError> {
+    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+    let columns: Vec<usize> = (0..to.columns().len()).collect();
+    let mut pushed = 0;
+    let partitions: Vec<_> = table.snapshot().spec().partitions().ids().collect();
+    for together in partitions.chunks(PARTITIONS_AT_ONCE) {
+        let open = |partition: &PartitionId| -> Result<_, RepartitionError> {
+            let plan = table.scan_partition(&context.state(), *partition, &columns)?;
+            Ok(execute_stream(plan, context.task_ctx())?)
+        };
+        let mut batches = select_all(together.iter().map(open).collect::<Result<Vec<_>, _>>()?);
+        while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
+            pushed += batch.num_rows() as u64;
+            let batch = as_declared(to, &batch).map_err(|source| IngestError::Copy { source })?;
+            ingest.push(batch).await?;
+            progress(pushed);
+        }
+    }
+    Ok(())
+}

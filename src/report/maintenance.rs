@@ -1,0 +1,153 @@
+//! What compacting, cleaning, checking and repartitioning did.
+
+use std::fmt::Write as _;
+
+use crate::compact::CompactionReport;
+use crate::maintenance::{CleanReport, TableCheck};
+use crate::repartition::{Movement, RepartitionPlan};
+use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
+use crate::units::ByteSize;
+
+/// A compaction.
+#[must_use]
+pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
+    let mut text = String::new();
+    match report.versions.as_slice() {
+        [] => {
+            let _ = writeln!(
+                text,
+                "nothing to compact: {}, overlapping at most {} deep",
+                counted(report.portions_before as u64, "portion"),
+                report.max_depth_before
+            );
+        }
+        [first, rest @ ..] => {
+            let versions =
+                rest.last().map_or(format!("version {first}"), |last| format!("versions {first} to {last}"));
+            let _ = writeln!(
+                text,
+                "{versions}: {} became {} in {:.2} s; {} merged, read {}, wrote {}",
+                counted(report.portions_before as u64, "portion"),
+                count(report.portions_after as u64),
+                report.seconds,
+                count(report.portions_merged),
+                ByteSize(report.bytes_read),
+                ByteSize(report.bytes_written),
+            );
+            let _ = writeln!(
+                text,
+                "overlap at most {} deep, before {}",
+                report.max_depth_after, report.max_depth_before
+            );
+        }
+    }
+    if report.rows_superseded > 0 {
+        let _ =
+            writeln!(text, "{} removed that newer rows had replaced", counted(report.rows_superseded, "row"));
+    }
+    if report.rows_expired > 0 {
+        let dropped = match report.portions_expired {
+            0 => String::new(),
+            portions => format!("; {} dropped unread", counted(portions, "portion")),
+        };
+        let _ = writeln!(text, "{} expired{dropped}", counted(report.rows_expired, "row"));
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+/// A cleaning.
+#[must_use]
+pub fn clean(report: &CleanReport, _layout: Layout) -> String {
+    let mut text = String::new();
+    let would = if report.dry_run { "would delete" } else { "deleted" };
+    let _ = writeln!(
+        text,
+        "{would} {} ({}) that only versions before {} have, {} of the log, and {} ({}) that no commit names",
+        counted(report.portions, "portion"),
+        ByteSize(report.portion_bytes),
+        report.oldest_version,
+        counted(report.log_files, "file"),
+        counted(report.unnamed_files, "file"),
+        ByteSize(report.unnamed_bytes),
+    );
+    if report.young_files > 0 {
+        let _ = writeln!(
+            text,
+            "{} kept that no commit names: too young, perhaps still being written",
+            counted(report.young_files, "file")
+        );
+    }
+    let _ = writeln!(text, "versions {} to {} can be read", report.oldest_version, report.version);
+    text
+}
+
+/// A check.
+#[must_use]
+pub fn check(report: &TableCheck, layout: Layout) -> String {
+    let mut text = format!(
+        "{}: version {}, {} ({}) read, {} damaged\n",
+        report.name,
+        report.version,
+        counted(report.portions as u64, "portion"),
+        ByteSize(report.bytes),
+        count(report.damaged.len() as u64),
+    );
+    if !report.damaged.is_empty() {
+        let rows = report.damaged.iter().map(|damaged| {
+            vec![
+                damaged.partition.to_string(),
+                count(damaged.rows),
+                damaged.file.clone(),
+                damaged.damage.to_string(),
+            ]
+        });
+        let headings =
+            [Heading("partition", true), Heading("rows", true), Heading("file", false), Heading("", false)];
+        text.push('\n');
+        text.push_str(&grid(layout, &headings, rows.collect()));
+    }
+    text
+}
+
+/// What a new partitioning moves.
+#[must_use]
+pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} of {} move ({}), {} of {}",
+        counted(plan.rows_moving, "row"),
+        count(plan.rows),
+        percent(plan.rows_moving as f64 / plan.rows.max(1) as f64),
+        ByteSize(plan.bytes_moving),
+        ByteSize(plan.bytes),
+    );
+    text.push_str(match plan.movement {
+        Movement::Split => "each partition p is cut into 2p, which stays, and 2p + 1, which moves\n",
+        Movement::Join => "of partitions 2p and 2p + 1, which become p, the second moves\n",
+        Movement::Scatter => "a row stays where its partition has the number that it had\n",
+    });
+    let row = |name: &str, figures: &crate::skew::SkewFigures| {
+        vec![
+            name.to_owned(),
+            count(figures.partitions as u64),
+            format!("{:.3}", figures.max_over_mean),
+            percent(figures.cv),
+            format!("{:.1}", figures.effective_partitions),
+        ]
+    };
+    let headings = [
+        Heading("", false),
+        Heading("partitions", true),
+        Heading("max/mean", true),
+        Heading("CV", true),
+        Heading("effective", true),
+    ];
+    text.push('\n');
+    let rows = vec![row("now", &plan.skew_before), row("then", &plan.skew_after)];
+    text.push_str(&grid(layout, &headings, rows));
+    text
+}
