@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::execute_stream;
@@ -50,8 +50,9 @@ pub async fn compact(
         if round.work.is_empty() {
             break;
         }
+        let began = Instant::now();
         let done = round.carry_out(options, progress).await?;
-        let (newest, lost) = commit(log, snapshot, done, &mut report).await?;
+        let (newest, lost) = commit(log, snapshot, done, began, &mut report).await?;
         snapshot = newest;
         spoilt = if lost { spoilt + 1 } else { 0 };
         if spoilt == PATIENCE {
@@ -224,16 +225,23 @@ fn row_group_bytes(portion: &PortionEntry) -> u64 {
     portion.bytes / groups
 }
 
+/// How long a compaction may run before it looks whether its files were taken for leftovers of a dead one.
+const LONG: Duration = Duration::from_secs(3600);
+
 /// Commits what was done, without the partitions whose portions are no longer there. Gives the newest snapshot, and whether
 /// anything was lost.
 async fn commit(
     log: &TableLog,
     mut base: Snapshot,
     mut done: Vec<Done>,
+    began: Instant,
     report: &mut CompactionReport,
 ) -> Result<(Snapshot, bool), CompactionError> {
     let mut lost = false;
     while !done.is_empty() {
+        if began.elapsed() > LONG {
+            log.expect_there(done.iter().flat_map(|done| &done.merged)).await?;
+        }
         let removed = done.iter().flat_map(Done::removed).map(|portion| portion.path.clone()).collect();
         let merged = done.iter().flat_map(|done| done.merged.iter().cloned()).collect();
         // Whether a commit that failed is there is not known, so its portions stay.
@@ -311,12 +319,12 @@ impl Worker {
             }
         }
         let spec = self.table.snapshot().spec();
-        let pieces = (merge.bytes() as f64 / self.target.0 as f64).ceil().max(1.0);
+        let pieces = (merge.bytes() as f64 / self.target.0 as f64).round();
         let shape = RunShape {
             spec: Arc::clone(spec),
             partition: self.partition,
             // All pieces alike, rather than full ones and a small rest.
-            target: (merge.bytes() as f64 / pieces) as u64,
+            target: if pieces > 1.0 { (merge.bytes() as f64 / pieces) as u64 } else { self.target.0 * 2 },
             expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
         };
         let Some(sequence) = merge.sequence() else { return Ok(RowCounts::default()) };

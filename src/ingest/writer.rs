@@ -1,7 +1,7 @@
 //! Rows of the table's schema to portions and a commit.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -28,6 +28,9 @@ const PORTIONS_IN_FLIGHT: usize = 4;
 /// Bytes of rows that are gathered and encoded at one time.
 const WRITE_BATCH_BYTES: usize = 8 << 20;
 
+/// How long an ingest may take before it looks whether its files were taken for leftovers of a dead one.
+const LONG: Duration = Duration::from_secs(3600);
+
 /// An ingest under way. Dropping it without [`Ingest::finish`] leaves no visible trace; [`Ingest::abandon`] also deletes
 /// the files it wrote.
 #[derive(Debug)]
@@ -46,6 +49,7 @@ pub struct Ingest {
     replaced: u64,
     /// Whether inputs are taken that another writer commits in the meantime.
     again: bool,
+    began: Instant,
 }
 
 /// What an ingest wrote to one partition.
@@ -154,6 +158,7 @@ impl Ingest {
             rows: 0,
             replaced: 0,
             again: false,
+            began: Instant::now(),
             log,
             base,
             spec,
@@ -219,6 +224,12 @@ impl Ingest {
         if let Err(error) = self.write().await {
             self.abandon().await;
             return Err(error);
+        }
+        if self.began.elapsed() > LONG
+            && let Err(error) = self.log.expect_there(self.portions.iter()).await
+        {
+            self.abandon().await;
+            return Err(error.into());
         }
         let draft = CommitDraft::rows(self.operation(), self.portions.clone(), sources.clone());
         let mut base = self.base.clone();

@@ -36,6 +36,11 @@ pub enum LogError {
     NoVersion { table: String, version: Version, newest: Version },
     #[error("{table}: version {version} was cleaned away; the oldest that is kept is {oldest}")]
     Cleaned { table: String, version: Version, oldest: Version },
+    #[error(
+        "{table}: {file} was cleaned away before it was committed; nothing was committed. Let 'evenkeel clean --unnamed' keep \
+         files for longer than an ingest takes"
+    )]
+    Swept { table: String, file: String },
     #[error("{table}: {file} exists already, and its name was made up just now")]
     Taken { table: String, file: String },
     #[error("{table} is a table already; ingest into it, or choose another place")]

@@ -71,6 +71,21 @@ impl TableLog {
         })
     }
 
+    /// Fails where the file of a portion is not there: for writers that took so long that 'evenkeel clean' may have taken their files
+    /// for leftovers.
+    ///
+    /// # Errors
+    /// [`LogError::Swept`], and where the store fails.
+    pub async fn expect_there(&self, portions: impl Iterator<Item = &PortionEntry>) -> Result<(), LogError> {
+        for portion in portions {
+            if !self.storage().exists(&portion.path).await? {
+                let table = self.storage().name().to_owned();
+                return Err(LogError::Swept { table, file: portion.path.clone() });
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the file of a portion and compares it with what the log says; `None` where it is as it was committed.
     pub async fn damage(&self, portion: &PortionEntry) -> Option<PortionDamage> {
         let mut checksum = FileChecksum::default();

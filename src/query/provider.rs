@@ -29,6 +29,7 @@ use crate::query::newest_wins::{Inputs, NewestWinsExec, Overlapping, Piece, Rank
 use crate::query::overlap::{group_by_overlap, pack_into_runs};
 use crate::query::pruning::{matching_partitions, matching_portions, scalar};
 use crate::storage::TableStorage;
+use crate::table::KeyValue;
 use crate::units::PartitionId;
 
 /// What one scan of a table reads, of how much.
@@ -261,7 +262,7 @@ impl SnapshotTable {
             .with_parquet_file_reader_factory(Arc::new(readers));
         let partitioning =
             (files == Files::ArePinned).then(|| Partitioning::UnknownPartitioning(groups.len()));
-        let groups = groups
+        let file_groups = groups
             .iter()
             .map(|group| {
                 Ok(FileGroup::new(group.iter().map(|portion| self.file(portion)).collect::<Result<_>>()?))
@@ -269,9 +270,10 @@ impl SnapshotTable {
             .collect::<Result<Vec<_>>>()?;
         let ordering = key_ordering(&self.schema, self.snapshot.spec().primary_key());
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
-            .with_file_groups(groups)
+            .with_file_groups(file_groups)
             .with_output_partitioning(partitioning)
             .with_output_ordering(ordering.into_iter().collect())
+            .with_statistics(self.statistics_of(groups.iter().flatten()))
             .with_projection_indices(Some(projection.to_vec()))?
             .with_limit(limit)
             .build();
@@ -347,21 +349,44 @@ impl SnapshotTable {
     }
 
     fn statistics(&self, portion: &PortionEntry) -> Statistics {
+        let ranges: Vec<_> = portion.column_ranges.iter().map(|r| (r.min.first(), r.max.first())).collect();
+        self.statistics_from(portion.rows, &ranges)
+    }
+
+    /// Rows of all the portions together, and the ranges of their key columns.
+    fn statistics_of<'a>(&self, portions: impl Iterator<Item = &'a Arc<PortionEntry>>) -> Statistics {
+        let mut rows = 0;
+        let mut ranges: Vec<(Option<&KeyValue>, Option<&KeyValue>)> = Vec::new();
+        for portion in portions {
+            if rows == 0 {
+                ranges = portion.column_ranges.iter().map(|r| (r.min.first(), r.max.first())).collect();
+            }
+            rows += portion.rows;
+            for ((min, max), range) in ranges.iter_mut().zip(&portion.column_ranges) {
+                *min = (*min).min(range.min.first());
+                *max = (*max).max(range.max.first());
+            }
+        }
+        self.statistics_from(rows, &ranges)
+    }
+
+    /// Statistics of so many rows, with the smallest and largest value of each primary-key column.
+    fn statistics_from(&self, rows: u64, ranges: &[(Option<&KeyValue>, Option<&KeyValue>)]) -> Statistics {
         let spec = self.snapshot.spec();
         let mut columns = vec![ColumnStatistics::new_unknown(); spec.columns().len()];
-        for (index, range) in spec.primary_key().iter().zip(&portion.column_ranges) {
+        for (index, (min, max)) in spec.primary_key().iter().zip(ranges) {
             let data_type = self.schema.field(*index).data_type();
-            let exact = |value: Option<&crate::table::KeyValue>| {
+            let exact = |value: Option<&KeyValue>| {
                 value.and_then(|value| scalar(value, data_type)).map_or(Precision::Absent, Precision::Exact)
             };
             if let Some(column) = columns.get_mut(*index) {
                 column.null_count = Precision::Exact(0);
-                column.min_value = exact(range.min.first());
-                column.max_value = exact(range.max.first());
+                column.min_value = exact(*min);
+                column.max_value = exact(*max);
             }
         }
         Statistics {
-            num_rows: usize::try_from(portion.rows).map_or(Precision::Absent, Precision::Exact),
+            num_rows: usize::try_from(rows).map_or(Precision::Absent, Precision::Exact),
             total_byte_size: Precision::Absent,
             column_statistics: columns,
         }

@@ -10,9 +10,12 @@ use arrow::datatypes::{Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use evenkeel::Table;
+use evenkeel::compact::{CompactionOptions, CompactionPolicy, Scope};
 use evenkeel::ingest::{IngestFiles, IngestOptions};
 use evenkeel::source::{InputOptions, InputPath};
 use evenkeel::table::TableSpec;
+use evenkeel::units::ByteSize;
 
 /// A file of the project.
 pub(crate) fn project(path: &str) -> PathBuf {
@@ -93,6 +96,23 @@ pub(crate) fn plan(files: &[PathBuf]) -> IngestFiles {
         again: false,
         interrupt: Arc::default(),
     }
+}
+
+/// The table in three states with the same visible rows: as it was ingested, compacted by a policy that finds much to do, and
+/// compacted to one run. Each is a version of the same table.
+pub(crate) async fn states(mut table: Table) -> [(&'static str, Table); 3] {
+    let ingested = table.clone();
+    let policy = CompactionPolicy { max_depth: 2, target: ByteSize(20_000), fan_in: 3 };
+    let options = CompactionOptions { policy, ..CompactionOptions::default() };
+    let report = table.compact(&options, &|_| {}).await.unwrap();
+    assert!(report.max_depth_after <= 2, "{report:?}");
+    let merged = table.clone();
+    let full = CompactionOptions { scope: Scope::Everything, ..options };
+    table.compact(&full, &|_| {}).await.unwrap();
+    let overview = table.inspect().await.unwrap();
+    assert_eq!(overview.rows, overview.stored_rows);
+    assert!(overview.partitions.iter().all(|partition| partition.overlap.max_depth <= 1));
+    [("as ingested", ingested), ("compacted by the policy", merged), ("compacted to one run", table)]
 }
 
 /// A second engine: the same rows in memory as table `t`, unpartitioned, where SQL itself finds the newest row of each

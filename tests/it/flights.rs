@@ -13,7 +13,7 @@ use evenkeel::units::PartitionCount;
 use evenkeel::{Table, TableError};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::common::{json, naive, plan, project, rows, run, sorted_rows};
+use crate::common::{json, naive, plan, project, rows, run, sorted_rows, states};
 
 const FLIGHTS: &str = "data/nycflights13-flights.parquet";
 
@@ -94,6 +94,9 @@ async fn flights_ingested_twice_are_there_once() {
     assert_eq!((overview.rows, overview.stored_rows), (336_776, 2 * 336_776));
     let both: Vec<RecordBatch> = raw.iter().chain(&raw).cloned().collect();
     assert_equals_naive(&table, &both).await;
+    for (_, state) in states(table.clone()).await {
+        assert_equals_naive(&state, &both).await;
+    }
     let skew = table.skew().await.unwrap();
     assert_eq!(skew.rows_per_partition, report.rows_per_partition);
     assert_eq!(skew.noise_floor.unwrap().distinct_keys, 5_725);

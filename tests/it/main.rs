@@ -22,3 +22,5 @@ mod model;
 mod plans;
 mod refusals;
 mod scenarios;
+mod shapes;
+mod store;

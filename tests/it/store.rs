@@ -1,0 +1,313 @@
+//! The store over time: compaction, cleaning, checking, altering, expiry and repartitioning, by the commands that users give.
+
+use std::path::Path;
+
+use crate::common::{done, json, run};
+
+/// A table of keys with so many commits of one CSV file each; `rows(i)` are the lines of the i-th.
+fn table(dir: &Path, flags: &str, commits: u64, rows: impl Fn(u64) -> String) {
+    done(dir, &format!("create {{}}/t --column k:int64:not-null --column v:utf8 --primary-key k {flags}"));
+    for commit in 0..commits {
+        std::fs::write(dir.join(format!("{commit}.csv")), format!("k,v\n{}", rows(commit))).unwrap();
+        done(dir, &format!("ingest {{}}/t {{}}/{commit}.csv --compact off"));
+    }
+}
+
+fn count(dir: &Path, options: &str) -> String {
+    let sql = "SELECT/**/count(*),sum(k),count(DISTINCT/**/v)/**/FROM/**/t";
+    done(dir, &format!("query {{}}/t --format csv -c {sql} {options}")).lines().nth(1).unwrap().to_owned()
+}
+
+/// The portion files of the table.
+fn portions(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = glob::glob(&format!("{}/t/partition=*/*.parquet", dir.display()))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn compaction_keeps_the_rows_and_cleaning_keeps_the_versions_that_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // Every commit has every key: the deepest overlap there is.
+    table(dir, "--partitions 2", 12, |commit| (0..50).map(|k| format!("{k},v{commit}\n")).collect());
+    let before = count(dir, "");
+    assert_eq!(before, "50,1225,1");
+    let compacted = json(dir, "compact {}/t --format json");
+    assert_eq!(
+        (&compacted["max_depth_before"], compacted["portions_before"].as_u64()),
+        (&12.into(), Some(24))
+    );
+    assert!(compacted["max_depth_after"].as_u64().unwrap() <= 8);
+    assert!(compacted["rows_superseded"].as_u64().unwrap() > 0);
+    assert_eq!(count(dir, ""), before);
+    let full = json(dir, "compact {}/t --full --format json");
+    assert_eq!((full["portions_after"].as_u64(), full["max_depth_after"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(count(dir, ""), before);
+    assert!(done(dir, "compact {}/t").starts_with("nothing to compact: 2 portions"));
+    // Earlier versions are still there, until they are cleaned away.
+    assert_eq!(count(dir, "--version 12"), before);
+    assert!(done(dir, "clean {}/t").contains("deleted 0 portions"));
+    assert_eq!(count(dir, "--version 5"), "50,1225,1");
+    let files = portions(dir).len();
+    let planned = json(dir, "clean {}/t --keep 0s --dry-run --format json");
+    assert_eq!(portions(dir).len(), files);
+    let cleaned = json(dir, "clean {}/t --keep 0s --format json");
+    for figure in ["portions", "portion_bytes", "log_files", "oldest_version"] {
+        assert_eq!(planned[figure], cleaned[figure], "{figure}");
+    }
+    assert_eq!(portions(dir).len(), 2);
+    assert_eq!(count(dir, ""), before);
+    let gone = run(dir, "query {}/t --version 5 SELECT/**/1");
+    assert_eq!(gone.code, 1);
+    assert!(
+        gone.stderr.contains("version 5 was cleaned away; the oldest that is kept is"),
+        "{}",
+        gone.stderr
+    );
+    // What was ingested is still known, the history still told, and the table still grows.
+    assert!(done(dir, "ingest {}/t {}/3.csv").contains("already ingested as version 4"));
+    assert_eq!(json(dir, "inspect {}/t --history --format json")["commits"].as_array().unwrap().len(), 14);
+    std::fs::write(dir.join("more.csv"), "k,v\n1000,new\n").unwrap();
+    done(dir, "ingest {}/t {}/more.csv");
+    assert_eq!(count(dir, ""), "51,2225,2");
+}
+
+#[test]
+fn files_that_no_commit_names_are_cleaned_once_they_are_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 1", 2, |commit| format!("{commit},x\n"));
+    let stray = dir.join("t/partition=0000/stray.parquet");
+    let staging = dir.join("t/_log/.staging-1");
+    let notes = dir.join("t/notes.txt");
+    for file in [&stray, &staging, &notes] {
+        std::fs::write(file, "x").unwrap();
+    }
+    let young = json(dir, "clean {}/t --format json");
+    assert_eq!((&young["unnamed_files"], &young["young_files"]), (&0.into(), &2.into()));
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let old = json(dir, "clean {}/t --unnamed 1ms --format json");
+    assert_eq!((&old["unnamed_files"], &old["portions"]), (&2.into(), &0.into()));
+    assert!(!stray.exists() && !staging.exists() && notes.exists());
+    assert_eq!(count(dir, ""), "2,1,1");
+}
+
+#[test]
+fn an_ingest_compacts_when_portions_pile_up_unless_it_is_told_not_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 1", 8, |commit| format!("1,v{commit}\n2,w\n"));
+    std::fs::write(dir.join("next.csv"), "k,v\n1,last\n2,w\n").unwrap();
+    let report = json(dir, "ingest {}/t {}/next.csv --format json");
+    assert_eq!(report["rows"], 2);
+    assert_eq!(report["compaction"]["max_depth_before"], 9);
+    assert_eq!(json(dir, "inspect {}/t --format json")["version"], 10);
+    assert_eq!(count(dir, ""), "2,3,2");
+    std::fs::write(dir.join("more.csv"), "k,v\n1,later\n").unwrap();
+    let quiet = json(dir, "ingest {}/t {}/more.csv --compact off --format json");
+    assert!(quiet["compaction"].is_null());
+}
+
+#[test]
+fn damage_is_found_by_checksum_named_and_can_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 1", 3, |commit| {
+        (0..10).map(|k| format!("{},v{commit}\n", commit * 10 + k)).collect()
+    });
+    assert!(done(dir, "check {}/t").contains("3 portions"));
+    let whole: Vec<Vec<u8>> = portions(dir).iter().map(|file| std::fs::read(file).unwrap()).collect();
+    let damages: [(&str, fn(&[u8]) -> Option<Vec<u8>>); 3] = [
+        ("its checksum differs", |bytes| {
+            let mut bytes = bytes.to_vec();
+            let middle = bytes.len() / 3;
+            bytes[middle] ^= 0x10;
+            Some(bytes)
+        }),
+        ("bytes instead of", |bytes| Some(bytes[..bytes.len() / 2].to_vec())),
+        ("is missing", |_| None),
+    ];
+    for (expected, damage) in damages {
+        let file = &portions(dir)[1];
+        match damage(&whole[1]) {
+            Some(bytes) => std::fs::write(file, bytes).unwrap(),
+            None => std::fs::remove_file(file).unwrap(),
+        }
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let check = run(dir, "check {}/t");
+        assert_eq!(check.code, 1, "{expected}");
+        assert!(check.stdout.contains(name) && check.stdout.contains(expected), "{}", check.stdout);
+        assert!(check.stderr.contains("--skip-damaged"), "{}", check.stderr);
+        let sql = "SELECT/**/count(*)/**/FROM/**/t";
+        let rest = run(dir, &format!("query {{}}/t --skip-damaged --format csv -c {sql}"));
+        assert_eq!((rest.code, rest.stdout.lines().nth(1)), (0, Some("20")), "{}", rest.stderr);
+        assert!(
+            rest.stderr.contains("10 rows are left out") && rest.stderr.contains(name),
+            "{}",
+            rest.stderr
+        );
+        // Damage is not compacted into a sound file.
+        let compact = run(dir, "compact {}/t --full");
+        assert_eq!(compact.code, 1);
+        assert!(
+            compact.stderr.contains(name) && compact.stderr.contains("was not compacted"),
+            "{}",
+            compact.stderr
+        );
+        std::fs::write(file, &whole[1]).unwrap();
+        assert_eq!(portions(dir).len(), 3, "what the compaction had stored is gone");
+    }
+    assert!(done(dir, "check {}/t").contains("0 damaged"));
+}
+
+#[test]
+fn a_damaged_commit_is_named_and_earlier_versions_are_still_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 1", 3, |commit| format!("{commit},x\n"));
+    let file = dir.join("t/_log/00000000000000000003.json");
+    let whole = std::fs::read(&file).unwrap();
+    for bytes in [whole[..whole.len() / 2].to_vec(), {
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 1;
+        flipped
+    }] {
+        std::fs::write(&file, bytes).unwrap();
+        let failed = run(dir, "query {}/t SELECT/**/1");
+        assert_eq!(failed.code, 1);
+        assert!(failed.stderr.contains("_log/00000000000000000003.json is damaged"), "{}", failed.stderr);
+        assert_eq!(count(dir, "--version 2"), "2,1,1");
+    }
+    std::fs::write(&file, whole).unwrap();
+    assert_eq!(count(dir, ""), "3,3,1");
+}
+
+#[test]
+fn a_column_can_be_added_and_other_changes_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 2", 3, |commit| (0..20).map(|k| format!("{k},v{commit}\n")).collect());
+    assert!(
+        done(dir, "alter {}/t --add-column country:utf8 --add-column age:uint8").contains("country Utf8")
+    );
+    std::fs::write(dir.join("new.csv"), "k,v,country,age\n3,new,pt,40\n99,new,de,41\n").unwrap();
+    done(dir, "ingest {}/t {}/new.csv --compact off");
+    let sql = "SELECT/**/count(*),count(country),min(country),sum(age)/**/FROM/**/t";
+    let select = |options: &str| {
+        done(dir, &format!("query {{}}/t --format csv -c {sql} {options}")).lines().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(select(""), "21,2,de,81");
+    done(dir, "compact {}/t --full");
+    assert_eq!(select(""), "21,2,de,81");
+    let filtered = "SELECT/**/k/**/FROM/**/t/**/WHERE/**/age=40";
+    assert_eq!(done(dir, &format!("query {{}}/t --format csv -c {filtered}")), "k\n3\n");
+    assert_eq!(count(dir, "--version 3"), "20,190,1");
+    for (arguments, code, message) in [
+        ("alter {}/t", 2, "what should change?"),
+        ("alter {}/t --add-column v:utf8", 1, "column 'v' is declared twice"),
+        ("alter {}/t --add-column w:utf8:not-null", 1, "cannot be added as NOT NULL"),
+        ("alter {}/t --add-column w", 2, "--add-column 'w': has no type"),
+        ("alter {}/t --ttl k=1d", 1, "'k' of type Int64; it must be a date or a point in time"),
+        ("alter {}/t --ttl v=1d", 1, "not in the primary key"),
+        ("alter {}/t --ttl v", 2, "write column=length"),
+    ] {
+        let refused = run(dir, arguments);
+        assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+    assert_eq!(json(dir, "inspect {}/t --format json")["columns"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn rows_expire_portion_by_portion_and_row_by_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(
+        dir,
+        "create {}/t --column at:timestamp:not-null --column k:int64:not-null --primary-key at,k --partitions 1 --ttl at=30d",
+    );
+    assert!(done(dir, "ddl {}/t").contains("TTL = Interval(\"P30D\") ON at"));
+    let now = chrono::Utc::now();
+    let at = |days: i64| (now - chrono::Duration::days(days)).format("%Y-%m-%dT%H:%M:%S").to_string();
+    for (name, days) in [("old", [90, 80]), ("half", [70, 10]), ("new", [9, 1])] {
+        let rows: String = days.iter().zip(1..).map(|(days, k)| format!("{},{k}\n", at(*days))).collect();
+        std::fs::write(dir.join(format!("{name}.csv")), format!("at,k\n{rows}")).unwrap();
+        done(dir, &format!("ingest {{}}/t {{}}/{name}.csv --compact off"));
+    }
+    let rows = || {
+        done(dir, "query {}/t --format csv -c SELECT/**/count(*)/**/FROM/**/t")
+            .lines()
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(rows(), "6");
+    let report = json(dir, "compact {}/t --format json");
+    assert_eq!((&report["portions_expired"], &report["rows_expired"]), (&1.into(), &3.into()));
+    assert_eq!(rows(), "3");
+    assert!(done(dir, "compact {}/t").starts_with("nothing to compact"));
+    // Without a time to live nothing expires.
+    done(dir, "alter {}/t --no-ttl");
+    done(dir, "ingest {}/t {}/old.csv --again");
+    done(dir, "compact {}/t --full");
+    assert_eq!(rows(), "5");
+}
+
+#[test]
+fn repartitioning_says_what_moves_and_moves_exactly_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 4", 5, |commit| {
+        (0..4000).map(|k| format!("{},v{commit}\n", k * (commit + 1))).collect()
+    });
+    let before = count(dir, "");
+    for (flags, to, movement) in [
+        ("--partitions 8", 8, "split"),
+        ("--partitions 2", 2, "join"),
+        ("--partitions 5", 5, "scatter"),
+        ("--placement ydb-modulo", 4, "scatter"),
+    ] {
+        let plan = json(dir, &format!("repartition {{}}/t {flags} --dry-run --format json"))["plan"].clone();
+        let name = format!("new{to}{movement}");
+        let done_ = json(dir, &format!("repartition {{}}/t {flags} --to {{}}/{name} --format json"));
+        assert_eq!(done_["plan"], plan);
+        assert_eq!(plan["movement"], movement);
+        let (rows, moving) = (plan["rows"].as_u64().unwrap(), plan["rows_moving"].as_u64().unwrap());
+        let share = moving as f64 / rows as f64;
+        if movement == "scatter" {
+            assert!(share > 0.5, "{plan}");
+        } else {
+            assert!((share - 0.5).abs() < 0.03, "{plan}");
+        }
+        let overview = json(dir, &format!("inspect {{}}/{name} --format json"));
+        let found: Vec<&serde_json::Value> =
+            overview["partitions"].as_array().unwrap().iter().map(|p| &p["rows"]).collect();
+        assert_eq!(found, plan["rows_per_partition"].as_array().unwrap().iter().collect::<Vec<_>>());
+        assert_eq!(found.len(), to);
+        let sql = "SELECT/**/count(*),sum(k),count(DISTINCT/**/v)/**/FROM/**/t";
+        let after = done(dir, &format!("query {{}}/{name} --format csv -c {sql}"));
+        assert_eq!(after.lines().nth(1).unwrap(), before);
+        // The inputs are known there too.
+        assert!(done(dir, &format!("ingest {{}}/{name} {{}}/0.csv")).contains("already ingested"));
+    }
+    for (arguments, code, message) in [
+        ("repartition {}/t --partitions 8", 2, "--to <NEW>"),
+        (
+            "repartition {}/t --partitions 4 --dry-run",
+            1,
+            "has this partition key, number of partitions and placement already",
+        ),
+        ("repartition {}/t --partitions 8 --to {}/t", 1, "is a table already"),
+        ("repartition {}/t --partition-key v --to {}/x", 1, "'v' is not in the primary key"),
+        ("repartition {}/t --partitions 0 --to {}/x", 2, "a table has 1 to"),
+    ] {
+        let refused = run(dir, arguments);
+        assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+    assert_eq!(count(dir, ""), before);
+}
