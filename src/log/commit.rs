@@ -303,6 +303,10 @@ impl TableLog {
         if let Ok(newest) = &newest
             && newest.version_of(&draft.id).is_some()
         {
+            // It is there; being told once more that it exists says that it lasts.
+            if let Err(LogError::Storage(source)) = self.write(version, &entries).await {
+                return Err(LogError::Unknown { table: self.name(), version, source });
+            }
             return Ok(CommitOutcome::Committed(newest.clone()));
         }
         match written {

@@ -73,7 +73,14 @@ fn write_durably(
     let directory = target.parent().unwrap_or(root);
     let made = !directory.is_dir();
     if made {
-        disk.create_directory(directory)?;
+        // Something that is no directory would read as if the file itself existed.
+        disk.create_directory(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(
+                io::ErrorKind::NotADirectory,
+                format!("{} is not a directory", directory.display()),
+            ),
+            _ => error,
+        })?;
     }
     let staging = directory.join(format!("{STAGING_PREFIX}{}", uuid::Uuid::new_v4()));
     let staged =
@@ -85,6 +92,12 @@ fn write_durably(
         // The name is published or given up; either way the staging file has served. If it cannot be removed it is
         // a stray file without meaning, and no reason to report the write as failed.
         let _ = disk.remove(&staging);
+    }
+    if let Err(error) = &staged
+        && error.kind() == io::ErrorKind::AlreadyExists
+    {
+        // Who is told that the file exists may build on it: it must last by then.
+        disk.sync_directory(directory)?;
     }
     staged?;
     disk.sync_directory(directory)?;

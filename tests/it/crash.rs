@@ -1,0 +1,515 @@
+//! Every step of a disk fails, tears or is the last one before a crash: the table opens, has exactly the acknowledged rows, and
+//! finishing the work gives the right table.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use evenkeel::compact::{CompactionOptions, Scope};
+use evenkeel::ingest::IngestOptions;
+use evenkeel::maintenance::CleanOptions;
+use evenkeel::query::Params;
+use evenkeel::storage::{Disk, SystemDisk, TableStorage};
+use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
+use evenkeel::units::{ByteSize, Micros, PartitionCount};
+use evenkeel::{Table, TableError};
+use futures::future::BoxFuture;
+use object_store::PutPayload;
+
+/// What happens at one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// The step is not done and reports an error; the process goes on.
+    FailBefore,
+    /// The step is done and reports an error.
+    FailAfter,
+    /// The disk is full: a file is written in part, and the step reports it.
+    Full,
+    /// The process dies before the step.
+    KillBefore,
+    /// The process dies after the step.
+    KillAfter,
+    /// The machine dies before the step: what was not synced is lost.
+    PowerBefore,
+    /// The machine dies after the step.
+    PowerAfter,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::FailBefore,
+    Fault::FailAfter,
+    Fault::Full,
+    Fault::KillBefore,
+    Fault::KillAfter,
+    Fault::PowerBefore,
+    Fault::PowerAfter,
+];
+
+/// A step whose effect is not yet on the disk, and how it is undone.
+#[derive(Debug)]
+enum Unsynced {
+    /// The content of a file: half of it arrives.
+    Content(PathBuf),
+    /// A name that appeared in a directory: it is gone.
+    Appeared(PathBuf),
+    /// A name that disappeared: it is back.
+    Disappeared(PathBuf, Vec<u8>),
+    /// A directory that was made: it is gone with what is in it.
+    Directory(PathBuf),
+}
+
+impl Unsynced {
+    fn directory(&self) -> &Path {
+        match self {
+            Self::Content(path) => path,
+            Self::Appeared(path) | Self::Disappeared(path, _) | Self::Directory(path) => {
+                path.parent().unwrap()
+            }
+        }
+    }
+
+    fn undo(self) {
+        match self {
+            Self::Content(path) => {
+                if let Ok(bytes) = fs::read(&path) {
+                    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+                }
+            }
+            Self::Appeared(path) => drop(fs::remove_file(path)),
+            Self::Disappeared(path, bytes) => {
+                if path.parent().unwrap().is_dir() {
+                    fs::write(path, bytes).unwrap();
+                }
+            }
+            Self::Directory(path) => drop(fs::remove_dir_all(path)),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    steps: usize,
+    dead: bool,
+    unsynced: Vec<Unsynced>,
+}
+
+/// A disk with one fault.
+#[derive(Debug)]
+struct FaultyDisk {
+    at: usize,
+    fault: Option<Fault>,
+    state: Mutex<State>,
+}
+
+impl FaultyDisk {
+    fn new(at: usize, fault: Option<Fault>) -> Arc<Self> {
+        Arc::new(Self { at, fault, state: Mutex::default() })
+    }
+
+    /// One step: `done` are the effects that are not synced by it.
+    fn step(
+        &self,
+        action: impl FnOnce() -> io::Result<()>,
+        partly: impl FnOnce() -> io::Result<()>,
+        effects: impl FnOnce(&mut Vec<Unsynced>),
+    ) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        let dead = || io::Error::other("the process is dead");
+        if state.dead {
+            return Err(dead());
+        }
+        let here = state.steps == self.at;
+        state.steps += 1;
+        match self.fault.filter(|_| here) {
+            None => {
+                action()?;
+                effects(&mut state.unsynced);
+                Ok(())
+            }
+            Some(Fault::FailBefore) => Err(io::Error::other("the disk failed")),
+            Some(Fault::FailAfter) => {
+                action()?;
+                effects(&mut state.unsynced);
+                Err(io::Error::other("the disk failed"))
+            }
+            Some(Fault::Full) => {
+                let _ = partly();
+                effects(&mut state.unsynced);
+                Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"))
+            }
+            Some(fault) => {
+                state.dead = true;
+                if matches!(fault, Fault::KillAfter | Fault::PowerAfter) {
+                    action()?;
+                    effects(&mut state.unsynced);
+                }
+                drop(state);
+                if matches!(fault, Fault::PowerBefore | Fault::PowerAfter) {
+                    self.lose_power();
+                }
+                Err(dead())
+            }
+        }
+    }
+
+    /// The machine dies now.
+    fn lose_power(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.dead = true;
+        std::mem::take(&mut state.unsynced).into_iter().rev().for_each(Unsynced::undo);
+    }
+
+    fn steps(&self) -> usize {
+        self.state.lock().unwrap().steps
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn create_directory(&self, directory: &Path) -> io::Result<()> {
+        let made = !directory.exists();
+        self.step(
+            || SystemDisk.create_directory(directory),
+            || Ok(()),
+            |effects| effects.extend(made.then(|| Unsynced::Directory(directory.to_owned()))),
+        )
+    }
+
+    fn write(&self, file: &Path, payload: &PutPayload) -> io::Result<()> {
+        self.step(
+            || SystemDisk.write(file, payload),
+            || {
+                let bytes: Vec<u8> = payload.iter().flat_map(|chunk| chunk.to_vec()).collect();
+                fs::write(file, &bytes[..bytes.len() / 2])
+            },
+            |effects| {
+                effects.push(Unsynced::Appeared(file.to_owned()));
+                effects.push(Unsynced::Content(file.to_owned()));
+            },
+        )
+    }
+
+    fn sync_file(&self, file: &Path) -> io::Result<()> {
+        self.step(
+            || SystemDisk.sync_file(file),
+            || Ok(()),
+            |effects| effects.retain(|e| !matches!(e, Unsynced::Content(content) if content == file)),
+        )
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        self.step(
+            || SystemDisk.sync_directory(directory),
+            || Ok(()),
+            |effects| effects.retain(|effect| effect.directory() != directory),
+        )
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(
+            || SystemDisk.link(from, to),
+            || Ok(()),
+            |effects| {
+                // Content that was not synced is no safer under its new name.
+                if effects.iter().any(|e| matches!(e, Unsynced::Content(content) if content == from)) {
+                    effects.push(Unsynced::Content(to.to_owned()));
+                }
+                effects.push(Unsynced::Appeared(to.to_owned()));
+            },
+        )
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(
+            || SystemDisk.rename(from, to),
+            || Ok(()),
+            |effects| effects.push(Unsynced::Appeared(to.to_owned())),
+        )
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        let bytes = fs::read(file).unwrap_or_default();
+        self.step(
+            || SystemDisk.remove(file),
+            || Ok(()),
+            |effects| effects.push(Unsynced::Disappeared(file.to_owned(), bytes)),
+        )
+    }
+}
+
+fn spec(partitions: u64) -> TableSpec {
+    TableSpec::new(TableDefinition {
+        name: "t".into(),
+        columns: vec![Column::required("k", ColumnType::Int64), Column::nullable("v", ColumnType::Int64)],
+        primary_key: vec!["k".into()],
+        partition_key: vec![],
+        partitions: PartitionCount::new(partitions).unwrap(),
+        placement: PlacementFunction::Ydb,
+        ttl: None,
+    })
+    .unwrap()
+}
+
+async fn ingest(table: &mut Table, keys: Range<i64>, value: i64) -> Result<(), TableError> {
+    let values = Int64Array::from_iter(keys.clone().map(|_| Some(value)));
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("k", Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef, false),
+        ("v", Arc::new(values), true),
+    ])
+    .unwrap();
+    let stream = futures::stream::iter([Ok::<_, io::Error>(batch)]);
+    table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
+}
+
+type Rows = Vec<(i64, i64)>;
+
+async fn rows(table: &Table) -> Rows {
+    let session = table.session().unwrap();
+    let batches = session.collect("SELECT k, v FROM t ORDER BY k", &Params::default()).await.unwrap();
+    let rows = batches.iter().flat_map(|batch| {
+        let column = |index: usize| batch.column(index).as_primitive::<Int64Type>().values().to_vec();
+        column(0).into_iter().zip(column(1)).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+type Work = for<'a> fn(&'a Path, Arc<dyn Disk>) -> BoxFuture<'a, Result<(), TableError>>;
+
+/// One kind of work on a table.
+struct Case {
+    name: &'static str,
+    work: Work,
+    /// Rows before, and after the work was done once or more often.
+    before: Rows,
+    after: Rows,
+}
+
+async fn open(path: &Path, disk: Arc<dyn Disk>) -> Result<Table, TableError> {
+    Table::open_at(TableStorage::local_on(path, disk)?).await
+}
+
+/// Runs the work with every fault at every step; gives the number of points tried.
+async fn crash_everywhere(template: &Path, case: &Case) -> usize {
+    let scratch = tempfile::tempdir().unwrap();
+    let count = FaultyDisk::new(usize::MAX, None);
+    let path = scratch.path().join("count");
+    copy(template, &path);
+    (case.work)(&path, count.clone()).await.unwrap();
+    assert_eq!(rows(&Table::open(&path).await.unwrap()).await, case.after, "{}", case.name);
+    // What was acknowledged survives the machine.
+    count.lose_power();
+    assert_eq!(
+        rows(&Table::open(&path).await.unwrap()).await,
+        case.after,
+        "{}: power lost after it",
+        case.name
+    );
+    let (mut points, mut reached) = (1, [0, 0]);
+    for (step, fault) in (0..count.steps()).flat_map(|step| FAULTS.map(|fault| (step, fault))) {
+        let what = format!("{}: {fault:?} at step {step}", case.name);
+        let path = scratch.path().join(format!("{step}{fault:?}"));
+        copy(template, &path);
+        let outcome = (case.work)(&path, FaultyDisk::new(step, Some(fault))).await;
+        let table = Table::open(&path).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = rows(&table).await;
+        match outcome {
+            Ok(()) => assert_eq!(found, case.after, "{what}: acknowledged"),
+            Err(_) => assert!(found == case.before || found == case.after, "{what}: {found:?}"),
+        }
+        reached[usize::from(found == case.after)] += 1;
+        (case.work)(&path, Arc::new(SystemDisk))
+            .await
+            .unwrap_or_else(|error| panic!("{what}: again: {error}"));
+        let mut table = Table::open(&path).await.unwrap();
+        assert_eq!(rows(&table).await, case.after, "{what}: done again");
+        assert!(table.check(&|_| {}).await.damaged.is_empty(), "{what}");
+        let all = CleanOptions { keep: None, unnamed_age: Micros::new(1), ..CleanOptions::default() };
+        std::thread::sleep(std::time::Duration::from_micros(50));
+        table.clean(&all).await.unwrap();
+        table.refresh().await.unwrap();
+        assert_eq!(rows(&table).await, case.after, "{what}: cleaned");
+        let left: BTreeSet<String> =
+            table.storage().list_all().await.unwrap().into_iter().map(|f| f.path).collect();
+        let named = table.snapshot().portion_count();
+        let portions = left.iter().filter(|path| path.starts_with("partition=")).count();
+        assert_eq!(portions, named, "{what}: {left:?}");
+        fs::remove_dir_all(&path).unwrap();
+        points += 1;
+    }
+    if case.before != case.after {
+        assert!(reached[0] > points / 4 && reached[1] > 5, "{}: {reached:?}", case.name);
+    }
+    points
+}
+
+fn expected(changes: &[(Range<i64>, i64)]) -> Rows {
+    let mut map = std::collections::BTreeMap::new();
+    for (keys, value) in changes {
+        map.extend(keys.clone().map(|key| (key, *value)));
+    }
+    map.into_iter().collect()
+}
+
+/// A table of so many commits.
+async fn template(path: &Path, commits: &[(Range<i64>, i64)]) {
+    let mut table = Table::create(path, &spec(2)).await.unwrap();
+    for (keys, value) in commits {
+        ingest(&mut table, keys.clone(), *value).await.unwrap();
+    }
+}
+
+fn full() -> CompactionOptions {
+    CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_step_of_every_kind_of_work_may_be_the_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let commits = [(0..40, 1), (20..60, 2), (10..30, 3)];
+    let before = expected(&commits);
+    let plain = dir.path().join("plain");
+    template(&plain, &commits).await;
+    let compacted = dir.path().join("compacted");
+    copy(&plain, &compacted);
+    Table::open(&compacted).await.unwrap().compact(&full(), &|_| {}).await.unwrap();
+    let grown = dir.path().join("grown");
+    template(&grown, &vec![(0..4, 7); 63]).await;
+
+    let ingested = expected(&[commits.as_slice(), &[(50..90, 4)]].concat());
+    let cases = [
+        (
+            &plain,
+            Case {
+                name: "ingest",
+                work: |path, disk| {
+                    Box::pin(async move { ingest(&mut open(path, disk).await?, 50..90, 4).await })
+                },
+                before: before.clone(),
+                after: ingested,
+            },
+        ),
+        (
+            &plain,
+            Case {
+                name: "compaction",
+                work: |path, disk| {
+                    Box::pin(
+                        async move { open(path, disk).await?.compact(&full(), &|_| {}).await.map(|_| ()) },
+                    )
+                },
+                before: before.clone(),
+                after: before.clone(),
+            },
+        ),
+        (
+            &compacted,
+            Case {
+                name: "clean",
+                work: |path, disk| {
+                    Box::pin(async move {
+                        let all = CleanOptions {
+                            keep: None,
+                            unnamed_age: Micros::new(1),
+                            ..CleanOptions::default()
+                        };
+                        open(path, disk).await?.clean(&all).await.map(|_| ())
+                    })
+                },
+                before: before.clone(),
+                after: before.clone(),
+            },
+        ),
+        (
+            &plain,
+            Case {
+                name: "alteration",
+                work: |path, disk| {
+                    Box::pin(async move {
+                        let column = Column::nullable("w", ColumnType::Utf8);
+                        let change = |definition: &mut TableDefinition| {
+                            if definition.columns.len() == 2 {
+                                definition.columns.push(column.clone());
+                            }
+                        };
+                        open(path, disk).await?.alter(change).await
+                    })
+                },
+                before: before.clone(),
+                after: before.clone(),
+            },
+        ),
+        (
+            &grown,
+            Case {
+                name: "ingest with a checkpoint",
+                work: |path, disk| {
+                    Box::pin(async move { ingest(&mut open(path, disk).await?, 2..6, 8).await })
+                },
+                before: expected(&[(0..4, 7)]),
+                after: expected(&[(0..4, 7), (2..6, 8)]),
+            },
+        ),
+    ];
+    let mut points = 0;
+    for (template, case) in &cases {
+        let tried = crash_everywhere(template, case).await;
+        println!("{}: {tried} points", case.name);
+        points += tried;
+    }
+    println!("{points} crash points tried");
+    assert!(points > 400, "{points}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_step_of_a_repartitioning_may_be_the_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let commits = [(0..40, 1), (20..60, 2)];
+    let source = dir.path().join("source");
+    template(&source, &commits).await;
+    let table = Table::open(&source).await.unwrap();
+    let change = |definition: &mut TableDefinition| definition.partitions = PartitionCount::new(4).unwrap();
+    let plan = table.plan_repartition(change, &|_| {}).await.unwrap();
+    let run = async |target: &Path, disk: Arc<dyn Disk>| -> Result<Table, TableError> {
+        fs::create_dir_all(target).unwrap();
+        let into = TableStorage::local_on(target, disk)?;
+        table.repartition(&plan, into, ByteSize::mib(256), &Arc::default(), &|_| {}).await
+    };
+    let count = FaultyDisk::new(usize::MAX, None);
+    run(&dir.path().join("count"), count.clone()).await.unwrap();
+    let mut points = 0;
+    for (step, fault) in (0..count.steps()).flat_map(|step| FAULTS.map(|fault| (step, fault))) {
+        let what = format!("{fault:?} at step {step}");
+        let target = dir.path().join(format!("{step}{fault:?}"));
+        let outcome = run(&target, FaultyDisk::new(step, Some(fault))).await;
+        let reached = match Table::open(&target).await {
+            Ok(table) => rows(&table).await,
+            Err(_) => Vec::new(),
+        };
+        let complete = reached == expected(&commits);
+        assert!(complete || (reached.is_empty() && outcome.is_err()), "{what}: {reached:?}");
+        if !complete {
+            let again =
+                run(&target, Arc::new(SystemDisk)).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_eq!(rows(&again).await, expected(&commits), "{what}");
+        }
+        points += 1;
+    }
+    assert_eq!(rows(&table).await, expected(&commits));
+    println!("{points} crash points of a repartitioning tried");
+}
