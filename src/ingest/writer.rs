@@ -221,18 +221,14 @@ impl Ingest {
     /// # Errors
     /// [`IngestError`]; nothing is visible then and the files written are deleted, except after [`crate::log::LogError::Unknown`].
     pub async fn finish(mut self, sources: Vec<SourceEntry>) -> Result<Committed, IngestError> {
-        if let Err(error) = self.write().await {
-            self.abandon().await;
-            return Err(error);
-        }
-        if self.began.elapsed() > LONG
-            && let Err(error) = self.log.expect_there(self.portions.iter()).await
-        {
-            self.abandon().await;
-            return Err(error.into());
-        }
+        let mut base = match self.write(&sources).await {
+            Ok(base) => base,
+            Err(error) => {
+                self.abandon().await;
+                return Err(error);
+            }
+        };
         let draft = CommitDraft::rows(self.operation(), self.portions.clone(), sources.clone());
-        let mut base = self.base.clone();
         loop {
             // Whether a commit that failed is there is not known, so its portions stay.
             match self.log.try_commit(&base, &draft).await? {
@@ -262,19 +258,25 @@ impl Ingest {
         }
     }
 
-    /// Writes what is buffered, and checks the table as it was when the ingest began.
-    async fn write(&mut self) -> Result<(), IngestError> {
+    /// Writes what is buffered. Gives the snapshot that the rows were checked against.
+    async fn write(&mut self, sources: &[SourceEntry]) -> Result<Snapshot, IngestError> {
         self.flush().await?;
-        if self.mode == IngestMode::Insert {
-            find_repeated_key(self.log.storage(), &self.spec, &self.portions).await?;
-            let existing = self.base.portions();
-            find_common_key(self.log.storage(), &self.spec, &self.portions, &existing).await?;
+        if self.began.elapsed() > LONG {
+            self.log.expect_there(self.portions.iter()).await?;
         }
-        Ok(())
+        if self.mode == IngestMode::Upsert {
+            return Ok(self.base.clone());
+        }
+        find_repeated_key(self.log.storage(), &self.spec, &self.portions).await?;
+        // The portions of an older version may have been compacted and cleaned away.
+        let newest = self.log.refresh(&self.base).await?;
+        self.check_sources(&self.base, &newest, sources)?;
+        find_common_key(self.log.storage(), &self.spec, &self.portions, &newest.portions()).await?;
+        Ok(newest)
     }
 
-    /// What other writers committed since `base` may forbid this commit.
-    async fn check_against(
+    /// Fails where another writer committed one of the inputs since `base`.
+    fn check_sources(
         &self,
         base: &Snapshot,
         newest: &Snapshot,
@@ -286,6 +288,17 @@ impl Ingest {
                 return Err(IngestError::TakenMeanwhile { name: source.name.clone(), version });
             }
         }
+        Ok(())
+    }
+
+    /// What other writers committed since `base` may forbid this commit.
+    async fn check_against(
+        &self,
+        base: &Snapshot,
+        newest: &Snapshot,
+        sources: &[SourceEntry],
+    ) -> Result<(), IngestError> {
+        self.check_sources(base, newest, sources)?;
         if self.mode == IngestMode::Insert {
             let known: std::collections::HashSet<String> =
                 base.portions().iter().map(|portion| portion.path.clone()).collect();

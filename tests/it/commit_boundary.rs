@@ -1,99 +1,22 @@
 //! An ingest that fails or dies around its commit: all of it is visible, or nothing.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::Path as FsPath;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use async_trait::async_trait;
-use bytes::Bytes;
 use evenkeel::Table;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::PartitionCount;
-use futures::stream::BoxStream;
 use object_store::memory::InMemory;
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
 
 use crate::common::{Run, done, evenkeel, json};
-
-/// When a put fails.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Fault {
-    /// Nothing is written.
-    Before,
-    /// The file is written, the answer is lost.
-    After,
-}
-
-/// A store whose n-th put fails.
-#[derive(Debug)]
-struct FailingStore {
-    inner: InMemory,
-    puts: AtomicUsize,
-    failing_put: usize,
-    fault: Fault,
-}
-
-impl fmt::Display for FailingStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("failing store")
-    }
-}
-
-#[async_trait]
-impl ObjectStore for FailingStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let put = self.puts.fetch_add(1, Ordering::SeqCst);
-        let lost = || Error::Generic { store: "failing store", source: "the connection is gone".into() };
-        if put == self.failing_put && self.fault == Fault::Before {
-            return Err(lost());
-        }
-        let result = self.inner.put_opts(location, payload, options).await;
-        if put == self.failing_put { Err(lost()) } else { result }
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, options).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(location, options).await
-    }
-
-    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.inner.get_ranges(location, ranges).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
-}
+use crate::failing_store::{FailingStore, Fault};
 
 fn spec() -> TableSpec {
     TableSpec::new(TableDefinition {
@@ -123,7 +46,7 @@ const PUTS_OF_INGEST: usize = 5;
 async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
     for (put, fault) in (0..PUTS_OF_INGEST).flat_map(|put| [(put, Fault::Before), (put, Fault::After)]) {
         let store = Arc::new(FailingStore {
-            inner: InMemory::new(),
+            inner: Arc::default(),
             puts: AtomicUsize::new(0),
             failing_put: PUTS_BEFORE + put,
             fault,

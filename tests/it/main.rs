@@ -15,6 +15,7 @@ mod common;
 mod crash;
 mod edges;
 mod evaluate;
+mod failing_store;
 mod fixture;
 mod flights;
 mod formats;
