@@ -1,8 +1,11 @@
-//! Benches of each stage of an ingest, of the scenario queries and of an evaluation, on generated ad events with a fixed seed.
+//! Benches of each stage of an ingest, of the scenario queries, of an evaluation and of a store that grows, on generated ad events with a fixed seed.
 //!
 //! `cargo bench` runs all; `cargo bench -- hash` one. Every bench checks the rows that it produced.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a bench that fails should stop")]
+
+#[path = "parts/store.rs"]
+mod store;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -200,5 +203,5 @@ fn evaluate(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, stages, whole_ingest, queries, evaluate);
+criterion_group!(benches, stages, whole_ingest, queries, evaluate, store::portions, store::growth);
 criterion_main!(benches);

@@ -23,7 +23,10 @@ pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
 }
 
 /// The lines of the checkpoint of `snapshot`.
-pub(super) fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
     let info = CheckpointInfo { format: FORMAT_VERSION, version: snapshot.version() };
     let mut entries = vec![LogEntry::Checkpoint(info), LogEntry::Table(snapshot.spec().definition().clone())];
     entries.extend(snapshot.portions().iter().map(|portion| LogEntry::Add(portion.as_ref().clone())));
@@ -31,8 +34,11 @@ pub(super) fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_jso
     write_entries(&entries)
 }
 
-/// Reads a checkpoint back.
-pub(super) fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Snapshot, LogError> {
+/// Reads a checkpoint back; `table` is what messages call the table.
+///
+/// # Errors
+/// [`LogError`] where the bytes are no checkpoint of this version.
+pub fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Snapshot, LogError> {
     let file = checkpoint_path(version);
     let entries = check_lines(table, &file, bytes)?;
     let damaged = |line: usize, reason: &str| LogError::Damaged {

@@ -168,7 +168,10 @@ fn checksum(bytes: &[u8]) -> String {
 }
 
 /// Writes the lines of a commit, the end line included.
-pub(super) fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json::Error> {
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = Vec::new();
     for entry in entries {
         serde_json::to_writer(&mut bytes, entry)?;
@@ -180,8 +183,11 @@ pub(super) fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json:
     Ok(bytes)
 }
 
-/// Reads the lines of a commit, without the end line, which is checked.
-pub(super) fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
+/// Reads the lines of a commit, without the end line, which is checked; `table` is what messages call the table.
+///
+/// # Errors
+/// [`LogError`] where the bytes are no commit of this version.
+pub fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
     let file = commit_path(version);
     let entries = check_lines(table, &file, bytes)?;
     match entries.first() {

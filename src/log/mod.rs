@@ -17,10 +17,14 @@ use crate::storage::StorageError;
 use crate::table::{FORMAT_VERSION, SpecError};
 use crate::units::Version;
 
+pub use checkpoint::{read_checkpoint, write_checkpoint};
 pub use commit::{CommitDraft, CommitOutcome, LogFiles, TableLog};
-pub use entry::{CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry};
+pub use entry::{
+    CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, read_entries,
+    write_entries,
+};
 pub use portions::PortionDamage;
-pub use snapshot::{CommitSummary, Snapshot};
+pub use snapshot::{CommitSummary, Snapshot, fold};
 
 /// Why a log cannot be read or written.
 #[derive(Debug, Error)]

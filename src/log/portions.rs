@@ -5,8 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::log::{LogError, PortionEntry, Sequence, TableLog};
-use crate::portion::{EncodedPortion, FileChecksum};
+use crate::portion::{EncodedPortion, FileChecksum, FooterError, PortionFooter};
 use crate::units::PartitionId;
+
+/// Bytes of a file's end that mostly hold its whole footer.
+const FOOTER_GUESS: u64 = 1 << 16;
 
 /// What is wrong with the file of a portion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,6 +26,11 @@ pub enum PortionDamage {
     },
     /// The content is another.
     Checksum,
+    /// The file is that of another portion, or of none.
+    Misplaced {
+        /// Why.
+        reason: String,
+    },
     /// The file cannot be read.
     Unreadable {
         /// Why.
@@ -38,6 +46,7 @@ impl fmt::Display for PortionDamage {
             Self::Checksum => {
                 f.write_str("does not have the content that was committed: its checksum differs")
             }
+            Self::Misplaced { reason } => write!(f, "is not the portion that the log names: {reason}"),
             Self::Unreadable { reason } => write!(f, "cannot be read: {reason}"),
         }
     }
@@ -84,6 +93,35 @@ impl TableLog {
             }
         }
         Ok(())
+    }
+
+    /// Reads the end of a portion's file and compares it with what the log says and with the primary key; `None` where they agree.
+    pub async fn misplaced(&self, portion: &PortionEntry, primary_key: &[String]) -> Option<PortionDamage> {
+        let mut wanted = FOOTER_GUESS;
+        loop {
+            let tail = match self.storage().read_tail(&portion.path, portion.bytes, wanted).await {
+                Ok(tail) => tail,
+                Err(error) => return Some(PortionDamage::Unreadable { reason: error.to_string() }),
+            };
+            let reason = match PortionFooter::read(&tail, portion.bytes) {
+                Err(FooterError::NeedsMore { needed }) => {
+                    wanted = needed as u64;
+                    continue;
+                }
+                Err(error) => error.to_string(),
+                Ok(footer) if footer.partition != portion.partition => {
+                    format!("it holds rows of partition {}", footer.partition)
+                }
+                Ok(footer) if footer.rows != portion.rows => {
+                    format!("it holds {} rows instead of {}", footer.rows, portion.rows)
+                }
+                Ok(footer) if footer.primary_key != primary_key => {
+                    format!("it is sorted by ({})", footer.primary_key.join(", "))
+                }
+                Ok(_) => return None,
+            };
+            return Some(PortionDamage::Misplaced { reason });
+        }
     }
 
     /// Reads the file of a portion and compares it with what the log says; `None` where it is as it was committed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path};
+use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path, read_entries};
 use crate::log::{LogError, SourceEntry};
 use crate::table::{TableDefinition, TableSpec};
 use crate::units::Version;
@@ -251,4 +251,20 @@ impl Snapshot {
     pub fn source_version(&self, xxh3: &str) -> Option<Version> {
         self.sources.get(xxh3).map(|(version, _)| *version)
     }
+}
+
+/// The table that commits make whose bytes are given from version 0 on; `table` is what messages call it.
+///
+/// # Errors
+/// [`LogError`] where one is damaged, contradicts those before it, or there is none.
+pub fn fold(table: &str, commits: &[Vec<u8>]) -> Result<Snapshot, LogError> {
+    let mut folded: Option<Snapshot> = None;
+    for (version, bytes) in (0..).map(Version).zip(commits) {
+        let entries = read_entries(table, version, bytes)?;
+        folded = Some(match folded {
+            None => Snapshot::first(table, &entries)?,
+            Some(snapshot) => snapshot.apply(table, version, &entries)?,
+        });
+    }
+    folded.ok_or_else(|| LogError::NotATable { table: table.to_owned() })
 }

@@ -41,8 +41,16 @@ pub struct TableCheck {
 /// Reads every portion of the snapshot. `progress` is given the bytes checked so far.
 pub async fn check(log: &TableLog, snapshot: &Snapshot, progress: &(dyn Fn(u64) + Sync)) -> TableCheck {
     let portions = snapshot.portions();
+    let key = &snapshot.spec().definition().primary_key;
     let mut checked = stream::iter(portions.iter())
-        .map(|portion| async move { (portion, log.damage(portion).await) })
+        .map(|portion| async move {
+            let damage = match log.damage(portion).await {
+                // The file is what was committed; now, whether what was committed is what it should be.
+                None => log.misplaced(portion, key).await,
+                damage => damage,
+            };
+            (portion, damage)
+        })
         .buffered(CONCURRENT_READS);
     let (mut damaged, mut bytes) = (Vec::new(), 0);
     while let Some((portion, damage)) = checked.next().await {

@@ -4,6 +4,7 @@
 //! column but the leading primary-key column, whose ranges prune already; the sort order and the format's version in
 //! the file's metadata.
 
+mod footer;
 mod key_ranges;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use parquet::schema::types::ColumnPath;
 use thiserror::Error;
 use twox_hash::XxHash3_128;
 
+pub use crate::portion::footer::{FooterError, PortionFooter};
 pub use crate::portion::key_ranges::key_value;
 
 use crate::portion::key_ranges::KeyRanges;
@@ -281,6 +283,18 @@ mod tests {
         let mut pieces = FileChecksum::default();
         portion.bytes.chunks(7).for_each(|piece| pieces.add(piece));
         assert_eq!(portion.xxh3, pieces.finish());
+        let size = portion.bytes.len();
+        let footer = PortionFooter::read(&portion.bytes, size as u64).unwrap();
+        assert_eq!(
+            (footer.partition, footer.rows, footer.primary_key.concat().as_str()),
+            (PartitionId(1), 4, "ku")
+        );
+        let tail = portion.bytes.slice(size - 20..);
+        let needed = PortionFooter::read(&tail, size as u64).unwrap_err();
+        assert!(
+            matches!(needed, FooterError::NeedsMore { needed } if needed > 20 && needed <= size),
+            "{needed}"
+        );
         let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
         let group = reader.metadata().row_group(0);
         assert_eq!(group.sorting_columns().unwrap().len(), 2);

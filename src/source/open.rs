@@ -65,6 +65,19 @@ impl Input {
         }
     }
 
+    /// Opens bytes that come from anywhere, once; `name` is what messages call them.
+    ///
+    /// # Errors
+    /// As for [`Input::open`].
+    pub fn open_reader(
+        name: &str,
+        reader: Box<dyn Read + Send>,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        Self::open_pipe(name, reader, columns, options)
+    }
+
     /// Opens an input whose content need not be known: its [`Input::fingerprint`] is none.
     ///
     /// # Errors

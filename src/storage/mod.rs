@@ -183,6 +183,16 @@ impl TableStorage {
         result.bytes().await.map_err(|source| self.error("read", relative, source))
     }
 
+    /// Reads the last bytes of a file of `size` bytes, at most all of them.
+    ///
+    /// # Errors
+    /// [`StorageError`] where it does not exist, is shorter, or cannot be read.
+    pub async fn read_tail(&self, relative: &str, size: u64, bytes: u64) -> Result<Bytes, StorageError> {
+        let path = self.path(relative)?;
+        let range = size.saturating_sub(bytes)..size;
+        self.store.get_range(&path, range).await.map_err(|source| self.error("read", relative, source))
+    }
+
     /// Reads a whole file piece by piece.
     ///
     /// # Errors

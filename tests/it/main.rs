@@ -1,6 +1,7 @@
 //! Tests of the whole: one binary, because each one links DataFusion.
 
 #![allow(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -19,6 +20,7 @@ mod failing_store;
 mod fixture;
 mod flights;
 mod formats;
+mod fuzz;
 mod layers;
 mod model;
 mod plans;

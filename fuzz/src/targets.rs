@@ -1,0 +1,209 @@
+//! What is done with bytes from outside. No bytes may make a target panic, and what is read must be read the same again.
+
+use std::io::Cursor;
+
+use evenkeel::log::{LogEntry, fold, read_checkpoint, read_entries, write_entries};
+use evenkeel::placement::{Placement, parse_key};
+use evenkeel::portion::PortionFooter;
+use evenkeel::source::{Conform, Input, InputFormat, InputOptions};
+use evenkeel::table::{
+    Column, ColumnType, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
+    write_create_table,
+};
+use evenkeel::units::{ByteSize, Micros, PartitionCount, Version};
+
+/// A target: its name, which is also the folder of its corpus, and the function.
+pub(crate) type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub(crate) const TARGETS: [Target; 8] = [
+    ("commit", commit),
+    ("commit_lines", commit_lines),
+    ("checkpoint", checkpoint),
+    ("ddl", ddl),
+    ("csv", csv),
+    ("ndjson", ndjson),
+    ("literals", literals),
+    ("footer", footer),
+];
+
+fn types() -> Vec<ColumnType> {
+    let names = [
+        "Bool",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "Uint8",
+        "Uint16",
+        "Uint32",
+        "Uint64",
+        "Float",
+        "Double",
+        "Utf8",
+        "String",
+        "Json",
+        "JsonDocument",
+        "Yson",
+        "Uuid",
+        "Date",
+        "Date32",
+        "Datetime",
+        "Datetime64",
+        "Timestamp",
+        "Timestamp64",
+        "Interval",
+        "Interval64",
+        "Decimal(22,9)",
+    ];
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// A table with a column of every type, and a key of some.
+fn spec() -> TableSpec {
+    let mut columns = vec![
+        Column::required("at", ColumnType::Timestamp),
+        Column::required("user", ColumnType::Utf8),
+        Column::required("id", ColumnType::Uint64),
+    ];
+    columns.extend(
+        types()
+            .into_iter()
+            .enumerate()
+            .map(|(index, column_type)| Column::nullable(format!("c{index}"), column_type)),
+    );
+    let definition = TableDefinition {
+        name: "t".to_owned(),
+        columns,
+        primary_key: vec!["at".to_owned(), "user".to_owned(), "id".to_owned()],
+        partition_key: vec!["user".to_owned()],
+        partitions: PartitionCount::new(3).expect("3 is a count"),
+        placement: PlacementFunction::Ydb,
+        ttl: None,
+    };
+    TableSpec::new(definition).expect("the declaration is right")
+}
+
+/// Bytes as a whole commit.
+fn commit(data: &[u8]) {
+    if let Ok(entries) = read_entries("t", Version(1), data) {
+        let written = write_entries(&entries).expect("what was read can be written");
+        assert_eq!(read_entries("t", Version(1), &written).expect("and read again"), entries);
+    }
+}
+
+/// Bytes as the lines of a commit whose end line is right, so that what lies behind the checksum is reached.
+fn commit_lines(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<LogEntry>(line).ok());
+    let first = LogEntry::Table(spec().definition().clone());
+    let mut entries: Vec<LogEntry> = lines.filter(|entry| !matches!(entry, LogEntry::End { .. })).collect();
+    for version in [0, 1] {
+        if let Some(LogEntry::Commit(info)) = entries.first_mut() {
+            info.version = Version(version);
+        }
+        let mut of_version = entries.clone();
+        if version == 0 {
+            of_version.push(first.clone());
+        }
+        let bytes = write_entries(&of_version).expect("entries can be written");
+        let create = write_entries(&[commit_zero(), first.clone()]).expect("entries can be written");
+        let commits = if version == 0 { vec![bytes] } else { vec![create, bytes] };
+        if let Ok(snapshot) = fold("t", &commits) {
+            let checkpoint = evenkeel::log::write_checkpoint(&snapshot).expect("a snapshot can be written");
+            let restored = read_checkpoint("t", snapshot.version(), &checkpoint).expect("and read again");
+            assert_eq!(restored.portions(), snapshot.portions());
+            assert_eq!(restored.commits(), snapshot.commits());
+        }
+    }
+}
+
+fn commit_zero() -> LogEntry {
+    let line = r#"{"commit":{"format":1,"version":0,"id":"x","operation":"create","at_micros":0}}"#;
+    serde_json::from_str(line).expect("the line is right")
+}
+
+/// Bytes as a checkpoint.
+fn checkpoint(data: &[u8]) {
+    let _ = read_checkpoint("t", Version(64), data);
+}
+
+/// Text as a declaration in YQL.
+fn ddl(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(create) = parse_create_table(text) else { return };
+    let Ok(spec) = TableSpec::new(create.definition) else { return };
+    let written = write_create_table(&spec);
+    let again = parse_create_table(&written).unwrap_or_else(|error| panic!("{written}\n{error}"));
+    let again = TableSpec::new(again.definition).expect("what was right stays right");
+    assert_eq!(again.definition(), spec.definition(), "{written}");
+}
+
+/// Bytes as rows of a text file: each row is taken or rejected, and none is lost.
+fn rows(data: &[u8], format: InputFormat) {
+    let spec = spec();
+    let columns: Vec<String> = spec.columns().iter().map(|column| column.name.clone()).collect();
+    let options = InputOptions { format: Some(format), batch_rows: 7, ..InputOptions::default() };
+    let reader = Box::new(Cursor::new(data.to_vec()));
+    let Ok(mut input) = Input::open_reader("fuzz", reader, &columns, &options) else { return };
+    let conform = Conform::new("fuzz", &spec, &options);
+    if let Some(names) = input.column_names()
+        && conform.check_names(&names).is_err()
+    {
+        return;
+    }
+    let placement = Placement::of_table(&spec);
+    while let Ok(Some(raw)) = input.next_batch() {
+        let Ok(conformed) = conform.conform(raw) else { return };
+        let batch = conformed.batch;
+        assert_eq!(batch.schema().fields(), spec.schema().fields());
+        let key: Vec<_> = spec.partition_key().iter().map(|index| batch.column(*index).clone()).collect();
+        let placed = placement.assign(&key).expect("taken rows can be placed");
+        assert_eq!(placed.len(), batch.num_rows());
+    }
+}
+
+/// Bytes as CSV.
+fn csv(data: &[u8]) {
+    rows(data, InputFormat::Csv);
+}
+
+/// Bytes as NDJSON.
+fn ndjson(data: &[u8]) {
+    rows(data, InputFormat::Ndjson);
+}
+
+/// Text as the literals of a key, and as the small values of options.
+fn literals(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for column_type in types() {
+        if let Ok(key) = parse_key(&[column_type], &[text.to_owned()]) {
+            let partitions = PartitionCount::new(5).expect("5 is a count");
+            let placement = Placement::new(PlacementFunction::Ydb, partitions, vec![column_type]);
+            assert_eq!(placement.assign(&key).map_or(1, |placed| placed.len()), 1);
+        }
+    }
+    if let Ok(length) = text.parse::<Micros>() {
+        assert_eq!(length.to_string().parse(), Ok(length));
+        assert_eq!(
+            Micros::from_iso(&length.iso()).map(|l| l.seconds().round()),
+            Some(length.seconds().round())
+        );
+    }
+    let _ = Micros::from_iso(text);
+    let _ = text.parse::<ByteSize>();
+    if let Ok(ttl) = text.parse::<Ttl>() {
+        assert_eq!(ttl.to_string().parse(), Ok(ttl));
+    }
+    if let Ok(column_type) = text.parse::<ColumnType>() {
+        assert_eq!(column_type.to_string().parse(), Ok(column_type));
+    }
+    if let Ok(function) = text.parse::<PlacementFunction>() {
+        assert_eq!(function.to_string().parse(), Ok(function));
+    }
+}
+
+/// Bytes as the end of a portion's file.
+fn footer(data: &[u8]) {
+    let _ = PortionFooter::read(&data.to_vec().into(), data.len() as u64);
+}
