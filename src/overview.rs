@@ -38,12 +38,14 @@ pub struct CommitOverview {
     pub at_micros: i64,
     /// What made it.
     pub operation: Operation,
-    /// Rows that it added.
+    /// Rows that it added; of a compaction, rows that it wrote again.
     pub rows: u64,
     /// Bytes of the portions that it added.
     pub bytes: u64,
     /// Portions that it added.
     pub portions: u64,
+    /// Portions that it removed.
+    pub removed: u64,
     /// The inputs that came with it.
     pub sources: Vec<String>,
 }
@@ -67,6 +69,7 @@ pub fn history(snapshot: &Snapshot) -> TableHistory {
         rows: commit.rows(),
         bytes: commit.bytes,
         portions: commit.portions,
+        removed: commit.removed,
         sources: commit.sources.iter().map(|source| source.name.clone()).collect(),
     };
     let commits = snapshot.commits().iter().map(commit).collect();
@@ -88,10 +91,13 @@ pub struct TableOverview {
     pub bytes: u64,
     /// Number of portions.
     pub portions: u64,
-    /// Files that no commit names: left over from ingests that died, or still being written.
-    pub unnamed_files: u64,
+    /// Bytes that compactions wrote for each byte that was ingested.
+    pub write_amplification: f64,
+    /// Files in partition folders that this version does not have: of earlier versions, left over from ingests that died, or still
+    /// being written.
+    pub other_files: u64,
     /// Bytes of those files.
-    pub unnamed_bytes: u64,
+    pub other_bytes: u64,
     /// Columns in declared order.
     pub columns: Vec<Column>,
     /// Names of the primary-key columns.
@@ -185,7 +191,7 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
     for (partition, rows) in partitions.iter_mut().zip(&visible.rows_per_partition) {
         partition.rows = *rows;
     }
-    let unnamed = unnamed_files(table).await?;
+    let others = other_files(table).await?;
     let definition = snapshot.spec().definition();
     let sum = |of: fn(&PartitionOverview) -> u64| partitions.iter().map(of).sum();
     Ok(TableOverview {
@@ -195,8 +201,9 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
         stored_rows: sum(|partition| partition.stored_rows),
         bytes: sum(|partition| partition.bytes),
         portions: sum(|partition| partition.portions),
-        unnamed_files: unnamed.len() as u64,
-        unnamed_bytes: unnamed.iter().sum(),
+        write_amplification: write_amplification(snapshot),
+        other_files: others.len() as u64,
+        other_bytes: others.iter().sum(),
         columns: definition.columns.clone(),
         primary_key: definition.primary_key.clone(),
         partition_key: definition.partition_key.clone(),
@@ -205,15 +212,24 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
     })
 }
 
+/// Bytes that compactions wrote for each byte that was ingested; 0 where nothing was.
+fn write_amplification(snapshot: &Snapshot) -> f64 {
+    let sum = |of: fn(Operation) -> bool| -> u64 {
+        snapshot.commits().iter().filter(|c| of(c.info.operation)).map(|commit| commit.bytes).sum()
+    };
+    let again = sum(|operation| operation == Operation::Compact);
+    again as f64 / sum(Operation::brings_rows).max(1) as f64
+}
+
 /// Sizes of the Parquet files in partition folders that the snapshot does not name.
-async fn unnamed_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
+async fn other_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
     let named: HashSet<String> =
         table.snapshot().portions().iter().map(|portion| portion.path.clone()).collect();
     let files = table.storage().list_all().await?;
-    let unnamed = files
+    let others = files
         .into_iter()
         .filter(|file| !file.staging && file.path.starts_with("partition=") && !named.contains(&file.path));
-    Ok(unnamed.map(|file| file.bytes).collect())
+    Ok(others.map(|file| file.bytes).collect())
 }
 
 /// How even a table is. With [`PartitionKeys::Count`], the partition-key columns are read to find the noise floor.

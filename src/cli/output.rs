@@ -99,12 +99,14 @@ impl Failure {
 }
 
 fn is_interrupt(error: &anyhow::Error) -> bool {
-    let of_table = match error.downcast_ref() {
-        Some(TableError::Ingest(IngestError::Interrupted)) => true,
-        Some(TableError::Compaction(CompactionError::Interrupted)) => true,
-        Some(TableError::Repartition(RepartitionError::Ingest(IngestError::Interrupted))) => true,
-        _ => false,
-    };
+    let of_table = matches!(
+        error.downcast_ref(),
+        Some(
+            TableError::Ingest(IngestError::Interrupted)
+                | TableError::Compaction(CompactionError::Interrupted)
+                | TableError::Repartition(RepartitionError::Ingest(IngestError::Interrupted))
+        )
+    );
     of_table || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
 }
 

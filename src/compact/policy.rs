@@ -6,6 +6,8 @@ use crate::log::{PortionEntry, Sequence};
 use crate::table::{KeyRange, KeyValue};
 use crate::units::ByteSize;
 
+type Portions = Vec<Arc<PortionEntry>>;
+
 /// When portions are merged, and into what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionPolicy {
@@ -131,13 +133,8 @@ impl CompactionPolicy {
     }
 
     /// Sets that bring the depth of overlap down to what is allowed.
-    fn too_deep(
-        &self,
-        free: &mut Vec<Arc<PortionEntry>>,
-        all: &[Arc<PortionEntry>],
-        max_runs: usize,
-    ) -> Vec<Vec<Arc<PortionEntry>>> {
-        let mut merges: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+    fn too_deep(&self, free: &mut Portions, all: &[Arc<PortionEntry>], max_runs: usize) -> Vec<Portions> {
+        let mut merges: Vec<Portions> = Vec::new();
         while let Some(deepest) = deepest(free).filter(|covering| covering.len() > self.max_depth.max(1)) {
             let least = deepest.len() - self.max_depth.max(1) + 1;
             let window = cheapest_window(&deepest, least.min(max_runs), max_runs);
@@ -154,11 +151,7 @@ impl CompactionPolicy {
     }
 
     /// Stretches of neighbours in key order that are all small.
-    fn too_small(
-        &self,
-        free: &mut Vec<Arc<PortionEntry>>,
-        all: &[Arc<PortionEntry>],
-    ) -> Vec<Vec<Arc<PortionEntry>>> {
+    fn too_small(&self, free: &mut Portions, all: &[Arc<PortionEntry>]) -> Vec<Portions> {
         let mut merges = Vec::new();
         // A portion of a quarter of the target stays as it is; the others are sorted into tiers, so that each row is written once
         // per tier.
@@ -172,13 +165,13 @@ impl CompactionPolicy {
             let mut sorted = all.to_vec();
             sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
             let small = |portion: &Arc<PortionEntry>| portion.bytes < bound && contains(free, portion);
-            let stretches: Vec<Vec<Arc<PortionEntry>>> = sorted
+            let stretches: Vec<Portions> = sorted
                 .chunk_by(|a, b| small(a) && small(b))
                 .filter(|stretch| stretch.first().is_some_and(small))
                 .flat_map(|stretch| self.cut(stretch))
                 .collect();
             let largest = bound == self.target.0 / 4;
-            let worth = |window: &Vec<Arc<PortionEntry>>| {
+            let worth = |window: &Portions| {
                 let bytes: u64 = window.iter().map(|portion| portion.bytes).sum();
                 window.len() >= fan_in || (largest && window.len() > 1 && bytes >= self.target.0 / 4 * 3)
             };
@@ -194,8 +187,8 @@ impl CompactionPolicy {
     }
 
     /// Cuts a stretch where the target is full.
-    fn cut(&self, stretch: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
-        let mut windows: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+    fn cut(&self, stretch: &[Arc<PortionEntry>]) -> Vec<Portions> {
+        let mut windows: Vec<Portions> = Vec::new();
         let mut bytes = 0;
         for portion in stretch {
             match windows.last_mut() {
@@ -224,7 +217,7 @@ fn hull(set: &[Arc<PortionEntry>]) -> Option<KeyRange> {
 
 /// The set with every portion that must be merged with it: a run has one age, so what lies between its portions in key and in age
 /// belongs to it. Portions of equal age, which are parts of one run, come along.
-fn closed(mut set: Vec<Arc<PortionEntry>>, all: &[Arc<PortionEntry>]) -> Vec<Arc<PortionEntry>> {
+fn closed(mut set: Portions, all: &[Arc<PortionEntry>]) -> Portions {
     loop {
         let oldest = set.iter().map(|portion| portion.sequence).min();
         let newest = set.iter().map(|portion| portion.sequence).max();
@@ -243,7 +236,7 @@ fn closed(mut set: Vec<Arc<PortionEntry>>, all: &[Arc<PortionEntry>]) -> Vec<Arc
 }
 
 /// The portions that cover the key which most of them cover, oldest first.
-fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Vec<Arc<PortionEntry>>> {
+fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
     let mut begins: Vec<&Arc<PortionEntry>> = portions.iter().collect();
     begins.sort_by(|a, b| a.key_range.min.cmp(&b.key_range.min));
     let mut open: Vec<&Arc<PortionEntry>> = Vec::new();
@@ -262,7 +255,7 @@ fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Vec<Arc<PortionEntry>>> {
 
 /// Of the windows of at least `least` and at most `most` portions next to each other in age, the one that writes the fewest bytes
 /// for each portion that it saves.
-fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) -> Vec<Arc<PortionEntry>> {
+fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) -> Portions {
     let mut best: Option<(f64, &[Arc<PortionEntry>])> = None;
     for width in least.max(2)..=most.min(covering.len()).max(least.max(2)) {
         for window in covering.windows(width) {
@@ -278,7 +271,7 @@ fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) ->
 
 /// One set of everything, or, where more portions overlap than may be merged at one time, sets of neighbours in age. A single
 /// portion needs no merging.
-fn everything(free: &mut Vec<Arc<PortionEntry>>, max_runs: usize) -> Vec<Vec<Arc<PortionEntry>>> {
+fn everything(free: &mut Portions, max_runs: usize) -> Vec<Portions> {
     let mut all = std::mem::take(free);
     let depth = deepest(&all).map_or(0, |covering| covering.len());
     let one_run =
@@ -291,21 +284,17 @@ fn everything(free: &mut Vec<Arc<PortionEntry>>, max_runs: usize) -> Vec<Vec<Arc
         return vec![all];
     }
     all.sort_by_key(|portion| portion.sequence);
-    let runs: Vec<Vec<Arc<PortionEntry>>> =
-        all.chunk_by(|a, b| a.sequence == b.sequence).map(<[_]>::to_vec).collect();
+    let runs: Vec<Portions> = all.chunk_by(|a, b| a.sequence == b.sequence).map(<[_]>::to_vec).collect();
     runs.chunks(max_runs).filter(|chunk| chunk.len() > 1).map(<[_]>::concat).collect()
 }
 
 /// Parts the portions into those that can be dropped as a whole and the others. A portion whose rows have all expired stays while
 /// an older one shares keys with it: dropped alone, it would uncover what it replaced.
-fn split_expired(
-    portions: &[Arc<PortionEntry>],
-    expiry: Option<&Expiry>,
-) -> (Vec<Arc<PortionEntry>>, Vec<Arc<PortionEntry>>) {
+fn split_expired(portions: &[Arc<PortionEntry>], expiry: Option<&Expiry>) -> (Portions, Portions) {
     let Some(expiry) = expiry else { return (Vec::new(), portions.to_vec()) };
     let mut by_age = portions.to_vec();
     by_age.sort_by_key(|portion| portion.sequence);
-    let (mut dropped, mut kept): (Vec<Arc<PortionEntry>>, Vec<Arc<PortionEntry>>) = (Vec::new(), Vec::new());
+    let (mut dropped, mut kept): (Portions, Portions) = (Vec::new(), Vec::new());
     for portion in by_age {
         let newest = portion.column_ranges.get(expiry.column).and_then(|range| range.max.first());
         let all_expired = newest.is_some_and(|newest| *newest < expiry.oldest_kept);
@@ -317,12 +306,12 @@ fn split_expired(
 
 /// Sets around portions whose rows have expired in part, see [`is_worth_expiring`], with the older ones that share keys with them.
 fn partly_expired(
-    free: &mut Vec<Arc<PortionEntry>>,
+    free: &mut Portions,
     all: &[Arc<PortionEntry>],
     expiry: Option<&Expiry>,
     scope: Scope,
     max_runs: usize,
-) -> Vec<Vec<Arc<PortionEntry>>> {
+) -> Vec<Portions> {
     let Some(expiry) = expiry else { return Vec::new() };
     let mut merges = Vec::new();
     for portion in free.clone() {
@@ -404,7 +393,7 @@ mod tests {
         let many = |n: u64, bytes: u64| {
             (0..n).map(|i| portion(i, i as i64 * 10, i as i64 * 10 + 5, bytes)).collect()
         };
-        let cases: [(&str, Vec<Arc<PortionEntry>>, Vec<Vec<u64>>); 9] = [
+        let cases: [(&str, Portions, Vec<Vec<u64>>); 9] = [
             ("nothing", vec![], vec![]),
             ("one portion", vec![portion(1, 0, 9, 1)], vec![]),
             (

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::overlap::{DepthBucket, OverlapDepth};
 use crate::overview::{TableHistory, TableOverview};
 use crate::report::evaluation::instant;
-use crate::report::grid::{Heading, Layout, count, grid};
+use crate::report::grid::{Heading, Layout, count, counted, grid};
 use crate::units::ByteSize;
 
 /// A table and its partitions.
@@ -28,12 +28,19 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
             "{replaced} more rows are stored that newer rows with the same primary key replace"
         );
     }
-    if overview.unnamed_files > 0 {
+    if overview.write_amplification > 0.0 {
         let _ = writeln!(
             text,
-            "{} files ({}) belong to no commit: left over from ingests that died, or still being written",
-            count(overview.unnamed_files),
-            ByteSize(overview.unnamed_bytes)
+            "compaction wrote {:.2} bytes again for each byte that was ingested",
+            overview.write_amplification
+        );
+    }
+    if overview.other_files > 0 {
+        let _ = writeln!(
+            text,
+            "{} ({}) are not part of this version: of earlier versions, or left over; 'evenkeel clean' deletes them once they are old",
+            counted(overview.other_files, "file"),
+            ByteSize(overview.other_bytes)
         );
     }
     let _ = writeln!(text, "primary key    ({})", overview.primary_key.join(", "));
@@ -103,6 +110,7 @@ pub fn history(history: &TableHistory, layout: Layout) -> String {
             count(commit.rows),
             ByteSize(commit.bytes).to_string(),
             count(commit.portions),
+            if commit.removed > 0 { count(commit.removed) } else { String::new() },
             sources,
         ]
     });
@@ -113,6 +121,7 @@ pub fn history(history: &TableHistory, layout: Layout) -> String {
         Heading("rows", true),
         Heading("bytes", true),
         Heading("portions", true),
+        Heading("removed", true),
         Heading("inputs", false),
     ];
     grid(layout, &headings, rows.collect())

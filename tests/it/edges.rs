@@ -160,7 +160,7 @@ fn the_same_file_from_many_processes_lands_once_and_none_of_them_fails() {
     race(&["--again"]);
     let overview = json(dir.path(), "inspect {}/t --format json");
     assert_eq!((&overview["rows"], &overview["stored_rows"]), (&2_000.into(), &10_000.into()));
-    assert_eq!(overview["unnamed_files"], 0, "{overview}");
+    assert_eq!(overview["other_files"], 0, "{overview}");
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn an_interrupted_ingest_leaves_nothing_behind() {
     let ended = Run::from(child.wait_with_output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (130, "error: interrupted; nothing was committed\n"));
     let overview = json(dir.path(), "inspect {}/t --format json");
-    assert_eq!((&overview["version"], &overview["unnamed_files"]), (&0.into(), &0.into()));
+    assert_eq!((&overview["version"], &overview["other_files"]), (&0.into(), &0.into()));
 }
 
 #[cfg(unix)]

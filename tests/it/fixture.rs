@@ -3,6 +3,7 @@
 use evenkeel::Table;
 use evenkeel::query::Params;
 use evenkeel::table::ColumnType;
+use evenkeel::units::Version;
 
 use crate::common::{project, rows};
 
@@ -23,4 +24,26 @@ async fn a_table_of_format_1_is_read() {
     // Where rows lie is part of the format.
     let placed: Vec<u64> = table.inspect().await.unwrap().partitions.iter().map(|p| p.rows).collect();
     assert_eq!(placed, [2, 3, 0]);
+}
+
+/// Written by the second format: the same rows after a column was added, everything was compacted, and older versions were cleaned
+/// away behind a checkpoint.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_format_2_is_read() {
+    let first = Table::open(project("tests/fixtures/format-1")).await.unwrap();
+    let second = Table::open(project("tests/fixtures/format-2")).await.unwrap();
+    assert_eq!((second.snapshot().version().0, second.spec().columns().len()), (6, 27));
+    assert_eq!(second.snapshot().commits().len(), 7);
+    assert!(Table::open_version(project("tests/fixtures/format-2"), Version(4)).await.is_err());
+    let columns: Vec<&str> = first.spec().columns().iter().map(|column| column.name.as_str()).collect();
+    let sql = format!("SELECT {} FROM t ORDER BY at, k", columns.join(", "));
+    let mut texts = Vec::new();
+    for table in [&first, &second] {
+        let found = table.session().unwrap().collect(&sql, &Params::default()).await.unwrap();
+        texts.push(rows(&found));
+    }
+    assert_eq!(texts[0], texts[1]);
+    assert!(second.check(&|_| {}).await.damaged.is_empty());
+    let overview = second.inspect().await.unwrap();
+    assert_eq!(overview.rows, overview.stored_rows);
 }

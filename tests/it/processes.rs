@@ -158,7 +158,7 @@ fn a_full_disk_and_a_folder_that_cannot_be_written_are_told_and_leave_the_table_
         assert!(failed.stderr.contains("cannot write partition=0000/"), "{work}: {}", failed.stderr);
         assert_eq!(rows(dir), before, "{work}");
         let overview = json(dir, "inspect {}/t --format json");
-        assert_eq!(overview["unnamed_files"], 0, "{work}");
+        assert_eq!(overview["other_files"], 0, "{work}");
         done(dir, work);
     }
     assert_eq!(rows(dir), 20_000);
