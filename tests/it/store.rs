@@ -112,6 +112,9 @@ fn an_ingest_compacts_when_portions_pile_up_unless_it_is_told_not_to() {
     assert!(quiet["compaction"].is_null());
 }
 
+/// What a damage makes of the bytes of a file; none where there is no file any more.
+type Damage = fn(&[u8]) -> Option<Vec<u8>>;
+
 #[test]
 fn damage_is_found_by_checksum_named_and_can_be_left_out() {
     let dir = tempfile::tempdir().unwrap();
@@ -121,7 +124,7 @@ fn damage_is_found_by_checksum_named_and_can_be_left_out() {
     });
     assert!(done(dir, "check {}/t").contains("3 portions"));
     let whole: Vec<Vec<u8>> = portions(dir).iter().map(|file| std::fs::read(file).unwrap()).collect();
-    let damages: [(&str, fn(&[u8]) -> Option<Vec<u8>>); 3] = [
+    let damages: [(&str, Damage); 3] = [
         ("its checksum differs", |bytes| {
             let mut bytes = bytes.to_vec();
             let middle = bytes.len() / 3;
