@@ -19,7 +19,7 @@ use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use crate::maintenance::{self, CleanOptions, CleanReport, TableCheck};
 use crate::overview::{self, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
-use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession};
+use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession, shared_runtime};
 use crate::repartition::{self, RepartitionError, RepartitionPlan};
 use crate::source::{Conform, InputOptions};
 use crate::storage::{StorageError, TableStorage};
@@ -104,7 +104,7 @@ impl Table {
     /// As for [`Table::create`].
     pub async fn create_at(storage: TableStorage, spec: &TableSpec) -> Result<Self, TableError> {
         let (log, snapshot) = TableLog::create(storage, spec).await?;
-        Ok(Self::at(log, snapshot))
+        Self::at(log, snapshot)
     }
 
     /// Opens the table in a directory at its newest version.
@@ -122,7 +122,7 @@ impl Table {
     pub async fn open_version(directory: impl AsRef<Path>, version: Version) -> Result<Self, TableError> {
         let (log, snapshot) =
             TableLog::open_version(TableStorage::local(directory.as_ref())?, version).await?;
-        Ok(Self::at(log, snapshot))
+        Self::at(log, snapshot)
     }
 
     /// Opens the table in an object store at its newest version.
@@ -131,11 +131,11 @@ impl Table {
     /// As for [`Table::open`].
     pub async fn open_at(storage: TableStorage) -> Result<Self, TableError> {
         let (log, snapshot) = TableLog::open(storage).await?;
-        Ok(Self::at(log, snapshot))
+        Self::at(log, snapshot)
     }
 
-    fn at(log: TableLog, snapshot: Snapshot) -> Self {
-        Self { log, snapshot, runtime: Arc::default() }
+    fn at(log: TableLog, snapshot: Snapshot) -> Result<Self, TableError> {
+        Ok(Self { log, snapshot, runtime: shared_runtime()? })
     }
 
     /// Moves this handle to the newest version.
@@ -300,7 +300,7 @@ impl Table {
         let to = TableSpec::new(plan.to.clone())?;
         let provider = self.provider()?;
         let written = repartition::rewrite(&provider, &to, into, memory, interrupt, progress).await?;
-        Ok(Self::at(written.log, written.committed.snapshot))
+        Self::at(written.log, written.committed.snapshot)
     }
 
     /// The table as a `TableProvider` of DataFusion.
@@ -312,7 +312,8 @@ impl Table {
         Ok(Arc::new(provider.map_err(QueryError::from)?))
     }
 
-    /// Registers the table in a session of DataFusion.
+    /// Registers the table in a session of DataFusion. Grouping by the partition key repartitions there, unless the session has
+    /// the rule [`crate::query::PartitionAware`] as its first physical one; [`Table::session`] has it.
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;

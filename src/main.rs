@@ -13,7 +13,24 @@ use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 /// How long a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
+/// Lets the allocator make no more arenas than there are cores. It makes eight for each by default, and memory that one arena has
+/// freed is not used by another: the process would take a multiple of what it needs.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn limit_arenas() {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let arenas = i32::try_from(cores).unwrap_or(i32::MAX);
+    // SAFETY: mallopt takes two numbers, keeps them, and is called before any other thread exists.
+    #[expect(unsafe_code, reason = "the standard library has no way to set up the allocator")]
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, arenas);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn limit_arenas() {}
+
 fn main() -> ExitCode {
+    limit_arenas();
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !evenkeel::source::panics_are_caught() {

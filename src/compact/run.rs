@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use datafusion::execution::TaskContext;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
@@ -124,7 +125,12 @@ impl Round {
         };
         let work = portions.chunk_by(|a, b| a.partition == b.partition).filter_map(decide).collect();
         let table = SnapshotTable::try_new(log.storage().clone(), snapshot.clone());
-        let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+        // Each file is read once: there is nothing to keep of its end.
+        let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(1 << 20).build_arc();
+        let context = SessionContext::new_with_config_rt(
+            SessionConfig::new().with_target_partitions(1),
+            runtime.map_err(QueryError::from)?,
+        );
         Ok(Self {
             log: log.clone(),
             table: Arc::new(table.map_err(QueryError::from)?),

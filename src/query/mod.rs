@@ -30,7 +30,7 @@ pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 pub use crate::query::newest_wins::NewestWinsExec;
 pub use crate::query::partition_aware::PartitionAware;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
-pub use crate::query::session::{QueryResult, TableSession};
+pub use crate::query::session::{QueryResult, TableSession, shared_runtime};
 pub use crate::sql::{ParamError, Params};
 
 use crate::table::TableSpec;

@@ -8,7 +8,7 @@ use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::displayable;
@@ -55,13 +55,24 @@ impl std::fmt::Debug for QueryResult {
     }
 }
 
+/// Bytes of ends of files that are kept in memory: those of 10,000 portions, about.
+const FOOTER_CACHE_BYTES: usize = 256 << 20;
+
+/// An environment for the sessions of a table, which keeps the ends of files that they read.
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
+    Ok(RuntimeEnvBuilder::new().with_metadata_cache_limit(FOOTER_CACHE_BYTES).build_arc()?)
+}
+
 impl TableSession {
     /// A session on a table. Names of tables and columns are case-sensitive, as in YQL.
     ///
     /// # Errors
     /// [`QueryError`] where a table cannot be registered.
     pub fn new(table: Arc<SnapshotTable>) -> Result<Self, QueryError> {
-        Self::on(table, Arc::default())
+        Self::on(table, shared_runtime()?)
     }
 
     /// The same in an environment that several sessions share: what one reads of the ends of files, the others need not read
