@@ -13,6 +13,7 @@ mod encode;
 mod memory;
 mod policy;
 mod run;
+mod worker;
 
 use std::sync::Arc;
 

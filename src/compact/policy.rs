@@ -105,10 +105,10 @@ impl CompactionPolicy {
         let (expired, kept) = split_expired(portions, expiry);
         let mut free = kept.clone();
         let mut merges = match scope {
-            Scope::Everything => everything(&mut free, max_runs),
+            Scope::Everything => everything(&mut free, max_runs, self.target.0),
             Scope::Policy => {
                 let mut merges = self.too_deep(&mut free, &kept, max_runs);
-                merges.extend(self.too_small(&mut free, &kept));
+                merges.extend(self.too_small(&mut free, &kept, max_runs));
                 merges
             }
         };
@@ -138,7 +138,7 @@ impl CompactionPolicy {
         while let Some(deepest) = deepest(free).filter(|covering| covering.len() > self.max_depth.max(1)) {
             let least = deepest.len() - self.max_depth.max(1) + 1;
             let window = cheapest_window(&deepest, least.min(max_runs), max_runs);
-            let set = closed(window, all);
+            let set = limited(closed(window, all), max_runs);
             // Portions that are merged elsewhere already wait for the next turn.
             if set.iter().all(|portion| contains(free, portion)) {
                 free.retain(|portion| !contains(&set, portion));
@@ -151,7 +151,7 @@ impl CompactionPolicy {
     }
 
     /// Stretches of neighbours in key order that are all small.
-    fn too_small(&self, free: &mut Portions, all: &[Arc<PortionEntry>]) -> Vec<Portions> {
+    fn too_small(&self, free: &mut Portions, all: &[Arc<PortionEntry>], max_runs: usize) -> Vec<Portions> {
         let mut merges = Vec::new();
         // A portion of a quarter of the target stays as it is; the others are sorted into tiers, so that each row is written once
         // per tier.
@@ -177,7 +177,8 @@ impl CompactionPolicy {
             };
             for window in stretches.into_iter().filter(worth) {
                 // Where others lie between them in key and age, they are no stretch: the depth of overlap decides.
-                if closed(window.clone(), all).len() == window.len() {
+                let shallow = deepest(&window).is_some_and(|covering| covering.len() <= max_runs);
+                if shallow && closed(window.clone(), all).len() == window.len() {
                     free.retain(|portion| !contains(&window, portion));
                     merges.push(window);
                 }
@@ -235,6 +236,21 @@ fn closed(mut set: Portions, all: &[Arc<PortionEntry>]) -> Portions {
     }
 }
 
+/// Of a closed set that overlaps deeper than may be merged at one time, the cheapest part that does not: neighbours in age, which
+/// are closed too.
+fn limited(mut set: Portions, max_runs: usize) -> Portions {
+    if deepest(&set).is_none_or(|covering| covering.len() <= max_runs) {
+        return set;
+    }
+    set.sort_by_key(|portion| portion.sequence);
+    let runs: Vec<&[Arc<PortionEntry>]> = set.chunk_by(|a, b| a.sequence == b.sequence).collect();
+    let bytes = |runs: &&[&[Arc<PortionEntry>]]| -> u64 {
+        runs.iter().flat_map(|run| run.iter()).map(|portion| portion.bytes).sum()
+    };
+    let cheapest = runs.windows(max_runs.max(2)).min_by_key(bytes).map(<[_]>::concat);
+    cheapest.unwrap_or_else(|| set.clone())
+}
+
 /// The portions that cover the key which most of them cover, oldest first.
 fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
     let mut begins: Vec<&Arc<PortionEntry>> = portions.iter().collect();
@@ -269,14 +285,16 @@ fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) ->
     best.map_or_else(|| covering.to_vec(), |(_, window)| window.to_vec())
 }
 
-/// One set of everything, or, where more portions overlap than may be merged at one time, sets of neighbours in age. A single
-/// portion needs no merging.
-fn everything(free: &mut Portions, max_runs: usize) -> Vec<Portions> {
+/// One set of everything, or, where more portions overlap than may be merged at one time, sets of neighbours in age. One run needs no
+/// merging, unless its portions are many times smaller than the target.
+fn everything(free: &mut Portions, max_runs: usize, target: u64) -> Vec<Portions> {
     let mut all = std::mem::take(free);
     let depth = deepest(&all).map_or(0, |covering| covering.len());
     let one_run =
         all.iter().map(|portion| portion.sequence).collect::<std::collections::BTreeSet<_>>().len() < 2;
-    if one_run {
+    let bytes: u64 = all.iter().map(|portion| portion.bytes).sum();
+    let needless = all.len() as u64 > 2 * (bytes / target.max(1) + 1);
+    if one_run && !needless {
         *free = all;
         return Vec::new();
     }
@@ -445,8 +463,10 @@ mod tests {
         let portions = [portion(1, 0, 9, 1), portion(2, 20, 29, 1), portion(3, 40, 49, 1)];
         let all = policy().decide(&portions, Scope::Everything, None, 100);
         assert_eq!(versions(&all.merges), [vec![1, 2, 3]]);
-        let run = [portion(7, 0, 9, 1), portion(7, 20, 29, 1)];
+        let run = [portion(7, 0, 9, TARGET), portion(7, 20, 29, 1)];
         assert!(policy().decide(&run, Scope::Everything, None, 100).is_empty());
+        let crumbs = [portion(7, 0, 9, 1), portion(7, 20, 29, 1), portion(7, 30, 39, 1)];
+        assert_eq!(versions(&policy().decide(&crumbs, Scope::Everything, None, 100).merges), [vec![7, 7, 7]]);
         let deep: Vec<_> = (0..7).map(|version| portion(version, 0, 9, 1)).collect();
         let chunks = policy().decide(&deep, Scope::Everything, None, 3);
         assert_eq!(versions(&chunks.merges), [vec![0, 1, 2], vec![3, 4, 5]]);
@@ -548,6 +568,8 @@ mod tests {
                         seen.push(Arc::clone(member));
                     }
                     let hull = hull(&merge.portions).unwrap();
+                    let deep = deepest(&merge.portions).unwrap().len();
+                    prop_assert!(deep <= max_runs, "{deep} runs at one time, {max_runs} are allowed");
                     let (oldest, newest) = (merge.portions[0].sequence, merge.sequence().unwrap());
                     let outside = |other: &&Arc<PortionEntry>| {
                         !contains(&merge.portions, other) && !contains(&decision.expired, other)

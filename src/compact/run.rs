@@ -1,36 +1,33 @@
 //! Carrying decisions out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
-use tokio::sync::{Semaphore, mpsc};
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Semaphore;
 
-use crate::compact::encode::{RowCounts, RunShape, encode_run};
-use crate::compact::memory::MemoryPlan;
+use crate::compact::encode::RowCounts;
+use crate::compact::memory::{MemoryPlan, TableShape};
 use crate::compact::policy::{CompactionPolicy, Decision, Expiry, Merge};
+use crate::compact::worker::{Shared, Worker};
 use crate::compact::{CompactionError, CompactionOptions, CompactionProgress, CompactionReport};
-use crate::log::{CommitDraft, CommitOutcome, PortionEntry, Snapshot, TableLog};
+use crate::log::{CommitDraft, CommitOutcome, LogError, PortionEntry, Snapshot, TableLog};
 use crate::overlap::depths;
-use crate::portion::EncodedPortion;
 use crate::query::{QueryError, SnapshotTable};
-use crate::table::ROW_GROUP_ROWS;
-use crate::units::{ByteSize, PartitionId};
+use crate::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS};
+use crate::units::PartitionId;
 
 /// Rounds in a row that another compaction may spoil before this one gives up.
 const PATIENCE: u32 = 5;
-/// Batches and portions that wait between reading, encoding and storing.
-const IN_FLIGHT: usize = 2;
 
 /// Compacts the table, from its newest version on, until there is nothing to do. Gives the report and the table after it.
 ///
 /// # Errors
-/// [`CompactionError`]; the table is then as after the last commit, and files that no commit names are deleted.
+/// [`CompactionError`]; what could be done for other partitions is committed all the same, and files that no commit names are
+/// deleted.
 pub async fn compact(
     log: &TableLog,
     base: &Snapshot,
@@ -46,22 +43,32 @@ pub async fn compact(
     };
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
     let mut spoilt = 0;
+    // Partitions that cannot be merged do not keep the others from it.
+    let mut failed: BTreeSet<PartitionId> = BTreeSet::new();
+    let mut failure = None;
     loop {
-        let round = Round::plan(log, &snapshot, options, now)?;
+        let round = Round::plan(log, &snapshot, options, now, &failed)?;
         if round.work.is_empty() {
             break;
         }
-        let began = Instant::now();
         let done = round.carry_out(options, progress).await?;
-        let (newest, lost) = commit(log, snapshot, done, began, &mut report).await?;
-        snapshot = newest;
-        spoilt = if lost { spoilt + 1 } else { 0 };
+        let lost_before = report.partitions_lost;
+        let (done, failures) = sort_out(log, &snapshot, done, &mut report).await?;
+        for (partition, error) in failures {
+            failed.insert(partition);
+            failure = failure.or(Some(error));
+        }
+        snapshot = commit(log, snapshot, done, &mut report).await?;
+        spoilt = if report.partitions_lost > lost_before { spoilt + 1 } else { 0 };
         if spoilt == PATIENCE {
             report.notes.push(
                 "another compaction is at work on the same portions; the rest was left to it".to_owned(),
             );
             break;
         }
+    }
+    if let Some(error) = failure {
+        return Err(error);
     }
     report.portions_after = snapshot.portion_count();
     report.max_depth_after = max_depth(&snapshot);
@@ -92,15 +99,33 @@ struct Round {
 /// What was done for one partition. It is committed as a whole or not at all: rows may have been dropped because older ones go
 /// with them.
 struct Done {
+    partition: PartitionId,
     decision: Decision,
     merged: Vec<PortionEntry>,
     counts: RowCounts,
+    failure: Option<CompactionError>,
 }
 
 impl Done {
     /// The portions that it takes the place of.
     fn removed(&self) -> impl Iterator<Item = &Arc<PortionEntry>> {
         self.decision.expired.iter().chain(self.decision.merges.iter().flat_map(|merge| &merge.portions))
+    }
+
+    fn is_there(&self, snapshot: &Snapshot) -> bool {
+        self.removed().all(|portion| snapshot.portion(&portion.path).is_some())
+    }
+
+    /// Whether rows were left out because of the time to live.
+    fn expires(&self) -> bool {
+        self.counts.expired > 0 || !self.decision.expired.is_empty()
+    }
+
+    /// Deletes what was stored. A file that cannot be deleted is not visible in the table either.
+    async fn discard(&self, log: &TableLog) {
+        for portion in &self.merged {
+            let _ = log.storage().delete(&portion.path).await;
+        }
     }
 }
 
@@ -110,16 +135,22 @@ impl Round {
         snapshot: &Snapshot,
         options: &CompactionOptions,
         now: i64,
+        without: &BTreeSet<PartitionId>,
     ) -> Result<Self, CompactionError> {
         let spec = snapshot.spec();
         let expiry = spec.oldest_kept(now).map(|(column, oldest_kept)| Expiry { column, oldest_kept });
         let portions = snapshot.portions();
-        let row_group = portions.iter().map(|portion| row_group_bytes(portion)).max().unwrap_or(0);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let memory = MemoryPlan::new(options.memory, cores, options.policy.target, row_group)?;
+        let shape = TableShape {
+            depth: max_depth(snapshot),
+            row_group: portions.iter().map(|portion| row_group_bytes(portion)).max().unwrap_or(0),
+            row_bytes: portions.iter().map(|portion| portion.bytes / portion.rows.max(1)).max().unwrap_or(0),
+        };
+        let memory = MemoryPlan::new(options.memory, cores, options.policy.target, shape)?;
         let policy = CompactionPolicy { target: memory.target, ..options.policy };
         let decide = |portions: &[Arc<PortionEntry>]| {
-            let partition = portions.first()?.partition;
+            let partition = portions.first().map(|portion| portion.partition);
+            let partition = partition.filter(|partition| !without.contains(partition))?;
             let decision = policy.decide(portions, options.scope, expiry.as_ref(), memory.runs);
             (!decision.is_empty()).then_some((partition, decision))
         };
@@ -128,7 +159,7 @@ impl Round {
         // Each file is read once: there is nothing to keep of its end.
         let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(1 << 20).build_arc();
         let context = SessionContext::new_with_config_rt(
-            SessionConfig::new().with_target_partitions(1),
+            SessionConfig::new().with_target_partitions(1).with_batch_size(memory.batch_rows),
             runtime.map_err(QueryError::from)?,
         );
         Ok(Self {
@@ -141,7 +172,7 @@ impl Round {
         })
     }
 
-    /// Merges what was decided, so many sets at one time as the memory allows. Where that fails, what was stored is deleted.
+    /// Merges what was decided, so many sets at one time as the memory allows. Where it is interrupted, what was stored is deleted.
     async fn carry_out(
         self,
         options: &CompactionOptions,
@@ -171,107 +202,120 @@ impl Round {
                     (index, stored, counts)
                 }));
             }
-            done.push(Done { decision, merged: Vec::new(), counts: RowCounts::default() });
+            let (merged, counts) = (Vec::new(), RowCounts::default());
+            done.push(Done { partition, decision, merged, counts, failure: None });
         }
-        let mut failure = None;
+        let mut interrupted = false;
         let mut merged = 0;
         let mut interrupt = std::pin::pin!(options.interrupt.notified());
         loop {
             let ended = tokio::select! {
                 biased;
-                () = &mut interrupt, if failure.is_none() => {
-                    failure = Some(CompactionError::Interrupted);
-                    shared.stop.store(true, Ordering::Relaxed);
+                () = &mut interrupt, if !interrupted => {
+                    // Those that run end at their next batch, those that wait do not begin.
+                    interrupted = true;
+                    shared.stop();
                     continue;
                 }
                 ended = running.next() => ended,
             };
             let Some(ended) = ended else { break };
+            let (index, stored, counts) =
+                ended.map_err(|error| CompactionError::Worker { reason: error.to_string() })?;
             merged += 1;
-            match ended {
-                Ok((index, stored, counts)) => {
-                    if let Some(done) = done.get_mut(index) {
-                        done.merged.extend(stored);
-                        match counts {
-                            Ok(counts) => {
-                                done.counts.came += counts.came;
-                                done.counts.expired += counts.expired;
-                            }
-                            Err(error) => failure = failure.or(Some(error)),
-                        }
+            if let Some(done) = done.get_mut(index) {
+                done.merged.extend(stored);
+                match counts {
+                    Ok(counts) => {
+                        done.counts.came += counts.came;
+                        done.counts.expired += counts.expired;
                     }
-                }
-                Err(error) => {
-                    failure = failure.or(Some(CompactionError::Worker { reason: error.to_string() }));
+                    Err(error) => done.failure = done.failure.take().or(Some(error)),
                 }
             }
-            if failure.is_some() {
-                // Those that run end at their next batch, those that wait do not begin.
-                shared.stop.store(true, Ordering::Relaxed);
-            } else {
-                progress(&CompactionProgress { merged, merges, rows: shared.rows.load(Ordering::Relaxed) });
-            }
+            progress(&CompactionProgress { merged, merges, rows: shared.rows() });
         }
-        match failure {
-            None => Ok(done),
-            Some(error) => {
-                for portion in done.iter().flat_map(|done| &done.merged) {
-                    // A file that cannot be deleted is not visible in the table either.
-                    let _ = self.log.storage().delete(&portion.path).await;
-                }
-                Err(error)
+        if interrupted {
+            for done in &done {
+                done.discard(&self.log).await;
             }
+            return Err(CompactionError::Interrupted);
         }
+        Ok(done)
     }
 }
 
 /// Compressed bytes of a row group, about.
 fn row_group_bytes(portion: &PortionEntry) -> u64 {
     let groups = portion.rows.div_ceil(ROW_GROUP_ROWS as u64).max(1);
-    portion.bytes / groups
+    (portion.bytes / groups).min(ROW_GROUP_BYTES as u64)
 }
 
-/// How long a compaction may run before it looks whether its files were taken for leftovers of a dead one.
-const LONG: Duration = Duration::from_secs(3600);
+/// Parts what was done from what failed, and deletes what the latter stored. Where the portions of a partition are no longer there,
+/// that is why it failed: another compaction took them, and a cleaning their files.
+async fn sort_out(
+    log: &TableLog,
+    base: &Snapshot,
+    done: Vec<Done>,
+    report: &mut CompactionReport,
+) -> Result<(Vec<Done>, Vec<(PartitionId, CompactionError)>), CompactionError> {
+    let (failed, done): (Vec<_>, Vec<_>) = done.into_iter().partition(|done| done.failure.is_some());
+    if failed.is_empty() {
+        return Ok((done, Vec::new()));
+    }
+    let newest = log.refresh(base).await?;
+    let mut failures = Vec::new();
+    for mut failed in failed {
+        failed.discard(log).await;
+        match failed.failure.take().filter(|_| failed.is_there(&newest)) {
+            Some(error) => failures.push((failed.partition, error)),
+            None => report.partitions_lost += 1,
+        }
+    }
+    Ok((done, failures))
+}
 
-/// Commits what was done, without the partitions whose portions are no longer there. Gives the newest snapshot, and whether
-/// anything was lost.
+/// Commits what was done, without the partitions whose portions are no longer there, and without those that dropped rows by a time
+/// to live that is no longer that of the table. Gives the newest snapshot.
 async fn commit(
     log: &TableLog,
     mut base: Snapshot,
     mut done: Vec<Done>,
-    began: Instant,
     report: &mut CompactionReport,
-) -> Result<(Snapshot, bool), CompactionError> {
-    let mut lost = false;
+) -> Result<Snapshot, CompactionError> {
+    let ttl = base.spec().definition().ttl.clone();
     while !done.is_empty() {
-        if began.elapsed() > LONG {
-            log.expect_there(done.iter().flat_map(|done| &done.merged)).await?;
-        }
         let removed = done.iter().flat_map(Done::removed).map(|portion| portion.path.clone()).collect();
         let merged = done.iter().flat_map(|done| done.merged.iter().cloned()).collect();
-        // Whether a commit that failed is there is not known, so its portions stay.
-        match log.try_commit(&base, &CommitDraft::compaction(removed, merged)).await? {
-            CommitOutcome::Committed(snapshot) => {
+        let draft = CommitDraft::compaction(removed, merged);
+        match log.try_commit(&base, &draft).await {
+            Ok(CommitOutcome::Committed(snapshot)) => {
                 report.versions.push(snapshot.version());
                 done.iter().for_each(|done| count(done, report));
-                return Ok((snapshot, lost));
+                return Ok(snapshot);
             }
-            CommitOutcome::Lost(newest) => {
-                let is_there =
-                    |done: &Done| done.removed().all(|portion| newest.portion(&portion.path).is_some());
-                let (kept, given_up): (Vec<_>, Vec<_>) = done.into_iter().partition(is_there);
-                for portion in given_up.iter().flat_map(|done| &done.merged) {
-                    let _ = log.storage().delete(&portion.path).await;
+            Ok(CommitOutcome::Lost(newest)) => {
+                let same_ttl = newest.spec().definition().ttl == ttl;
+                let stands = |done: &Done| done.is_there(&newest) && (same_ttl || !done.expires());
+                let (kept, given_up): (Vec<_>, Vec<_>) = done.into_iter().partition(stands);
+                for done in &given_up {
+                    done.discard(log).await;
                 }
-                lost |= !given_up.is_empty();
                 report.partitions_lost += given_up.len() as u64;
                 done = kept;
                 base = newest;
             }
+            Err(error @ LogError::Swept { .. }) => {
+                for done in &done {
+                    done.discard(log).await;
+                }
+                return Err(error.into());
+            }
+            // Whether the commit is there is not known, so its portions stay.
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok((base, lost))
+    log.refresh(&base).await.map_err(CompactionError::from)
 }
 
 fn count(done: &Done, report: &mut CompactionReport) {
@@ -287,85 +331,4 @@ fn count(done: &Done, report: &mut CompactionReport) {
     report.rows_expired += done.counts.expired + rows_dropped;
     report.bytes_read += merges.iter().map(Merge::bytes).sum::<u64>();
     report.bytes_written += done.merged.iter().map(|portion| portion.bytes).sum::<u64>();
-}
-
-/// What the workers of a round share.
-#[derive(Default)]
-struct Shared {
-    /// Rows read.
-    rows: AtomicU64,
-    /// Whether they should end.
-    stop: AtomicBool,
-}
-
-/// Merges one set.
-struct Worker {
-    log: TableLog,
-    table: Arc<SnapshotTable>,
-    context: Arc<SessionContext>,
-    shared: Arc<Shared>,
-    partition: PartitionId,
-    target: ByteSize,
-    expiry: Option<Expiry>,
-}
-
-impl Worker {
-    /// Merges and stores; `stored` has what was stored, also where it fails.
-    async fn merge(
-        &self,
-        merge: &Merge,
-        stored: &mut Vec<PortionEntry>,
-    ) -> Result<RowCounts, CompactionError> {
-        for portion in &merge.portions {
-            self.go_on()?;
-            // A damaged file must not become a sound one with damaged rows.
-            if let Some(damage) = self.log.damage(portion).await {
-                let table = self.log.storage().name().to_owned();
-                return Err(CompactionError::Damaged { table, file: portion.path.clone(), damage });
-            }
-        }
-        let spec = self.table.snapshot().spec();
-        let pieces = (merge.bytes() as f64 / self.target.0 as f64).round();
-        let shape = RunShape {
-            spec: Arc::clone(spec),
-            partition: self.partition,
-            // All pieces alike, rather than full ones and a small rest.
-            target: if pieces > 1.0 { (merge.bytes() as f64 / pieces) as u64 } else { self.target.0 * 2 },
-            expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
-        };
-        let Some(sequence) = merge.sequence() else { return Ok(RowCounts::default()) };
-        let plan =
-            self.table.scan_portions(&self.context.state(), &merge.portions).map_err(QueryError::from)?;
-        let (batches, to_encode) = mpsc::channel(IN_FLIGHT);
-        let (encoded, mut to_store) = mpsc::channel::<EncodedPortion>(1);
-        let encoding = tokio::task::spawn_blocking(move || encode_run(&shape, to_encode, &encoded));
-        let task: Arc<TaskContext> = self.context.task_ctx();
-        let read = async move {
-            let mut rows = execute_stream(plan, task).map_err(QueryError::from)?;
-            while let Some(batch) = rows.try_next().await.map_err(QueryError::from)? {
-                self.go_on()?;
-                self.shared.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-                if batches.send(batch).await.is_err() {
-                    break;
-                }
-            }
-            Ok::<(), CompactionError>(())
-        };
-        let store = async move {
-            while let Some(portion) = to_store.recv().await {
-                stored.push(self.log.store_portion(self.partition, sequence, portion).await?);
-            }
-            Ok::<(), CompactionError>(())
-        };
-        // Whoever fails drops its end of a channel, and so the others end too.
-        let (read, stored) = tokio::join!(read, store);
-        let counts = encoding.await.map_err(|error| CompactionError::Worker { reason: error.to_string() })?;
-        read?;
-        stored?;
-        counts
-    }
-
-    fn go_on(&self) -> Result<(), CompactionError> {
-        if self.shared.stop.load(Ordering::Relaxed) { Err(CompactionError::Interrupted) } else { Ok(()) }
-    }
 }

@@ -1,7 +1,7 @@
 //! Rows of the table's schema to portions and a commit.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -14,7 +14,7 @@ use crate::ingest::existing::{find_common_key, find_repeated_key};
 use crate::ingest::memory::MemoryPlan;
 use crate::ingest::{IngestError, IngestMode, IngestOptions};
 use crate::log::{
-    CommitDraft, CommitOutcome, Operation, PortionEntry, Sequence, Snapshot, SourceEntry, TableLog,
+    CommitDraft, CommitOutcome, LogError, Operation, PortionEntry, Sequence, Snapshot, SourceEntry, TableLog,
 };
 use crate::placement::{Placement, Scatter};
 use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value};
@@ -27,9 +27,6 @@ use crate::units::{PartitionId, Version};
 const PORTIONS_IN_FLIGHT: usize = 4;
 /// Bytes of rows that are gathered and encoded at one time.
 const WRITE_BATCH_BYTES: usize = 8 << 20;
-
-/// How long an ingest may take before it looks whether its files were taken for leftovers of a dead one.
-const LONG: Duration = Duration::from_secs(3600);
 
 /// An ingest under way. Dropping it without [`Ingest::finish`] leaves no visible trace; [`Ingest::abandon`] also deletes
 /// the files it wrote.
@@ -49,7 +46,6 @@ pub struct Ingest {
     replaced: u64,
     /// Whether inputs are taken that another writer commits in the meantime.
     again: bool,
-    began: Instant,
 }
 
 /// What an ingest wrote to one partition.
@@ -158,7 +154,6 @@ impl Ingest {
             rows: 0,
             replaced: 0,
             again: false,
-            began: Instant::now(),
             log,
             base,
             spec,
@@ -230,10 +225,15 @@ impl Ingest {
         };
         let draft = CommitDraft::rows(self.operation(), self.portions.clone(), sources.clone());
         loop {
-            // Whether a commit that failed is there is not known, so its portions stay.
-            match self.log.try_commit(&base, &draft).await? {
-                CommitOutcome::Committed(snapshot) => return Ok(self.committed(snapshot, &draft)),
-                CommitOutcome::Lost(newest) => {
+            match self.log.try_commit(&base, &draft).await {
+                Ok(CommitOutcome::Committed(snapshot)) => return Ok(self.committed(snapshot, &draft)),
+                Err(error @ LogError::Swept { .. }) => {
+                    self.abandon().await;
+                    return Err(error.into());
+                }
+                // Whether a commit that failed is there is not known, so its portions stay.
+                Err(error) => return Err(error.into()),
+                Ok(CommitOutcome::Lost(newest)) => {
                     if let Err(error) = self.check_against(&base, &newest, &sources).await {
                         self.abandon().await;
                         return Err(error);
@@ -261,9 +261,6 @@ impl Ingest {
     /// Writes what is buffered. Gives the snapshot that the rows were checked against.
     async fn write(&mut self, sources: &[SourceEntry]) -> Result<Snapshot, IngestError> {
         self.flush().await?;
-        if self.began.elapsed() > LONG {
-            self.log.expect_there(self.portions.iter()).await?;
-        }
         if self.mode == IngestMode::Upsert {
             return Ok(self.base.clone());
         }

@@ -11,7 +11,7 @@ use crate::log::entry::{
     read_entries, write_entries,
 };
 use crate::log::snapshot::Snapshot;
-use crate::storage::{StorageError, TableStorage};
+use crate::storage::TableStorage;
 use crate::table::{FORMAT_VERSION, TableDefinition, TableSpec};
 use crate::units::Version;
 
@@ -26,6 +26,10 @@ pub struct TableLog {
 
 /// Commits after which a new checkpoint is written.
 const CHECKPOINT_INTERVAL: u64 = 64;
+/// Of the checkpoints since the first, so many of the newest stay; of the others, each sixteenth.
+const CHECKPOINTS_KEPT: usize = 2;
+/// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.
+const READ_ATTEMPTS: usize = 5;
 
 /// What a writer wants to commit. The version is found when it commits.
 #[derive(Debug, Clone)]
@@ -36,6 +40,7 @@ pub struct CommitDraft {
     removed: Vec<String>,
     portions: Vec<PortionEntry>,
     sources: Vec<SourceEntry>,
+    swept: Vec<String>,
 }
 
 impl CommitDraft {
@@ -47,6 +52,7 @@ impl CommitDraft {
             removed: Vec::new(),
             portions: Vec::new(),
             sources: Vec::new(),
+            swept: Vec::new(),
         }
     }
 
@@ -70,10 +76,10 @@ impl CommitDraft {
         Self { definition: Some(spec.definition().clone()), ..Self::empty(Operation::Alter) }
     }
 
-    /// The portions that it removes.
+    /// A draft that gives up files that no commit names: from then on no commit can name them, and they may be deleted.
     #[must_use]
-    pub fn removed(&self) -> &[String] {
-        &self.removed
+    pub fn sweep(files: Vec<String>) -> Self {
+        Self { swept: files, ..Self::empty(Operation::Clean) }
     }
 
     /// The unique id by which the commit is known again.
@@ -98,7 +104,8 @@ impl CommitDraft {
             LogEntry::Add(PortionEntry { sequence, ..portion.clone() })
         });
         let sources = self.sources.iter().cloned().map(LogEntry::Source);
-        let lines = definition.into_iter().chain(removes).chain(adds).chain(sources);
+        let swept = self.swept.iter().map(|path| LogEntry::Sweep { path: path.clone() });
+        let lines = definition.into_iter().chain(removes).chain(adds).chain(sources).chain(swept);
         std::iter::once(commit).chain(lines).collect()
     }
 }
@@ -117,6 +124,13 @@ impl LogFiles {
     #[must_use]
     pub fn newest(&self) -> Option<Version> {
         self.commits.last().max(self.checkpoints.last()).copied()
+    }
+
+    /// The oldest version that can be read: the first, or where older ones were cleaned away, that of the first checkpoint.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Version> {
+        let whole = self.commits.first().filter(|version| **version == Version::FIRST);
+        whole.or(self.checkpoints.first()).copied()
     }
 
     /// Number of files of versions before `oldest`.
@@ -204,11 +218,23 @@ impl TableLog {
 
     /// The snapshot at `wanted`, or the newest one.
     async fn up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.read_up_to(wanted).await {
+                Err(error) if error.is_vanished_file() && attempt < READ_ATTEMPTS => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn read_up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
         let files = self.files().await?;
         let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;
         let target = wanted.unwrap_or(newest);
         if target > newest {
-            return Err(LogError::NoVersion { table: self.name(), version: target, newest });
+            let oldest = files.oldest().unwrap_or(Version::FIRST);
+            return Err(LogError::NoVersion { table: self.name(), version: target, oldest, newest });
         }
         let base = self.base_of(&files, target).await?;
         self.replay(base, &files, target).await
@@ -232,7 +258,13 @@ impl TableLog {
             (None, Some(oldest), _) => {
                 LogError::Cleaned { table: self.name(), version: target, oldest: *oldest }
             }
-            (None, None, Some(last)) => LogError::Gap { table: self.name(), missing: Version::FIRST, last },
+            (None, None, Some(last)) => match files.commits.first() {
+                // What is left of a log that was cleaned, without the checkpoint that it begins with.
+                Some(first) if *first > Version::FIRST.next() => {
+                    LogError::NoCheckpoint { table: self.name(), file: checkpoint_path(*first) }
+                }
+                _ => LogError::Gap { table: self.name(), missing: Version::FIRST, last },
+            },
             (None, None, None) => LogError::NotATable { table: self.name() },
         })
     }
@@ -268,14 +300,28 @@ impl TableLog {
     /// # Errors
     /// As for [`TableLog::open`].
     pub async fn refresh(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.read_since(base).await {
+                Err(error) if error.is_vanished_file() && attempt < READ_ATTEMPTS => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn read_since(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
         let files = self.files().await?;
         let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;
-        let cleaned = files.commits.first().is_none_or(|oldest| *oldest > base.version().next());
-        if cleaned && newest > base.version() {
-            let base = self.base_of(&files, newest).await?;
-            return self.replay(base, &files, newest).await;
+        if newest == base.version() {
+            return Ok(base.clone());
         }
-        self.replay(base.clone(), &files, newest).await
+        // Where the commit of the base was cleaned away, those behind it may be gone too.
+        let base = match self.is_in_log(base).await? {
+            true => base.clone(),
+            false => self.base_of(&files, newest).await?,
+        };
+        self.replay(base, &files, newest).await
     }
 
     /// Tries to make `draft` the version after `base`. One try: what to check before the next is the writer's matter.
@@ -284,18 +330,29 @@ impl TableLog {
     /// [`LogError`] where the log cannot be written or read. After an error the commit may be there, or even appear
     /// later: its portions must stay.
     pub async fn try_commit(&self, base: &Snapshot, draft: &CommitDraft) -> Result<CommitOutcome, LogError> {
+        if let Some(swept) = draft.portions.iter().find(|portion| base.is_swept(&portion.path)) {
+            return Err(LogError::Swept { table: self.name(), file: swept.path.clone() });
+        }
         let version = base.version().next();
         let entries = draft.entries(version);
+        // Before it is written: a commit that contradicts its base must not come into the log.
+        let after = base.clone().apply(self.storage.name(), version, &entries)?;
         let written = self.write(version, &entries).await;
         if let Ok(true) = written {
-            match self.continues(base.version()).await {
+            match self.is_in_log(base).await {
                 Ok(true) => {}
-                Ok(false) => return Ok(CommitOutcome::Lost(self.newest().await?)),
-                Err(source) => return Err(LogError::Unknown { table: self.name(), version, source }),
+                Ok(false) => {
+                    // The log was cleaned beyond the base while the writer held it: the new file lies before its beginning.
+                    self.storage.delete(&commit_path(version)).await?;
+                    return Ok(CommitOutcome::Lost(self.newest().await?));
+                }
+                Err(LogError::Storage(source)) => {
+                    return Err(LogError::Unknown { table: self.name(), version, source });
+                }
+                Err(error) => return Err(error),
             }
-            let snapshot = base.clone().apply(self.storage.name(), version, &entries)?;
-            self.checkpoint_if_due(&snapshot).await;
-            return Ok(CommitOutcome::Committed(snapshot));
+            self.checkpoint_if_due(&after).await;
+            return Ok(CommitOutcome::Committed(after));
         }
         // The version may be this very commit: an answer that was lost on its way, or a put that the store repeated and
         // that so met itself.
@@ -320,32 +377,53 @@ impl TableLog {
         self.storage.name().to_owned()
     }
 
-    /// Whether the commit before the one that was just written is there. Where it is not, the log was cleaned beyond it while
-    /// the writer held an older snapshot: the new file is before the beginning of the log, is no part of it, and is removed.
-    async fn continues(&self, before: Version) -> Result<bool, StorageError> {
-        if self.storage.exists(&commit_path(before)).await? {
-            return Ok(true);
+    /// Whether the commit that made a snapshot is still in the log. It is not where the log was cleaned beyond it; another file in its
+    /// place is one that a writer put there who did not know.
+    async fn is_in_log(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
+        let id = snapshot.commits().last().map(|commit| commit.info.id.as_str());
+        match self.read(snapshot.version()).await {
+            Ok((_, entries)) => {
+                Ok(matches!(entries.first(), Some(LogEntry::Commit(info)) if Some(info.id.as_str()) == id))
+            }
+            Err(LogError::Storage(error)) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
         }
-        self.storage.delete(&commit_path(before.next())).await?;
-        Ok(false)
     }
 
-    /// Writes a checkpoint of `snapshot` where the last one is many commits back. It only makes opening faster: where it fails,
-    /// the next commit tries again.
+    /// Writes a checkpoint of `snapshot` where the last one is many commits back, and deletes those that it makes needless. It only
+    /// makes opening faster: where it fails, a later commit tries again.
     async fn checkpoint_if_due(&self, snapshot: &Snapshot) {
-        if snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
-            let _ = self.checkpoint(snapshot).await;
+        if !snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
+            return;
+        }
+        if let (Ok(true), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await) {
+            // The first one may be what the log begins with; the last ones stay in case the newest is damaged.
+            let others = files.checkpoints.iter().skip(1).rev().skip(CHECKPOINTS_KEPT);
+            let needless = others.filter(|version| !version.0.is_multiple_of(CHECKPOINT_INTERVAL * 16));
+            for version in needless {
+                let _ = self.storage.delete(&checkpoint_path(*version)).await;
+            }
         }
     }
 
-    /// Writes a checkpoint of `snapshot`. `Ok(false)` where there is one.
+    /// Writes a checkpoint of `snapshot`, in the place of one that is damaged. `Ok(false)` where there is one.
     ///
     /// # Errors
     /// [`LogError`] where it cannot be written.
     pub async fn checkpoint(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
         let path = checkpoint_path(snapshot.version());
         let bytes = write_checkpoint(snapshot).map_err(|error| self.unwritable(&path, &error))?;
-        Ok(self.storage.put_new(&path, bytes.into()).await?)
+        if self.storage.put_new(&path, bytes.clone().into()).await? {
+            return Ok(true);
+        }
+        match self.read_checkpoint(snapshot.version()).await {
+            Ok(_) => Ok(false),
+            Err(LogError::Damaged { .. }) => {
+                self.storage.replace(&path, bytes.into()).await?;
+                Ok(true)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The files of the log.
@@ -585,6 +663,7 @@ mod tests {
         let files = log.files().await.unwrap();
         assert_eq!(files.checkpoints, [Version(64), Version(128)]);
         same(&log.newest().await.unwrap(), &written);
+        assert_eq!(log.newest().await.unwrap().portion_count(), 130);
         for path in [checkpoint_path(Version(64)), checkpoint_path(Version(128))] {
             log.storage().delete(&path).await.unwrap();
         }
@@ -636,6 +715,52 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_another_sleeper_left_is_not_taken_for_the_log() {
+        let (log, newest) = grown(5).await;
+        let asleep = log.up_to(Some(Version(2))).await.unwrap();
+        let further = log.up_to(Some(Version(3))).await.unwrap();
+        log.checkpoint(&newest).await.unwrap();
+        log.forget_before(Version(5)).await.unwrap();
+        // A writer that held version 2 died right after its put.
+        let stale = write_entries(&draft("stale").entries(Version(3))).unwrap();
+        log.storage().put_new(&commit_path(Version(3)), stale.into()).await.unwrap();
+        for sleeper in [&asleep, &further] {
+            let CommitOutcome::Lost(found) = log.try_commit(sleeper, &draft("late")).await.unwrap() else {
+                panic!()
+            };
+            same(&found, &newest);
+            same(&log.refresh(sleeper).await.unwrap(), &newest);
+        }
+        same(&log.newest().await.unwrap(), &newest);
+        assert!(commit(&log, &newest, &draft("late")).await.portion("late").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_damaged_checkpoint_is_written_anew_before_anything_is_forgotten() {
+        let (log, newest) = grown(64).await;
+        let path = checkpoint_path(Version(64));
+        log.storage().replace(&path, "damaged".into()).await.unwrap();
+        assert!(log.checkpoint(&newest).await.unwrap());
+        log.forget_before(Version(64)).await.unwrap();
+        same(&log.newest().await.unwrap(), &newest);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_swept_is_never_committed() {
+        let (log, snapshot) = grown(2).await;
+        let swept = commit(&log, &snapshot, &CommitDraft::sweep(vec!["late".into()])).await;
+        let CommitOutcome::Lost(newest) = log.try_commit(&snapshot, &draft("late")).await.unwrap() else {
+            panic!()
+        };
+        same(&newest, &swept);
+        let refused = log.try_commit(&newest, &draft("late")).await.unwrap_err();
+        assert!(matches!(refused, LogError::Swept { .. }), "{refused}");
+        log.checkpoint(&swept).await.unwrap();
+        log.forget_before(swept.version()).await.unwrap();
+        assert!(log.newest().await.unwrap().is_swept("late"));
+    }
+
+    #[tokio::test]
     async fn merged_portions_keep_their_age_and_the_others_go() {
         let (log, snapshot) = grown(3).await;
         let merged =
@@ -649,6 +774,7 @@ mod tests {
         same(&log.newest().await.unwrap(), &written);
         let again = log.try_commit(&written, &CommitDraft::compaction(vec!["p0".into()], vec![])).await;
         assert!(again.unwrap_err().to_string().contains("p0 is removed but not there"));
+        same(&log.newest().await.unwrap(), &written);
     }
 
     #[tokio::test]

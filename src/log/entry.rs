@@ -25,6 +25,11 @@ pub enum LogEntry {
         /// Path of the portion, relative to the table.
         path: String,
     },
+    /// A file that no commit names, and from now on none can.
+    Sweep {
+        /// Path relative to the table.
+        path: String,
+    },
     /// An input whose rows came with this commit.
     Source(SourceEntry),
     /// What a commit up to the checkpoint added; in checkpoints alone.
@@ -52,6 +57,8 @@ pub enum Operation {
     Compact,
     /// The declaration was changed.
     Alter,
+    /// Files that no commit names were given up.
+    Clean,
 }
 
 impl Operation {
@@ -64,11 +71,10 @@ impl Operation {
             Self::Insert => "insert",
             Self::Compact => "compact",
             Self::Alter => "alter",
+            Self::Clean => "clean",
         }
     }
-}
 
-impl Operation {
     /// Whether the commit brought rows, rather than moving those that were there.
     #[must_use]
     pub fn brings_rows(self) -> bool {

@@ -36,13 +36,15 @@ pub enum LogError {
         "{table} is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'"
     )]
     NotATable { table: String },
-    #[error("{table} has no version {version}; its versions are 0 to {newest}")]
-    NoVersion { table: String, version: Version, newest: Version },
+    #[error("{table} has no version {version}; its versions are {oldest} to {newest}")]
+    NoVersion { table: String, version: Version, oldest: Version, newest: Version },
+    #[error("{table}: {file}, which the log begins with, is missing; restore it from a copy")]
+    NoCheckpoint { table: String, file: String },
     #[error("{table}: version {version} was cleaned away; the oldest that is kept is {oldest}")]
     Cleaned { table: String, version: Version, oldest: Version },
     #[error(
-        "{table}: {file} was cleaned away before it was committed; nothing was committed. Let 'evenkeel clean --unnamed' keep \
-         files for longer than an ingest takes"
+        "{table}: {file} was cleaned away before it was committed, and nothing was committed. Run it again, and let \
+         'evenkeel clean --unnamed' keep files for longer than it takes"
     )]
     Swept { table: String, file: String },
     #[error("{table}: {file} exists already, and its name was made up just now")]
@@ -64,8 +66,15 @@ pub enum LogError {
     #[error("{table}: {file} declares a table that is refused: {source}")]
     Spec { table: String, file: String, source: SpecError },
     #[error(
-        "{table}: it is not known whether version {version} was committed: {source}. Look with 'evenkeel inspect', or run \
-         the ingest again: inputs that were committed are skipped"
+        "{table}: it is not known whether version {version} was committed: {source}. 'evenkeel inspect --history' tells; inputs \
+         that were committed are skipped when they are ingested again"
     )]
     Unknown { table: String, version: Version, source: StorageError },
+}
+
+impl LogError {
+    /// Whether a file of the log that was there a moment ago is not there any more.
+    fn is_vanished_file(&self) -> bool {
+        matches!(self, Self::Storage(error) if error.is_not_found())
+    }
 }

@@ -80,21 +80,6 @@ impl TableLog {
         })
     }
 
-    /// Fails where the file of a portion is not there: for writers that took so long that 'evenkeel clean' may have taken their files
-    /// for leftovers.
-    ///
-    /// # Errors
-    /// [`LogError::Swept`], and where the store fails.
-    pub async fn expect_there(&self, portions: impl Iterator<Item = &PortionEntry>) -> Result<(), LogError> {
-        for portion in portions {
-            if !self.storage().exists(&portion.path).await? {
-                let table = self.storage().name().to_owned();
-                return Err(LogError::Swept { table, file: portion.path.clone() });
-            }
-        }
-        Ok(())
-    }
-
     /// Reads the end of a portion's file and compares it with what the log says and with the primary key; `None` where they agree.
     pub async fn misplaced(&self, portion: &PortionEntry, primary_key: &[String]) -> Option<PortionDamage> {
         let mut wanted = FOOTER_GUESS;

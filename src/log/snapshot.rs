@@ -1,6 +1,6 @@
 //! A table at one version: the fold of its commits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct CommitSummary {
     pub removed: u64,
     /// Inputs that came with it.
     pub sources: Vec<SourceEntry>,
+    /// Files that it gave up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<String>,
 }
 
 impl CommitSummary {
@@ -46,6 +49,8 @@ pub struct Snapshot {
     commits: Vec<Arc<CommitSummary>>,
     /// Inputs by content, each with the version that brought it first.
     sources: HashMap<String, (Version, Arc<SourceEntry>)>,
+    /// Files that no commit may name any more.
+    swept: HashSet<String>,
 }
 
 impl Snapshot {
@@ -73,6 +78,7 @@ impl Snapshot {
             portions: HashMap::new(),
             commits: Vec::new(),
             sources: HashMap::new(),
+            swept: HashSet::new(),
         };
         empty.apply(table, Version::FIRST, entries)
     }
@@ -102,6 +108,7 @@ impl Snapshot {
                         portions: 0,
                         removed: 0,
                         sources: Vec::new(),
+                        swept: Vec::new(),
                     });
                 }
                 LogEntry::Add(portion) => {
@@ -124,6 +131,15 @@ impl Snapshot {
                     }
                     if let Some(summary) = summary.as_mut() {
                         summary.removed += 1;
+                    }
+                }
+                LogEntry::Sweep { path } => {
+                    if self.portions.contains_key(path) {
+                        return Err(damaged(format!("portion {path} is given up while it is visible")));
+                    }
+                    self.swept.insert(path.clone());
+                    if let Some(summary) = summary.as_mut() {
+                        summary.swept.push(path.clone());
                     }
                 }
                 LogEntry::Source(source) => {
@@ -167,9 +183,16 @@ impl Snapshot {
             source,
         })?;
         let portions = portions.into_iter().map(|portion| (portion.path.clone(), portion)).collect();
-        let mut snapshot =
-            Self { version, spec: Arc::new(spec), portions, commits: Vec::new(), sources: HashMap::new() };
+        let mut snapshot = Self {
+            version,
+            spec: Arc::new(spec),
+            portions,
+            commits: Vec::new(),
+            sources: HashMap::new(),
+            swept: HashSet::new(),
+        };
         for commit in &commits {
+            snapshot.swept.extend(commit.swept.iter().cloned());
             for source in &commit.sources {
                 snapshot.know(commit.info.version, source);
             }
@@ -212,6 +235,12 @@ impl Snapshot {
     #[must_use]
     pub fn portion(&self, path: &str) -> Option<&Arc<PortionEntry>> {
         self.portions.get(path)
+    }
+
+    /// Whether a file was given up, so that no commit may name it.
+    #[must_use]
+    pub fn is_swept(&self, path: &str) -> bool {
+        self.swept.contains(path)
     }
 
     /// Number of visible portions.

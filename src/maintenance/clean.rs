@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::log::{LogError, Snapshot, TableLog};
+use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use crate::storage::StoredFile;
 use crate::units::{Micros, Version};
 
@@ -11,7 +11,8 @@ use crate::units::{Micros, Version};
 pub struct CleanOptions {
     /// Versions that were the newest at some time within so long are kept; none keeps the newest alone.
     pub keep: Option<Micros>,
-    /// Files that no commit names are kept while they are younger: they may belong to an ingest or a compaction under way.
+    /// Files that no commit names are kept while they are younger: they may belong to an ingest or a compaction under way, which
+    /// would fail without them.
     pub unnamed_age: Micros,
     /// The time, in microseconds since 1970; none for the clock.
     pub now: Option<i64>,
@@ -55,54 +56,82 @@ pub struct CleanReport {
 
 /// Deletes older versions, and files that no commit names.
 ///
-/// First the checkpoint of the oldest kept version is written, then older commits go, then files: wherever it stops, the table is
-/// whole, and cleaning again goes on.
+/// First the checkpoint of the oldest kept version is written, then older commits go, then portions that only older versions have.
+/// Files that no commit names are given up by a commit before they are deleted: a writer whose files they are finds that out when
+/// it commits, and none can commit a file that is gone. Wherever cleaning stops, the table is whole, and cleaning again goes on.
 ///
 /// # Errors
 /// [`LogError`] where a file cannot be read, written or deleted.
 pub async fn clean(log: &TableLog, base: &Snapshot, options: &CleanOptions) -> Result<CleanReport, LogError> {
-    let newest = log.refresh(base).await?;
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-    let oldest = oldest_kept(&newest, options.keep, now);
+    // The files come first: what is committed meanwhile is found in the log, which is read afterwards.
+    let files: Vec<StoredFile> = log.storage().list_all().await?.into_iter().filter(is_ours).collect();
+    let newest = log.refresh(base).await?;
+    let readable = log.files().await?.oldest().unwrap_or(newest.version());
+    let oldest = oldest_kept(&newest, options.keep, now).max(readable);
     let kept = log.at(oldest).await?;
     let needed = log.portions_since(&kept).await?;
     let removed = log.removed_up_to(oldest).await?;
-    let mut report = CleanReport {
-        version: newest.version(),
-        oldest_version: oldest,
-        dry_run: options.dry_run,
-        ..CleanReport::default()
-    };
-    report.log_files = if options.dry_run {
-        log.files().await?.before(oldest)
-    } else if oldest > Version::FIRST {
-        log.checkpoint(&kept).await?;
-        log.forget_before(oldest).await?
-    } else {
-        0
-    };
-    let old_enough =
-        |file: &StoredFile| now.saturating_sub(file.modified_micros) >= options.unnamed_age.get();
-    for file in log.storage().list_all().await? {
-        let ours = file.staging || file.path.starts_with("partition=");
-        if !ours || needed.contains(&file.path) {
-            continue;
-        }
+    let mut report = CleanReport { dry_run: options.dry_run, ..CleanReport::default() };
+    let (mut superseded, mut unnamed) = (Vec::new(), Vec::new());
+    for file in files.into_iter().filter(|file| !needed.contains(&file.path)) {
         if removed.contains(&file.path) {
             report.portions += 1;
             report.portion_bytes += file.bytes;
-        } else if old_enough(&file) {
-            report.unnamed_files += 1;
-            report.unnamed_bytes += file.bytes;
+            superseded.push(file);
+        } else if now.saturating_sub(file.modified_micros) >= options.unnamed_age.get() {
+            unnamed.push(file);
         } else {
             report.young_files += 1;
-            continue;
         }
-        if !options.dry_run {
+    }
+    let mut last = newest;
+    if options.dry_run {
+        report.log_files = log.files().await?.before(oldest);
+    } else {
+        if oldest > readable {
+            log.checkpoint(&kept).await?;
+            report.log_files = log.forget_before(oldest).await?;
+        }
+        (last, unnamed) = give_up(log, last, unnamed).await?;
+        for file in superseded.iter().chain(&unnamed) {
             log.storage().delete(&file.path).await?;
         }
     }
+    report.unnamed_files = unnamed.len() as u64;
+    report.unnamed_bytes = unnamed.iter().map(|file| file.bytes).sum();
+    report.version = last.version();
+    report.oldest_version = oldest;
     Ok(report)
+}
+
+/// Whether a file is one that evenkeel writes: a portion, or one that was being written.
+fn is_ours(file: &StoredFile) -> bool {
+    file.staging || (file.path.starts_with("partition=") && file.path.ends_with(".parquet"))
+}
+
+/// Commits that files are given up, without those that another writer committed meanwhile. Gives the snapshot after it and the files.
+async fn give_up(
+    log: &TableLog,
+    mut base: Snapshot,
+    mut files: Vec<StoredFile>,
+) -> Result<(Snapshot, Vec<StoredFile>), LogError> {
+    loop {
+        // What has no name yet can never get one, and what was given up before needs no second time.
+        let named = files.iter().filter(|file| !file.staging && !base.is_swept(&file.path));
+        let paths: Vec<String> = named.map(|file| file.path.clone()).collect();
+        if paths.is_empty() {
+            return Ok((base, files));
+        }
+        match log.try_commit(&base, &CommitDraft::sweep(paths)).await? {
+            CommitOutcome::Committed(snapshot) => return Ok((snapshot, files)),
+            CommitOutcome::Lost(newest) => {
+                let added = log.portions_since(&base).await?;
+                files.retain(|file| !added.contains(&file.path) && newest.portion(&file.path).is_none());
+                base = newest;
+            }
+        }
+    }
 }
 
 /// The oldest version that was the newest within `keep`: it was followed by another less than that ago, or by none. A clock that

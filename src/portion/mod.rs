@@ -1,6 +1,6 @@
 //! One portion: an immutable Parquet file with the rows of one partition, sorted by the primary key, each key once.
 //!
-//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows with a page index; a bloom filter on each partition-key
+//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows and [`ROW_GROUP_BYTES`] with a page index; a bloom filter on each partition-key
 //! column but the leading primary-key column, whose ranges prune already; the sort order and the format's version in
 //! the file's metadata.
 
@@ -28,7 +28,7 @@ pub use crate::portion::footer::{FooterError, PortionFooter};
 pub use crate::portion::key_ranges::key_value;
 
 use crate::portion::key_ranges::KeyRanges;
-use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
+use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TableSpec};
 use crate::units::PartitionId;
 
 /// Rows gathered and encoded at one time.
@@ -201,6 +201,7 @@ fn writer_properties(spec: &TableSpec, partition: PartitionId, first: &RecordBat
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_key_value_metadata(Some(metadata))
         .set_sorting_columns(Some(sorting));
     let leading = spec.primary_key().first();

@@ -23,6 +23,8 @@ pub struct TableStorage {
     root: Path,
     name: String,
     id: Uuid,
+    /// The table's directory, where it lies on a local disk.
+    directory: Option<PathBuf>,
 }
 
 /// A file below a table's root.
@@ -77,7 +79,7 @@ impl TableStorage {
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         let name = format!("{store}/{prefix}");
-        Self { store, root: prefix, name, id: Uuid::new_v4() }
+        Self { store, root: prefix, name, id: Uuid::new_v4(), directory: None }
     }
 
     /// The table in a directory that exists.
@@ -95,7 +97,13 @@ impl TableStorage {
         }
         let store = DurableLocal::new(&path).map_err(|source| error(std::io::Error::other(source)))?;
         let name = directory.display().to_string();
-        Ok(Self { store: Arc::new(store), root: Path::default(), name, id: Uuid::new_v4() })
+        Ok(Self {
+            store: Arc::new(store),
+            root: Path::default(),
+            name,
+            id: Uuid::new_v4(),
+            directory: Some(path),
+        })
     }
 
     /// The table in a directory that exists, written by way of `disk`.
@@ -119,8 +127,14 @@ impl TableStorage {
         if text.contains("://") {
             return Err(StorageError::Remote { url: text.into_owned() });
         }
-        std::fs::create_dir_all(directory)
-            .map_err(|source| StorageError::Directory { path: directory.to_owned(), source })?;
+        let error = |source| StorageError::Directory { path: directory.to_owned(), source };
+        if !directory.is_dir() {
+            std::fs::create_dir_all(directory).map_err(error)?;
+            // The name of the new directory must last as what is in it does.
+            if let Some(parent) = directory.canonicalize().map_err(error)?.parent() {
+                SystemDisk.sync_directory(parent).map_err(error)?;
+            }
+        }
         Self::local(directory)
     }
 
@@ -173,6 +187,17 @@ impl TableStorage {
         }
     }
 
+    /// Writes a file, to last, in the place of one that is there.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails. Whether the file was written is then unknown.
+    pub async fn replace(&self, relative: &str, bytes: Bytes) -> Result<(), StorageError> {
+        let path = self.path(relative)?;
+        let put =
+            self.store.put_opts(&path, PutPayload::from(bytes), PutOptions::from(PutMode::Overwrite)).await;
+        put.map(|_| ()).map_err(|source| self.error("write", relative, source))
+    }
+
     /// Reads a whole file.
     ///
     /// # Errors
@@ -220,13 +245,16 @@ impl TableStorage {
         }
     }
 
-    /// Deletes a file.
+    /// Deletes a file; one that is not there is deleted already.
     ///
     /// # Errors
     /// [`StorageError`] where it cannot be deleted.
     pub async fn delete(&self, relative: &str) -> Result<(), StorageError> {
         let path = self.path(relative)?;
-        self.store.delete(&path).await.map_err(|source| self.error("delete", relative, source))
+        match self.store.delete(&path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(source) => Err(self.error("delete", relative, source)),
+        }
     }
 
     /// The names of the files right below `folder`.
@@ -235,9 +263,29 @@ impl TableStorage {
     /// [`StorageError`] where the store fails; a folder that does not exist has no files.
     pub async fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
         let path = self.path(folder)?;
+        if let Some(directory) = &self.directory {
+            return self.list_names(folder, directory.join(folder)).await;
+        }
         let listed = self.store.list_with_delimiter(Some(&path)).await;
         let listed = listed.map_err(|source| self.error("list", folder, source))?;
         Ok(listed.objects.iter().filter_map(|file| file.location.filename().map(str::to_owned)).collect())
+    }
+
+    /// The names in a local directory. The store would look at each file for its size.
+    async fn list_names(&self, folder: &str, directory: PathBuf) -> Result<Vec<String>, StorageError> {
+        let names = tokio::task::spawn_blocking(move || {
+            let names = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+            names.filter_map(Result::transpose).collect::<std::io::Result<Vec<String>>>()
+        });
+        let failed = |source: std::io::Error| {
+            let source =
+                object_store::Error::Generic { store: "local file system", source: Box::new(source) };
+            self.error("list", folder, source)
+        };
+        match names.await.map_err(|error| failed(std::io::Error::other(error)))? {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            names => names.map_err(failed),
+        }
     }
 
     /// All files below the table's root.
@@ -247,7 +295,7 @@ impl TableStorage {
     pub async fn list_all(&self) -> Result<Vec<StoredFile>, StorageError> {
         let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
         let files: Vec<_> =
-            self.store.list(prefix).try_collect().await.map_err(|e| self.error("list", "", e))?;
+            self.store.list(prefix).try_collect().await.map_err(|e| self.error("list", ".", e))?;
         let stored = |file: &object_store::ObjectMeta| {
             let parts: Vec<_> =
                 file.location.prefix_match(&self.root)?.map(|part| part.as_ref().to_owned()).collect();
@@ -269,7 +317,7 @@ impl TableStorage {
         // One file decides; the place may be somebody's whole home directory.
         let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
         let mut files = self.store.list(prefix);
-        while let Some(file) = files.try_next().await.map_err(|source| self.error("list", "", source))? {
+        while let Some(file) = files.try_next().await.map_err(|source| self.error("list", ".", source))? {
             if !is_staging(&file.location) {
                 return Ok(false);
             }
