@@ -15,8 +15,8 @@ use crate::compact::{CompactionError, CompactionOptions, CompactionProgress, Com
 use crate::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
 };
-use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
-use crate::maintenance::{self, CleanOptions, CleanReport, TableCheck};
+use crate::log::{CommitDraft, CommitOutcome, LogError, PortionEntry, Snapshot, TableLog};
+use crate::maintenance::{self, CheckScope, CleanOptions, CleanReport, TableCheck};
 use crate::overview::{self, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession, shared_runtime};
@@ -248,6 +248,21 @@ impl Table {
         }
     }
 
+    /// Rows of portions all of whose rows have expired by the clock.
+    #[must_use]
+    pub fn expired_rows(&self) -> u64 {
+        let now = chrono::Utc::now().timestamp_micros();
+        let Some((column, oldest)) = self.spec().oldest_kept(now) else { return 0 };
+        let expired = |portion: &Arc<PortionEntry>| {
+            portion
+                .column_ranges
+                .get(column)
+                .and_then(|range| range.max.first())
+                .is_some_and(|max| *max < oldest)
+        };
+        self.snapshot.portions().iter().filter(|p| expired(p)).map(|portion| portion.rows).sum()
+    }
+
     /// Deletes old versions, and files that no commit names.
     ///
     /// # Errors
@@ -256,9 +271,17 @@ impl Table {
         Ok(maintenance::clean(&self.log, &self.snapshot, options).await?)
     }
 
-    /// Reads every portion and compares its checksum. `progress` is given the bytes checked so far.
-    pub async fn check(&self, progress: &(dyn Fn(u64) + Sync)) -> TableCheck {
-        maintenance::check(&self.log, &self.snapshot, progress).await
+    /// Reads the log and the portions of this version, or of every version up to it, and compares their checksums. `progress` is
+    /// given the bytes checked so far.
+    ///
+    /// # Errors
+    /// [`TableError`] where the log cannot be listed.
+    pub async fn check(
+        &self,
+        scope: CheckScope,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<TableCheck, TableError> {
+        Ok(maintenance::check(&self.log, &self.snapshot, scope, progress).await?)
     }
 
     /// The same table without some portions, so that the rest can be read where their files are damaged. Nothing is written.

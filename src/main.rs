@@ -71,5 +71,9 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     if !interrupt.press() {
         return None;
     }
-    tokio::time::timeout(TIME_TO_CLEAN_UP, run).await.ok()
+    tokio::select! {
+        ended = tokio::time::timeout(TIME_TO_CLEAN_UP, run) => ended.ok(),
+        // Pressed again: at once.
+        _ = tokio::signal::ctrl_c() => None,
+    }
 }

@@ -104,6 +104,8 @@ pub struct TableOverview {
     pub primary_key: Vec<String>,
     /// Names of the partition-key columns.
     pub partition_key: Vec<String>,
+    /// How long rows are kept, as `column=length`; none where they are kept for ever.
+    pub ttl: Option<String>,
     /// The placement function, with its parameters where they are not the defaults.
     pub placement: String,
     /// The partitions in order.
@@ -207,6 +209,7 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
         columns: definition.columns.clone(),
         primary_key: definition.primary_key.clone(),
         partition_key: definition.partition_key.clone(),
+        ttl: definition.ttl.as_ref().map(ToString::to_string),
         placement: definition.placement.to_string(),
         partitions,
     })

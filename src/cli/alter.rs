@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::Table;
-use evenkeel::table::{Ttl, write_create_table};
+use evenkeel::table::{TableDefinition, Ttl, write_create_table};
+use evenkeel::units::Version;
+use evenkeel::{Table, report};
+use serde::Serialize;
 
 use crate::cli::create::column;
+use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
 /// Add columns to a table, or change how long rows are kept.
@@ -33,6 +36,23 @@ pub(crate) struct Args {
     /// Keep rows for ever.
     #[arg(long)]
     no_ttl: bool,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// A table that was altered.
+#[derive(Debug, Serialize)]
+struct Altered {
+    directory: PathBuf,
+    version: Version,
+    /// Whether anything was changed.
+    changed: bool,
+    /// Rows of portions whose rows have all expired: the next compaction drops them.
+    rows_expired: u64,
+    table: TableDefinition,
+    ddl: String,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -42,6 +62,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         return Err(Failure::wrong_usage("what should change? Give --add-column, --ttl or --no-ttl"));
     }
     let mut table = Table::open(&args.dir).await?;
+    table.refresh().await?;
+    let before = table.snapshot().version();
     table
         .alter(|definition| {
             definition.columns.extend(columns.iter().cloned());
@@ -50,6 +72,28 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             }
         })
         .await?;
-    let (version, ddl) = (table.snapshot().version(), write_create_table(table.spec()));
-    out.text(&format!("{}, version {version}:\n\n{ddl}", args.dir.display()))
+    let altered = Altered {
+        directory: args.dir,
+        version: table.snapshot().version(),
+        changed: table.snapshot().version() != before,
+        rows_expired: table.expired_rows(),
+        table: table.spec().definition().clone(),
+        ddl: write_create_table(table.spec()),
+    };
+    out.result(args.format, &altered, |altered, _| {
+        let mut text = match altered.changed {
+            true => format!(
+                "{} is altered, version {}:\n\n{}",
+                altered.directory.display(),
+                altered.version,
+                altered.ddl
+            ),
+            false => format!("{} is so already, version {}\n", altered.directory.display(), altered.version),
+        };
+        if altered.rows_expired > 0 {
+            let rows = report::counted(altered.rows_expired, "row");
+            text.push_str(&format!("\n{rows} or more have expired and go with the next compaction\n"));
+        }
+        text
+    })
 }

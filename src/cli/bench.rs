@@ -8,7 +8,6 @@ use evenkeel::Table;
 use evenkeel::bench::{BenchOptions, IngestBench, Limits, bench_ingest};
 use evenkeel::evaluate::Candidate;
 use evenkeel::generate::AdEvents;
-use evenkeel::ingest::DEFAULT_MEMORY;
 use evenkeel::report;
 use evenkeel::sink::OutputFormat;
 use evenkeel::source::{Export, InputOptions, InputPath, find_inputs};
@@ -102,7 +101,7 @@ struct LoadArgs {
     partition_rate: ByteSize,
 
     /// Memory of an ingest.
-    #[arg(long, default_value_t = DEFAULT_MEMORY)]
+    #[arg(long, default_value = "1GiB")]
     memory: ByteSize,
 
     /// Directory for the tables, which are kept; it must be empty or new [default: a temporary one, removed at the end].

@@ -22,12 +22,11 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Keep versions that were the newest within so long; 0s keeps the newest alone.
+    /// Keep versions that were the newest within so long; 0s keeps the newest alone, and queries that run on older ones fail.
     #[arg(long, value_name = "LENGTH", default_value = "7d")]
     keep: String,
 
-    /// Keep files that no commit names while they are younger. Ingests and compactions that take longer than this would lose
-    /// their files.
+    /// Keep files that no commit names while they are younger. An ingest or compaction that takes longer than this fails.
     #[arg(long, value_name = "LENGTH", default_value = "1d")]
     unnamed: Micros,
 
@@ -42,7 +41,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let keep = match args.keep.trim() {
-        "0" | "0s" | "0d" => None,
+        "0" | "0us" | "0ms" | "0s" | "0m" | "0h" | "0d" => None,
         text => Some(text.parse().map_err(Failure::usage)?),
     };
     let options = CleanOptions { keep, unnamed_age: args.unnamed, now: None, dry_run: args.dry_run };

@@ -31,11 +31,11 @@ pub(crate) struct Args {
     max_depth: usize,
 
     /// Size of a merged portion.
-    #[arg(long, value_name = "SIZE", default_value_t = CompactionPolicy::default().target)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     target: ByteSize,
 
     /// Memory that the program may take; at least 128MiB.
-    #[arg(long, value_name = "SIZE", default_value_t = CompactionOptions::default().memory)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
     /// How the result is printed.

@@ -131,7 +131,7 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         (None, None) if args.ddl.is_some() => None,
         (None, None) => {
             notes.push("4 partitions: 4 for each node, and 1 node, because neither --nodes nor --partitions is given; \
-                        the number cannot be changed later"
+                        only 'evenkeel repartition' changes the number later"
                 .to_owned());
             Some(PartitionCount::for_nodes(1))
         }
@@ -167,8 +167,8 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         ttl: None,
         name: name_of(&args.dir),
         columns,
-        primary_key: args.primary_key.clone(),
-        partition_key: args.partition_key.clone(),
+        primary_key: trimmed(&args.primary_key),
+        partition_key: trimmed(&args.partition_key),
         partitions: PartitionCount::for_nodes(1).map_err(Failure::usage)?,
         placement: args.placement,
     };
@@ -198,7 +198,7 @@ fn like(
         column.nullable &= change.nullable;
     }
     for column in &mut columns {
-        column.nullable &= !args.primary_key.contains(&column.name);
+        column.nullable &= !trimmed(&args.primary_key).contains(&column.name);
     }
     Ok(columns)
 }
@@ -218,6 +218,11 @@ pub(super) fn column(option: &str, text: &str) -> Result<Column, Failure> {
     let column_type =
         column_type.parse().map_err(|error| Failure::wrong_usage(format!("{option} '{text}': {error}")))?;
     Ok(Column { name: name.trim().to_owned(), column_type, nullable })
+}
+
+/// Names without the blanks of `a, b`.
+fn trimmed(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.trim().to_owned()).collect()
 }
 
 fn name_of(dir: &Path) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::compact::{CompactionOptions, CompactionReport};
-use evenkeel::ingest::{DEFAULT_MEMORY, IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
+use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
 use evenkeel::source::find_inputs;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     again: bool,
 
     /// Memory that the program may take, such as 2GiB; at least 128MiB.
-    #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
     /// Merge portions after the ingest where that is worth it, as 'evenkeel compact' does.

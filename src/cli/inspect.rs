@@ -35,6 +35,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if args.history {
         return out.result(args.format, &table.history(), report::history);
     }
-    let overview = table.inspect().await?;
+    let overview =
+        table.inspect().await.map_err(|error| Failure::from(error).with_hint_of_damage(&args.dir))?;
     out.result(args.format, &overview, report::overview)
 }

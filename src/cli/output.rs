@@ -1,6 +1,7 @@
 //! Where results, notes and failures go.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use evenkeel::TableError;
 use evenkeel::compact::CompactionError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
+use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
 use evenkeel::report::Layout;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -60,7 +62,13 @@ pub(crate) enum Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Failed(error.into())
+        let error = error.into();
+        // A declaration that is refused is what was asked for, not what happened.
+        let refused = matches!(
+            error.downcast_ref(),
+            Some(TableError::Spec(_) | TableError::Repartition(RepartitionError::Nothing { .. }))
+        );
+        if refused { Self::Usage(error) } else { Self::Failed(error) }
     }
 }
 
@@ -73,6 +81,20 @@ impl Failure {
     /// A failure of the arguments, said in a sentence.
     pub(crate) fn wrong_usage(message: impl Into<String>) -> Self {
         Self::Usage(anyhow::anyhow!(message.into()))
+    }
+
+    /// The failure with what to do about it, where a file of the table in `dir` may be the cause.
+    pub(crate) fn with_hint_of_damage(self, dir: &Path) -> Self {
+        match self {
+            Self::Failed(error) if may_be_damage(&error) => {
+                let dir = dir.display();
+                Self::Failed(anyhow::anyhow!(
+                    "{error}. A file of the table may be damaged, or was cleaned away while it was read: 'evenkeel check {dir}' \
+                     tells; 'evenkeel query {dir} --skip-damaged' reads the rest"
+                ))
+            }
+            other => other,
+        }
     }
 
     /// Prints the failure and gives the exit code. A reader that went away, as `head` does, is no failure.
@@ -96,6 +118,15 @@ impl Failure {
         let _ = writeln!(io::stderr(), "error: {error}");
         code
     }
+}
+
+/// Whether reading a file failed, rather than the query.
+fn may_be_damage(error: &anyhow::Error) -> bool {
+    let query = match error.downcast_ref() {
+        Some(TableError::Query(query)) => Some(query),
+        _ => error.downcast_ref::<QueryError>(),
+    };
+    query.is_some_and(QueryError::is_of_a_file)
 }
 
 fn is_interrupt(error: &anyhow::Error) -> bool {

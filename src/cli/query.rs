@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::log::PortionDamage;
+use evenkeel::maintenance::CheckScope;
 use evenkeel::query::{Params, QueryError, QueryResult};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
@@ -85,6 +87,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let dir = args.dir.clone();
+    answer(args, out).await.map_err(|failure| failure.with_hint_of_damage(&dir))
+}
+
+async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let asked = format(&args)?;
     let sql = match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
@@ -97,7 +104,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     let mut table = open(&args.dir, args.at_version).await?;
     if args.skip_damaged {
-        table = without_damaged(&table, out).await;
+        table = without_damaged(&table, out).await?;
     }
     let session = table.session()?;
     if args.explain {
@@ -143,15 +150,18 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The table without the portions whose files are damaged; each is told.
-async fn without_damaged(table: &Table, out: &Output) -> Table {
-    let damaged = check(table, out).await.damaged;
+/// The table without the portions whose files are damaged; each is told. A file that this user may not read is not damaged.
+async fn without_damaged(table: &Table, out: &Output) -> Result<Table, Failure> {
+    let damaged = check(table, CheckScope::OneVersion, out).await?.damaged;
     for portion in &damaged {
+        if let PortionDamage::Unreadable { reason } = &portion.damage {
+            return Err(anyhow::anyhow!("{}: {reason}", portion.file).into());
+        }
         let rows = report::counted(portion.rows, "row");
-        out.note(&format!("{rows} are left out: {} {}", portion.file, portion.damage));
+        out.note(&format!("left out: {rows} of {}, which {}", portion.file, portion.damage));
     }
     let files: Vec<String> = damaged.into_iter().map(|portion| portion.file).collect();
-    table.without(&files)
+    Ok(table.without(&files))
 }
 
 /// Parameters that do not fit, and no query at all, are wrong usage.

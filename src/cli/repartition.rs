@@ -1,15 +1,15 @@
 //! `evenkeel repartition`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use evenkeel::compact::{CompactionOptions, CompactionReport};
-use evenkeel::ingest::{DEFAULT_MEMORY, LEAST_MEMORY};
+use evenkeel::repartition::LEAST_MEMORY;
 use evenkeel::repartition::RepartitionPlan;
-use evenkeel::report;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{PlacementFunction, TableDefinition};
 use evenkeel::units::{ByteSize, PartitionCount, Version};
+use evenkeel::{Table, report};
 use serde::Serialize;
 
 use crate::cli::compact::compact;
@@ -56,13 +56,28 @@ pub(crate) struct Args {
     #[arg(long = "version", value_name = "N")]
     at_version: Option<u64>,
 
-    /// Memory that the program may take, such as 2GiB; at least 128MiB.
-    #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MEMORY)]
+    /// Memory that the program may take, such as 2GiB; at least 256MiB.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// The place of the new table: an empty directory, or one where an earlier attempt died.
+async fn new_place(to: &Path) -> Result<TableStorage, Failure> {
+    let storage = TableStorage::create_local(to)?;
+    if storage.is_empty().await? {
+        return Ok(storage);
+    }
+    // What is there may be a table without commits. Whether it is the same one is seen when it is written.
+    let earlier = Table::open(to).await.is_ok_and(|table| table.snapshot().version() == Version::FIRST);
+    if earlier {
+        Ok(storage)
+    } else {
+        Err(anyhow::anyhow!("{} is not empty; choose a new directory", to.display()).into())
+    }
 }
 
 /// A table that was rewritten, or would be.
@@ -87,17 +102,22 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     let change = |definition: &mut TableDefinition| {
         if !args.partition_key.is_empty() {
-            definition.partition_key.clone_from(&args.partition_key);
+            definition.partition_key = args.partition_key.iter().map(|name| name.trim().to_owned()).collect();
         }
         definition.partitions = partitions.unwrap_or(definition.partitions);
         definition.placement = args.placement.unwrap_or(definition.placement);
     };
     let table = open(&args.dir, args.at_version).await?;
+    // Before anything is counted: whether there is a place to write to.
+    let into = match args.to.as_ref().filter(|_| !args.dry_run) {
+        Some(to) => Some(new_place(to).await?),
+        None => None,
+    };
     let bar = out.progress(None, "rows counted");
     let plan = table.plan_repartition(change, &|rows| bar.set_position(rows)).await;
     bar.finish_and_clear();
     let plan = plan?;
-    let Some(to) = args.to.filter(|_| !args.dry_run) else {
+    let (Some(into), Some(to)) = (into, args.to) else {
         let planned = Repartitioned { plan, table: None, version: None, compaction: None };
         return out.result(args.format, &planned, |planned, layout| {
             report::repartition_plan(&planned.plan, layout)
@@ -108,19 +128,22 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let interrupt = out.interrupt();
     let bar = out.progress(Some(plan.rows), "rows");
-    let into = TableStorage::create_local(&to)?;
     let written =
         table.repartition(&plan, into, args.memory, &interrupt, &|rows| bar.set_position(rows)).await;
     bar.finish_and_clear();
     let mut written = written?;
-    let options = CompactionOptions { memory: args.memory, interrupt, ..CompactionOptions::default() };
-    let compaction = compact(&mut written, &options, out).await?;
-    let done = Repartitioned {
-        plan,
-        version: Some(written.snapshot().version()),
-        table: Some(to),
-        compaction: Some(compaction),
+    // The new table has all rows of the old one; what has expired goes when it is compacted next.
+    let now = Some(i64::MIN);
+    let options = CompactionOptions { memory: args.memory, interrupt, now, ..CompactionOptions::default() };
+    let compaction = match compact(&mut written, &options, out).await {
+        Ok(report) => Some(report),
+        Err(error) => {
+            out.note(&format!("the new table is complete, but not compacted: {error}"));
+            None
+        }
     };
+    let done =
+        Repartitioned { plan, version: Some(written.snapshot().version()), table: Some(to), compaction };
     out.result(args.format, &done, |done, _| {
         let place = done.table.as_ref().map(|place| place.display().to_string()).unwrap_or_default();
         let version = done.version.unwrap_or_default();

@@ -25,6 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let skew = open(&args.dir, args.at_version).await?.skew().await?;
+    let table = open(&args.dir, args.at_version).await?;
+    let skew = table.skew().await.map_err(|error| Failure::from(error).with_hint_of_damage(&args.dir))?;
     out.result(args.format, &skew, report::skew)
 }

@@ -15,7 +15,6 @@ use crate::compact::policy::{CompactionPolicy, Decision, Expiry, Merge};
 use crate::compact::worker::{Shared, Worker};
 use crate::compact::{CompactionError, CompactionOptions, CompactionProgress, CompactionReport};
 use crate::log::{CommitDraft, CommitOutcome, LogError, PortionEntry, Snapshot, TableLog};
-use crate::overlap::depths;
 use crate::query::{QueryError, SnapshotTable};
 use crate::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 use crate::units::PartitionId;
@@ -38,7 +37,7 @@ pub async fn compact(
     let mut snapshot = log.refresh(base).await?;
     let mut report = CompactionReport {
         portions_before: snapshot.portion_count(),
-        max_depth_before: max_depth(&snapshot),
+        max_depth_before: max_depth(log, &snapshot)?,
         ..CompactionReport::default()
     };
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
@@ -71,19 +70,17 @@ pub async fn compact(
         return Err(error);
     }
     report.portions_after = snapshot.portion_count();
-    report.max_depth_after = max_depth(&snapshot);
+    report.max_depth_after = max_depth(log, &snapshot)?;
     report.seconds = started.elapsed().as_secs_f64();
     Ok((report, snapshot))
 }
 
-fn max_depth(snapshot: &Snapshot) -> u64 {
-    let portions = snapshot.portions();
-    let of_partition = portions.chunk_by(|a, b| a.partition == b.partition).map(|portions| {
-        let ranges: Vec<_> =
-            portions.iter().map(|portion| (&portion.key_range.min, &portion.key_range.max)).collect();
-        depths(&ranges).into_iter().max().unwrap_or(0)
-    });
-    of_partition.max().unwrap_or(0)
+fn max_depth(log: &TableLog, snapshot: &Snapshot) -> Result<u64, CompactionError> {
+    Ok(provider(log, snapshot)?.max_depth())
+}
+
+fn provider(log: &TableLog, snapshot: &Snapshot) -> Result<SnapshotTable, CompactionError> {
+    Ok(SnapshotTable::try_new(log.storage().clone(), snapshot.clone()).map_err(QueryError::from)?)
 }
 
 /// What is done with one commit.
@@ -141,8 +138,9 @@ impl Round {
         let expiry = spec.oldest_kept(now).map(|(column, oldest_kept)| Expiry { column, oldest_kept });
         let portions = snapshot.portions();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let table = provider(log, snapshot)?;
         let shape = TableShape {
-            depth: max_depth(snapshot),
+            depth: table.max_depth(),
             row_group: portions.iter().map(|portion| row_group_bytes(portion)).max().unwrap_or(0),
             row_bytes: portions.iter().map(|portion| portion.bytes / portion.rows.max(1)).max().unwrap_or(0),
         };
@@ -155,7 +153,6 @@ impl Round {
             (!decision.is_empty()).then_some((partition, decision))
         };
         let work = portions.chunk_by(|a, b| a.partition == b.partition).filter_map(decide).collect();
-        let table = SnapshotTable::try_new(log.storage().clone(), snapshot.clone());
         // Each file is read once: there is nothing to keep of its end.
         let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(1 << 20).build_arc();
         let context = SessionContext::new_with_config_rt(
@@ -164,7 +161,7 @@ impl Round {
         );
         Ok(Self {
             log: log.clone(),
-            table: Arc::new(table.map_err(QueryError::from)?),
+            table: Arc::new(table),
             context: Arc::new(context),
             expiry,
             memory,

@@ -85,6 +85,7 @@ pub async fn ingest_files(
     if plan.again {
         ingest.take_again();
     }
+    ingest.stop_on(Arc::clone(&plan.interrupt));
     if let Err(error) = read_into(&mut ingest, &mut collected, &base, plan, progress).await {
         ingest.abandon().await;
         collected.remove_rejects();

@@ -8,7 +8,7 @@ use arrow::compute::take_record_batch;
 use futures::stream::{FuturesUnordered, StreamExt};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::ingest::existing::{find_common_key, find_repeated_key};
 use crate::ingest::memory::MemoryPlan;
@@ -46,6 +46,8 @@ pub struct Ingest {
     replaced: u64,
     /// Whether inputs are taken that another writer commits in the meantime.
     again: bool,
+    /// Stops the ingest before its commit when it is notified.
+    interrupt: Option<Arc<Notify>>,
 }
 
 /// What an ingest wrote to one partition.
@@ -154,6 +156,7 @@ impl Ingest {
             rows: 0,
             replaced: 0,
             again: false,
+            interrupt: None,
             log,
             base,
             spec,
@@ -203,6 +206,11 @@ impl Ingest {
     /// Takes inputs also where the table has them, or gets them in the meantime.
     pub fn take_again(&mut self) {
         self.again = true;
+    }
+
+    /// Lets the ingest fail with [`IngestError::Interrupted`] before its commit when this is notified, also while it writes.
+    pub fn stop_on(&mut self, interrupt: Arc<Notify>) {
+        self.interrupt = Some(interrupt);
     }
 
     /// Rows taken so far.
@@ -331,7 +339,16 @@ impl Ingest {
         let mut stored = FuturesUnordered::new();
         let mut failure = None;
         let first_new = self.portions.len();
-        while let Some(Sorted { partition, portion, replaced, seconds }) = encoded.recv().await {
+        loop {
+            let sorted = tokio::select! {
+                biased;
+                () = notified(self.interrupt.as_deref()) => {
+                    failure = Some(IngestError::Interrupted);
+                    break;
+                }
+                sorted = encoded.recv() => sorted,
+            };
+            let Some(Sorted { partition, portion, replaced, seconds }) = sorted else { break };
             self.replaced += replaced;
             let log = self.log.clone();
             stored.push(async move {
@@ -376,6 +393,14 @@ impl Ingest {
         }
         self.portions.push(portion);
         Ok(())
+    }
+}
+
+/// Waits until this is notified; for ever where there is nothing that could be.
+async fn notified(interrupt: Option<&Notify>) {
+    match interrupt {
+        Some(interrupt) => interrupt.notified().await,
+        None => std::future::pending().await,
     }
 }
 

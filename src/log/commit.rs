@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::Serialize;
+
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::log::LogError;
@@ -138,6 +140,15 @@ impl LogFiles {
     pub fn before(&self, oldest: Version) -> u64 {
         self.commits.iter().chain(&self.checkpoints).filter(|version| **version < oldest).count() as u64
     }
+}
+
+/// A file of the log that cannot be read, or is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DamagedLogFile {
+    /// Path relative to the table.
+    pub file: String,
+    /// What is wrong.
+    pub reason: String,
 }
 
 /// How an attempt to commit ended.
@@ -367,7 +378,9 @@ impl TableLog {
             return Ok(CommitOutcome::Committed(newest.clone()));
         }
         match written {
-            Err(LogError::Storage(source)) => Err(LogError::Unknown { table: self.name(), version, source }),
+            Err(LogError::Storage(source)) if !source.is_refusal() => {
+                Err(LogError::Unknown { table: self.name(), version, source })
+            }
             Err(error) => Err(error),
             Ok(_) => Ok(CommitOutcome::Lost(newest?)),
         }
@@ -475,6 +488,31 @@ impl TableLog {
             }))
         });
         Ok(removed.flatten().collect().await)
+    }
+
+    /// The files of the log that are damaged, and those that are missing among its commits.
+    pub async fn damaged_files(&self, files: &LogFiles) -> Vec<DamagedLogFile> {
+        let mut damaged = Vec::new();
+        let mut add = |file: String, reason: String| damaged.push(DamagedLogFile { file, reason });
+        let checkpoints = stream::iter(files.checkpoints.clone())
+            .map(|version| async move { (version, self.read_checkpoint(version).await.err()) });
+        let mut checkpoints = checkpoints.buffered(CONCURRENT_READS);
+        while let Some((version, error)) = checkpoints.next().await {
+            error.into_iter().for_each(|error| add(checkpoint_path(version), error.to_string()));
+        }
+        let mut expected = files.oldest().map_or(0, |oldest| oldest.0);
+        let needed = files.commits.iter().copied().filter(|version| Some(*version) >= files.oldest());
+        let mut commits = stream::iter(needed)
+            .map(|version| async move { (version, self.read(version).await.err()) })
+            .buffered(CONCURRENT_READS);
+        while let Some((version, error)) = commits.next().await {
+            for missing in (expected..version.0).map(Version) {
+                add(commit_path(missing), "is missing".to_owned());
+            }
+            expected = version.0 + 1;
+            error.into_iter().for_each(|error| add(commit_path(version), error.to_string()));
+        }
+        damaged
     }
 
     /// Deletes the commits and checkpoints before version `oldest`, whose checkpoint must be there. The commit of `oldest` stays,

@@ -18,7 +18,7 @@ use crate::table::{FORMAT_VERSION, SpecError};
 use crate::units::Version;
 
 pub use checkpoint::{read_checkpoint, write_checkpoint};
-pub use commit::{CommitDraft, CommitOutcome, LogFiles, TableLog};
+pub use commit::{CommitDraft, CommitOutcome, DamagedLogFile, LogFiles, TableLog};
 pub use entry::{
     CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, read_entries,
     write_entries,

@@ -13,7 +13,7 @@ const FOOTER_GUESS: u64 = 1 << 16;
 
 /// What is wrong with the file of a portion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PortionDamage {
     /// There is no such file.
     Missing,

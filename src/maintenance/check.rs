@@ -1,13 +1,25 @@
 //! Whether the files of a table are those that were committed.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
-use crate::log::{PortionDamage, Snapshot, TableLog};
+use crate::log::{DamagedLogFile, LogError, PortionDamage, PortionEntry, Snapshot, TableLog};
 use crate::units::{PartitionId, Version};
 
 /// Files that are read at one time.
 const CONCURRENT_READS: usize = 8;
+
+/// Which versions are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckScope {
+    /// The one that is opened.
+    OneVersion,
+    /// Every one up to it that can be read.
+    EveryVersion,
+}
 
 /// A portion whose file is not what was committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,13 +34,14 @@ pub struct DamagedPortion {
     pub damage: PortionDamage,
 }
 
-/// The result of reading every portion and comparing its checksum. The log was read whole, and its checksums were compared, when
-/// the table was opened.
+/// The result of reading every file of the log and the portions of one or all versions, and of comparing their checksums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableCheck {
     /// Name of the table.
     pub name: String,
-    /// The version whose portions were read.
+    /// The oldest version whose portions were read.
+    pub oldest_version: Version,
+    /// The newest version whose portions were read.
     pub version: Version,
     /// Portions read.
     pub portions: usize,
@@ -36,11 +49,40 @@ pub struct TableCheck {
     pub bytes: u64,
     /// Those that are damaged, by partition.
     pub damaged: Vec<DamagedPortion>,
+    /// Commits and checkpoints read.
+    pub log_files: u64,
+    /// Those that are damaged or missing.
+    pub damaged_log: Vec<DamagedLogFile>,
 }
 
-/// Reads every portion of the snapshot. `progress` is given the bytes checked so far.
-pub async fn check(log: &TableLog, snapshot: &Snapshot, progress: &(dyn Fn(u64) + Sync)) -> TableCheck {
-    let portions = snapshot.portions();
+/// Reads the log, and the portions of the snapshot or of every version up to it. `progress` is given the bytes checked so far.
+///
+/// # Errors
+/// [`LogError`] where the log cannot be listed.
+pub async fn check(
+    log: &TableLog,
+    snapshot: &Snapshot,
+    scope: CheckScope,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<TableCheck, LogError> {
+    let files = log.files().await?;
+    let damaged_log = log.damaged_files(&files).await;
+    let mut portions = snapshot.portions();
+    let mut oldest_version = snapshot.version();
+    if scope == CheckScope::EveryVersion {
+        oldest_version = files.oldest().unwrap_or(snapshot.version());
+        let mut seen: HashMap<String, Arc<PortionEntry>> = HashMap::new();
+        seen.extend(portions.drain(..).map(|portion| (portion.path.clone(), portion)));
+        // Versions behind a damaged commit cannot be read; the damage is told.
+        for version in (oldest_version.0..snapshot.version().0).map(Version) {
+            if let Ok(earlier) = log.at(version).await {
+                let earlier = earlier.portions().into_iter();
+                seen.extend(earlier.map(|portion| (portion.path.clone(), portion)));
+            }
+        }
+        portions = seen.into_values().collect();
+        portions.sort_by(|a, b| (a.partition, &a.path).cmp(&(b.partition, &b.path)));
+    }
     let key = &snapshot.spec().definition().primary_key;
     let mut checked = stream::iter(portions.iter())
         .map(|portion| async move {
@@ -63,11 +105,15 @@ pub async fn check(log: &TableLog, snapshot: &Snapshot, progress: &(dyn Fn(u64) 
             damage,
         }));
     }
-    TableCheck {
+    drop(checked);
+    Ok(TableCheck {
         name: snapshot.spec().name().to_owned(),
+        oldest_version,
         version: snapshot.version(),
         portions: portions.len(),
         bytes,
         damaged,
-    }
+        log_files: (files.commits.len() + files.checkpoints.len()) as u64,
+        damaged_log,
+    })
 }

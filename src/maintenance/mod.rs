@@ -3,5 +3,5 @@
 mod check;
 mod clean;
 
-pub use check::{DamagedPortion, TableCheck, check};
+pub use check::{CheckScope, DamagedPortion, TableCheck, check};
 pub use clean::{CleanOptions, CleanReport, clean};

@@ -69,3 +69,23 @@ pub enum QueryError {
     #[error("cannot count the rows of partition {partition}: {reason}")]
     Count { partition: crate::units::PartitionId, reason: String },
 }
+
+impl QueryError {
+    /// Whether it is about reading a file, which may be damaged or gone, rather than about the query.
+    #[must_use]
+    pub fn is_of_a_file(&self) -> bool {
+        let Self::DataFusion(error) = self else { return matches!(self, Self::Storage(_)) };
+        match error.find_root() {
+            DataFusionError::ParquetError(_)
+            | DataFusionError::ObjectStore(_)
+            | DataFusionError::IoError(_) => true,
+            DataFusionError::ArrowError(error, _) => {
+                matches!(
+                    **error,
+                    ArrowError::ParquetError(_) | ArrowError::ExternalError(_) | ArrowError::IoError(..)
+                )
+            }
+            _ => false,
+        }
+    }
+}

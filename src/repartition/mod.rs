@@ -19,6 +19,10 @@ use crate::log::LogError;
 use crate::placement::PlacementError;
 use crate::query::QueryError;
 use crate::table::SpecError;
+use crate::units::ByteSize;
+
+/// The least budget that a repartitioning works in: what an ingest needs, and what reading takes beside it.
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);
 
 /// Why a table cannot be rewritten. The old table is never touched.
 #[derive(Debug, Error)]

@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use futures::stream::select_all;
 use tokio::sync::Notify;
 
-use crate::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions};
+use crate::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions, LEAST_MEMORY};
 use crate::log::{Snapshot, TableLog};
 use crate::query::{QueryError, SnapshotTable, as_declared};
 use crate::repartition::RepartitionError;
@@ -18,6 +18,10 @@ use crate::units::{ByteSize, PartitionId};
 
 /// Partitions that are read at one time: rows of one alone would go to few new ones, and those would be written unevenly.
 const PARTITIONS_AT_ONCE: usize = 8;
+/// What reading may take of the memory; the rest is the ingest's.
+const READING_PART: u64 = 3;
+/// Memory of a portion that is read: its row group, decoded pages and batches (measured).
+const PER_PORTION: ByteSize = ByteSize::mib(8);
 
 /// The table with the new partitioning.
 #[derive(Debug)]
@@ -44,14 +48,14 @@ pub async fn rewrite(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Rewritten, RepartitionError> {
     let (log, empty) = declare(storage, to).await?;
-    let options = IngestOptions { mode: IngestMode::Upsert, memory };
+    let per_partition = PER_PORTION.0 * table.max_depth().max(1);
+    let reading = (memory.0 / READING_PART / per_partition).clamp(1, PARTITIONS_AT_ONCE as u64);
+    let left = memory.0.saturating_sub(reading * per_partition);
+    let options = IngestOptions { mode: IngestMode::Upsert, memory: ByteSize(left).max(LEAST_MEMORY) };
+    let reading = reading as usize;
     let mut ingest = Ingest::new(log.clone(), empty, &options)?;
-    let pushed = tokio::select! {
-        biased;
-        () = interrupt.notified() => Err(IngestError::Interrupted.into()),
-        pushed = push_all(table, to, &mut ingest, progress) => pushed,
-    };
-    if let Err(error) = pushed {
+    ingest.stop_on(Arc::clone(interrupt));
+    if let Err(error) = push_all(table, to, &mut ingest, reading, interrupt, progress).await {
         ingest.abandon().await;
         return Err(error);
     }
@@ -72,19 +76,27 @@ async fn push_all(
     table: &SnapshotTable,
     to: &TableSpec,
     ingest: &mut Ingest,
+    at_once: usize,
+    interrupt: &Notify,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<(), RepartitionError> {
     let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
     let columns: Vec<usize> = (0..to.columns().len()).collect();
     let mut pushed = 0;
     let partitions: Vec<_> = table.snapshot().spec().partitions().ids().collect();
-    for together in partitions.chunks(PARTITIONS_AT_ONCE) {
+    for together in partitions.chunks(at_once) {
         let open = |partition: &PartitionId| -> Result<_, RepartitionError> {
             let plan = table.scan_partition(&context.state(), *partition, &columns)?;
             Ok(execute_stream(plan, context.task_ctx())?)
         };
         let mut batches = select_all(together.iter().map(open).collect::<Result<Vec<_>, _>>()?);
-        while let Some(batch) = batches.try_next().await.map_err(QueryError::from)? {
+        loop {
+            let batch = tokio::select! {
+                biased;
+                () = interrupt.notified() => return Err(IngestError::Interrupted.into()),
+                batch = batches.try_next() => batch.map_err(QueryError::from)?,
+            };
+            let Some(batch) = batch else { break };
             pushed += batch.num_rows() as u64;
             let batch = as_declared(to, &batch).map_err(|source| IngestError::Copy { source })?;
             ingest.push(batch).await?;

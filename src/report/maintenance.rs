@@ -13,6 +13,9 @@ use crate::units::ByteSize;
 pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
     let mut text = String::new();
     match report.versions.as_slice() {
+        [] if report.partitions_lost > 0 => {
+            text.push_str("nothing was committed: another compaction took the same portions first\n");
+        }
         [] => {
             let _ = writeln!(
                 text,
@@ -63,24 +66,37 @@ pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
 pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     let mut text = String::new();
     let would = if report.dry_run { "would delete" } else { "deleted" };
-    let _ = writeln!(
-        text,
-        "{would} {} ({}) that only versions before {} have, {} of the log, and {} ({}) that no commit names",
-        counted(report.portions, "portion"),
-        ByteSize(report.portion_bytes),
-        report.oldest_version,
-        counted(report.log_files, "file"),
-        counted(report.unnamed_files, "file"),
-        ByteSize(report.unnamed_bytes),
-    );
+    let sized =
+        |files: u64, noun: &str, bytes: u64| format!("{} ({})", counted(files, noun), ByteSize(bytes));
+    let mut parts = Vec::new();
+    if report.portions > 0 {
+        let portions = sized(report.portions, "portion", report.portion_bytes);
+        parts.push(format!("{portions} that only versions before {} have", report.oldest_version));
+    }
+    if report.log_files > 0 {
+        parts.push(format!("{} of the log", counted(report.log_files, "file")));
+    }
+    if report.unnamed_files > 0 {
+        let files = sized(report.unnamed_files, "file", report.unnamed_bytes);
+        parts.push(format!("{files} that no commit names"));
+    }
+    if parts.is_empty() {
+        text.push_str("nothing to delete\n");
+    } else {
+        let _ = writeln!(text, "{would} {}", parts.join(", and "));
+    }
     if report.young_files > 0 {
         let _ = writeln!(
             text,
-            "{} kept that no commit names: too young, perhaps still being written",
+            "{} that no commit names stay: perhaps still being written (--unnamed says how old they must be)",
             counted(report.young_files, "file")
         );
     }
-    let _ = writeln!(text, "versions {} to {} can be read", report.oldest_version, report.version);
+    let can = if report.dry_run { "could then" } else { "can" };
+    let _ = match report.oldest_version == report.version {
+        true => writeln!(text, "only version {} {can} be read", report.version),
+        false => writeln!(text, "versions {} to {} {can} be read", report.oldest_version, report.version),
+    };
     text
 }
 
@@ -88,12 +104,16 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
 #[must_use]
 pub fn check(report: &TableCheck, layout: Layout) -> String {
     let mut text = format!(
-        "{}: version {}, {} ({}) read, {} damaged\n",
+        "{}: {}, {} ({}) and {} of the log read, {} damaged\n",
         report.name,
-        report.version,
+        match report.oldest_version == report.version {
+            true => format!("version {}", report.version),
+            false => format!("versions {} to {}", report.oldest_version, report.version),
+        },
         counted(report.portions as u64, "portion"),
         ByteSize(report.bytes),
-        count(report.damaged.len() as u64),
+        counted(report.log_files, "file"),
+        count((report.damaged.len() + report.damaged_log.len()) as u64),
     );
     if !report.damaged.is_empty() {
         let rows = report.damaged.iter().map(|damaged| {
@@ -108,6 +128,12 @@ pub fn check(report: &TableCheck, layout: Layout) -> String {
             [Heading("partition", true), Heading("rows", true), Heading("file", false), Heading("", false)];
         text.push('\n');
         text.push_str(&grid(layout, &headings, rows.collect()));
+    }
+    if !report.damaged_log.is_empty() {
+        let rows =
+            report.damaged_log.iter().map(|damaged| vec![damaged.file.clone(), damaged.reason.clone()]);
+        text.push('\n');
+        text.push_str(&grid(layout, &[Heading("file", false), Heading("", false)], rows.collect()));
     }
     text
 }

@@ -14,12 +14,12 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "{}: version {}, {} rows, {} in {} portions",
+        "{}: version {}, {}, {} in {}",
         overview.name,
         overview.version,
-        count(overview.rows),
+        counted(overview.rows, "row"),
         ByteSize(overview.bytes),
-        count(overview.portions),
+        counted(overview.portions, "portion"),
     );
     if overview.stored_rows > overview.rows {
         let replaced = count(overview.stored_rows - overview.rows);
@@ -38,7 +38,7 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     if overview.other_files > 0 {
         let _ = writeln!(
             text,
-            "{} ({}) are not part of this version: of earlier versions, or left over; 'evenkeel clean' deletes them once they are old",
+            "beside them {} ({}) of other versions, or left over: 'evenkeel clean' deletes what no kept version needs",
             counted(overview.other_files, "file"),
             ByteSize(overview.other_bytes)
         );
@@ -51,6 +51,9 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
         overview.partitions.len(),
         overview.placement
     );
+    if let Some(ttl) = &overview.ttl {
+        let _ = writeln!(text, "time to live   {ttl}\n");
+    }
     let columns = overview.columns.iter().map(|column| {
         let null = if column.nullable { "" } else { "NOT NULL" };
         vec![column.name.clone(), column.column_type.to_string(), null.to_owned()]

@@ -57,6 +57,8 @@ pub enum StorageError {
     Remote { url: String },
     #[error("{} is a file; name the directory of a table, which comes before any inputs", path.display())]
     File { path: PathBuf },
+    #[error("{} lies within the table {}; choose another place", path.display(), table.display())]
+    InsideTable { path: PathBuf, table: PathBuf },
     #[error("cannot use directory {}: {source}", path.display())]
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{table}: '{path}' cannot be used as a path: {source}")]
@@ -65,7 +67,22 @@ pub enum StorageError {
     Store { table: String, action: &'static str, path: String, source: object_store::Error },
 }
 
+/// Whether a directory holds the log of a table.
+fn is_table(directory: &FsPath) -> bool {
+    let is_commit = |entry: std::io::Result<std::fs::DirEntry>| {
+        let name = entry.ok().and_then(|entry| entry.file_name().into_string().ok()).unwrap_or_default();
+        name.ends_with(".json") && name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    std::fs::read_dir(directory.join("_log")).is_ok_and(|mut entries| entries.any(is_commit))
+}
+
 impl StorageError {
+    /// Whether the store refused, so that nothing was done.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Store { source: object_store::Error::PermissionDenied { .. }, .. })
+    }
+
     /// Whether a file is not there.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
@@ -128,6 +145,10 @@ impl TableStorage {
             return Err(StorageError::Remote { url: text.into_owned() });
         }
         let error = |source| StorageError::Directory { path: directory.to_owned(), source };
+        let absolute = std::path::absolute(directory).map_err(error)?;
+        if let Some(table) = absolute.ancestors().skip(1).find(|above| is_table(above)) {
+            return Err(StorageError::InsideTable { path: directory.to_owned(), table: table.to_owned() });
+        }
         if !directory.is_dir() {
             std::fs::create_dir_all(directory).map_err(error)?;
             // The name of the new directory must last as what is in it does.

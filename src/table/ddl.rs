@@ -261,7 +261,11 @@ impl Parser {
                 options.ttl = ttl;
             } else {
                 self.position = start;
-                self.notes.push(format!("option {name} has no effect here"));
+                self.notes.push(match name.eq_ignore_ascii_case("TTL") {
+                    true => "TTL is left out: only Interval(\"P30D\") ON column, in days, hours, minutes or seconds, is known here"
+                        .to_owned(),
+                    false => format!("option {name} has no effect here"),
+                });
                 self.skip_option_value()?;
             }
         }

@@ -128,6 +128,8 @@ pub enum SpecError {
         "the time to live names column '{name}' of type {column_type}; it must be a date or a point in time"
     )]
     TtlType { name: String, column_type: ColumnType },
+    #[error("column '{name}' exists already")]
+    ColumnExists { name: String },
     #[error("{what} cannot be changed once a table is declared; {instead}")]
     Fixed { what: String, instead: &'static str },
     #[error(
@@ -207,7 +209,12 @@ impl TableSpec {
                 return fixed(format!("column '{}'", column.name), NEW_TABLE);
             }
         }
-        if let Some(added) = to.columns.iter().skip(from.columns.len()).find(|column| !column.nullable) {
+        let added = || to.columns.iter().skip(from.columns.len());
+        if let Some(known) = added().find(|column| from.columns.iter().any(|known| known.name == column.name))
+        {
+            return Err(SpecError::ColumnExists { name: known.name.clone() });
+        }
+        if let Some(added) = added().find(|column| !column.nullable) {
             let (name, column_type) = (added.name.clone(), added.column_type);
             return Err(SpecError::AddedNotNull { name, column_type });
         }
@@ -384,6 +391,10 @@ fn check_cloud_logs(definition: &TableDefinition, first: Option<&Column>) -> Res
 fn check_ttl(definition: &TableDefinition) -> Result<(), SpecError> {
     let Some(ttl) = &definition.ttl else { return Ok(()) };
     let name = ttl.column.clone();
+    if !definition.columns.iter().any(|column| column.name == name) {
+        let declared = definition.columns.iter().map(|column| column.name.clone()).collect();
+        return Err(SpecError::UnknownKeyColumn { key: "time to live", name, declared });
+    }
     if !definition.primary_key.contains(&name) {
         return Err(SpecError::TtlOutsidePrimaryKey { name, primary_key: definition.primary_key.clone() });
     }

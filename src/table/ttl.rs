@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::table::{ColumnType, KeyValue};
-use crate::units::Micros;
+use crate::units::{Micros, MicrosError};
 
 /// Rows whose `column` lies further back than `keep` are expired, and go when their portions are compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,9 +21,12 @@ pub struct Ttl {
 
 /// Text that is no TTL.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}' is not a time to live; write column=length, such as event_timestamp=30d")]
-pub struct TtlError {
-    found: String,
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum TtlError {
+    #[error("'{found}' is not a time to live; write column=length, such as event_timestamp=30d")]
+    Form { found: String },
+    #[error("'{found}' is not a time to live: {source}")]
+    Length { found: String, source: MicrosError },
 }
 
 impl fmt::Display for Ttl {
@@ -36,13 +39,14 @@ impl FromStr for Ttl {
     type Err = TtlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || TtlError { found: text.to_owned() };
+        let error = || TtlError::Form { found: text.to_owned() };
         let (column, keep) = text.rsplit_once('=').ok_or_else(error)?;
         let column = column.trim().to_owned();
         if column.is_empty() {
             return Err(error());
         }
-        Ok(Self { column, keep: keep.parse().map_err(|_| error())? })
+        let keep = keep.parse().map_err(|source| TtlError::Length { found: text.to_owned(), source })?;
+        Ok(Self { column, keep })
     }
 }
 

@@ -13,7 +13,9 @@ pub struct Micros(i64);
 
 /// Text that is no length of time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}' is not a length of time; write a number with us, ms, s, m, h or d, such as 5m")]
+#[error(
+    "'{found}' is not a length of time; write a whole number above 0 with us, ms, s, m, h or d, such as 5m"
+)]
 pub struct MicrosError {
     found: String,
 }
@@ -91,7 +93,7 @@ impl Micros {
             micros += number.parse::<f64>().ok()? * unit;
             rest = after.get(1..)?;
         }
-        (micros >= 1.0 && micros < i64::MAX as f64).then_some(Self(micros as i64))
+        (micros >= 0.5 && micros < i64::MAX as f64).then_some(Self(micros.round() as i64))
     }
 
     /// The number of the slice of this length that `at` lies in, counted from 1970.

@@ -12,7 +12,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use evenkeel::compact::{CompactionOptions, Scope};
 use evenkeel::ingest::IngestOptions;
-use evenkeel::maintenance::CleanOptions;
+use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::query::Params;
 use evenkeel::storage::{Disk, SystemDisk, TableStorage};
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
@@ -338,7 +338,7 @@ async fn crash_everywhere(template: &Path, case: &Case) -> usize {
             .unwrap_or_else(|error| panic!("{what}: again: {error}"));
         let mut table = Table::open(&path).await.unwrap();
         assert_eq!(rows(&table).await, case.after, "{what}: done again");
-        assert!(table.check(&|_| {}).await.damaged.is_empty(), "{what}");
+        assert!(table.check(CheckScope::OneVersion, &|_| {}).await.unwrap().damaged.is_empty(), "{what}");
         let all = CleanOptions { keep: None, unnamed_age: Micros::new(1), ..CleanOptions::default() };
         std::thread::sleep(std::time::Duration::from_micros(50));
         table.clean(&all).await.unwrap();

@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArra
 use arrow::datatypes::Int64Type;
 use evenkeel::compact::{CompactionOptions, CompactionPolicy, Scope};
 use evenkeel::ingest::{IngestMode, IngestOptions};
-use evenkeel::maintenance::CleanOptions;
+use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::query::Params;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
@@ -413,7 +413,7 @@ proptest! {
             assert_eq!(world.rows().await, as_rows(&world.map));
             let table = World::open(&world.store).await;
             assert_eq!(table.inspect().await.unwrap().rows, world.map.len() as u64);
-            assert!(table.check(&|_| {}).await.damaged.is_empty());
+            assert!(table.check(CheckScope::OneVersion, &|_| {}).await.unwrap().damaged.is_empty());
             assert_rows_are_placed(&table, &as_rows(&world.map)).await;
         });
     }

@@ -50,7 +50,7 @@ fn compaction_keeps_the_rows_and_cleaning_keeps_the_versions_that_are_asked_for(
     assert!(done(dir, "compact {}/t").starts_with("nothing to compact: 2 portions"));
     // Earlier versions are still there, until they are cleaned away.
     assert_eq!(count(dir, "--version 12"), before);
-    assert!(done(dir, "clean {}/t").contains("deleted 0 portions"));
+    assert!(done(dir, "clean {}/t").starts_with("nothing to delete\nversions 0 to 13 can be read"));
     assert_eq!(count(dir, "--version 5"), "50,1225,1");
     let files = portions(dir).len();
     let planned = json(dir, "clean {}/t --keep 0s --dry-run --format json");
@@ -88,7 +88,7 @@ fn files_that_no_commit_names_are_cleaned_once_they_are_old() {
         std::fs::write(file, "x").unwrap();
     }
     let young = json(dir, "clean {}/t --format json");
-    assert_eq!((&young["unnamed_files"], &young["young_files"]), (&0.into(), &2.into()));
+    assert_eq!((&young["unnamed_files"], &young["young_files"]), (&0.into(), &2.into()), "{young}");
     std::thread::sleep(std::time::Duration::from_millis(20));
     let old = json(dir, "clean {}/t --unnamed 1ms --format json");
     assert_eq!((&old["unnamed_files"], &old["portions"]), (&2.into(), &0.into()));
@@ -149,7 +149,7 @@ fn damage_is_found_by_checksum_named_and_can_be_left_out() {
         let rest = run(dir, &format!("query {{}}/t --skip-damaged --format csv -c {sql}"));
         assert_eq!((rest.code, rest.stdout.lines().nth(1)), (0, Some("20")), "{}", rest.stderr);
         assert!(
-            rest.stderr.contains("10 rows are left out") && rest.stderr.contains(name),
+            rest.stderr.contains("left out: 10 rows of partition=0000/") && rest.stderr.contains(name),
             "{}",
             rest.stderr
         );
@@ -211,11 +211,13 @@ fn a_column_can_be_added_and_other_changes_are_refused() {
     assert_eq!(count(dir, "--version 3"), "20,190,1");
     for (arguments, code, message) in [
         ("alter {}/t", 2, "what should change?"),
-        ("alter {}/t --add-column v:utf8", 1, "column 'v' is declared twice"),
-        ("alter {}/t --add-column w:utf8:not-null", 1, "cannot be added as NOT NULL"),
+        ("alter {}/t --add-column v:utf8", 2, "column 'v' exists already"),
+        ("alter {}/t --add-column w:utf8:not-null", 2, "cannot be added as NOT NULL"),
         ("alter {}/t --add-column w", 2, "--add-column 'w': has no type"),
-        ("alter {}/t --ttl k=1d", 1, "'k' of type Int64; it must be a date or a point in time"),
-        ("alter {}/t --ttl v=1d", 1, "not in the primary key"),
+        ("alter {}/t --ttl k=1d", 2, "'k' of type Int64; it must be a date or a point in time"),
+        ("alter {}/t --ttl nosuch=1d", 2, "names column 'nosuch', which is not declared"),
+        ("alter {}/t --ttl k=1", 2, "write a whole number above 0 with us, ms, s, m, h or d"),
+        ("alter {}/t --ttl v=1d", 2, "not in the primary key"),
         ("alter {}/t --ttl v", 2, "write column=length"),
     ] {
         let refused = run(dir, arguments);
@@ -301,11 +303,17 @@ fn repartitioning_says_what_moves_and_moves_exactly_that() {
         ("repartition {}/t --partitions 8", 2, "--to <NEW>"),
         (
             "repartition {}/t --partitions 4 --dry-run",
-            1,
+            2,
             "has this partition key, number of partitions and placement already",
         ),
-        ("repartition {}/t --partitions 8 --to {}/t", 1, "is a table already"),
-        ("repartition {}/t --partition-key v --to {}/x", 1, "'v' is not in the primary key"),
+        ("repartition {}/t --partitions 8 --to {}/t", 1, "is not empty; choose a new directory"),
+        ("repartition {}/t --partitions 8 --to {}/t/sub", 1, "lies within the table"),
+        (
+            "create {}/t/partition=0000/u --column k:int64:not-null --primary-key k",
+            1,
+            "lies within the table",
+        ),
+        ("repartition {}/t --partition-key v --to {}/x", 2, "'v' is not in the primary key"),
         ("repartition {}/t --partitions 0 --to {}/x", 2, "a table has 1 to"),
     ] {
         let refused = run(dir, arguments);
@@ -313,4 +321,196 @@ fn repartitioning_says_what_moves_and_moves_exactly_that() {
         assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
     }
     assert_eq!(count(dir, ""), before);
+}
+
+#[test]
+fn cleaning_again_with_a_longer_keep_finds_nothing_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 1", 4, |commit| format!("{commit},x\n"));
+    done(dir, "compact {}/t --full");
+    done(dir, "clean {}/t --keep 0s");
+    for again in ["clean {}/t", "clean {}/t --keep 1h --dry-run", "clean {}/t --keep 0h"] {
+        assert!(done(dir, again).starts_with("nothing to delete\nonly version 5 "), "{again}");
+    }
+    let none = run(dir, "query {}/t --version 99 SELECT/**/1");
+    assert!(none.stderr.contains("its versions are 5 to 5"), "{}", none.stderr);
+    std::fs::remove_file(dir.join("t/_log/00000000000000000005.checkpoint.json")).unwrap();
+    let lost = run(dir, "inspect {}/t");
+    assert!(
+        lost.stderr.contains("_log/00000000000000000005.checkpoint.json, which the log begins with"),
+        "{}",
+        lost.stderr
+    );
+}
+
+#[test]
+fn the_log_and_every_version_are_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 1", 66, |commit| format!("{},v{commit}\n", commit % 3));
+    done(dir, "compact {}/t --full");
+    assert!(done(dir, "check {}/t --all").contains("versions 0 to 67, 67 portions"));
+    let log = |name: &str| dir.join("t/_log").join(name);
+    let damaged = |expected: &[&str], arguments: &str| {
+        let check = run(dir, arguments);
+        assert_eq!(check.code, 1, "{arguments}");
+        for text in expected {
+            assert!(check.stdout.contains(text), "{arguments}: {text}\n{}", check.stdout);
+        }
+    };
+    let flip = |file: &Path| {
+        let mut bytes = std::fs::read(file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(file, bytes).unwrap();
+    };
+    flip(&log("00000000000000000064.checkpoint.json"));
+    flip(&log("00000000000000000020.json"));
+    std::fs::remove_file(log("00000000000000000030.json")).unwrap();
+    // The table cannot be opened any more, until one of them is mended.
+    assert_eq!(run(dir, "check {}/t").code, 1);
+    flip(&log("00000000000000000064.checkpoint.json"));
+    damaged(&["00000000000000000020.json", "00000000000000000030.json", "is missing"], "check {}/t");
+    let portion = portions(dir).pop().unwrap();
+    flip(&portion);
+    damaged(&[portion.file_name().unwrap().to_str().unwrap(), "3 damaged"], "check {}/t --all");
+}
+
+#[test]
+fn a_damaged_partition_does_not_keep_the_others_from_being_compacted() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    table(dir, "--partitions 4", 3, |commit| (0..40).map(|k| format!("{k},v{commit}\n")).collect());
+    let file = portions(dir).remove(0);
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 9]).unwrap();
+    let failed = run(dir, "compact {}/t --full");
+    assert_eq!(failed.code, 1);
+    assert!(failed.stderr.contains(file.file_name().unwrap().to_str().unwrap()), "{}", failed.stderr);
+    std::fs::write(&file, whole).unwrap();
+    let overview = json(dir, "inspect {}/t --format json");
+    let portions_of = |partition: usize| overview["partitions"][partition]["portions"].as_u64().unwrap();
+    assert_eq!([0, 1, 2, 3].map(portions_of), [3, 1, 1, 1]);
+    // A query that meets the damage says what to do about it.
+    std::fs::write(&file, "no Parquet").unwrap();
+    let met = run(dir, "query {}/t SELECT/**/sum(k)/**/FROM/**/t");
+    assert!(met.stderr.contains("evenkeel check") && met.stderr.contains("--skip-damaged"), "{}", met.stderr);
+}
+
+/// What happens while a compaction works is found when it commits.
+mod meanwhile {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
+    use evenkeel::Table;
+    use evenkeel::compact::{CompactionOptions, Scope};
+    use evenkeel::ingest::IngestOptions;
+    use evenkeel::maintenance::CleanOptions;
+    use evenkeel::storage::TableStorage;
+    use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
+    use evenkeel::units::{Micros, PartitionCount};
+    use object_store::memory::InMemory;
+
+    use crate::failing_store::WaitingStore;
+
+    async fn table(store: &Arc<InMemory>, ttl: Option<&str>) -> Table {
+        let definition = TableDefinition {
+            name: "t".into(),
+            columns: vec![
+                Column::required("at", ColumnType::Timestamp),
+                Column::required("k", ColumnType::Int64),
+            ],
+            primary_key: vec!["at".into(), "k".into()],
+            partition_key: vec!["k".into()],
+            partitions: PartitionCount::ONE,
+            placement: PlacementFunction::Ydb,
+            ttl: ttl.map(|text| text.parse().unwrap()),
+        };
+        let storage = TableStorage::new(store.clone(), "t".into());
+        let mut table = Table::create_at(storage, &TableSpec::new(definition).unwrap()).await.unwrap();
+        for start in [0, 50] {
+            let day = Micros::DAY.get();
+            let at = TimestampMicrosecondArray::from_iter_values((start..start + 100).map(|k| k * day));
+            let batch = RecordBatch::try_from_iter([
+                ("at", Arc::new(at) as ArrayRef),
+                ("k", Arc::new(Int64Array::from_iter_values(start..start + 100))),
+            ]);
+            let stream = futures::stream::iter([Ok::<_, std::io::Error>(batch.unwrap())]);
+            table.ingest(stream, &IngestOptions::default()).await.unwrap();
+        }
+        table
+    }
+
+    fn everything() -> CompactionOptions {
+        let now = Some(200 * Micros::DAY.get());
+        CompactionOptions { scope: Scope::Everything, now, ..CompactionOptions::default() }
+    }
+
+    /// Begins a compaction, waits until it stores its first portion, does `work`, and lets the compaction go on.
+    async fn compacted_while(
+        store: &Arc<InMemory>,
+        work: impl AsyncFnOnce(Table),
+    ) -> (evenkeel::compact::CompactionReport, Table) {
+        let waiting = Arc::new(WaitingStore::new(store.clone()));
+        let mut slow = Table::open_at(TableStorage::new(waiting.clone(), "t".into())).await.unwrap();
+        let compaction =
+            tokio::spawn(async move { (slow.compact(&everything(), &|_| {}).await.unwrap(), slow) });
+        waiting.reached().await;
+        work(Table::open_at(TableStorage::new(store.clone(), "t".into())).await.unwrap()).await;
+        waiting.go_on();
+        compaction.await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_compaction_that_was_faster_wins() {
+        let store = Arc::new(InMemory::new());
+        table(&store, None).await;
+        let (report, table) = compacted_while(&store, async |mut other: Table| {
+            other.compact(&everything(), &|_| {}).await.unwrap();
+            let all = CleanOptions { keep: None, unnamed_age: Micros::DAY, ..CleanOptions::default() };
+            other.clean(&all).await.unwrap();
+        })
+        .await;
+        assert_eq!((report.partitions_lost, report.versions.len()), (1, 0));
+        assert_eq!((table.snapshot().version().0, table.snapshot().portion_count()), (3, 1));
+        assert_eq!(table.inspect().await.unwrap().rows, 150);
+        assert_eq!(table.inspect().await.unwrap().other_files, 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn rows_stay_whose_time_to_live_was_taken_away() {
+        let store = Arc::new(InMemory::new());
+        table(&store, Some("at=100d")).await;
+        let (report, table) = compacted_while(&store, async |mut other: Table| {
+            other.alter(|definition| definition.ttl = None).await.unwrap();
+        })
+        .await;
+        assert_eq!((report.partitions_lost, report.rows_expired), (1, 0));
+        let overview = table.inspect().await.unwrap();
+        assert_eq!((overview.rows, overview.portions), (150, 1));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn files_that_were_given_up_are_not_committed() {
+        let store = Arc::new(InMemory::new());
+        table(&store, None).await;
+        let waiting = Arc::new(WaitingStore::new(store.clone()));
+        // The second put: the portion is stored, the commit waits.
+        waiting.wait_at(1);
+        let mut slow = Table::open_at(TableStorage::new(waiting.clone(), "t".into())).await.unwrap();
+        let compaction = tokio::spawn(async move { slow.compact(&everything(), &|_| {}).await });
+        waiting.reached().await;
+        let mut other = Table::open_at(TableStorage::new(store.clone(), "t".into())).await.unwrap();
+        let all = CleanOptions { keep: None, unnamed_age: Micros::new(1), ..CleanOptions::default() };
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        assert_eq!(other.clean(&all).await.unwrap().unnamed_files, 1);
+        waiting.go_on();
+        let refused = compaction.await.unwrap().unwrap_err().to_string();
+        assert!(refused.contains("was cleaned away before it was committed"), "{refused}");
+        other.refresh().await.unwrap();
+        assert_eq!(other.inspect().await.unwrap().rows, 150);
+        other.compact(&everything(), &|_| {}).await.unwrap();
+        assert_eq!(other.inspect().await.unwrap().portions, 1);
+    }
 }
