@@ -1,20 +1,17 @@
 //! The store as portions and commits pile up: opening, planning, point reads, time ranges and full scans at 1, 100 and 1,000 portions
 //! per partition, before and after compaction; and a log of 10,000 commits and portions.
 
-use std::sync::Arc;
-
 use arrow::array::RecordBatch;
 use criterion::{BenchmarkId, Criterion};
 use evenkeel::Table;
 use evenkeel::compact::{CompactionOptions, Scope};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::IngestOptions;
-use evenkeel::log::{CommitDraft, CommitOutcome, Operation, PortionEntry, Sequence, TableLog};
+use evenkeel::log::{CommitDraft, CommitOutcome, Operation, PortionEntry, Sequence, SourceEntry, TableLog};
 use evenkeel::query::Params;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{KeyRange, KeyValue, TableDefinition, TableSpec};
 use evenkeel::units::{PartitionCount, PartitionId, Version};
-use object_store::memory::InMemory;
 use tokio::runtime::Runtime;
 
 const ROWS: u64 = 100_000;
@@ -24,6 +21,11 @@ fn spec() -> TableSpec {
     let partitions = PartitionCount::new(2).unwrap();
     let partition_key = vec!["user_id".to_owned()];
     TableSpec::new(TableDefinition { partition_key, partitions, ..definition }).unwrap()
+}
+
+fn wide_spec() -> TableSpec {
+    let partitions = PartitionCount::new(16).unwrap();
+    TableSpec::new(TableDefinition { partitions, ..spec().definition().clone() }).unwrap()
 }
 
 /// A table of `ROWS` rows in so many commits, each with one portion per partition; events come up to an hour late.
@@ -88,17 +90,17 @@ pub(crate) fn portions(criterion: &mut Criterion) {
 
 const GROWN: u64 = 10_000;
 
-/// A log of 10,000 commits, each with one portion whose file nobody needs to see.
-async fn grown() -> TableStorage {
-    let storage = TableStorage::new(Arc::new(InMemory::new()), "grown".into());
-    let (log, mut snapshot) = TableLog::create(storage.clone(), &spec()).await.unwrap();
+/// A log on disk of 10,000 commits, each with an input and one portion whose file nobody needs to see.
+async fn grown(dir: &std::path::Path) -> TableStorage {
+    let storage = TableStorage::create_local(dir).unwrap();
+    let (log, mut snapshot) = TableLog::create(storage.clone(), &wide_spec()).await.unwrap();
     for number in 0..GROWN {
         let at = 1_767_225_600_000_000 + number as i64 * 60_000_000;
         let key = |at: i64| vec![KeyValue::Int(at), KeyValue::Text(format!("u{number}")), KeyValue::Uint(1)];
         let value = |value: KeyValue| KeyRange { min: vec![value.clone()], max: vec![value] };
         let portion = PortionEntry {
-            path: format!("partition={:04}/{number:032x}.parquet", number % 2),
-            partition: PartitionId((number % 2) as u32),
+            path: format!("partition={:04}/{number:032x}.parquet", number % 16),
+            partition: PartitionId((number % 16) as u32),
             sequence: Sequence { version: Version(0), ordinal: 0 },
             rows: 1000,
             bytes: 30_000,
@@ -110,7 +112,14 @@ async fn grown() -> TableStorage {
             ],
             xxh3: format!("{number:032x}"),
         };
-        let draft = CommitDraft::rows(Operation::Upsert, vec![portion], vec![]);
+        let source = SourceEntry {
+            name: format!("exports/ad-events-{number:05}.parquet"),
+            bytes: 200_000,
+            xxh3: format!("{number:032x}"),
+            rows: 1000,
+            rejected: 0,
+        };
+        let draft = CommitDraft::rows(Operation::Upsert, vec![portion], vec![source]);
         snapshot = match log.try_commit(&snapshot, &draft).await.unwrap() {
             CommitOutcome::Committed(snapshot) => snapshot,
             CommitOutcome::Lost(newest) => newest,
@@ -121,7 +130,8 @@ async fn grown() -> TableStorage {
 
 pub(crate) fn growth(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
-    let storage = runtime.block_on(grown());
+    let dir = tempfile::tempdir().unwrap();
+    let storage = runtime.block_on(grown(&dir.path().join("grown")));
     let mut group = criterion.benchmark_group("growth");
     group.sample_size(10);
     group.bench_function("open 10,000 commits and portions", |bench| {

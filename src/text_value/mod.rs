@@ -306,6 +306,11 @@ mod tests {
         assert!(read(price, &["1.005"]).is_err());
         assert!(read(price, &["1000"]).is_err());
         assert!(read(price, &["abc"]).is_err());
+        for digits in [39, 255, 256, 258, 270] {
+            assert!(read(price, &[&"8".repeat(digits)]).is_err(), "{digits} digits");
+        }
+        let zeros = "0".repeat(300);
+        assert_eq!(read(price, &[&format!("{zeros}7.5{zeros}")]).unwrap(), ["7.50"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use arrow::array::types::Decimal128Type;
 use arrow::compute::kernels::cast_utils::parse_decimal;
+use arrow::datatypes::DECIMAL128_MAX_PRECISION;
 
 use crate::text_value::CellError;
 
@@ -64,6 +65,9 @@ pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, Cell
         )
         .into());
     }
+    // The parser counts digits in a byte, and would take a number of 270 digits for one of 14.
+    let whole = text.split('.').next().unwrap_or_default().trim_start_matches(['-', '+', '0']);
+    let plain = plain && whole.len() <= usize::from(DECIMAL128_MAX_PRECISION);
     let parsed = if plain { parse_decimal::<Decimal128Type>(text, precision, scale).ok() } else { None };
     parsed.ok_or_else(|| format!("is not a Decimal({precision},{scale})").into())
 }

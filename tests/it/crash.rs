@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
 use evenkeel::compact::{CompactionOptions, Scope};
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::{CheckScope, CleanOptions};
@@ -256,20 +257,36 @@ fn spec(partitions: u64) -> TableSpec {
 
 async fn ingest(table: &mut Table, keys: Range<i64>, value: i64) -> Result<(), TableError> {
     let values = Int64Array::from_iter(keys.clone().map(|_| Some(value)));
-    let batch = RecordBatch::try_from_iter_with_nullable([
-        ("k", Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef, false),
-        ("v", Arc::new(values), true),
-    ])
-    .unwrap();
+    let numbers = Int64Array::from_iter_values(keys);
+    let key_type = table.spec().schema().field(0).data_type().clone();
+    let key = match key_type {
+        DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).unwrap(), &key_type).unwrap(),
+        _ => Arc::new(numbers) as ArrayRef,
+    };
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("k", key, false), ("v", Arc::new(values), true)]).unwrap();
     let stream = futures::stream::iter([Ok::<_, io::Error>(batch)]);
     table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
+}
+
+/// Rows with the time `k` in days, kept for 20 days.
+fn expiring_spec() -> TableSpec {
+    let plain = spec(2).definition().clone();
+    let columns = vec![Column::required("k", ColumnType::Date), Column::nullable("v", ColumnType::Int64)];
+    TableSpec::new(TableDefinition { columns, ttl: Some("k=20d".parse().unwrap()), ..plain }).unwrap()
+}
+
+/// A compaction at a time when days before 25 have expired.
+fn full_at_day_45() -> CompactionOptions {
+    CompactionOptions { now: Some(45 * Micros::DAY.get()), ..full() }
 }
 
 type Rows = Vec<(i64, i64)>;
 
 async fn rows(table: &Table) -> Rows {
     let session = table.session().unwrap();
-    let batches = session.collect("SELECT k, v FROM t ORDER BY k", &Params::default()).await.unwrap();
+    let sql = "SELECT CAST(CAST(k AS INT) AS BIGINT) AS key, v FROM t ORDER BY k";
+    let batches = session.collect(sql, &Params::default()).await.unwrap();
     let rows = batches.iter().flat_map(|batch| {
         let column = |index: usize| batch.column(index).as_primitive::<Int64Type>().values().to_vec();
         column(0).into_iter().zip(column(1)).collect::<Vec<_>>()
@@ -368,10 +385,19 @@ fn expected(changes: &[(Range<i64>, i64)]) -> Rows {
 
 /// A table of so many commits.
 async fn template(path: &Path, commits: &[(Range<i64>, i64)]) {
-    let mut table = Table::create(path, &spec(2)).await.unwrap();
+    template_of(path, &spec(2), commits).await;
+}
+
+async fn template_of(path: &Path, spec: &TableSpec, commits: &[(Range<i64>, i64)]) {
+    let mut table = Table::create(path, spec).await.unwrap();
     for (keys, value) in commits {
         ingest(&mut table, keys.clone(), *value).await.unwrap();
     }
+}
+
+/// Tells it also where the output of tests that pass is not shown.
+fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 fn full() -> CompactionOptions {
@@ -388,6 +414,9 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
     let compacted = dir.path().join("compacted");
     copy(&plain, &compacted);
     Table::open(&compacted).await.unwrap().compact(&full(), &|_| {}).await.unwrap();
+    let expiring = dir.path().join("expiring");
+    // Of the first commit all rows expire, of the second some.
+    template_of(&expiring, &expiring_spec(), &[(0..10, 1), (5..40, 2), (30..50, 3)]).await;
     let grown = dir.path().join("grown");
     template(&grown, &vec![(0..4, 7); 63]).await;
 
@@ -415,6 +444,19 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: before.clone(),
                 after: before.clone(),
+            },
+        ),
+        (
+            &expiring,
+            Case {
+                name: "compaction with expiry",
+                work: |path, disk| {
+                    Box::pin(async move {
+                        open(path, disk).await?.compact(&full_at_day_45(), &|_| {}).await.map(|_| ())
+                    })
+                },
+                before: expected(&[(0..10, 1), (5..40, 2), (30..50, 3)]),
+                after: expected(&[(25..40, 2), (30..50, 3)]),
             },
         ),
         (
@@ -469,10 +511,10 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
     let mut points = 0;
     for (template, case) in &cases {
         let tried = crash_everywhere(template, case).await;
-        println!("{}: {tried} points", case.name);
+        tell(&format!("{}: {tried} crash points", case.name));
         points += tried;
     }
-    println!("{points} crash points tried");
+    tell(&format!("{points} crash points in all"));
     assert!(points > 400, "{points}");
 }
 
@@ -511,5 +553,5 @@ async fn every_step_of_a_repartitioning_may_be_the_last() {
         points += 1;
     }
     assert_eq!(rows(&table).await, expected(&commits));
-    println!("{points} crash points of a repartitioning tried");
+    tell(&format!("repartitioning: {points} crash points"));
 }

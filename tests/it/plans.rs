@@ -213,6 +213,38 @@ async fn times_prune_row_groups_and_pages_and_bloom_filters_prune_points() {
     assert!(rows == 0 && groups.0 >= 2, "{rows} {groups:?}");
 }
 
+/// Rows that the scans of a plan gave.
+fn rows_scanned(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let below: usize = plan.children().into_iter().map(rows_scanned).sum();
+    let own = plan
+        .children()
+        .is_empty()
+        .then(|| plan.metrics().and_then(|metrics| metrics.output_rows()))
+        .flatten();
+    below + own.unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_reads_no_more_than_it_must() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = table(&dir).await.spec().definition().clone();
+    let spec = TableSpec::new(TableDefinition { partitions: PartitionCount::ONE, ..spec }).unwrap();
+    let mut table = Table::create(dir.path().join("many"), &spec).await.unwrap();
+    // Portions that overlap their neighbours, and are merged.
+    for part in 0..6 {
+        let stream =
+            futures::stream::iter([Ok::<_, std::io::Error>(batch(part * 20_000..part * 20_000 + 25_000))]);
+        table.ingest(stream, &IngestOptions::default()).await.unwrap();
+    }
+    let session = table.session().unwrap();
+    let sql = "SELECT at, value FROM t ORDER BY at, user LIMIT 5";
+    let plan = session.context().sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+    let batches = collect(Arc::clone(&plan), session.context().task_ctx()).await.unwrap();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 5);
+    let scanned = rows_scanned(&plan);
+    assert!(scanned <= 60_000, "{scanned} of 150,000 rows");
+}
+
 /// The end of a file is read once by all sessions of a handle.
 #[tokio::test(flavor = "multi_thread")]
 async fn footers_are_read_once() {
