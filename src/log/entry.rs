@@ -1,5 +1,6 @@
 //! The lines of a commit.
 
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
@@ -169,6 +170,9 @@ pub(super) fn numbered(digits: &str) -> Option<Version> {
     number.then(|| digits.parse().ok().map(Version)).flatten()
 }
 
+/// From so many lines on, they are parsed on all cores.
+const PARALLEL_LINES: usize = 256;
+
 fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", XxHash64::oneshot(0, bytes))
 }
@@ -215,10 +219,17 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
         line,
         reason,
     };
-    let mut entries = Vec::new();
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let parse = |line: &&[u8]| serde_json::from_slice(line);
+    // A checkpoint has thousands of lines, and opening a table waits for it.
+    let parsed: Vec<Result<LogEntry, serde_json::Error>> = match lines.len() {
+        ..PARALLEL_LINES => lines.iter().map(parse).collect(),
+        _ => lines.par_iter().map(parse).collect(),
+    };
+    let mut entries = Vec::with_capacity(parsed.len());
     let mut above = 0;
-    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let entry = serde_json::from_slice(line).map_err(|error| {
+    for (index, (line, parsed)) in lines.into_iter().zip(parsed).enumerate() {
+        let entry = parsed.map_err(|error| {
             // A newer format may have lines, or operations, that are not known here.
             let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
             newer_format(table, file, first).unwrap_or_else(|| damaged(index + 1, error.to_string()))

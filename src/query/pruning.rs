@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::error::Result;
@@ -46,20 +46,30 @@ pub(super) fn matching_portions(
     pruning.prune(&KeyStatistics { spec, schema, portions })
 }
 
-/// A key value as a value of its column.
+/// A key value as a value of its column. The common types are made directly: a plan of 10,000 portions makes 60,000 of them.
 pub(super) fn scalar(value: &KeyValue, data_type: &DataType) -> Option<ScalarValue> {
-    let plain = match value {
-        KeyValue::Int(value) => match data_type {
-            DataType::Date32 => ScalarValue::Date32(i32::try_from(*value).ok()),
-            DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => {
-                ScalarValue::TimestampMillisecond(Some(*value), None)
-            }
-            DataType::Timestamp(_, _) => ScalarValue::TimestampMicrosecond(Some(*value), None),
-            _ => ScalarValue::Int64(Some(*value)),
-        },
-        KeyValue::Uint(value) => ScalarValue::UInt64(Some(*value)),
-        KeyValue::Text(value) => ScalarValue::Utf8(Some(value.clone())),
-        KeyValue::Bytes(value) => ScalarValue::Binary(Some(value.clone())),
+    let plain = match (value, data_type) {
+        (KeyValue::Int(value), DataType::Int64) => return Some(ScalarValue::Int64(Some(*value))),
+        (KeyValue::Int(value), DataType::Date32) => {
+            return i32::try_from(*value).ok().map(|v| ScalarValue::Date32(Some(v)));
+        }
+        (KeyValue::Int(value), DataType::Timestamp(TimeUnit::Millisecond, None)) => {
+            return Some(ScalarValue::TimestampMillisecond(Some(*value), None));
+        }
+        (KeyValue::Int(value), DataType::Timestamp(TimeUnit::Microsecond, None)) => {
+            return Some(ScalarValue::TimestampMicrosecond(Some(*value), None));
+        }
+        (KeyValue::Uint(value), DataType::UInt64) => return Some(ScalarValue::UInt64(Some(*value))),
+        (KeyValue::Text(value), DataType::Utf8View) => {
+            return Some(ScalarValue::Utf8View(Some(value.clone())));
+        }
+        (KeyValue::Bytes(value), DataType::BinaryView) => {
+            return Some(ScalarValue::BinaryView(Some(value.clone())));
+        }
+        (KeyValue::Int(value), _) => ScalarValue::Int64(Some(*value)),
+        (KeyValue::Uint(value), _) => ScalarValue::UInt64(Some(*value)),
+        (KeyValue::Text(value), _) => ScalarValue::Utf8(Some(value.clone())),
+        (KeyValue::Bytes(value), _) => ScalarValue::Binary(Some(value.clone())),
     };
     plain.cast_to(data_type).ok()
 }
