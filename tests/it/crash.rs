@@ -315,6 +315,18 @@ struct Case {
     /// Rows before, and after the work was done once or more often.
     before: Rows,
     after: Rows,
+    /// Whether it takes rows away partition by partition, so that some may be gone where it fails.
+    gradual: bool,
+}
+
+impl Case {
+    fn may_leave(&self, rows: &Rows) -> bool {
+        let between = || {
+            self.after.iter().all(|row| rows.contains(row))
+                && rows.iter().all(|row| self.before.contains(row))
+        };
+        *rows == self.before || *rows == self.after || (self.gradual && between())
+    }
 }
 
 async fn open(path: &Path, disk: Arc<dyn Disk>) -> Result<Table, TableError> {
@@ -347,7 +359,7 @@ async fn crash_everywhere(template: &Path, case: &Case) -> usize {
         let found = rows(&table).await;
         match outcome {
             Ok(()) => assert_eq!(found, case.after, "{what}: acknowledged"),
-            Err(_) => assert!(found == case.before || found == case.after, "{what}: {found:?}"),
+            Err(_) => assert!(case.may_leave(&found), "{what}: {found:?}"),
         }
         reached[usize::from(found == case.after)] += 1;
         (case.work)(&path, Arc::new(SystemDisk))
@@ -414,6 +426,8 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
     let compacted = dir.path().join("compacted");
     copy(&plain, &compacted);
     Table::open(&compacted).await.unwrap().compact(&full(), &|_| {}).await.unwrap();
+    // Left over from somebody: it is given up by a commit before it is deleted.
+    fs::write(compacted.join("partition=0000/stray.parquet"), "x").unwrap();
     let expiring = dir.path().join("expiring");
     // Of the first commit all rows expire, of the second some.
     template_of(&expiring, &expiring_spec(), &[(0..10, 1), (5..40, 2), (30..50, 3)]).await;
@@ -431,6 +445,7 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: before.clone(),
                 after: ingested,
+                gradual: false,
             },
         ),
         (
@@ -444,6 +459,7 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: before.clone(),
                 after: before.clone(),
+                gradual: false,
             },
         ),
         (
@@ -457,6 +473,7 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: expected(&[(0..10, 1), (5..40, 2), (30..50, 3)]),
                 after: expected(&[(25..40, 2), (30..50, 3)]),
+                gradual: true,
             },
         ),
         (
@@ -475,6 +492,7 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: before.clone(),
                 after: before.clone(),
+                gradual: false,
             },
         ),
         (
@@ -494,6 +512,7 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: before.clone(),
                 after: before.clone(),
+                gradual: false,
             },
         ),
         (
@@ -505,6 +524,7 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                 },
                 before: expected(&[(0..4, 7)]),
                 after: expected(&[(0..4, 7), (2..6, 8)]),
+                gradual: false,
             },
         ),
     ];
