@@ -361,7 +361,7 @@ fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<Sou
         bytes,
         rows: 0,
         rejected: source.rejected,
-        skipped_since: Some(*version),
+        skipped_since: Some(version),
     })
 }
 

@@ -219,7 +219,11 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
         line,
         reason,
     };
-    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let lines: Vec<&[u8]> = match std::str::from_utf8(bytes) {
+        // Text is searched for line breaks many bytes at a time.
+        Ok(text) => text.split_inclusive('\n').map(str::as_bytes).collect(),
+        Err(_) => bytes.split_inclusive(|byte| *byte == b'\n').collect(),
+    };
     let parse = |line: &&[u8]| serde_json::from_slice(line);
     // A checkpoint has thousands of lines, and opening a table waits for it.
     let parsed: Vec<Result<LogEntry, serde_json::Error>> = match lines.len() {

@@ -1,8 +1,9 @@
 //! A table at one version: the fold of its commits.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
+use ahash::AHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path, read_entries};
@@ -39,16 +40,19 @@ impl CommitSummary {
     }
 }
 
+/// By the content of an input, the commit that brought it first and its place among the inputs of that commit.
+type SourcesByContent = AHashMap<String, (Arc<CommitSummary>, usize)>;
+
 /// A table at one version. It does not change; a reader keeps it as long as it likes.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     version: Version,
     spec: Arc<TableSpec>,
     /// Visible portions by path, so that the fold finds those that go.
-    portions: HashMap<String, Arc<PortionEntry>>,
+    portions: AHashMap<String, Arc<PortionEntry>>,
     commits: Vec<Arc<CommitSummary>>,
-    /// Inputs by content, each with the version that brought it first.
-    sources: HashMap<String, (Version, Arc<SourceEntry>)>,
+    /// Inputs of `commits` by content, made when they are asked for: queries never do.
+    sources: OnceLock<SourcesByContent>,
     /// Files that no commit may name any more.
     swept: HashSet<String>,
 }
@@ -75,9 +79,9 @@ impl Snapshot {
         let empty = Self {
             version: Version::FIRST,
             spec: Arc::new(spec),
-            portions: HashMap::new(),
+            portions: AHashMap::new(),
             commits: Vec::new(),
-            sources: HashMap::new(),
+            sources: OnceLock::new(),
             swept: HashSet::new(),
         };
         empty.apply(table, Version::FIRST, entries)
@@ -143,7 +147,6 @@ impl Snapshot {
                     }
                 }
                 LogEntry::Source(source) => {
-                    self.know(version, source);
                     if let Some(summary) = summary.as_mut() {
                         summary.sources.push(source.clone());
                     }
@@ -159,13 +162,21 @@ impl Snapshot {
             }
         }
         self.version = version;
+        self.sources = OnceLock::new();
         self.commits.extend(summary.map(Arc::new));
         Ok(self)
     }
 
-    fn know(&mut self, version: Version, source: &SourceEntry) {
-        let known = || (version, Arc::new(source.clone()));
-        self.sources.entry(source.xxh3.clone()).or_insert_with(known);
+    fn sources_by_content(&self) -> &SourcesByContent {
+        self.sources.get_or_init(|| {
+            let mut sources = SourcesByContent::new();
+            for commit in &self.commits {
+                for (place, source) in commit.sources.iter().enumerate() {
+                    sources.entry(source.xxh3.clone()).or_insert_with(|| (Arc::clone(commit), place));
+                }
+            }
+            sources
+        })
     }
 
     /// The snapshot that a checkpoint holds.
@@ -183,22 +194,8 @@ impl Snapshot {
             source,
         })?;
         let portions = portions.into_iter().map(|portion| (portion.path.clone(), portion)).collect();
-        let mut snapshot = Self {
-            version,
-            spec: Arc::new(spec),
-            portions,
-            commits: Vec::new(),
-            sources: HashMap::new(),
-            swept: HashSet::new(),
-        };
-        for commit in &commits {
-            snapshot.swept.extend(commit.swept.iter().cloned());
-            for source in &commit.sources {
-                snapshot.know(commit.info.version, source);
-            }
-        }
-        snapshot.commits = commits;
-        Ok(snapshot)
+        let swept = commits.iter().flat_map(|commit| commit.swept.iter().cloned()).collect();
+        Ok(Self { version, spec: Arc::new(spec), portions, commits, sources: OnceLock::new(), swept })
     }
 
     /// The version.
@@ -249,12 +246,12 @@ impl Snapshot {
         self.portions.len()
     }
 
-    /// The inputs that were ingested, each by the version that brought it first, oldest first.
+    /// The inputs that were ingested, each as it came first, oldest first.
     #[must_use]
     pub fn sources(&self) -> Vec<SourceEntry> {
-        let mut sources: Vec<_> = self.sources.values().collect();
-        sources.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
-        sources.into_iter().map(|(_, source)| source.as_ref().clone()).collect()
+        let mut seen = HashSet::new();
+        let all = self.commits.iter().flat_map(|commit| &commit.sources);
+        all.filter(|source| seen.insert(source.xxh3.as_str())).cloned().collect()
     }
 
     /// The commits, oldest first.
@@ -271,14 +268,15 @@ impl Snapshot {
 
     /// An input of this content and the version that brought it first, if any did.
     #[must_use]
-    pub fn source(&self, xxh3: &str) -> Option<&(Version, Arc<SourceEntry>)> {
-        self.sources.get(xxh3)
+    pub fn source(&self, xxh3: &str) -> Option<(Version, &SourceEntry)> {
+        let (commit, place) = self.sources_by_content().get(xxh3)?;
+        Some((commit.info.version, commit.sources.get(*place)?))
     }
 
     /// The version that brought an input of this content, if any did.
     #[must_use]
     pub fn source_version(&self, xxh3: &str) -> Option<Version> {
-        self.sources.get(xxh3).map(|(version, _)| *version)
+        self.source(xxh3).map(|(version, _)| version)
     }
 }
 
