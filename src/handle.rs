@@ -15,7 +15,7 @@ use crate::compact::{CompactionError, CompactionOptions, CompactionProgress, Com
 use crate::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
 };
-use crate::log::{CommitDraft, CommitOutcome, LogError, PortionEntry, Snapshot, TableLog};
+use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use crate::maintenance::{self, CheckScope, CleanOptions, CleanReport, TableCheck};
 use crate::overview::{self, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
@@ -253,14 +253,12 @@ impl Table {
     pub fn expired_rows(&self) -> u64 {
         let now = chrono::Utc::now().timestamp_micros();
         let Some((column, oldest)) = self.spec().oldest_kept(now) else { return 0 };
-        let expired = |portion: &Arc<PortionEntry>| {
-            portion
-                .column_ranges
-                .get(column)
-                .and_then(|range| range.max.first())
-                .is_some_and(|max| *max < oldest)
-        };
-        self.snapshot.portions().iter().filter(|p| expired(p)).map(|portion| portion.rows).sum()
+        let portions = self.snapshot.portions();
+        portions
+            .iter()
+            .filter(|portion| portion.has_expired(column, &oldest))
+            .map(|portion| portion.rows)
+            .sum()
     }
 
     /// Deletes old versions, and files that no commit names.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::log::{CommitSummary, Operation, PortionEntry, Snapshot};
-use crate::overlap::{OverlapDepth, depths};
+use crate::log::{CommitSummary, Operation, Snapshot, overlap_depths};
+use crate::overlap::OverlapDepth;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
 use crate::skew::{NoiseFloor, SkewFigures, Verdict, are_enough_rows, median};
 use crate::table::Column;
@@ -164,12 +164,9 @@ fn stored(snapshot: &Snapshot) -> Vec<PartitionOverview> {
         .collect();
     let portions = snapshot.portions();
     for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
-        let range =
-            |portion: &Arc<PortionEntry>| (portion.key_range.min.clone(), portion.key_range.max.clone());
-        let ranges: Vec<_> = of_partition.iter().map(range).collect();
         let index = of_partition.first().map(|portion| portion.partition.index());
         if let Some(partition) = index.and_then(|index| partitions.get_mut(index)) {
-            partition.overlap = OverlapDepth::of(depths(&ranges));
+            partition.overlap = OverlapDepth::of(overlap_depths(of_partition));
         }
     }
     for portion in portions {

@@ -8,7 +8,7 @@ use evenkeel::units::ByteSize;
 use evenkeel::{Table, TableError, report};
 
 use crate::cli::output::Format;
-use crate::cli::{Failure, Output};
+use crate::cli::{Failure, Output, check_memory};
 
 /// Merge portions, remove rows that newer ones replaced, and drop rows that have expired.
 ///
@@ -44,10 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    if args.memory < LEAST_MEMORY {
-        let (found, least) = (args.memory, LEAST_MEMORY);
-        return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
-    }
+    check_memory(args.memory, LEAST_MEMORY)?;
     if args.max_depth == 0 || args.target.0 == 0 {
         return Err(Failure::wrong_usage("--max-depth and --target are at least 1"));
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
-use crate::cli::{Failure, Output};
+use crate::cli::{Failure, Output, partition_count, trimmed};
 
 /// Declare a table: from columns, from YQL, or with the columns of a sample file.
 #[derive(Debug, ClapArgs)]
@@ -125,19 +125,18 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     if args.ttl.is_some() {
         definition.ttl.clone_from(&args.ttl);
     }
-    let partitions = match (args.partitions, args.nodes) {
-        (Some(partitions), _) => Some(PartitionCount::new(partitions)),
-        (None, Some(nodes)) => Some(PartitionCount::for_nodes(nodes)),
-        (None, None) if args.ddl.is_some() => None,
-        (None, None) => {
+    let partitions = match partition_count(args.partitions, args.nodes)? {
+        Some(partitions) => Some(partitions),
+        None if args.ddl.is_some() => None,
+        None => {
             notes.push("4 partitions: 4 for each node, and 1 node, because neither --nodes nor --partitions is given; \
                         only 'evenkeel repartition' changes the number later"
                 .to_owned());
-            Some(PartitionCount::for_nodes(1))
+            Some(PartitionCount::for_nodes(1).map_err(Failure::usage)?)
         }
     };
     if let Some(partitions) = partitions {
-        definition.partitions = partitions.map_err(Failure::usage)?;
+        definition.partitions = partitions;
         notes.retain(|note| !note.starts_with("AUTO_PARTITIONING_MIN_PARTITIONS_COUNT"));
     }
     Ok((definition, notes))
@@ -218,11 +217,6 @@ pub(super) fn column(option: &str, text: &str) -> Result<Column, Failure> {
     let column_type =
         column_type.parse().map_err(|error| Failure::wrong_usage(format!("{option} '{text}': {error}")))?;
     Ok(Column { name: name.trim().to_owned(), column_type, nullable })
-}
-
-/// Names without the blanks of `a, b`.
-fn trimmed(names: &[String]) -> Vec<String> {
-    names.iter().map(|name| name.trim().to_owned()).collect()
 }
 
 fn name_of(dir: &Path) -> String {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::cli::compact::compact;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
-use crate::cli::{Failure, Output};
+use crate::cli::{Failure, Output, check_memory};
 
 /// Names of modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,10 +143,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 /// The plan, and what was left out of the inputs.
 fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
-    if args.memory < LEAST_MEMORY {
-        let (found, least) = (args.memory, LEAST_MEMORY);
-        return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
-    }
+    check_memory(args.memory, LEAST_MEMORY)?;
     let rejects = match (args.on_error, &args.rejects) {
         (OnError::Fail, Some(_)) => {
             return Err(Failure::wrong_usage("--rejects needs --on-error reject"));

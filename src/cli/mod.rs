@@ -22,7 +22,7 @@ mod skew;
 mod workplace;
 
 use clap::{Parser, Subcommand};
-use evenkeel::units::Version;
+use evenkeel::units::{ByteSize, PartitionCount, Version};
 use evenkeel::{Table, TableError};
 
 pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
@@ -60,6 +60,25 @@ enum Command {
     Ddl(ddl::Args),
     Place(place::Args),
     Bench(Box<bench::Args>),
+}
+
+/// Refuses a budget that is too small.
+fn check_memory(memory: ByteSize, least: ByteSize) -> Result<(), Failure> {
+    if memory < least {
+        return Err(Failure::wrong_usage(format!("--memory {memory} is too small; the least is {least}")));
+    }
+    Ok(())
+}
+
+/// The number that `--partitions` or `--nodes` gives; none where neither is given.
+fn partition_count(partitions: Option<u64>, nodes: Option<u64>) -> Result<Option<PartitionCount>, Failure> {
+    let count = partitions.map(PartitionCount::new).or(nodes.map(PartitionCount::for_nodes));
+    count.transpose().map_err(Failure::usage)
+}
+
+/// Names without the blanks of `a, b`.
+fn trimmed(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.trim().to_owned()).collect()
 }
 
 /// Opens a table at a version, or at its newest.

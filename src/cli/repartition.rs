@@ -8,13 +8,13 @@ use evenkeel::repartition::LEAST_MEMORY;
 use evenkeel::repartition::RepartitionPlan;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{PlacementFunction, TableDefinition};
-use evenkeel::units::{ByteSize, PartitionCount, Version};
+use evenkeel::units::{ByteSize, Version};
 use evenkeel::{Table, report};
 use serde::Serialize;
 
 use crate::cli::compact::compact;
 use crate::cli::output::Format;
-use crate::cli::{Failure, Output, open};
+use crate::cli::{Failure, Output, check_memory, open, partition_count, trimmed};
 
 /// Rewrite a table into a new one with another partition key, number of partitions or placement.
 ///
@@ -91,18 +91,11 @@ struct Repartitioned {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    if args.memory < LEAST_MEMORY {
-        let (found, least) = (args.memory, LEAST_MEMORY);
-        return Err(Failure::wrong_usage(format!("--memory {found} is too small; the least is {least}")));
-    }
-    let partitions = match (args.partitions, args.nodes) {
-        (Some(partitions), _) => Some(PartitionCount::new(partitions).map_err(Failure::usage)?),
-        (None, Some(nodes)) => Some(PartitionCount::for_nodes(nodes).map_err(Failure::usage)?),
-        (None, None) => None,
-    };
+    check_memory(args.memory, LEAST_MEMORY)?;
+    let partitions = partition_count(args.partitions, args.nodes)?;
     let change = |definition: &mut TableDefinition| {
         if !args.partition_key.is_empty() {
-            definition.partition_key = args.partition_key.iter().map(|name| name.trim().to_owned()).collect();
+            definition.partition_key = trimmed(&args.partition_key);
         }
         definition.partitions = partitions.unwrap_or(definition.partitions);
         definition.placement = args.placement.unwrap_or(definition.placement);

@@ -161,9 +161,9 @@ impl CompactionPolicy {
         {
             bounds.push(smaller);
         }
+        let mut sorted = all.to_vec();
+        sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
         for bound in bounds.into_iter().rev() {
-            let mut sorted = all.to_vec();
-            sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
             let small = |portion: &Arc<PortionEntry>| portion.bytes < bound && contains(free, portion);
             let stretches: Vec<Portions> = sorted
                 .chunk_by(|a, b| small(a) && small(b))
@@ -177,8 +177,7 @@ impl CompactionPolicy {
             };
             for window in stretches.into_iter().filter(worth) {
                 // Where others lie between them in key and age, they are no stretch: the depth of overlap decides.
-                let shallow = deepest(&window).is_some_and(|covering| covering.len() <= max_runs);
-                if shallow && closed(window.clone(), all).len() == window.len() {
+                if depth(&window) <= max_runs && closed(window.clone(), all).len() == window.len() {
                     free.retain(|portion| !contains(&window, portion));
                     merges.push(window);
                 }
@@ -239,7 +238,7 @@ fn closed(mut set: Portions, all: &[Arc<PortionEntry>]) -> Portions {
 /// Of a closed set that overlaps deeper than may be merged at one time, the cheapest part that does not: neighbours in age, which
 /// are closed too.
 fn limited(mut set: Portions, max_runs: usize) -> Portions {
-    if deepest(&set).is_none_or(|covering| covering.len() <= max_runs) {
+    if depth(&set) <= max_runs {
         return set;
     }
     set.sort_by_key(|portion| portion.sequence);
@@ -269,6 +268,11 @@ fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
     (!deepest.is_empty()).then_some(deepest)
 }
 
+/// Most of the portions that cover one key.
+fn depth(portions: &[Arc<PortionEntry>]) -> usize {
+    deepest(portions).map_or(0, |covering| covering.len())
+}
+
 /// Of the windows of at least `least` and at most `most` portions next to each other in age, the one that writes the fewest bytes
 /// for each portion that it saves.
 fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) -> Portions {
@@ -289,7 +293,6 @@ fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) ->
 /// merging, unless its portions are many times smaller than the target.
 fn everything(free: &mut Portions, max_runs: usize, target: u64) -> Vec<Portions> {
     let mut all = std::mem::take(free);
-    let depth = deepest(&all).map_or(0, |covering| covering.len());
     let one_run =
         all.iter().map(|portion| portion.sequence).collect::<std::collections::BTreeSet<_>>().len() < 2;
     let bytes: u64 = all.iter().map(|portion| portion.bytes).sum();
@@ -298,7 +301,7 @@ fn everything(free: &mut Portions, max_runs: usize, target: u64) -> Vec<Portions
         *free = all;
         return Vec::new();
     }
-    if depth <= max_runs {
+    if depth(&all) <= max_runs {
         return vec![all];
     }
     all.sort_by_key(|portion| portion.sequence);
@@ -314,8 +317,7 @@ fn split_expired(portions: &[Arc<PortionEntry>], expiry: Option<&Expiry>) -> (Po
     by_age.sort_by_key(|portion| portion.sequence);
     let (mut dropped, mut kept): (Portions, Portions) = (Vec::new(), Vec::new());
     for portion in by_age {
-        let newest = portion.column_ranges.get(expiry.column).and_then(|range| range.max.first());
-        let all_expired = newest.is_some_and(|newest| *newest < expiry.oldest_kept);
+        let all_expired = portion.has_expired(expiry.column, &expiry.oldest_kept);
         let uncovers = kept.iter().any(|older| older.key_range.overlaps(&portion.key_range));
         if all_expired && !uncovers { dropped.push(portion) } else { kept.push(portion) }
     }
@@ -347,9 +349,7 @@ fn partly_expired(
                 None => break,
             }
         }
-        if set.iter().all(|member| contains(free, member))
-            && deepest(&set).is_some_and(|d| d.len() <= max_runs)
-        {
+        if set.iter().all(|member| contains(free, member)) && depth(&set) <= max_runs {
             free.retain(|other| !contains(&set, other));
             merges.push(set);
         }

@@ -37,7 +37,7 @@ pub async fn compact(
     let mut snapshot = log.refresh(base).await?;
     let mut report = CompactionReport {
         portions_before: snapshot.portion_count(),
-        max_depth_before: max_depth(log, &snapshot)?,
+        max_depth_before: snapshot.max_depth(),
         ..CompactionReport::default()
     };
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
@@ -70,17 +70,9 @@ pub async fn compact(
         return Err(error);
     }
     report.portions_after = snapshot.portion_count();
-    report.max_depth_after = max_depth(log, &snapshot)?;
+    report.max_depth_after = snapshot.max_depth();
     report.seconds = started.elapsed().as_secs_f64();
     Ok((report, snapshot))
-}
-
-fn max_depth(log: &TableLog, snapshot: &Snapshot) -> Result<u64, CompactionError> {
-    Ok(provider(log, snapshot)?.max_depth())
-}
-
-fn provider(log: &TableLog, snapshot: &Snapshot) -> Result<SnapshotTable, CompactionError> {
-    Ok(SnapshotTable::try_new(log.storage().clone(), snapshot.clone()).map_err(QueryError::from)?)
 }
 
 /// What is done with one commit.
@@ -138,9 +130,9 @@ impl Round {
         let expiry = spec.oldest_kept(now).map(|(column, oldest_kept)| Expiry { column, oldest_kept });
         let portions = snapshot.portions();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let table = provider(log, snapshot)?;
+        let table = SnapshotTable::try_new(log.storage().clone(), snapshot.clone());
         let shape = TableShape {
-            depth: table.max_depth(),
+            depth: snapshot.max_depth(),
             row_group: portions.iter().map(|portion| row_group_bytes(portion)).max().unwrap_or(0),
             row_bytes: portions.iter().map(|portion| portion.bytes / portion.rows.max(1)).max().unwrap_or(0),
         };
@@ -161,7 +153,7 @@ impl Round {
         );
         Ok(Self {
             log: log.clone(),
-            table: Arc::new(table),
+            table: Arc::new(table.map_err(QueryError::from)?),
             context: Arc::new(context),
             expiry,
             memory,

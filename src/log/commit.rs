@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use serde::Serialize;
-
-use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::log::LogError;
 use crate::log::checkpoint::{checkpoint_path, checkpoint_version, read_checkpoint, write_checkpoint};
@@ -19,19 +18,18 @@ use crate::units::Version;
 
 /// Commits read at one time when a table is opened.
 const CONCURRENT_READS: usize = 16;
-
-/// The log of one table.
-#[derive(Debug, Clone)]
-pub struct TableLog {
-    storage: TableStorage,
-}
-
 /// Commits after which a new checkpoint is written.
 const CHECKPOINT_INTERVAL: u64 = 64;
 /// Of the checkpoints since the first, so many of the newest stay; of the others, each sixteenth.
 const CHECKPOINTS_KEPT: usize = 2;
 /// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.
 const READ_ATTEMPTS: usize = 5;
+
+/// The log of one table.
+#[derive(Debug, Clone)]
+pub struct TableLog {
+    storage: TableStorage,
+}
 
 /// What a writer wants to commit. The version is found when it commits.
 #[derive(Debug, Clone)]
@@ -151,6 +149,15 @@ pub struct DamagedLogFile {
     pub reason: String,
 }
 
+/// What is read of a log.
+#[derive(Clone, Copy)]
+enum Reading<'a> {
+    /// Everything up to a version, or up to the newest.
+    UpTo(Option<Version>),
+    /// What came after a snapshot.
+    Since(&'a Snapshot),
+}
+
 /// How an attempt to commit ended.
 #[derive(Debug)]
 pub enum CommitOutcome {
@@ -229,10 +236,19 @@ impl TableLog {
 
     /// The snapshot at `wanted`, or the newest one.
     async fn up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
+        self.read_log(Reading::UpTo(wanted)).await
+    }
+
+    /// Reads the log, again where a file that was listed is gone.
+    async fn read_log(&self, reading: Reading<'_>) -> Result<Snapshot, LogError> {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.read_up_to(wanted).await {
+            let read = match reading {
+                Reading::UpTo(wanted) => self.read_up_to(wanted).await,
+                Reading::Since(base) => self.read_since(base).await,
+            };
+            match read {
                 Err(error) if error.is_vanished_file() && attempt < READ_ATTEMPTS => {}
                 outcome => return outcome,
             }
@@ -298,7 +314,7 @@ impl TableLog {
             return Err(LogError::Gap { table: self.name(), missing, last: *last });
         }
         let wanted = after.into_iter().filter(|version| *version <= target);
-        let mut commits = stream::iter(wanted).map(|version| self.read(version)).buffered(CONCURRENT_READS);
+        let mut commits = self.read_all(wanted.collect());
         let mut snapshot = base;
         while let Some((version, entries)) = commits.try_next().await? {
             snapshot = snapshot.apply(self.storage.name(), version, &entries)?;
@@ -311,14 +327,7 @@ impl TableLog {
     /// # Errors
     /// As for [`TableLog::open`].
     pub async fn refresh(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            match self.read_since(base).await {
-                Err(error) if error.is_vanished_file() && attempt < READ_ATTEMPTS => {}
-                outcome => return outcome,
-            }
-        }
+        self.read_log(Reading::Since(base)).await
     }
 
     async fn read_since(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
@@ -462,7 +471,7 @@ impl TableLog {
             oldest.portions().iter().map(|portion| portion.path.clone()).collect();
         let files = self.files().await?;
         let since = files.commits.into_iter().filter(|version| *version > oldest.version());
-        let mut commits = stream::iter(since).map(|version| self.read(version)).buffered(CONCURRENT_READS);
+        let mut commits = self.read_all(since.collect());
         while let Some((_, entries)) = commits.try_next().await? {
             paths.extend(entries.into_iter().filter_map(|entry| match entry {
                 LogEntry::Add(portion) => Some(portion.path),
@@ -470,6 +479,26 @@ impl TableLog {
             }));
         }
         Ok(paths)
+    }
+
+    /// The portions that commits after one version and up to another added. A commit that cannot be read says nothing.
+    pub async fn portions_added(
+        &self,
+        files: &LogFiles,
+        after: Version,
+        up_to: Version,
+    ) -> Vec<PortionEntry> {
+        let between = files.commits.iter().copied().filter(|version| *version > after && *version <= up_to);
+        let mut commits = self.read_all(between.collect());
+        let mut added = Vec::new();
+        while let Some(commit) = commits.next().await {
+            let entries = commit.map(|(_, entries)| entries).unwrap_or_default();
+            added.extend(entries.into_iter().filter_map(|entry| match entry {
+                LogEntry::Add(portion) => Some(portion),
+                _ => None,
+            }));
+        }
+        added
     }
 
     /// The paths of the portions that the commits up to a version removed, of those commits that are still there. A commit that
@@ -480,13 +509,13 @@ impl TableLog {
     pub async fn removed_up_to(&self, version: Version) -> Result<HashSet<String>, LogError> {
         let files = self.files().await?;
         let before = files.commits.into_iter().filter(|found| *found <= version);
-        let commits = stream::iter(before).map(|version| self.read(version)).buffered(CONCURRENT_READS);
-        let removed = commits.filter_map(async |commit| commit.ok()).map(|(_, entries)| {
-            stream::iter(entries.into_iter().filter_map(|entry| match entry {
-                LogEntry::Remove { path } => Some(path),
-                _ => None,
-            }))
-        });
+        let removed =
+            self.read_all(before.collect()).filter_map(async |commit| commit.ok()).map(|(_, entries)| {
+                stream::iter(entries.into_iter().filter_map(|entry| match entry {
+                    LogEntry::Remove { path } => Some(path),
+                    _ => None,
+                }))
+            });
         Ok(removed.flatten().collect().await)
     }
 
@@ -539,6 +568,14 @@ impl TableLog {
     async fn read_checkpoint(&self, version: Version) -> Result<Snapshot, LogError> {
         let bytes = self.storage.read(&checkpoint_path(version)).await?;
         read_checkpoint(self.storage.name(), version, &bytes)
+    }
+
+    /// Commits in the order of `versions`, several read at one time.
+    fn read_all(
+        &self,
+        versions: Vec<Version>,
+    ) -> impl Stream<Item = Result<(Version, Vec<LogEntry>), LogError>> + Unpin {
+        Box::pin(stream::iter(versions).map(|version| self.read(version)).buffered(CONCURRENT_READS))
     }
 
     async fn read(&self, version: Version) -> Result<(Version, Vec<LogEntry>), LogError> {

@@ -6,7 +6,7 @@ use twox_hash::XxHash64;
 
 use crate::log::LogError;
 use crate::log::snapshot::CommitSummary;
-use crate::table::{FORMAT_VERSION, KeyRange, TableDefinition};
+use crate::table::{FORMAT_VERSION, KeyRange, KeyValue, TableDefinition};
 use crate::units::{PartitionId, Version};
 
 /// One line of a commit file, tagged by its kind: `{"add": {...}}`.
@@ -136,6 +136,16 @@ pub struct PortionEntry {
     pub column_ranges: Vec<KeyRange>,
     /// XXH3 with 128 bits, seed 0, of the whole file, in hexadecimal.
     pub xxh3: String,
+}
+
+impl PortionEntry {
+    /// Whether every row is older than what is kept: by the primary-key column at this place in the key, whose smallest value that
+    /// is kept is `oldest_kept`.
+    #[must_use]
+    pub fn has_expired(&self, column: usize, oldest_kept: &KeyValue) -> bool {
+        let newest = self.column_ranges.get(column).and_then(|range| range.max.first());
+        newest.is_some_and(|newest| newest < oldest_kept)
+    }
 }
 
 /// An input that was ingested, known by its content.

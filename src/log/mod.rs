@@ -24,7 +24,7 @@ pub use entry::{
     write_entries,
 };
 pub use portions::PortionDamage;
-pub use snapshot::{CommitSummary, Snapshot, fold};
+pub use snapshot::{CommitSummary, Snapshot, fold, overlap_depths};
 
 /// Why a log cannot be read or written.
 #[derive(Debug, Error)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path, read_entries};
 use crate::log::{LogError, SourceEntry};
+use crate::overlap::depths;
 use crate::table::{TableDefinition, TableSpec};
 use crate::units::Version;
 
@@ -240,6 +241,14 @@ impl Snapshot {
         self.swept.contains(path)
     }
 
+    /// Most portions of one partition that cover one key; 0 where there are none.
+    #[must_use]
+    pub fn max_depth(&self) -> u64 {
+        let portions = self.portions();
+        let partitions = portions.chunk_by(|a, b| a.partition == b.partition);
+        partitions.flat_map(overlap_depths).max().unwrap_or(0)
+    }
+
     /// Number of visible portions.
     #[must_use]
     pub fn portion_count(&self) -> usize {
@@ -278,6 +287,14 @@ impl Snapshot {
     pub fn source_version(&self, xxh3: &str) -> Option<Version> {
         self.source(xxh3).map(|(version, _)| version)
     }
+}
+
+/// For each of the portions of one partition, in the order of where they begin, how many of them cover the key at which it begins.
+#[must_use]
+pub fn overlap_depths(portions: &[Arc<PortionEntry>]) -> Vec<u64> {
+    let ranges: Vec<_> =
+        portions.iter().map(|portion| (&portion.key_range.min, &portion.key_range.max)).collect();
+    depths(&ranges)
 }
 
 /// The table that commits make whose bytes are given from version 0 on; `table` is what messages call it.

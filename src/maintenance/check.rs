@@ -73,13 +73,11 @@ pub async fn check(
         oldest_version = files.oldest().unwrap_or(snapshot.version());
         let mut seen: HashMap<String, Arc<PortionEntry>> = HashMap::new();
         seen.extend(portions.drain(..).map(|portion| (portion.path.clone(), portion)));
-        // Versions behind a damaged commit cannot be read; the damage is told.
-        for version in (oldest_version.0..snapshot.version().0).map(Version) {
-            if let Ok(earlier) = log.at(version).await {
-                let earlier = earlier.portions().into_iter();
-                seen.extend(earlier.map(|portion| (portion.path.clone(), portion)));
-            }
-        }
+        // The oldest version that is kept, and what came after it; damaged commits are told above.
+        let oldest = log.at(oldest_version).await.map(|oldest| oldest.portions()).unwrap_or_default();
+        let added = log.portions_added(&files, oldest_version, snapshot.version()).await;
+        let earlier = oldest.into_iter().chain(added.into_iter().map(Arc::new));
+        seen.extend(earlier.map(|portion| (portion.path.clone(), portion)));
         portions = seen.into_values().collect();
         portions.sort_by(|a, b| (a.partition, &a.path).cmp(&(b.partition, &b.path)));
     }

@@ -25,7 +25,6 @@ use datafusion::physical_plan::empty::EmptyExec;
 use serde::Serialize;
 
 use crate::log::{PortionEntry, Snapshot};
-use crate::overlap::depths;
 use crate::query::newest_wins::{Inputs, NewestWinsExec, Overlapping, Piece, RankedInput, key_ordering};
 use crate::query::overlap::{group_by_overlap, pack_into_runs};
 use crate::query::pruning::{matching_partitions, matching_portions, scalar};
@@ -144,18 +143,6 @@ impl SnapshotTable {
         portions: &[Arc<PortionEntry>],
     ) -> Result<Arc<dyn ExecutionPlan>> {
         self.plan(state, portions, None, None, &mut ScanSummary::default())
-    }
-
-    /// Most portions of a partition that cover one key.
-    #[must_use]
-    pub fn max_depth(&self) -> u64 {
-        let partitions = self.portions.chunk_by(|a, b| a.partition == b.partition);
-        let depth = |portions: &[Arc<PortionEntry>]| {
-            let ranges: Vec<_> =
-                portions.iter().map(|portion| (&portion.key_range.min, &portion.key_range.max)).collect();
-            depths(&ranges).into_iter().max().unwrap_or(0)
-        };
-        partitions.map(depth).max().unwrap_or(0)
     }
 
     /// Visible portions of one partition by age, oldest first.

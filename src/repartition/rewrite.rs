@@ -48,7 +48,7 @@ pub async fn rewrite(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Rewritten, RepartitionError> {
     let (log, empty) = declare(storage, to).await?;
-    let per_partition = PER_PORTION.0 * table.max_depth().max(1);
+    let per_partition = PER_PORTION.0 * table.snapshot().max_depth().max(1);
     let reading = (memory.0 / READING_PART / per_partition).clamp(1, PARTITIONS_AT_ONCE as u64);
     let left = memory.0.saturating_sub(reading * per_partition);
     let options = IngestOptions { mode: IngestMode::Upsert, memory: ByteSize(left).max(LEAST_MEMORY) };

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::Path as FsPath;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -16,7 +15,7 @@ use evenkeel::units::PartitionCount;
 use object_store::memory::InMemory;
 
 use crate::common::{Run, done, evenkeel, json};
-use crate::failing_store::{FailingStore, Fault};
+use crate::scripted_store::{Fault, ScriptedStore};
 
 fn spec() -> TableSpec {
     TableSpec::new(TableDefinition {
@@ -45,12 +44,7 @@ const PUTS_OF_INGEST: usize = 5;
 #[tokio::test]
 async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
     for (put, fault) in (0..PUTS_OF_INGEST).flat_map(|put| [(put, Fault::Before), (put, Fault::After)]) {
-        let store = Arc::new(FailingStore {
-            inner: Arc::default(),
-            puts: AtomicUsize::new(0),
-            failing_put: PUTS_BEFORE + put,
-            fault,
-        });
+        let store = Arc::new(ScriptedStore::failing(Arc::default(), PUTS_BEFORE + put, fault));
         let storage = TableStorage::new(store, "t".into());
         let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
         ingest(&mut table, 0..100).await.unwrap();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -17,7 +16,7 @@ use evenkeel::{Table, TableError};
 use object_store::memory::InMemory;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 
-use crate::failing_store::{FailingStore, Fault};
+use crate::scripted_store::{Fault, ScriptedStore};
 
 type Row = (i64, String, Option<i64>);
 
@@ -280,8 +279,7 @@ impl World {
 
     /// A handle at the writer's snapshot over a store whose n-th put fails from now on.
     async fn failing(&self, put: usize, fault: Fault) -> Table {
-        let store =
-            FailingStore { inner: self.store.clone(), puts: AtomicUsize::new(0), failing_put: put, fault };
+        let store = ScriptedStore::failing(self.store.clone(), put, fault);
         Table::open_at(TableStorage::new(Arc::new(store), "model".into())).await.unwrap()
     }
 

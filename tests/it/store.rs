@@ -412,7 +412,7 @@ mod meanwhile {
     use evenkeel::units::{Micros, PartitionCount};
     use object_store::memory::InMemory;
 
-    use crate::failing_store::WaitingStore;
+    use crate::scripted_store::ScriptedStore;
 
     async fn table(store: &Arc<InMemory>, ttl: Option<&str>) -> Table {
         let definition = TableDefinition {
@@ -452,7 +452,7 @@ mod meanwhile {
         store: &Arc<InMemory>,
         work: impl AsyncFnOnce(Table),
     ) -> (evenkeel::compact::CompactionReport, Table) {
-        let waiting = Arc::new(WaitingStore::new(store.clone()));
+        let waiting = Arc::new(ScriptedStore::waiting(store.clone()));
         let mut slow = Table::open_at(TableStorage::new(waiting.clone(), "t".into())).await.unwrap();
         let compaction =
             tokio::spawn(async move { (slow.compact(&everything(), &|_| {}).await.unwrap(), slow) });
@@ -495,7 +495,7 @@ mod meanwhile {
     async fn files_that_were_given_up_are_not_committed() {
         let store = Arc::new(InMemory::new());
         table(&store, None).await;
-        let waiting = Arc::new(WaitingStore::new(store.clone()));
+        let waiting = Arc::new(ScriptedStore::waiting(store.clone()));
         // The second put: the portion is stored, the commit waits.
         waiting.wait_at(1);
         let mut slow = Table::open_at(TableStorage::new(waiting.clone(), "t".into())).await.unwrap();
