@@ -11,6 +11,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::concat_batches;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use evenkeel::Table;
 use evenkeel::evaluate::{EvaluateOptions, Evaluator};
@@ -19,7 +20,7 @@ use evenkeel::ingest::IngestOptions;
 use evenkeel::placement::{Placement, Scatter};
 use evenkeel::portion::{WRITE_BATCH_ROWS, encode_portion};
 use evenkeel::query::Params;
-use evenkeel::sort::{RowRef, gather, sort_newest_wins};
+use evenkeel::sort::{gather, sort_newest_wins};
 use evenkeel::table::TableSpec;
 use evenkeel::units::{PartitionCount, PartitionId};
 
@@ -39,11 +40,8 @@ fn key(spec: &TableSpec, batch: &RecordBatch) -> Vec<ArrayRef> {
     spec.partition_key().iter().map(|index| Arc::clone(batch.column(*index))).collect()
 }
 
-fn all_rows(batches: &[RecordBatch]) -> Vec<RowRef> {
-    let of_batch = |(batch, rows): (u32, &RecordBatch)| {
-        (0..rows.num_rows() as u32).map(move |row| RowRef { batch, row })
-    };
-    (0u32..).zip(batches).flat_map(of_batch).collect()
+fn primary_key(spec: &TableSpec, batch: &RecordBatch) -> Vec<ArrayRef> {
+    spec.primary_key().iter().map(|index| Arc::clone(batch.column(*index))).collect()
 }
 
 fn stages(criterion: &mut Criterion) {
@@ -70,17 +68,18 @@ fn stages(criterion: &mut Criterion) {
         });
     });
     for (name, late_share) in [("sort, 1 % late", 0.01), ("sort, half late", 0.5)] {
-        let batches = events(late_share);
-        let rows = all_rows(&batches);
+        let rows = concat_batches(spec.schema(), &events(late_share)).unwrap();
+        let key = primary_key(&spec, &rows);
         group.bench_function(name, |bench| {
-            bench.iter(|| sort_newest_wins(&batches, &rows, spec.primary_key()).unwrap().rows.len());
+            bench.iter(|| sort_newest_wins(&key).unwrap().replaced);
         });
     }
-    let sorted = sort_newest_wins(&batches, &all_rows(&batches), spec.primary_key()).unwrap();
+    let rows = concat_batches(spec.schema(), &batches).unwrap();
+    let sorted = sort_newest_wins(&primary_key(&spec, &rows)).unwrap();
     group.bench_function("gather and write a portion", |bench| {
         bench.iter(|| {
-            let chunks = sorted.rows.chunks(WRITE_BATCH_ROWS).map(|chunk| gather(&batches, chunk));
-            assert_eq!(encode_portion(&spec, PartitionId(0), chunks).unwrap().rows, sorted.rows.len() as u64);
+            let chunks = gather(&rows, &sorted, WRITE_BATCH_ROWS);
+            assert_eq!(encode_portion(&spec, PartitionId(0), chunks).unwrap().rows, ROWS - sorted.replaced);
         });
     });
     group.finish();

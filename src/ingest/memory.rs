@@ -11,26 +11,32 @@ const BASE: ByteSize = ByteSize::mib(70);
 const PER_ENCODER: ByteSize = ByteSize::mib(20);
 /// Encoders take at most this part of the budget, so that enough is left for rows.
 const ENCODERS_SHARE: u64 = 4;
-/// Memory per buffered byte outside of encoding: the bytes, slack of the allocator, encoded portions on their way
-/// (measured).
-const PER_BUFFERED_BYTE: f64 = 1.45;
-/// Memory per byte of the partitions that are being encoded: sort keys, order, gathered columns (measured).
-const PER_SORTED_BYTE: f64 = 1.9;
-/// The largest buffer, whatever the budget: the text of one partition's column stays below the 2 GiB that Arrow
-/// offsets reach.
+/// Memory per buffered byte: the byte itself, slack of the allocator, encoded portions on their way (measured).
+const PER_BUFFERED_BYTE: f64 = 1.25;
+/// Memory per byte that is being encoded: the byte itself, its copy in one piece, order, gathered columns (measured).
+const PER_ENCODED_BYTE: f64 = 2.6;
+/// The largest buffer, whatever the budget.
 const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
+/// The least part of the buffer that one portion may take, for each encoder: rows that all go to one of many partitions
+/// shall not end in many small portions.
+const LEAST_PORTION_SHARE: f64 = 0.125;
 
 /// What an ingest may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
-    /// Bytes of rows that are buffered before they are written.
+    /// Bytes of rows that are buffered before those of the fullest partition are written.
     pub(super) buffer: ByteSize,
+    /// Bytes of rows that are written as one portion, at most.
+    pub(super) portion: ByteSize,
     /// Partitions that are sorted and encoded at one time.
     pub(super) encoders: usize,
 }
 
 impl MemoryPlan {
     /// Divides `memory` for a table of `partitions` on a machine of `cores`.
+    ///
+    /// Where rows spread evenly, the partitions of a full buffer are between empty and full, so that the fullest has twice
+    /// the average; more than that is written as one portion only where partitions are many.
     pub(super) fn new(
         memory: ByteSize,
         partitions: PartitionCount,
@@ -42,9 +48,10 @@ impl MemoryPlan {
         let most = (memory.0 / ENCODERS_SHARE / PER_ENCODER.0).max(1) as usize;
         let encoders = cores.clamp(1, most).min(partitions.len());
         let left = memory.0.saturating_sub(BASE.0 + encoders as u64 * PER_ENCODER.0);
-        let sorted_share = encoders as f64 / partitions.len() as f64;
-        let buffer = left as f64 / (PER_BUFFERED_BYTE + PER_SORTED_BYTE * sorted_share);
-        Ok(Self { buffer: ByteSize(buffer as u64).min(LARGEST_BUFFER), encoders })
+        let share = (2.0 / partitions.len() as f64).max(LEAST_PORTION_SHARE / encoders as f64).min(1.0);
+        let buffer = left as f64 / (PER_BUFFERED_BYTE + PER_ENCODED_BYTE * encoders as f64 * share);
+        let buffer = ByteSize(buffer as u64).min(LARGEST_BUFFER);
+        Ok(Self { buffer, portion: ByteSize((buffer.0 as f64 * share) as u64), encoders })
     }
 }
 
@@ -66,9 +73,9 @@ mod tests {
             let budget = ByteSize::mib(memory);
             let count = PartitionCount::new(partitions).unwrap();
             let plan = MemoryPlan::new(budget, count, cores).unwrap();
-            let sorted = PER_SORTED_BYTE * plan.encoders as f64 / partitions as f64;
             let used = (BASE.0 + plan.encoders as u64 * PER_ENCODER.0) as f64
-                + plan.buffer.0 as f64 * (PER_BUFFERED_BYTE + sorted);
+                + plan.buffer.0 as f64 * PER_BUFFERED_BYTE
+                + (plan.portion.0 * plan.encoders as u64) as f64 * PER_ENCODED_BYTE;
             assert!(used <= budget.0 as f64, "{memory} {partitions} {cores}: {plan:?} takes {used}");
             assert!(plan.buffer >= ByteSize::mib(10) && plan.buffer <= LARGEST_BUFFER, "{plan:?}");
             assert!((1..=cores).contains(&plan.encoders));

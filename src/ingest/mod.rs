@@ -1,11 +1,14 @@
 //! From rows to a commit.
 //!
 //! ```text
-//! batches -> hash -> group by partition -> buffer -> (full) sort each partition, newest wins -> portions -> ... -> commit
+//! batches -> hash -> scatter by partition -> buffer -> (full) the fullest partition: sort, newest wins -> portion -> ... -> commit
 //! ```
-//! Rows are buffered until their part of the memory budget is used; then every partition's rows are sorted and written as
-//! one portion each. Portions are invisible until the one commit at the end; an ingest that fails deletes what it wrote.
+//! Rows are buffered until their part of the memory budget is used; then the rows of the fullest partition are sorted and
+//! written as one portion, while others arrive. Which rows make a portion depends on the input and the budget alone.
+//! Portions are invisible until the one commit at the end; an ingest that fails deletes what it wrote.
 
+mod buffer;
+mod encode;
 mod existing;
 mod files;
 mod memory;

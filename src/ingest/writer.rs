@@ -3,30 +3,26 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::take_record_batch;
-use futures::stream::{FuturesUnordered, StreamExt};
-use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use arrow::array::RecordBatch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::task::{JoinError, JoinSet};
 
+use crate::ingest::buffer::{Buffer, Pieces};
+use crate::ingest::encode::{Encoded, encode};
 use crate::ingest::existing::{find_common_key, find_repeated_key};
 use crate::ingest::memory::MemoryPlan;
 use crate::ingest::{IngestError, IngestMode, IngestOptions};
 use crate::log::{
     CommitDraft, CommitOutcome, LogError, Operation, PortionEntry, Sequence, Snapshot, SourceEntry, TableLog,
 };
-use crate::placement::{Placement, Scatter};
-use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value};
-use crate::sort::{RowRef, SortedRows, gather, sort_newest_wins};
-use crate::source::batch_bytes;
 use crate::table::TableSpec;
 use crate::units::{PartitionId, Version};
 
 /// Portions that wait to be stored while others are encoded.
 const PORTIONS_IN_FLIGHT: usize = 4;
-/// Bytes of rows that are gathered and encoded at one time.
-const WRITE_BATCH_BYTES: usize = 8 << 20;
+/// The part of the buffer that is waiting to be told apart by partition.
+const STAGED_SHARE: usize = 8;
 
 /// An ingest under way. Dropping it without [`Ingest::finish`] leaves no visible trace; [`Ingest::abandon`] also deletes
 /// the files it wrote.
@@ -35,12 +31,17 @@ pub struct Ingest {
     log: TableLog,
     base: Snapshot,
     spec: Arc<TableSpec>,
-    placement: Placement,
     mode: IngestMode,
     memory: MemoryPlan,
-    encoders: Arc<ThreadPool>,
+    encoders: ThreadPool,
+    free_encoders: Arc<Semaphore>,
     buffer: Buffer,
-    portions: Vec<PortionEntry>,
+    /// Portions that are being encoded and stored.
+    under_way: JoinSet<Result<Stored, IngestError>>,
+    /// Portions begun.
+    started: u64,
+    /// Portions stored, with their numbers.
+    portions: Vec<(u64, PortionEntry)>,
     writes: Vec<PartitionWrite>,
     rows: u64,
     replaced: u64,
@@ -98,41 +99,6 @@ impl Committed {
     }
 }
 
-/// Batches in input order, and each partition's rows among them.
-#[derive(Debug, Default)]
-struct Buffer {
-    batches: Vec<RecordBatch>,
-    rows: Vec<Vec<RowRef>>,
-    bytes: usize,
-}
-
-impl Buffer {
-    fn new(partitions: usize) -> Self {
-        Self { batches: Vec::new(), rows: vec![Vec::new(); partitions], bytes: 0 }
-    }
-
-    fn push(&mut self, batch: RecordBatch, bytes: usize, scatter: &Scatter) {
-        // A buffer holds fewer than 2^32 batches: each takes more than a byte of at most 1 GiB.
-        let number = self.batches.len() as u32;
-        for (partition, rows) in (0u32..).map(PartitionId).zip(&mut self.rows) {
-            rows.extend(scatter.rows(partition).iter().map(|row| RowRef { batch: number, row: *row }));
-        }
-        self.bytes += bytes + batch.num_rows() * size_of::<RowRef>();
-        self.batches.push(batch);
-    }
-}
-
-/// The batch with buffers of its own, where it is a small slice of larger ones that it would keep in memory.
-fn unshared(batch: RecordBatch, bytes: usize) -> Result<RecordBatch, IngestError> {
-    const NEGLIGIBLE: usize = 1 << 16;
-    let kept = batch.get_array_memory_size();
-    if kept <= NEGLIGIBLE.max(3 * bytes) {
-        return Ok(batch);
-    }
-    let rows = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
-    take_record_batch(&batch, &rows).map_err(|source| IngestError::Copy { source })
-}
-
 impl Ingest {
     /// An ingest into the table at `base`.
     ///
@@ -146,11 +112,13 @@ impl Ingest {
         let encoders = ThreadPoolBuilder::new().num_threads(memory.encoders).build();
         let encoders = encoders.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
         Ok(Self {
-            placement: Placement::of_table(&spec),
             mode: options.mode,
             memory,
-            encoders: Arc::new(encoders),
-            buffer: Buffer::new(partitions.len()),
+            encoders,
+            free_encoders: Arc::new(Semaphore::new(memory.encoders)),
+            buffer: Buffer::new(&spec, memory.buffer.as_usize() / STAGED_SHARE),
+            under_way: JoinSet::new(),
+            started: 0,
             portions: Vec::new(),
             writes: vec![PartitionWrite::default(); partitions.len()],
             rows: 0,
@@ -185,21 +153,13 @@ impl Ingest {
                 found: names(&batch.schema()),
             });
         }
-        let bytes = batch_bytes(&batch);
-        let batch = unshared(batch, bytes)?;
-        if !self.buffer.batches.is_empty() && self.buffer.bytes + bytes > self.memory.buffer.as_usize() {
-            self.flush().await?;
-        }
-        let key: Vec<_> = self
-            .spec
-            .partition_key()
-            .iter()
-            .filter_map(|index| batch.columns().get(*index).cloned())
-            .collect();
-        let assigned = self.placement.assign(&key)?;
-        let scatter = Scatter::new(&assigned, self.spec.partitions());
         self.rows += batch.num_rows() as u64;
-        self.buffer.push(batch, bytes, &scatter);
+        self.buffer.push(batch)?;
+        while self.buffer.bytes() > self.memory.buffer.as_usize()
+            && let Some((partition, pieces)) = self.buffer.take_fullest(self.memory.portion.as_usize())
+        {
+            self.start(partition, pieces).await?;
+        }
         Ok(())
     }
 
@@ -231,7 +191,7 @@ impl Ingest {
                 return Err(error);
             }
         };
-        let draft = CommitDraft::rows(self.operation(), self.portions.clone(), sources.clone());
+        let draft = CommitDraft::rows(self.operation(), self.portions(), sources.clone());
         loop {
             match self.log.try_commit(&base, &draft).await {
                 Ok(CommitOutcome::Committed(snapshot)) => return Ok(self.committed(snapshot, &draft)),
@@ -253,8 +213,13 @@ impl Ingest {
     }
 
     /// Deletes the files written so far. A file that cannot be deleted is not visible in the table either.
-    pub async fn abandon(self) {
-        for portion in &self.portions {
+    pub async fn abandon(mut self) {
+        while let Some(done) = self.under_way.join_next().await {
+            if let Ok(Ok(stored)) = done {
+                self.portions.push((stored.number, stored.portion));
+            }
+        }
+        for (_, portion) in &self.portions {
             let _ = self.log.storage().delete(&portion.path).await;
         }
     }
@@ -272,11 +237,12 @@ impl Ingest {
         if self.mode == IngestMode::Upsert {
             return Ok(self.base.clone());
         }
-        find_repeated_key(self.log.storage(), &self.spec, &self.portions).await?;
+        let portions = self.portions();
+        find_repeated_key(self.log.storage(), &self.spec, &portions).await?;
         // The portions of an older version may have been compacted and cleaned away.
         let newest = self.log.refresh(&self.base).await?;
         self.check_sources(&self.base, &newest, sources)?;
-        find_common_key(self.log.storage(), &self.spec, &self.portions, &newest.portions()).await?;
+        find_common_key(self.log.storage(), &self.spec, &portions, &newest.portions()).await?;
         Ok(newest)
     }
 
@@ -309,7 +275,7 @@ impl Ingest {
                 base.portions().iter().map(|portion| portion.path.clone()).collect();
             let fresh: Vec<_> =
                 newest.portions().into_iter().filter(|portion| !known.contains(&portion.path)).collect();
-            find_common_key(self.log.storage(), &self.spec, &self.portions, &fresh).await?;
+            find_common_key(self.log.storage(), &self.spec, &self.portions(), &fresh).await?;
         }
         Ok(())
     }
@@ -324,75 +290,84 @@ impl Ingest {
         }
     }
 
-    /// Sorts and writes every partition's buffered rows.
-    async fn flush(&mut self) -> Result<(), IngestError> {
-        let buffer = std::mem::replace(&mut self.buffer, Buffer::new(self.spec.partitions().len()));
-        if buffer.batches.is_empty() {
-            return Ok(());
+    /// Hands the rows of one partition to an encoder, as soon as one is free.
+    async fn start(&mut self, partition: PartitionId, pieces: Pieces) -> Result<(), IngestError> {
+        while self.under_way.len() >= self.memory.encoders + PORTIONS_IN_FLIGHT {
+            self.keep_next().await?;
         }
-        let (sender, mut encoded) = mpsc::channel(PORTIONS_IN_FLIGHT);
-        let (spec, mode) = (Arc::clone(&self.spec), self.mode);
-        let encoders = Arc::clone(&self.encoders);
-        let encoding = tokio::task::spawn_blocking(move || {
-            encoders.install(|| encode_all(&spec, mode, buffer, &sender))
+        let free = Arc::clone(&self.free_encoders).acquire_owned();
+        let free = tokio::select! {
+            biased;
+            () = notified(self.interrupt.as_deref()) => return Err(IngestError::Interrupted),
+            free = free => free.map_err(|error| IngestError::Worker { reason: error.to_string() })?,
+        };
+        let (sender, encoded) = oneshot::channel();
+        let (spec, mode, log) = (Arc::clone(&self.spec), self.mode, self.log.clone());
+        self.encoders.spawn(move || {
+            // Nobody listens any more where the ingest was dropped.
+            let _ = sender.send(encode(&spec, mode, partition, pieces));
+            drop(free);
         });
-        let mut stored = FuturesUnordered::new();
-        let mut failure = None;
-        let first_new = self.portions.len();
-        loop {
-            let sorted = tokio::select! {
-                biased;
-                () = notified(self.interrupt.as_deref()) => {
-                    failure = Some(IngestError::Interrupted);
-                    break;
-                }
-                sorted = encoded.recv() => sorted,
-            };
-            let Some(Sorted { partition, portion, replaced, seconds }) = sorted else { break };
-            self.replaced += replaced;
-            let log = self.log.clone();
-            stored.push(async move {
-                let started = Instant::now();
-                // The commit sets the sequence; until then the portion has no age.
-                let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
-                let entry = log.store_portion(partition, ageless, portion).await?;
-                Ok((entry, seconds + started.elapsed().as_secs_f64()))
-            });
-            if stored.len() >= PORTIONS_IN_FLIGHT
-                && let Some(result) = stored.next().await
-            {
-                failure = self.keep(result).err().or(failure);
-            }
-            if failure.is_some() {
-                break;
-            }
+        let number = self.started;
+        self.started += 1;
+        self.under_way.spawn(async move {
+            let encoded = encoded.await.map_err(|_| IngestError::Worker {
+                reason: format!("encoding partition {partition} failed"),
+            })?;
+            let Encoded { portion, replaced, seconds } = encoded?;
+            let started = Instant::now();
+            // The commit sets the sequence; until then the portion has no age.
+            let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
+            let portion = log.store_portion(partition, ageless, portion).await?;
+            let seconds = seconds + started.elapsed().as_secs_f64();
+            Ok(Stored { number, portion, replaced, seconds })
+        });
+        while let Some(done) = self.under_way.try_join_next() {
+            self.keep(done)?;
         }
-        // The encoder stops at its next portion when nobody receives any more.
-        drop(encoded);
-        while let Some(result) = stored.next().await {
-            failure = self.keep(result).err().or(failure);
-        }
-        // Portions are ready in any order; the commit names them in that of the partitions.
-        if let Some(new) = self.portions.get_mut(first_new..) {
-            new.sort_by_key(|portion| portion.partition);
-        }
-        let encoding = encoding.await.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
-        match failure {
-            Some(error) => Err(error),
-            None => encoding,
-        }
+        Ok(())
     }
 
-    fn keep(&mut self, stored: Result<(PortionEntry, f64), IngestError>) -> Result<(), IngestError> {
-        let (portion, seconds) = stored?;
+    /// Waits for one of the portions under way.
+    async fn keep_next(&mut self) -> Result<(), IngestError> {
+        let done = tokio::select! {
+            biased;
+            () = notified(self.interrupt.as_deref()) => return Err(IngestError::Interrupted),
+            done = self.under_way.join_next() => done,
+        };
+        done.map_or(Ok(()), |done| self.keep(done))
+    }
+
+    fn keep(&mut self, done: Result<Result<Stored, IngestError>, JoinError>) -> Result<(), IngestError> {
+        let Stored { number, portion, replaced, seconds } =
+            done.map_err(|error| IngestError::Worker { reason: error.to_string() })??;
+        self.replaced += replaced;
         if let Some(write) = self.writes.get_mut(portion.partition.index()) {
             write.rows += portion.rows;
             write.bytes += portion.bytes;
             write.portions += 1;
             write.seconds += seconds;
         }
-        self.portions.push(portion);
+        self.portions.push((number, portion));
         Ok(())
+    }
+
+    /// Writes all rows that are left, and waits until every portion is stored.
+    async fn flush(&mut self) -> Result<(), IngestError> {
+        for (partition, pieces) in self.buffer.take_rest(self.memory.portion.as_usize())? {
+            self.start(partition, pieces).await?;
+        }
+        while !self.under_way.is_empty() {
+            self.keep_next().await?;
+        }
+        // Portions are ready in any order; a later one of a partition replaces rows of those before it.
+        self.portions.sort_by_key(|(number, _)| *number);
+        Ok(())
+    }
+
+    /// The portions written so far.
+    fn portions(&self) -> Vec<PortionEntry> {
+        self.portions.iter().map(|(_, portion)| portion.clone()).collect()
     }
 }
 
@@ -404,60 +379,12 @@ async fn notified(interrupt: Option<&Notify>) {
     }
 }
 
-/// A partition's rows, encoded.
-struct Sorted {
-    partition: PartitionId,
-    portion: EncodedPortion,
+/// A portion that is stored.
+struct Stored {
+    /// Portions are numbered in the order in which their rows left the buffer.
+    number: u64,
+    portion: PortionEntry,
     replaced: u64,
-    /// Seconds that sorting and encoding took.
+    /// Seconds that sorting, encoding and storing took.
     seconds: f64,
-}
-
-/// Encodes all partitions of a buffer, in parallel, and sends them on as they are ready.
-fn encode_all(
-    spec: &TableSpec,
-    mode: IngestMode,
-    mut buffer: Buffer,
-    sender: &mpsc::Sender<Sorted>,
-) -> Result<(), IngestError> {
-    let rows = std::mem::take(&mut buffer.rows);
-    let all: usize = rows.iter().map(Vec::len).sum();
-    let row_bytes = (buffer.bytes / all.max(1)).max(1);
-    let chunk_rows = (WRITE_BATCH_BYTES / row_bytes).clamp(1, WRITE_BATCH_ROWS);
-    let filled: Vec<_> = (0u32..).map(PartitionId).zip(rows).filter(|(_, rows)| !rows.is_empty()).collect();
-    filled.into_par_iter().try_for_each(|(partition, rows)| {
-        let sorted = encode_one(spec, mode, &buffer.batches, partition, &rows, chunk_rows)?;
-        sender
-            .blocking_send(sorted)
-            .map_err(|_| IngestError::Worker { reason: "the writer is gone".to_owned() })
-    })
-}
-
-fn encode_one(
-    spec: &TableSpec,
-    mode: IngestMode,
-    batches: &[RecordBatch],
-    partition: PartitionId,
-    rows: &[RowRef],
-    chunk_rows: usize,
-) -> Result<Sorted, IngestError> {
-    let started = Instant::now();
-    let sorted = sort_newest_wins(batches, rows, spec.primary_key())
-        .map_err(|source| IngestError::Sort { partition, source })?;
-    if mode == IngestMode::Insert && !sorted.repeated.is_empty() {
-        return Err(IngestError::RepeatedKey { key: first_repeated(spec, batches, &sorted) });
-    }
-    let chunks = sorted.rows.chunks(chunk_rows).map(|chunk| gather(batches, chunk));
-    let portion = encode_portion(spec, partition, chunks)?;
-    Ok(Sorted { partition, portion, replaced: sorted.replaced, seconds: started.elapsed().as_secs_f64() })
-}
-
-fn first_repeated(spec: &TableSpec, batches: &[RecordBatch], sorted: &SortedRows) -> String {
-    let row =
-        sorted.repeated.first().and_then(|row| Some((batches.get(row.batch as usize)?, row.row as usize)));
-    let parts = spec.primary_key().iter().zip(spec.primary_key_types()).map(|(index, column_type)| {
-        let value = row.and_then(|(batch, row)| key_value(batch.columns().get(*index)?, column_type, row));
-        value.map_or("?".to_owned(), |value| value.display(column_type))
-    });
-    format!("({})", parts.collect::<Vec<_>>().join(", "))
 }

@@ -1,7 +1,10 @@
 //! The ranges of the primary key in a portion, and single values of its columns.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{max, max_binary, max_string, min, min_binary, min_string};
+use arrow::compute::{
+    max, max_binary, max_binary_view, max_string, max_string_view, min, min_binary, min_binary_view,
+    min_string, min_string_view,
+};
 use arrow::datatypes::{
     ArrowPrimitiveType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -95,10 +98,14 @@ pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Optio
         ColumnType::Uint32 => number::<UInt32Type>(array, row).map(|v| KeyValue::Uint(v.into())),
         ColumnType::Uint64 => number::<UInt64Type>(array, row).map(KeyValue::Uint),
         ColumnType::Utf8 => {
-            array.as_string_opt::<i32>().map(|array| KeyValue::Text(array.value(row).to_owned()))
+            let plain = array.as_string_opt::<i32>().map(|array| array.value(row));
+            let text = plain.or_else(|| array.as_string_view_opt().map(|array| array.value(row)));
+            text.map(|text| KeyValue::Text(text.to_owned()))
         }
         ColumnType::String => {
-            array.as_binary_opt::<i32>().map(|array| KeyValue::Bytes(array.value(row).to_vec()))
+            let plain = array.as_binary_opt::<i32>().map(|array| array.value(row));
+            let bytes = plain.or_else(|| array.as_binary_view_opt().map(|array| array.value(row)));
+            bytes.map(|bytes| KeyValue::Bytes(bytes.to_vec()))
         }
         _ => None,
     }
@@ -128,15 +135,24 @@ fn column_range(array: &ArrayRef, column_type: ColumnType) -> Option<(KeyValue, 
         ColumnType::Uint32 => number::<UInt32Type>(array, |v| KeyValue::Uint(v.into())),
         ColumnType::Uint64 => number::<UInt64Type>(array, KeyValue::Uint),
         ColumnType::Utf8 => {
-            let array = array.as_string_opt::<i32>()?;
-            Some((
-                KeyValue::Text(min_string(array)?.to_owned()),
-                KeyValue::Text(max_string(array)?.to_owned()),
-            ))
+            let (min, max) = match array.as_string_view_opt() {
+                Some(views) => (min_string_view(views)?, max_string_view(views)?),
+                None => {
+                    let array = array.as_string_opt::<i32>()?;
+                    (min_string(array)?, max_string(array)?)
+                }
+            };
+            Some((KeyValue::Text(min.to_owned()), KeyValue::Text(max.to_owned())))
         }
         ColumnType::String => {
-            let array = array.as_binary_opt::<i32>()?;
-            Some((KeyValue::Bytes(min_binary(array)?.to_vec()), KeyValue::Bytes(max_binary(array)?.to_vec())))
+            let (min, max) = match array.as_binary_view_opt() {
+                Some(views) => (min_binary_view(views)?, max_binary_view(views)?),
+                None => {
+                    let array = array.as_binary_opt::<i32>()?;
+                    (min_binary(array)?, max_binary(array)?)
+                }
+            };
+            Some((KeyValue::Bytes(min.to_vec()), KeyValue::Bytes(max.to_vec())))
         }
         _ => None,
     }

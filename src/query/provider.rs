@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
@@ -29,7 +29,7 @@ use crate::query::newest_wins::{Inputs, NewestWinsExec, Overlapping, Piece, Rank
 use crate::query::overlap::{group_by_overlap, pack_into_runs};
 use crate::query::pruning::{matching_partitions, matching_portions, scalar};
 use crate::storage::TableStorage;
-use crate::table::KeyValue;
+use crate::table::{KeyValue, view_schema};
 use crate::units::PartitionId;
 
 /// What one scan of a table reads, of how much.
@@ -405,19 +405,6 @@ fn ranked_runs(
         RankedInput { input: inputs.len() - 1, rank }
     };
     pack_into_runs(group).into_iter().map(|run| run.into_iter().map(&mut ranked).collect()).collect()
-}
-
-/// The schema with text and bytes as views, which DataFusion reads fastest.
-fn view_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| {
-        let data_type = match field.data_type() {
-            DataType::Utf8 => DataType::Utf8View,
-            DataType::Binary => DataType::BinaryView,
-            other => other.clone(),
-        };
-        Field::new(field.name(), data_type, field.is_nullable())
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 #[async_trait]

@@ -1,120 +1,134 @@
 //! Sorting the rows of one partition by the primary key, newest of equal keys wins.
 //!
-//! Rows stay where they arrived until they are written: what is sorted are references, and each value is copied once.
+//! Rows stay where they are: what is sorted are their numbers. Each is compared by one 64-bit word of the leading column;
+//! the other columns are looked at only for rows that share it.
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::compute::{interleave, interleave_record_batch};
+mod late;
+mod word;
+
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, Rows, SortField};
 
-/// A row of one of several batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowRef {
-    /// Which batch.
-    pub batch: u32,
-    /// Which row of it.
-    pub row: u32,
-}
+use crate::sort::late::sort_nearly_sorted;
+use crate::sort::word::KeyColumn;
 
-impl From<RowRef> for (usize, usize) {
-    fn from(row: RowRef) -> Self {
-        (row.batch as usize, row.row as usize)
-    }
-}
+/// A row under its word: sorts by word, then by number, which is the order of arrival.
+type Entry = (u64, u32);
 
 /// Rows in key order, each key once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortedRows {
-    /// The rows to keep, in key order.
-    pub rows: Vec<RowRef>,
+    /// The rows to keep, in key order; none where these are all rows as they are.
+    pub order: Option<Vec<u32>>,
     /// A row of every key that came more than once, in key order: the one that is kept.
-    pub repeated: Vec<RowRef>,
+    pub repeated: Vec<u32>,
     /// How many rows were dropped because a later row has their key.
     pub replaced: u64,
 }
 
-/// Sorts `rows` by the columns `key` of their batches. `rows` are in input order; of equal keys the last stays.
+/// Sorts rows by their columns `key`, the leading one first. Rows are in input order; of equal keys the last stays.
 ///
-/// Input `(k, v)`: `(2, a) (1, b) (2, c)`; output: `(1, b) (2, c)`, because `(2, c)` is newer than `(2, a)`.
+/// Input `(k, v)`: `(2, a) (1, b) (2, c)`; order: `[1, 2]`, because `(2, c)` is newer than `(2, a)`.
 ///
 /// # Errors
 /// [`ArrowError`] where a key column cannot be compared.
-pub fn sort_newest_wins(
-    batches: &[RecordBatch],
-    rows: &[RowRef],
-    key: &[usize],
-) -> Result<SortedRows, ArrowError> {
-    let keys = encode_keys(batches, rows, key)?;
-    let mut order: Vec<(u64, u32)> =
-        (0u32..).zip(keys.iter()).map(|(i, row)| (prefix(row.data()), i)).collect();
-    let compare = |a: &(u64, u32), b: &(u64, u32)| {
-        a.0.cmp(&b.0)
-            .then_with(|| keys.row(a.1 as usize).cmp(&keys.row(b.1 as usize)))
-            .then_with(|| a.1.cmp(&b.1))
+pub fn sort_newest_wins(key: &[ArrayRef]) -> Result<SortedRows, ArrowError> {
+    let rows = key.first().map_or(0, |column| column.len()) as u32;
+    let columns: Vec<KeyColumn> = key.iter().map(KeyColumn::new).collect::<Result<_, _>>()?;
+    let Some((leading, others)) = columns.split_first() else {
+        return Ok(SortedRows { order: None, repeated: Vec::new(), replaced: 0 });
     };
-    // Events mostly arrive in time order; then there is nothing to sort.
-    if !order.is_sorted_by(|a, b| compare(a, b).is_le()) {
-        order.sort_unstable_by(compare);
-    }
-    let mut sorted = SortedRows { rows: Vec::with_capacity(rows.len()), repeated: Vec::new(), replaced: 0 };
-    let mut run = 0u64;
-    for (position, (_, index)) in order.iter().enumerate() {
-        let next = order.get(position + 1).map(|(_, next)| *next as usize);
-        if next.is_some_and(|next| keys.row(next) == keys.row(*index as usize)) {
-            run += 1;
-            continue;
+    let mut entries: Vec<Entry> = (0..rows).map(|row| (leading.word(row), row)).collect();
+    entries = sort_nearly_sorted(entries);
+    let mut equal = EqualKeys::default();
+    sort_ties(&mut entries, leading, others, 0, &mut equal);
+    Ok(equal.drop_all_but_the_last(entries))
+}
+
+/// Sorts runs of one word by what the word leaves open. `start` is the position of `entries` among all.
+fn sort_ties(
+    entries: &mut [Entry],
+    column: &KeyColumn,
+    others: &[KeyColumn],
+    start: usize,
+    equal: &mut EqualKeys,
+) {
+    let mut position = start;
+    for run in entries.chunk_by_mut(|a, b| a.0 == b.0) {
+        if run.len() > 1 {
+            if column.is_exact() {
+                sort_by_next(run, others, position, equal);
+            } else {
+                run.sort_unstable_by(|a, b| column.compare(a.1, b.1).then(a.1.cmp(&b.1)));
+                let mut position = position;
+                for same in run.chunk_by_mut(|a, b| column.compare(a.1, b.1).is_eq()) {
+                    sort_by_next(same, others, position, equal);
+                    position += same.len();
+                }
+            }
         }
-        sorted.rows.extend(rows.get(*index as usize));
-        if run > 0 {
-            sorted.repeated.extend(rows.get(*index as usize));
-            sorted.replaced += run;
-            run = 0;
-        }
+        position += run.len();
     }
-    Ok(sorted)
 }
 
-/// The first eight bytes of an encoded key, as a number of the same order.
-fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0u8; 8];
-    for (byte, value) in bytes.iter_mut().zip(key) {
-        *byte = *value;
+/// Sorts rows that are equal in the columns before `columns`.
+fn sort_by_next(entries: &mut [Entry], columns: &[KeyColumn], start: usize, equal: &mut EqualKeys) {
+    if entries.len() < 2 {
+        return;
     }
-    u64::from_be_bytes(bytes)
-}
-
-/// The keys of `rows` in a form that compares as bytes.
-fn encode_keys(batches: &[RecordBatch], rows: &[RowRef], key: &[usize]) -> Result<Rows, ArrowError> {
-    let places: Vec<(usize, usize)> = rows.iter().map(|row| (*row).into()).collect();
-    let columns = gather_columns(batches, &places, key)?;
-    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
-    RowConverter::new(fields)?.convert_columns(&columns)
-}
-
-/// Gathers only the columns `columns` of the places.
-fn gather_columns(
-    batches: &[RecordBatch],
-    places: &[(usize, usize)],
-    columns: &[usize],
-) -> Result<Vec<ArrayRef>, ArrowError> {
-    let gather_one = |column: &usize| {
-        let arrays: Option<Vec<&dyn Array>> =
-            batches.iter().map(|batch| batch.columns().get(*column).map(AsRef::as_ref)).collect();
-        let arrays = arrays
-            .ok_or_else(|| ArrowError::InvalidArgumentError(format!("a batch has no column {column}")))?;
-        interleave(&arrays, places)
+    let Some((column, others)) = columns.split_first() else {
+        equal.0.push(start..start + entries.len());
+        return;
     };
-    columns.iter().map(gather_one).collect()
+    for entry in entries.iter_mut() {
+        entry.0 = column.word(entry.1);
+    }
+    entries.sort_unstable();
+    sort_ties(entries, column, others, start, equal);
 }
 
-/// The rows of the references, in their order, as one batch.
-///
-/// # Errors
-/// [`ArrowError`] where the batches differ in schema or one text column would pass 2 GiB.
-pub fn gather(batches: &[RecordBatch], rows: &[RowRef]) -> Result<RecordBatch, ArrowError> {
-    let places: Vec<(usize, usize)> = rows.iter().map(|row| (*row).into()).collect();
-    let batches: Vec<&RecordBatch> = batches.iter().collect();
-    interleave_record_batch(&batches, &places)
+/// Where rows of one key lie in the sorted order, in the order of arrival.
+#[derive(Debug, Default)]
+struct EqualKeys(Vec<std::ops::Range<usize>>);
+
+impl EqualKeys {
+    fn drop_all_but_the_last(self, entries: Vec<Entry>) -> SortedRows {
+        let as_they_are = (0u32..).zip(&entries).all(|(position, entry)| position == entry.1);
+        if as_they_are && self.0.is_empty() {
+            return SortedRows { order: None, repeated: Vec::new(), replaced: 0 };
+        }
+        let mut order = Vec::with_capacity(entries.len());
+        let mut repeated = Vec::with_capacity(self.0.len());
+        let mut taken = 0;
+        let rows = |range: std::ops::Range<usize>| entries.get(range).unwrap_or_default().iter();
+        for range in &self.0 {
+            order.extend(rows(taken..range.start).map(|entry| entry.1));
+            let last = rows(range.clone()).next_back().map(|entry| entry.1);
+            order.extend(last);
+            repeated.extend(last);
+            taken = range.end;
+        }
+        order.extend(rows(taken..entries.len()).map(|entry| entry.1));
+        SortedRows { replaced: (entries.len() - order.len()) as u64, order: Some(order), repeated }
+    }
+}
+
+/// The sorted rows of `batch`, in batches of at most `chunk_rows`.
+pub fn gather<'a>(
+    batch: &'a RecordBatch,
+    sorted: &'a SortedRows,
+    chunk_rows: usize,
+) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + 'a {
+    let chunk_rows = chunk_rows.max(1);
+    let rows = sorted.order.as_ref().map_or(batch.num_rows(), Vec::len);
+    (0..rows).step_by(chunk_rows).map(move |start| {
+        let end = rows.min(start + chunk_rows);
+        match sorted.order.as_ref().and_then(|order| order.get(start..end)) {
+            Some(rows) => take_record_batch(batch, &UInt32Array::from(rows.to_vec())),
+            None => Ok(batch.slice(start, end - start)),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -122,8 +136,13 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, Int64Array, StringArray};
+    use arrow::array::{
+        AsArray, BooleanArray, Decimal128Array, Int64Array, StringArray, StringViewArray,
+        TimestampMicrosecondArray, UInt8Array,
+    };
+    use arrow::compute::concat_batches;
     use arrow::datatypes::Int64Type;
+    use arrow::row::{RowConverter, SortField};
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     use super::*;
@@ -140,31 +159,94 @@ mod tests {
         .unwrap()
     }
 
+    /// The plain way: whole keys in a form that compares as bytes, sorted by comparing.
+    fn plain(key: &[ArrayRef]) -> Vec<u32> {
+        let fields = key.iter().map(|column| SortField::new(column.data_type().clone())).collect();
+        let keys = RowConverter::new(fields).unwrap().convert_columns(key).unwrap();
+        let mut order: Vec<u32> = (0..keys.num_rows() as u32).collect();
+        order.sort_by_key(|row| (keys.row(*row as usize), *row));
+        let last_of_its_key = |(position, row): (usize, &u32)| match order.get(position + 1) {
+            Some(next) => keys.row(*next as usize) != keys.row(*row as usize),
+            None => true,
+        };
+        order.iter().enumerate().filter(|entry| last_of_its_key(*entry)).map(|(_, row)| *row).collect()
+    }
+
+    fn order_of(key: &[ArrayRef]) -> Vec<u32> {
+        let sorted = sort_newest_wins(key).unwrap();
+        let rows = key[0].len();
+        assert_eq!(sorted.replaced as usize, rows - sorted.order.as_ref().map_or(rows, Vec::len));
+        sorted.order.unwrap_or_else(|| (0..rows as u32).collect())
+    }
+
     proptest! {
         #[test]
         fn sorting_equals_a_map_that_rows_are_put_into(
-            rows in proptest::collection::vec(("[ab]{0,9}", -2i64..2, any::<i64>()), 0..120), cut in 0usize..120,
+            rows in proptest::collection::vec(("[ab]{0,9}", -2i64..2, any::<i64>()), 0..120), chunk in 1usize..130,
         ) {
-            let cut = cut.min(rows.len());
-            let batches = [batch(&rows[..cut]), batch(&rows[cut..])];
-            let refs: Vec<RowRef> = (0..2u32)
-                .flat_map(|b| (0..batches[b as usize].num_rows() as u32).map(move |row| RowRef { batch: b, row }))
-                .collect();
-            let sorted = sort_newest_wins(&batches, &refs, &[1, 0]).unwrap();
+            let batch = batch(&rows);
+            let key = [Arc::clone(batch.column(1)), Arc::clone(batch.column(0))];
+            let sorted = sort_newest_wins(&key).unwrap();
             let mut expected = BTreeMap::new();
             for (text, number, value) in &rows {
                 expected.insert((*number, text.clone()), *value);
             }
-            let found = gather(&batches, &sorted.rows).unwrap();
+            let chunks: Vec<RecordBatch> = gather(&batch, &sorted, chunk).map(Result::unwrap).collect();
+            let found = concat_batches(&batch.schema(), &chunks).unwrap();
             let values: Vec<i64> = found.column(2).as_primitive::<Int64Type>().values().to_vec();
             prop_assert_eq!(values, expected.values().copied().collect::<Vec<_>>());
             prop_assert_eq!(sorted.replaced as usize, rows.len() - expected.len());
         }
+
+        #[test]
+        fn words_and_ties_give_the_order_of_whole_keys(
+            rows in proptest::collection::vec(
+                ("(common-)?[a-c\\x00]{0,3}", any::<Option<i64>>(), any::<bool>(), 0u8..3, -3i128..3), 0..200,
+            ),
+            first in 0usize..6, second in 0usize..6, third in 0usize..6,
+        ) {
+            let columns: [ArrayRef; 6] = [
+                Arc::new(rows.iter().map(|r| Some(r.0.as_str())).collect::<StringArray>()),
+                Arc::new(rows.iter().map(|r| Some(r.0.as_str())).collect::<StringViewArray>()),
+                Arc::new(rows.iter().map(|r| r.1).collect::<TimestampMicrosecondArray>()),
+                Arc::new(rows.iter().map(|r| Some(r.2)).collect::<BooleanArray>()),
+                Arc::new(rows.iter().map(|r| r.3).collect::<Vec<_>>().into_iter().map(Some).collect::<UInt8Array>()),
+                Arc::new(rows.iter().map(|r| Some(r.4)).collect::<Decimal128Array>()),
+            ];
+            let key = [first, second, third].map(|column| Arc::clone(&columns[column]));
+            prop_assert_eq!(order_of(&key), plain(&key));
+        }
+
+        #[test]
+        fn late_rows_are_sorted_in(
+            steps in proptest::collection::vec((0i64..5, 0i64..200, 0u8..30), 0..400), late in 1u8..30,
+        ) {
+            let mut now = 0;
+            let times: Int64Array = steps
+                .iter()
+                .map(|(step, back, chance)| {
+                    now += step;
+                    Some(if *chance < late { now - back + 60 } else { now })
+                })
+                .collect();
+            let key = [Arc::new(times) as ArrayRef];
+            prop_assert_eq!(order_of(&key), plain(&key));
+        }
     }
 
     #[test]
-    fn nothing_sorts_to_nothing() {
-        let sorted = sort_newest_wins(&[batch(&[])], &[], &[0]).unwrap();
-        assert_eq!(sorted, SortedRows { rows: vec![], repeated: vec![], replaced: 0 });
+    fn rows_in_order_stay_as_they_are() {
+        let key = [Arc::new(Int64Array::from(vec![-3, 0, 7])) as ArrayRef];
+        let sorted = sort_newest_wins(&key).unwrap();
+        assert_eq!(sorted, SortedRows { order: None, repeated: vec![], replaced: 0 });
+        let empty = [Arc::new(Int64Array::from(Vec::<i64>::new())) as ArrayRef];
+        assert_eq!(sort_newest_wins(&empty).unwrap().order, None);
+    }
+
+    #[test]
+    fn the_last_row_of_a_repeated_key_is_named() {
+        let key = [Arc::new(Int64Array::from(vec![2, 1, 2, 3, 1, 1])) as ArrayRef];
+        let sorted = sort_newest_wins(&key).unwrap();
+        assert_eq!(sorted, SortedRows { order: Some(vec![5, 2, 3]), repeated: vec![5, 2], replaced: 3 });
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -415,6 +415,20 @@ impl From<TableSpec> for TableDefinition {
     fn from(spec: TableSpec) -> Self {
         spec.definition
     }
+}
+
+/// The schema with text and bytes as views: short values lie in the view itself, and are moved like numbers.
+#[must_use]
+pub fn view_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let data_type = match field.data_type() {
+            DataType::Utf8 => DataType::Utf8View,
+            DataType::Binary => DataType::BinaryView,
+            other => other.clone(),
+        };
+        Field::new(field.name(), data_type, field.is_nullable())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 #[cfg(test)]
