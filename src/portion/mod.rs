@@ -4,10 +4,10 @@
 //! column but the leading primary-key column, whose ranges prune already; the sort order and the format's version in
 //! the file's metadata.
 
+mod dictionary;
 mod footer;
 mod key_ranges;
-
-use std::sync::Arc;
+mod row_group;
 
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -15,7 +15,6 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::error::ArrowError;
 use bytes::Bytes;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
@@ -28,7 +27,8 @@ pub use crate::portion::footer::{FooterError, PortionFooter};
 pub use crate::portion::key_ranges::key_value;
 
 use crate::portion::key_ranges::KeyRanges;
-use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TableSpec};
+use crate::portion::row_group::PortionFile;
+use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
 use crate::units::PartitionId;
 
 /// Rows gathered and encoded at one time.
@@ -114,7 +114,7 @@ pub struct PortionEncoder<'a> {
     partition: PartitionId,
     ranges: KeyRanges<'a>,
     rows: u64,
-    writer: Option<ArrowWriter<Vec<u8>>>,
+    file: Option<PortionFile>,
 }
 
 impl std::fmt::Debug for PortionEncoder<'_> {
@@ -130,7 +130,7 @@ impl<'a> PortionEncoder<'a> {
     /// A portion of `partition` without rows.
     #[must_use]
     pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
-        Self { spec, partition, ranges: KeyRanges::new(spec, partition), rows: 0, writer: None }
+        Self { spec, partition, ranges: KeyRanges::new(spec, partition), rows: 0, file: None }
     }
 
     /// Adds rows in the schema of the table, which follow those before them in key order.
@@ -145,16 +145,15 @@ impl<'a> PortionEncoder<'a> {
         let failed = |source| PortionError::Encode { partition, source };
         self.rows += batch.num_rows() as u64;
         self.ranges.add(batch)?;
-        let open = match self.writer.as_mut() {
-            Some(open) => open,
+        let file = match self.file.as_mut() {
+            Some(file) => file,
             None => {
-                let properties = writer_properties(self.spec, partition, batch);
-                let fresh =
-                    ArrowWriter::try_new(Vec::new(), Arc::clone(self.spec.schema()), Some(properties));
-                self.writer.insert(fresh.map_err(failed)?)
+                let distinct = distinct_integers(batch);
+                let properties = writer_properties(self.spec, partition, batch.num_rows(), &distinct);
+                self.file.insert(PortionFile::new(self.spec, properties, &distinct).map_err(failed)?)
             }
         };
-        open.write(batch).map_err(failed)
+        file.push(batch).map_err(failed)
     }
 
     /// Rows so far.
@@ -166,7 +165,7 @@ impl<'a> PortionEncoder<'a> {
     /// Bytes of the file so far; for the row group under way, an estimate.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, |writer| (writer.bytes_written() + writer.in_progress_size()) as u64)
+        self.file.as_ref().map_or(0, |file| file.bytes() as u64)
     }
 
     /// The finished portion.
@@ -175,15 +174,22 @@ impl<'a> PortionEncoder<'a> {
     /// [`PortionError::Empty`] where it has no rows, and where it cannot be encoded.
     pub fn finish(self) -> Result<EncodedPortion, PortionError> {
         let partition = self.partition;
-        let writer = self.writer.ok_or(PortionError::Empty { partition })?;
-        let bytes = writer.into_inner().map_err(|source| PortionError::Encode { partition, source })?;
+        let file = self.file.ok_or(PortionError::Empty { partition })?;
+        let bytes = file.finish().map_err(|source| PortionError::Encode { partition, source })?;
         let (key_range, column_ranges) = self.ranges.finish()?;
         let xxh3 = file_checksum(&bytes);
         Ok(EncodedPortion { rows: self.rows, key_range, column_ranges, xxh3, bytes: bytes.into() })
     }
 }
 
-fn writer_properties(spec: &TableSpec, partition: PartitionId, first: &RecordBatch) -> WriterProperties {
+/// How the library writes the file, and the columns that it encodes: those at `distinct` as differences, and types of which only it
+/// knows the form.
+fn writer_properties(
+    spec: &TableSpec,
+    partition: PartitionId,
+    first_rows: usize,
+    distinct: &[bool],
+) -> WriterProperties {
     let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
     let metadata = vec![
         MetadataEntry::new("evenkeel.format".to_owned(), FORMAT_VERSION.to_string()),
@@ -196,25 +202,22 @@ fn writer_properties(spec: &TableSpec, partition: PartitionId, first: &RecordBat
         .filter_map(|index| i32::try_from(*index).ok())
         .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: true })
         .collect();
-    let distinct = if first.num_rows() < WRITE_BATCH_ROWS { first.num_rows() } else { ROW_GROUP_ROWS };
+    let most_values = if first_rows < WRITE_BATCH_ROWS { first_rows } else { ROW_GROUP_ROWS };
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_key_value_metadata(Some(metadata))
         .set_sorting_columns(Some(sorting));
-    let leading = spec.primary_key().first();
-    for (index, column) in spec.partition_key().iter().zip(spec.partition_key_columns()) {
-        if Some(index) != leading {
+    for (index, column) in spec.columns().iter().enumerate() {
+        if has_bloom_filter(spec, index) {
             let path = ColumnPath::new(vec![column.name.clone()]);
             builder = builder
                 .set_column_bloom_filter_enabled(path.clone(), true)
-                .set_column_bloom_filter_max_ndv(path, distinct as u64);
+                .set_column_bloom_filter_max_ndv(path, most_values as u64);
         }
     }
-    for (column, array) in spec.columns().iter().zip(first.columns()) {
-        if mostly_distinct_integers(array) {
+    for (column, distinct) in spec.columns().iter().zip(distinct) {
+        if *distinct {
             // A dictionary of values that hardly repeat costs time and holds them twice; their differences are small.
             let path = ColumnPath::new(vec![column.name.clone()]);
             builder = builder
@@ -223,6 +226,16 @@ fn writer_properties(spec: &TableSpec, partition: PartitionId, first: &RecordBat
         }
     }
     builder.build()
+}
+
+/// A column of the partition key has one, but for the leading column of the primary key, whose ranges prune already.
+fn has_bloom_filter(spec: &TableSpec, column: usize) -> bool {
+    spec.partition_key().contains(&column) && spec.primary_key().first() != Some(&column)
+}
+
+/// Which columns hold integers that hardly repeat.
+fn distinct_integers(first: &RecordBatch) -> Vec<bool> {
+    first.columns().iter().map(mostly_distinct_integers).collect()
 }
 
 /// Rows that are looked at to choose an encoding.
@@ -244,6 +257,8 @@ fn mostly_distinct_integers(array: &ArrayRef) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use arrow::array::{Int64Array, StringArray};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 

@@ -20,7 +20,7 @@ pub use ttl::{Ttl, TtlError};
 pub const FORMAT_VERSION: u32 = 2;
 
 /// Most rows of a row group of a portion: few enough to prune by, enough to compress.
-pub const ROW_GROUP_ROWS: usize = 1 << 17;
+pub const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// Most bytes of a row group, about, where rows are wide: who reads a portion holds one group of it.
 pub const ROW_GROUP_BYTES: usize = 32 << 20;
