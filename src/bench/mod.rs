@@ -1,4 +1,5 @@
-//! Measuring how even a real ingest is: an export goes into one table for each partition key, batch by batch, in turn.
+//! Measuring how even a real ingest is: an export goes into one table for each partition key, batch by batch, in turn. And how long
+//! queries take on a table.
 //!
 //! ```text
 //! batches of the export -> for each key in turn: add derived columns -> Table.ingest (one commit) -> BatchWrite
@@ -8,6 +9,8 @@
 
 mod backlog;
 mod ingest;
+mod queries;
 
 pub use backlog::{Backlog, Limits, Resource};
 pub use ingest::{BatchWrite, BenchError, BenchOptions, IngestBench, KeyBench, bench_ingest};
+pub use queries::{QueryBench, bench_query};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::Table;
-use evenkeel::bench::{BenchOptions, IngestBench, Limits, bench_ingest};
+use evenkeel::bench::{BenchOptions, IngestBench, Limits, bench_ingest, bench_query};
 use evenkeel::evaluate::Candidate;
 use evenkeel::generate::AdEvents;
+use evenkeel::query::Params;
 use evenkeel::report;
 use evenkeel::sink::OutputFormat;
 use evenkeel::source::{Export, InputOptions, InputPath, find_inputs};
@@ -20,7 +21,7 @@ use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// Measure: how even a real ingest is for each partition key.
+/// Measure: how even a real ingest is for each partition key, how long queries take.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -31,6 +32,7 @@ pub(crate) struct Args {
 enum What {
     Ingest(IngestArgs),
     AdEvents(AdEventsArgs),
+    Queries(QueriesArgs),
 }
 
 /// Ingest an export batch by batch, into one table for each partition key in turn, and measure.
@@ -75,6 +77,37 @@ pub(crate) struct AdEventsArgs {
 
     #[command(flatten)]
     load: LoadArgs,
+}
+
+/// Run queries on a table that is open already, several times each, and time them.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel bench queries events 'SELECT user_id, count(*) FROM t GROUP BY user_id'
+  evenkeel bench queries events -f queries/clicks_of_campaign.sql -f queries/clicks_per_campaign.sql --param campaign=1")]
+pub(crate) struct QueriesArgs {
+    /// Directory of the table.
+    dir: PathBuf,
+
+    /// Queries, besides those of -f.
+    #[arg(value_name = "SQL", required_unless_present = "files")]
+    queries: Vec<String>,
+
+    /// File with a query; as often as needed.
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Value for $NAME in the queries that have it.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<String>,
+
+    /// How often each query is run and timed, after a first run that is not counted.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+
+    /// How the results are printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
 }
 
 /// How rows come, and against what they are weighed.
@@ -146,6 +179,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match args.what {
         What::Ingest(args) => run_ingest(args, out).await,
         What::AdEvents(args) => run_ad_events(args, out).await,
+        What::Queries(args) => run_queries(args, out).await,
     }
 }
 
@@ -188,6 +222,35 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
         }
         text
     })
+}
+
+async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure> {
+    Params::parse(&args.params).map_err(Failure::usage)?;
+    let mut queries = Vec::new();
+    for path in &args.files {
+        let sql = std::fs::read_to_string(path)
+            .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
+        queries.push((path.display().to_string(), sql));
+    }
+    queries.extend(args.queries.into_iter().map(|sql| (sql.clone(), sql)));
+    let asks_for = |sql: &str, param: &str| {
+        let name = param.split('=').next().unwrap_or_default();
+        sql.contains(&format!("${name}"))
+    };
+    if let Some(unused) =
+        args.params.iter().find(|param| !queries.iter().any(|(_, sql)| asks_for(sql, param)))
+    {
+        return Err(Failure::wrong_usage(&format!("no query has the parameter of --param {unused}")));
+    }
+    let table = crate::cli::open(&args.dir, None).await?;
+    let session = table.session()?;
+    let mut benches = Vec::new();
+    for (name, sql) in &queries {
+        let own: Vec<String> = args.params.iter().filter(|param| asks_for(sql, param)).cloned().collect();
+        let params = Params::parse(&own).map_err(Failure::usage)?;
+        benches.push(bench_query(&session, name, sql, &params, args.runs).await?);
+    }
+    out.result(args.format, &benches, |benches, layout| report::bench_queries(benches, layout))
 }
 
 async fn open(inputs: Vec<InputPath>, options: InputOptions) -> Result<Arc<Export>, Failure> {

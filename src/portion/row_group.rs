@@ -92,7 +92,9 @@ impl PortionFile {
         let Some(group) = self.group.take() else { return Ok(()) };
         let descriptors = self.file.schema_descr().columns().to_vec();
         let mut target = self.file.next_row_group()?;
-        for ((encoder, column), descriptor) in group.columns.into_iter().zip(&mut self.columns).zip(&descriptors) {
+        for ((encoder, column), descriptor) in
+            group.columns.into_iter().zip(&mut self.columns).zip(&descriptors)
+        {
             match encoder {
                 ColumnEncoder::Dictionary(dictionary) => {
                     let encoded = dictionary.finish(descriptor)?;
@@ -116,7 +118,8 @@ impl RowGroup {
     ) -> Result<Self, ParquetError> {
         let writers = factory.create_column_writers(number)?;
         let encoder = |((writer, column), array): ((ArrowColumnWriter, &Column), &arrow::array::ArrayRef)| {
-            let dictionary = column.repeats.then(|| DictionaryColumn::new(array.data_type(), column.bloom_filter));
+            let dictionary =
+                column.repeats.then(|| DictionaryColumn::new(array.data_type(), column.bloom_filter));
             match dictionary.flatten() {
                 Some(dictionary) => ColumnEncoder::Dictionary(dictionary),
                 None => ColumnEncoder::Library(Box::new(writer)),
@@ -151,8 +154,9 @@ impl RowGroup {
     }
 
     fn is_full(&self) -> bool {
-        let full_dictionary =
-            |encoder: &ColumnEncoder| matches!(encoder, ColumnEncoder::Dictionary(dictionary) if dictionary.is_full());
-        self.rows >= ROW_GROUP_ROWS || self.bytes() >= ROW_GROUP_BYTES || self.columns.iter().any(full_dictionary)
+        let full_dictionary = |encoder: &ColumnEncoder| matches!(encoder, ColumnEncoder::Dictionary(dictionary) if dictionary.is_full());
+        self.rows >= ROW_GROUP_ROWS
+            || self.bytes() >= ROW_GROUP_BYTES
+            || self.columns.iter().any(full_dictionary)
     }
 }

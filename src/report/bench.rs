@@ -2,13 +2,43 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::{IngestBench, KeyBench, Resource};
+use crate::bench::{IngestBench, KeyBench, QueryBench, Resource};
 use crate::report::evaluation::{rate, spark, spark_of};
 use crate::report::grid::{Heading, Layout, count, grid, percent};
 use crate::units::ByteSize;
 
 /// Batches drawn as one line.
 const MOST_DRAWN: usize = 120;
+
+/// One row per query.
+#[must_use]
+pub fn bench_queries(queries: &[QueryBench], layout: Layout) -> String {
+    let rows = queries.iter().map(|query| {
+        let first = query.scans.first();
+        let of = |read: u64, all: u64| format!("{} of {}", count(read), count(all));
+        let (least, most) =
+            query.millis.iter().fold((f64::INFINITY, 0.0f64), |(low, high), m| (low.min(*m), high.max(*m)));
+        vec![
+            query.name.clone(),
+            count(query.rows),
+            format!("{:.1}", query.median_millis),
+            format!("{least:.1}"),
+            format!("{most:.1}"),
+            first.map_or("-".to_owned(), |scan| of(scan.partitions_read as u64, scan.partitions as u64)),
+            first.map_or("-".to_owned(), |scan| of(scan.portions_read as u64, scan.portions as u64)),
+        ]
+    });
+    let headings = [
+        Heading("query", false),
+        Heading("rows", true),
+        Heading("median ms", true),
+        Heading("least", true),
+        Heading("most", true),
+        Heading("partitions read", true),
+        Heading("portions read", true),
+    ];
+    grid(layout, &headings, rows.collect())
+}
 
 /// One row per key, then its batches and its backlog.
 #[must_use]

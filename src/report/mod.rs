@@ -11,7 +11,7 @@ mod maintenance;
 mod overview;
 mod skew;
 
-pub use bench::bench_ingest;
+pub use bench::{bench_ingest, bench_queries};
 pub use evaluation::{assessment, drifts, elapsed, instant, key_text, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};

@@ -157,8 +157,11 @@ impl DictionaryColumn {
             _ => 8,
         };
         let values = Sorted::new(self.interner.values(), self.kind, width);
-        let numbers: Vec<u32> =
-            self.numbers.iter().map(|number| values.ranks.get(*number as usize).copied().unwrap_or(NULL)).collect();
+        let numbers: Vec<u32> = self
+            .numbers
+            .iter()
+            .map(|number| values.ranks.get(*number as usize).copied().unwrap_or(NULL))
+            .collect();
         let present = numbers.len() - self.nulls;
         let plain_bytes: usize = match self.interner.values() {
             Values::Numbers(_) => present * width,
@@ -289,12 +292,8 @@ impl ChunkWriter {
         let mut body = Vec::new();
         let count = self.values.values.len() as u32;
         (0..count).for_each(|rank| self.plain(rank, &mut body));
-        let page = |buf| Page::DictionaryPage {
-            buf,
-            num_values: count,
-            encoding: Encoding::PLAIN,
-            is_sorted: true,
-        };
+        let page =
+            |buf| Page::DictionaryPage { buf, num_values: count, encoding: Encoding::PLAIN, is_sorted: true };
         let (_, bytes) = self.write(&body, page)?;
         self.dictionary_bytes = Some(bytes);
         Ok(())
@@ -357,10 +356,9 @@ impl ChunkWriter {
     fn bounds(&self, range: (u32, u32)) -> (Bound, Bound) {
         let (low, high) = (self.values.get(range.0), self.values.get(range.1));
         match self.kind {
-            Kind::Signed | Kind::Unsigned => (
-                Bound { bytes: low.to_vec(), exact: true },
-                Bound { bytes: high.to_vec(), exact: true },
-            ),
+            Kind::Signed | Kind::Unsigned => {
+                (Bound { bytes: low.to_vec(), exact: true }, Bound { bytes: high.to_vec(), exact: true })
+            }
             Kind::Text => (lower(low, true), upper(high, true)),
             Kind::Bytes => (lower(low, false), upper(high, false)),
         }
@@ -454,15 +452,16 @@ mod tests {
     use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
     use parquet::file::page_index::column_index::ColumnIndexMetaData;
     use parquet::file::properties::{ReaderProperties, WriterProperties};
-    use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
     use parquet::file::reader::FileReader;
+    use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
     /// A file of one column, written by this module or all by the library.
     fn file(array: &ArrayRef, ours: bool) -> Bytes {
-        let schema = Arc::new(Schema::new(vec![Field::new("c", array.data_type().clone(), array.null_count() > 0)]));
+        let schema =
+            Arc::new(Schema::new(vec![Field::new("c", array.data_type().clone(), array.null_count() > 0)]));
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_bloom_filter_enabled(true)
@@ -572,8 +571,10 @@ mod tests {
 
     #[test]
     fn a_dictionary_that_does_not_pay_is_not_written() {
-        let unique: ArrayRef = Arc::new((0..50_000).map(|row| Some(format!("{row:020}"))).collect::<StringArray>());
-        let repeated: ArrayRef = Arc::new((0..50_000).map(|row| Some(format!("{:020}", row % 9))).collect::<StringArray>());
+        let unique: ArrayRef =
+            Arc::new((0..50_000).map(|row| Some(format!("{row:020}"))).collect::<StringArray>());
+        let repeated: ArrayRef =
+            Arc::new((0..50_000).map(|row| Some(format!("{:020}", row % 9))).collect::<StringArray>());
         for (array, dictionary) in [(unique, false), (repeated, true)] {
             twins_agree(&array);
             let (_, metadata) = read(&file(&array, true));
