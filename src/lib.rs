@@ -31,6 +31,7 @@ pub mod ingest;
 pub mod log;
 pub mod maintenance;
 pub mod merge;
+pub mod numbering;
 pub mod overlap;
 pub mod overview;
 pub mod placement;

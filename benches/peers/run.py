@@ -119,10 +119,11 @@ class Bench:
 
     def evaluate(self, cores=None):
         keys = ["date(event_timestamp)", "hour(event_timestamp)", "campaign_id", "user_id", "user_id,event_timestamp"]
-        command = [self.evenkeel, "evaluate", self.data, "--time", "event_timestamp", "--partitions", "16,32,64,128,256"]
+        command = [self.evenkeel, "evaluate", self.data, "--time", "event_timestamp", "--partitions", "16,32,64,128,256",
+                   "--window", "1m"]
         for key in keys:
             command += ["--partition-key", key]
-        return self.process(command, cores)[0]
+        return self.process([*command, "--no-primary-keys"], cores)[0]
 
     def in_turn(self, contenders, runs=None):
         """Runs each contender in turn, so that a machine that slows down slows all of them."""

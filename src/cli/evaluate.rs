@@ -63,6 +63,10 @@ pub(crate) struct Args {
     #[arg(long = "primary-key", value_name = "COLUMNS")]
     primary_keys: Vec<Candidate>,
 
+    /// Judge partition keys alone: no primary key is looked for. That is quicker, and nothing is said of duplicates and order.
+    #[arg(long, conflicts_with = "primary_keys")]
+    no_primary_keys: bool,
+
     /// Numbers of partitions to try.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", conflicts_with = "nodes")]
     partitions: Vec<u64>,
@@ -204,6 +208,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             memory: args.memory,
             sample: args.sample,
         },
+        find_primary_keys: !args.no_primary_keys,
         statements,
         on_unreadable: match args.on_error {
             OnError::Fail => OnUnreadable::Fail,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
-use crate::evaluate::examples::find_examples;
+use crate::evaluate::examples::{find_examples, find_values};
 use crate::evaluate::fan_out::{StatementReport, equality_columns};
 use crate::evaluate::find::{Considered, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::findings::find_findings;
@@ -29,6 +29,8 @@ const BATCHES_AHEAD: usize = 4;
 pub struct AssessOptions {
     /// Keys and how they are evaluated; candidates are found where none are named.
     pub evaluate: EvaluateOptions,
+    /// Whether primary keys are found and judged where none are named.
+    pub find_primary_keys: bool,
     /// Statements whose fan-out is wanted.
     pub statements: Vec<PlannedStatement>,
     /// What is done with rows that cannot be read.
@@ -139,6 +141,7 @@ pub fn assess(
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let evaluator = Evaluator::new(export.columns(), options.evaluate.clone())?;
     let (mut evaluation, unreadable) = read_all(export, options.on_unreadable, evaluator, progress, stop)?;
+    find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
     find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     if let Some(first) = unreadable.first {
         notes.push(format!("{} rows cannot be read and were left out; the first: {first}", unreadable.rows));
@@ -178,7 +181,8 @@ fn find_candidates(
     stop: &AtomicBool,
 ) -> Result<Vec<Considered>, EvaluateError> {
     let evaluate = &mut options.evaluate;
-    if !evaluate.partition_keys.is_empty() && !evaluate.primary_keys.is_empty() {
+    let primary_keys_wanted = options.find_primary_keys && evaluate.primary_keys.is_empty();
+    if !evaluate.partition_keys.is_empty() && !primary_keys_wanted {
         return Ok(Vec::new());
     }
     let time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
@@ -196,7 +200,7 @@ fn find_candidates(
         kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
     };
     let mut found_primary = Vec::new();
-    if given_primary.is_empty() {
+    if given_primary.is_empty() && options.find_primary_keys {
         let found = finder.primary_keys(evaluate.partition_keys.first());
         found_primary = of(&found);
         evaluate.primary_keys.clone_from(&found_primary);

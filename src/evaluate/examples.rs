@@ -1,11 +1,15 @@
-//! Examples of rows that share a primary key, found by reading the export once more.
+//! What is found by reading the export once more: examples of rows that share a primary key, and the values of heavy keys that
+//! never stood out.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ahash::AHashSet;
 use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::evaluate::EvaluateError;
+use crate::evaluate::key::Candidate;
+use crate::evaluate::partition_key::PartitionKeyReport;
 use crate::evaluate::prepared::{derived_column, json_value};
 use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
 use crate::sketch::{column_identities, combine};
@@ -47,7 +51,7 @@ pub(super) fn find_examples(
         for (report, searches) in
             reports.iter().zip(&mut searches).filter(|(_, searches)| !searches.is_empty())
         {
-            let key = key_columns(report, columns, &batch);
+            let key = key_columns(&report.candidate, columns, &batch);
             let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
             let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
             for (row, identity) in identities.iter().enumerate() {
@@ -73,12 +77,53 @@ pub(super) fn find_examples(
     Ok(())
 }
 
-fn key_columns(report: &PrimaryKeyReport, columns: &[Column], batch: &RecordBatch) -> Vec<ArrayRef> {
+/// Finds the values of heavy keys of which only the identity is known. Reading ends when all are found.
+pub(super) fn find_values(
+    export: &Export,
+    on_unreadable: OnUnreadable,
+    reports: &mut [PartitionKeyReport],
+    stop: &AtomicBool,
+) -> Result<(), EvaluateError> {
+    let unknown =
+        |report: &PartitionKeyReport| report.heavy_hitters.iter().filter(|h| h.identity.is_some()).count();
+    let mut missing: usize = reports.iter().map(unknown).sum();
+    if missing == 0 {
+        return Ok(());
+    }
+    let columns = export.columns();
+    export.read::<EvaluateError>(on_unreadable, |_, batch| {
+        for report in reports.iter_mut().filter(|report| unknown(report) > 0) {
+            let key = key_columns(&report.candidate, columns, &batch);
+            let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
+            let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let is_wanted: AHashSet<u64> = report.heavy_hitters.iter().filter_map(|h| h.identity).collect();
+            for (row, identity) in
+                identities.iter().enumerate().filter(|(_, found)| is_wanted.contains(found))
+            {
+                let hitter = report.heavy_hitters.iter_mut().enumerate();
+                let Some((place, hitter)) = hitter.into_iter().find(|(_, h)| h.identity == Some(*identity))
+                else {
+                    continue;
+                };
+                hitter.identity = None;
+                hitter.key = key.iter().map(|array| json_value(array, row)).collect();
+                missing -= 1;
+                if place == 0 {
+                    report.place_heaviest(&key, row)?;
+                }
+            }
+        }
+        if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(missing > 0) }
+    })?;
+    Ok(())
+}
+
+fn key_columns(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> Vec<ArrayRef> {
     let of_part = |part: &crate::evaluate::key::KeyPart| {
         let position = columns.iter().position(|column| column.name == part.column)?;
         derived_column(batch.columns().get(position)?, part.transform)
     };
-    report.candidate.parts().iter().filter_map(of_part).collect()
+    candidate.parts().iter().filter_map(of_part).collect()
 }
 
 impl Search {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use arrow::array::ArrayRef;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
 use crate::evaluate::window_counts::{Window, WindowCounts};
-use crate::placement::Placement;
+use crate::placement::{JointPlacement, Placement, hash_keys};
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
 use crate::table::{ColumnType, PlacementFunction};
@@ -25,8 +26,11 @@ const HEAVIEST_SHOWN: usize = 10;
 /// A key with many rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeavyHitter {
-    /// Its values, in the order of the key.
+    /// Its values, in the order of the key; none where they are not known yet.
     pub key: Vec<Value>,
+    /// What to find it by in the export, where its values are not known yet.
+    #[serde(skip)]
+    pub(super) identity: Option<u64>,
     /// Its rows, at least; exact where `error` is 0.
     pub rows: u64,
     /// So many more rows it may have.
@@ -98,6 +102,9 @@ pub struct PlacementReport {
     /// The windows themselves.
     #[serde(skip)]
     pub windows: Vec<Window>,
+    /// The placement itself.
+    #[serde(skip)]
+    placement: Placement,
 }
 
 /// What a candidate for the partition key would do.
@@ -132,6 +139,20 @@ impl PartitionKeyReport {
     pub fn over(&self, partitions: PartitionCount) -> Option<&PlacementReport> {
         self.placements.iter().find(|placement| placement.skew.partitions == partitions.len())
     }
+
+    /// Finds the partitions of the heaviest key, by a row that has it.
+    pub(super) fn place_heaviest(&mut self, key: &[ArrayRef], row: usize) -> Result<(), EvaluateError> {
+        let key: Vec<ArrayRef> = key.iter().map(|array| array.slice(row, 1)).collect();
+        for report in &mut self.placements {
+            let placed = report.placement.assign(&key);
+            let placed = placed
+                .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
+            let rows = placed.first().and_then(|partition| report.rows_per_partition.get(partition.index()));
+            report.share_of_heaviest_partition =
+                rows.copied().unwrap_or(0) as f64 / report.skew.rows.max(1) as f64;
+        }
+        Ok(())
+    }
 }
 
 /// What is remembered of a heavy key.
@@ -151,26 +172,48 @@ pub(super) struct PartitionKeyCounter {
     types: Vec<ColumnType>,
     /// Whether every part is the time column or cut from it.
     only_time: bool,
-    placements: Vec<PlacementCounter>,
+    groups: Vec<GroupCounter>,
     keys: KeyCounter<KeyFound>,
+    /// The number of each row's key in the batch under way, while keys are few.
+    numbers: Vec<u32>,
     rows: u64,
     null_rows: u64,
     key_bytes: u64,
     max_key_bytes: u64,
 }
 
-/// Counts the rows of one placement.
+/// Counts the rows of the placements by one function, by cell.
 #[derive(Debug, Clone)]
-struct PlacementCounter {
+struct GroupCounter {
     function: PlacementFunction,
-    placement: Placement,
+    joint: JointPlacement,
+    /// The cell of each numbered key.
+    cell_of_number: Vec<PartitionId>,
+    /// The cell of each row in the batch under way.
+    cells: Vec<PartitionId>,
     rows: Vec<u64>,
     bytes: Vec<u64>,
     windows: WindowCounts,
     /// Rows when the last batch ended.
     rows_before_batch: Vec<u64>,
+    placements: Vec<PlacementBatches>,
+}
+
+/// The batches of one placement.
+#[derive(Debug, Clone, Default)]
+struct PlacementBatches {
     partitions_written: Vec<f64>,
     share_of_fullest: Vec<f64>,
+}
+
+/// What was counted for one placement.
+struct PlacementCounts {
+    function: PlacementFunction,
+    placement: Placement,
+    rows: Vec<u64>,
+    bytes: Vec<u64>,
+    windows: Vec<Window>,
+    batches: PlacementBatches,
 }
 
 /// What the placements of one key share.
@@ -202,23 +245,21 @@ impl PartitionKeyCounter {
         placements: &[(PlacementFunction, PartitionCount)],
         only_time: bool,
     ) -> Self {
-        let placement = |(function, partitions): &(PlacementFunction, PartitionCount)| PlacementCounter {
-            function: *function,
-            placement: Placement::new(*function, *partitions, types.clone()),
-            rows: vec![0; partitions.len()],
-            bytes: vec![0; partitions.len()],
-            windows: WindowCounts::new(partitions.len()),
-            rows_before_batch: vec![0; partitions.len()],
-            partitions_written: Vec::new(),
-            share_of_fullest: Vec::new(),
-        };
+        let mut groups = Vec::new();
+        for same in placements.chunk_by(|a, b| a.0 == b.0) {
+            let Some((function, _)) = same.first() else { continue };
+            let counts: Vec<PartitionCount> = same.iter().map(|(_, count)| *count).collect();
+            let joint = JointPlacement::group(*function, &counts, &types);
+            groups.extend(joint.into_iter().map(|joint| GroupCounter::new(*function, joint)));
+        }
         Self {
             candidate,
             key,
-            types: types.clone(),
+            types,
             only_time,
-            placements: placements.iter().map(placement).collect(),
+            groups,
             keys: KeyCounter::new(),
+            numbers: Vec::new(),
             rows: 0,
             null_rows: 0,
             key_bytes: 0,
@@ -227,24 +268,32 @@ impl PartitionKeyCounter {
     }
 
     pub(super) fn add(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
-        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
-        let hashes = batch.hashes(&self.key).map_err(failed)?;
-        let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
-        let mut placed = Vec::with_capacity(self.placements.len());
-        for placement in &mut self.placements {
-            let mut partitions = Vec::with_capacity(batch.rows);
-            placement
-                .placement
-                .assign_hashes(&hashes, &columns, &mut partitions)
-                .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
-            placement.add(batch, &partitions);
-            placed.push(partitions);
+        let identities = batch.identities(&self.key);
+        let numbered = self.keys.number(&identities, &mut self.numbers);
+        if numbered {
+            self.place_new_keys(batch)?;
+            let numbers = &self.numbers;
+            self.groups.iter_mut().for_each(|group| group.look_up(numbers));
+        } else {
+            let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
+            let hashes = batch.hashes(&self.key).map_err(failed)?;
+            let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
+            for group in &mut self.groups {
+                let assigned = group.joint.assign_hashes(&hashes, &columns, &mut group.cells);
+                assigned
+                    .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
+            }
         }
-        let key = &self.key;
-        self.keys.add(&batch.identities(key), |row| KeyFound {
+        self.groups.iter_mut().for_each(|group| group.add(batch));
+        let (key, groups) = (&self.key, &self.groups);
+        let found = |row: usize| KeyFound {
             values: batch.values(key, row),
-            partitions: placed.iter().filter_map(|partitions| partitions.get(row).copied()).collect(),
-        });
+            partitions: groups.iter().flat_map(|group| group.partitions_of(row)).collect(),
+        };
+        match numbered {
+            true => self.keys.add_numbered(&self.numbers, found),
+            false => self.keys.add(&identities, found),
+        }
         self.rows += batch.rows as u64;
         self.null_rows += batch.null_rows(&self.key);
         self.key_bytes += batch.parts_of(&self.key).map(|part| part.bytes).sum::<u64>();
@@ -253,9 +302,33 @@ impl PartitionKeyCounter {
         Ok(())
     }
 
+    /// Places keys that have a number since this batch: each by its first row.
+    fn place_new_keys(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
+        let Some(first) = self.groups.first() else { return Ok(()) };
+        let mut known = first.cell_of_number.len() as u32;
+        let is_new = |(row, number): (u32, &u32)| {
+            let new = *number == known;
+            known += u32::from(new);
+            new.then_some(row)
+        };
+        let rows: Vec<u32> = (0u32..).zip(&self.numbers).filter_map(is_new).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
+        let columns = batch.rows_of(&self.key, &rows);
+        let typed: Vec<_> = self.types.iter().copied().zip(columns.iter().cloned()).collect();
+        let hashes = hash_keys(&typed).map_err(failed)?;
+        for group in &mut self.groups {
+            group.joint.assign_hashes(&hashes, &columns, &mut group.cells).map_err(failed)?;
+            group.cell_of_number.extend_from_slice(&group.cells);
+        }
+        Ok(())
+    }
+
     /// The numbers of partitions that it counts for.
     pub(super) fn partition_counts(&self) -> impl Iterator<Item = usize> {
-        self.placements.iter().map(|placement| placement.rows.len())
+        self.groups.iter().flat_map(|group| group.joint.counts()).map(|count| count.len())
     }
 
     /// The counter of its distinct values.
@@ -270,13 +343,16 @@ impl PartitionKeyCounter {
 
     /// Rows and bytes per partition so far, of the first placement.
     pub(super) fn counted(&self) -> (Vec<u64>, Vec<u64>) {
-        let first = self.placements.first();
-        first.map(|placement| (placement.rows.clone(), placement.bytes.clone())).unwrap_or_default()
+        let first = self.groups.first().and_then(|group| Some((group, group.joint.partitions().first()?)));
+        let by_partition = |(group, partitions): (&GroupCounter, &Vec<PartitionId>)| {
+            (by_partition(&group.rows, partitions), by_partition(&group.bytes, partitions))
+        };
+        first.map(by_partition).unwrap_or_default()
     }
 
     /// A batch of the simulated ingest ends here.
     pub(super) fn end_batch(&mut self) {
-        self.placements.iter_mut().for_each(PlacementCounter::end_batch);
+        self.groups.iter_mut().for_each(GroupCounter::end_batch);
     }
 
     /// Adds what another counter of the same candidate counted, of rows that come later.
@@ -286,18 +362,22 @@ impl PartitionKeyCounter {
         self.null_rows += other.null_rows;
         self.key_bytes += other.key_bytes;
         self.max_key_bytes = self.max_key_bytes.max(other.max_key_bytes);
-        for (placement, more) in self.placements.iter_mut().zip(other.placements) {
-            placement.merge(more);
+        for (group, more) in self.groups.iter_mut().zip(other.groups) {
+            group.merge(more);
         }
     }
 
     pub(super) fn finish(self, how: Finishing<'_>) -> PartitionKeyReport {
         let counts = self.keys.finish(HEAVIEST_SHOWN);
         let rows = self.rows.max(1) as f64;
-        let heaviest: Vec<PartitionId> =
-            counts.heaviest.first().map(|key| key.value.partitions.clone()).unwrap_or_default();
+        let heaviest: Vec<PartitionId> = counts
+            .heaviest
+            .first()
+            .and_then(|key| Some(key.value.as_ref()?.partitions.clone()))
+            .unwrap_or_default();
         let hitters = counts.heaviest.into_iter().map(|key| HeavyHitter {
-            key: key.value.values,
+            identity: key.value.is_none().then_some(key.identity),
+            key: key.value.map(|found| found.values).unwrap_or_default(),
             rows: key.rows,
             error: key.error,
             share: key.rows as f64 / rows,
@@ -316,8 +396,9 @@ impl PartitionKeyCounter {
             rows_per_moment: self.only_time.then_some(rows_per_value / how.sample.unwrap_or(1.0)),
         };
         let placements = self
-            .placements
+            .groups
             .into_iter()
+            .flat_map(|group| group.finish(how))
             .enumerate()
             .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
         let placements: Vec<PlacementReport> = placements.collect();
@@ -340,31 +421,75 @@ impl PartitionKeyCounter {
     }
 }
 
-impl PlacementCounter {
-    fn add(&mut self, batch: &Prepared, partitions: &[PartitionId]) {
-        for (partition, bytes) in partitions.iter().zip(&batch.row_bytes) {
-            if let Some(rows) = self.rows.get_mut(partition.index()) {
+/// Sums over cells as sums over partitions.
+fn by_partition(of_cells: &[u64], partitions: &[PartitionId]) -> Vec<u64> {
+    let count = partitions.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
+    let mut sums = vec![0; count];
+    for (more, partition) in of_cells.iter().zip(partitions) {
+        if let Some(sum) = sums.get_mut(partition.index()) {
+            *sum += more;
+        }
+    }
+    sums
+}
+
+impl GroupCounter {
+    fn new(function: PlacementFunction, joint: JointPlacement) -> Self {
+        let cells = joint.cells();
+        Self {
+            function,
+            cell_of_number: Vec::new(),
+            cells: Vec::new(),
+            rows: vec![0; cells],
+            bytes: vec![0; cells],
+            windows: WindowCounts::new(cells),
+            rows_before_batch: vec![0; cells],
+            placements: vec![PlacementBatches::default(); joint.counts().len()],
+            joint,
+        }
+    }
+
+    /// Finds the cells of rows by the numbers of their keys.
+    fn look_up(&mut self, numbers: &[u32]) {
+        let cell =
+            |number: &u32| self.cell_of_number.get(*number as usize).copied().unwrap_or(PartitionId(0));
+        self.cells.clear();
+        self.cells.extend(numbers.iter().map(cell));
+    }
+
+    /// The partitions of a row of the batch under way.
+    fn partitions_of(&self, row: usize) -> impl Iterator<Item = PartitionId> {
+        let cell = self.cells.get(row).map_or(0, |cell| cell.index());
+        self.joint.partitions().iter().filter_map(move |partitions| partitions.get(cell)).copied()
+    }
+
+    fn add(&mut self, batch: &Prepared) {
+        for (cell, bytes) in self.cells.iter().zip(&batch.row_bytes) {
+            if let Some(rows) = self.rows.get_mut(cell.index()) {
                 *rows += 1;
             }
-            if let Some(sum) = self.bytes.get_mut(partition.index()) {
+            if let Some(sum) = self.bytes.get_mut(cell.index()) {
                 *sum += u64::from(*bytes);
             }
         }
         if let Some(windows) = &batch.windows {
-            self.windows.add(windows, partitions);
+            self.windows.add(windows, &self.cells);
         }
     }
 
     fn end_batch(&mut self) {
-        let rows = self.rows.iter().zip(&self.rows_before_batch).map(|(now, before)| now - before);
-        let (mut written, mut all, mut most) = (0u32, 0u64, 0u64);
-        for rows in rows {
-            written += u32::from(rows > 0);
-            all += rows;
-            most = most.max(rows);
+        let rows: Vec<u64> =
+            self.rows.iter().zip(&self.rows_before_batch).map(|(now, before)| now - before).collect();
+        for (placement, partitions) in self.placements.iter_mut().zip(self.joint.partitions()) {
+            let (mut written, mut all, mut most) = (0u32, 0u64, 0u64);
+            for rows in by_partition(&rows, partitions) {
+                written += u32::from(rows > 0);
+                all += rows;
+                most = most.max(rows);
+            }
+            placement.partitions_written.push(f64::from(written));
+            placement.share_of_fullest.push(most as f64 / all.max(1) as f64);
         }
-        self.partitions_written.push(f64::from(written));
-        self.share_of_fullest.push(most as f64 / all.max(1) as f64);
         self.rows_before_batch.clone_from(&self.rows);
     }
 
@@ -376,10 +501,38 @@ impl PlacementCounter {
         add(&mut self.bytes, &other.bytes);
         add(&mut self.rows_before_batch, &other.rows_before_batch);
         self.windows.merge(other.windows);
-        self.partitions_written.extend(other.partitions_written);
-        self.share_of_fullest.extend(other.share_of_fullest);
+        for (placement, more) in self.placements.iter_mut().zip(other.placements) {
+            placement.partitions_written.extend(more.partitions_written);
+            placement.share_of_fullest.extend(more.share_of_fullest);
+        }
     }
 
+    /// The counts of each placement.
+    fn finish(self, how: Finishing<'_>) -> Vec<PlacementCounts> {
+        let partitions = self.joint.partitions();
+        let placement =
+            |((partitions, placement), batches): ((&Vec<PartitionId>, &Placement), PlacementBatches)| {
+                let windows = how.windows.get(&placement.partitions().len()).map(|length| {
+                    let mut windows = self.windows.clone().finish(*length);
+                    for window in &mut windows {
+                        window.rows_per_partition = by_partition(&window.rows_per_partition, partitions);
+                    }
+                    windows
+                });
+                PlacementCounts {
+                    function: self.function,
+                    placement: placement.clone(),
+                    rows: by_partition(&self.rows, partitions),
+                    bytes: by_partition(&self.bytes, partitions),
+                    windows: windows.unwrap_or_default(),
+                    batches,
+                }
+            };
+        partitions.iter().zip(self.joint.placements()).zip(self.placements.clone()).map(placement).collect()
+    }
+}
+
+impl PlacementCounts {
     fn finish(
         self,
         of_key: &OfKey<'_>,
@@ -391,8 +544,7 @@ impl PlacementCounter {
         // Of a sample, the keys of the whole count against the rule of 100 to 1000.
         noise_floor.keys_per_partition = of_key.distinct.estimate as f64 / skew.partitions.max(1) as f64;
         let window = how.windows.get(&skew.partitions).copied();
-        let windows = window.map(|length| self.windows.finish(length)).unwrap_or_default();
-        let mut over_time = window.and_then(|length| OverTime::of(&windows, length));
+        let mut over_time = window.and_then(|length| OverTime::of(&self.windows, length));
         if let (Some(time), Some(rows_per_value)) = (&mut over_time, of_key.rows_per_moment) {
             time.note_moment(rows_per_value);
         }
@@ -409,14 +561,14 @@ impl PlacementCounter {
             (OneAtAMoment::No, None) => None,
         };
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
-        let per_batch = Spread::of(&self.partitions_written).zip(Spread::of(&self.share_of_fullest)).map(
-            |(partitions_written, share_of_fullest)| PerBatch {
+        let per_batch = Spread::of(&self.batches.partitions_written)
+            .zip(Spread::of(&self.batches.share_of_fullest))
+            .map(|(partitions_written, share_of_fullest)| PerBatch {
                 batch_rows: how.batch_rows,
-                batches: self.partitions_written.len() as u64,
+                batches: self.batches.partitions_written.len() as u64,
                 partitions_written,
                 share_of_fullest,
-            },
-        );
+            });
         PlacementReport {
             function: self.function.to_string(),
             verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
@@ -430,7 +582,8 @@ impl PlacementCounter {
             noise_floor,
             over_time,
             per_batch,
-            windows,
+            windows: self.windows,
+            placement: self.placement,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What all keys need of a batch, computed once for all of them.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, NullArray, RecordBatch, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::{DataType, Date32Type, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::Value;
@@ -161,6 +163,14 @@ impl Prepared {
         (0..self.rows).filter(is_null).count() as u64
     }
 
+    /// The columns of a key, of these rows alone.
+    pub(super) fn rows_of(&self, key: &[usize], rows: &[u32]) -> Vec<ArrayRef> {
+        let rows = UInt32Array::from(rows.to_vec());
+        // Taking rows that exist cannot fail.
+        let taken = self.parts_of(key).map(|part| take(&part.array, &rows, None));
+        taken.map(|taken| taken.unwrap_or_else(|_| Arc::new(NullArray::new(rows.len())))).collect()
+    }
+
     /// The values of one row's key.
     pub(super) fn values(&self, key: &[usize], row: usize) -> Vec<Value> {
         self.parts_of(key).map(|part| json_value(&part.array, row)).collect()
@@ -187,12 +197,32 @@ pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef
     let times = times.as_primitive::<TimestampMicrosecondType>();
     Some(match transform {
         // A day of the time types fits 32 bits.
-        Transform::Date => Arc::new(times.unary::<_, Date32Type>(|at| Micros::DAY.slice_of(at) as i32)),
-        Transform::Truncate(length) => Arc::new(
-            times.unary::<_, TimestampMicrosecondType>(|at| length.slice_of(at).saturating_mul(length.get())),
-        ),
+        Transform::Date => {
+            Arc::new(times.unary::<_, Date32Type>(run_wise(Micros::DAY, |slice| slice as i32)))
+        }
+        Transform::Truncate(length) => {
+            Arc::new(times.unary::<_, TimestampMicrosecondType>(run_wise(length, |slice| {
+                slice.saturating_mul(length.get())
+            })))
+        }
         Transform::Identity => return None,
     })
+}
+
+/// What `value` gives for the slice of time of an instant. Rows that follow each other mostly share one, so it is seldom divided.
+fn run_wise<T: Copy>(length: Micros, value: impl Fn(i64) -> T) -> impl Fn(i64) -> T {
+    let of_slice = move |slice: i64| {
+        let begin = slice.saturating_mul(length.get());
+        (begin, begin.saturating_add(length.get()), value(slice))
+    };
+    let run = Cell::new(of_slice(0));
+    move |at| {
+        let (begin, end, _) = run.get();
+        if !(begin..end).contains(&at) {
+            run.set(of_slice(length.slice_of(at)));
+        }
+        run.get().2
+    }
 }
 
 /// Bytes that a value of a type takes in YDB; none for text and bytes, which differ.

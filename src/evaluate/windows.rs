@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
+use arrow::compute::{cast, max, min};
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 
 use crate::units::Micros;
@@ -189,22 +189,24 @@ impl TimeAxis {
     /// `most_asked` windows.
     pub(super) fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
         let times = times.as_primitive::<TimestampMicrosecondType>();
-        let range = times.iter().flatten().fold(None, |range: Option<(i64, i64)>, at| {
-            Some(range.map_or((at, at), |(low, high)| (low.min(at), high.max(at))))
-        });
+        let range = min(times).zip(max(times));
         self.null_rows += times.null_count() as u64;
         self.rows += (times.len() - times.null_count()) as u64;
         let Some((low, high)) = range else {
             let slots = vec![NO_WINDOW; times.len()];
             return Some(WindowedRows { length: self.length, windows: Vec::new(), slots });
         };
-        for at in times.iter().flatten() {
-            let late = self.latest.map_or(0, |latest| latest.saturating_sub(at));
-            if late > 0 {
-                count_late(&mut self.late_by, late);
+        let mut latest = self.latest.unwrap_or(low);
+        for row in 0..times.len() {
+            if times.is_valid(row) {
+                let at = times.value(row);
+                if at < latest {
+                    count_late(&mut self.late_by, latest.saturating_sub(at));
+                }
+                latest = latest.max(at);
             }
-            self.latest = Some(self.latest.map_or(at, |latest| latest.max(at)));
         }
+        self.latest = Some(latest);
         self.earliest = Some(self.earliest.map_or(low, |earliest| earliest.min(low)));
         // The first batch alone may span a day: no need to cut it into microseconds first.
         while self.level.is_some()

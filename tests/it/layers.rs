@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 12] = [
     &["text_value", "merge", "sort", "sketch", "portion"],
     &["sink", "skew", "overlap"],
     &["storage", "table", "finding"],
-    &["units"],
+    &["units", "numbering"],
 ];
 
 fn rank(module: &str) -> usize {

@@ -3,6 +3,8 @@
 use ahash::RandomState;
 use arrow::array::{Array, BinaryViewArray};
 
+use crate::numbering::Slots;
+
 /// The number of a NULL.
 pub(super) const NULL: u32 = u32::MAX;
 
@@ -125,58 +127,6 @@ impl Interner {
                 values.ends.push(values.data.len());
             }
             numbers.push(number);
-        }
-    }
-}
-
-/// An open hash table from hashes to numbers. Each slot holds the upper half of a hash, which also gives its place, and the
-/// number plus one; free slots are 0. At most half of the slots are taken.
-#[derive(Debug, Default)]
-struct Slots {
-    slots: Vec<u64>,
-    taken: u32,
-}
-
-/// Slots of the smallest table.
-const FEWEST_SLOTS: usize = 1 << 10;
-
-impl Slots {
-    /// The number for which `same` holds, among those of this hash; else the next one, and that it is new.
-    #[inline]
-    fn find_or_insert(&mut self, hash: u64, same: impl Fn(u32) -> bool) -> (u32, bool) {
-        if self.taken as usize * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let half = hash >> 32;
-        let mask = self.slots.len() - 1;
-        let mut position = half as usize & mask;
-        while let Some(slot) = self.slots.get_mut(position) {
-            if *slot == 0 {
-                self.taken += 1;
-                *slot = half << 32 | u64::from(self.taken);
-                return (self.taken - 1, true);
-            }
-            let number = (*slot as u32).wrapping_sub(1);
-            if *slot >> 32 == half && same(number) {
-                return (number, false);
-            }
-            position = (position + 1) & mask;
-        }
-        (NULL, false)
-    }
-
-    fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(FEWEST_SLOTS);
-        let old = std::mem::replace(&mut self.slots, vec![0; size]);
-        for entry in old.into_iter().filter(|entry| *entry != 0) {
-            let mut position = (entry >> 32) as usize & (size - 1);
-            while let Some(slot) = self.slots.get_mut(position) {
-                if *slot == 0 {
-                    *slot = entry;
-                    break;
-                }
-                position = (position + 1) & (size - 1);
-            }
         }
     }
 }

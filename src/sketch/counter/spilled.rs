@@ -1,0 +1,203 @@
+//! Many keys: identities are put aside by their first bits, and counted part by part in the end, so that each part's table fits in
+//! the processor's cache. That takes 8 bytes for each row whose key comes once, and no table that grows.
+
+use ahash::{AHashMap, AHashSet};
+use rayon::prelude::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+
+use crate::numbering::Slots;
+use crate::skew::KeyWeights;
+
+/// Parts by the first bits of an identity.
+const PART_BITS: u32 = 10;
+/// Keys that are counted at once, before they are put aside: a key with many rows is put aside seldom.
+const FRONT_SLOTS: usize = 1 << 14;
+/// Identities that are put aside in one piece of memory.
+const PIECE: usize = 512;
+
+/// Rows of keys, put aside.
+#[derive(Debug, Clone)]
+pub(super) struct Spilled {
+    /// A key and its rows since it came here, by the last bits of its identity; no rows where there is none.
+    front: Vec<(u64, u64)>,
+    parts: Vec<Part>,
+}
+
+/// Keys that share their first bits.
+#[derive(Debug, Clone, Default)]
+struct Part {
+    /// Keys that were put aside with one row.
+    once: Vec<Vec<u64>>,
+    /// Keys with their rows.
+    more: Vec<(u64, u64)>,
+}
+
+/// What all rows add up to.
+pub(super) struct Totals {
+    pub(super) weights: KeyWeights,
+    pub(super) keys_with_one_row: u64,
+    /// The heaviest keys with their rows, the heaviest first.
+    pub(super) heaviest: Vec<(u64, u64)>,
+    /// The rows of the keys that were asked for.
+    pub(super) rows_of: AHashMap<u64, u64>,
+}
+
+impl Default for Spilled {
+    fn default() -> Self {
+        Self { front: vec![(0, 0); FRONT_SLOTS], parts: vec![Part::default(); 1 << PART_BITS] }
+    }
+}
+
+impl Part {
+    fn put_aside(&mut self, identity: u64, rows: u64) {
+        if rows != 1 {
+            return self.more.push((identity, rows));
+        }
+        match self.once.last_mut() {
+            Some(piece) if piece.len() < PIECE => piece.push(identity),
+            _ => {
+                let mut piece = Vec::with_capacity(PIECE);
+                piece.push(identity);
+                self.once.push(piece);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.once.len() * (PIECE * size_of::<u64>() + size_of::<Vec<u64>>())
+            + self.more.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// Each key once, with all its rows.
+    fn together(&self) -> (Vec<u64>, Vec<u64>) {
+        let (mut slots, mut identities, mut rows) = (Slots::default(), Vec::new(), Vec::new());
+        let once = self.once.iter().flatten().map(|identity| (*identity, 1));
+        for (identity, more) in once.chain(self.more.iter().copied()) {
+            // The first bits are the same for all; the place is found by the last.
+            let same = |number: u32| identities.get(number as usize) == Some(&identity);
+            let (number, new) = slots.find_or_insert(identity.rotate_left(32), same);
+            if new {
+                identities.push(identity);
+                rows.push(more);
+            } else if let Some(rows) = rows.get_mut(number as usize) {
+                *rows += more;
+            }
+        }
+        (identities, rows)
+    }
+}
+
+impl Spilled {
+    /// Counts one row; gives the rows of the key that are known to belong together.
+    #[inline]
+    pub(super) fn add(&mut self, identity: u64) -> u64 {
+        let mask = self.front.len() - 1;
+        let Some(slot) = self.front.get_mut(identity as usize & mask) else { return 0 };
+        if slot.0 == identity && slot.1 > 0 {
+            slot.1 += 1;
+            return slot.1;
+        }
+        let (before, rows) = std::mem::replace(slot, (identity, 1));
+        if rows > 0 {
+            self.put_aside(before, rows);
+        }
+        1
+    }
+
+    /// Adds rows of a key.
+    #[inline]
+    pub(super) fn put_aside(&mut self, identity: u64, rows: u64) {
+        if let Some(part) = self.parts.get_mut((identity >> (u64::BITS - PART_BITS)) as usize) {
+            part.put_aside(identity, rows);
+        }
+    }
+
+    /// Rows of a key since it was put aside last.
+    pub(super) fn rows_at_hand(&self, identity: u64) -> u64 {
+        let slot = self.front.get(identity as usize & (self.front.len() - 1));
+        slot.filter(|slot| slot.0 == identity).map_or(0, |slot| slot.1)
+    }
+
+    fn empty_front(&mut self) {
+        for (identity, rows) in std::mem::replace(&mut self.front, vec![(0, 0); FRONT_SLOTS]) {
+            if rows > 0 {
+                self.put_aside(identity, rows);
+            }
+        }
+    }
+
+    /// Every key with rows, some in several parts.
+    pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) {
+        self.empty_front();
+        for part in self.parts {
+            part.once.into_iter().flatten().for_each(|identity| count(identity, 1));
+            part.more.into_iter().for_each(|(identity, rows)| count(identity, rows));
+        }
+    }
+
+    /// Keeps each key once.
+    pub(super) fn put_together(&mut self) {
+        self.parts.par_iter_mut().for_each(|part| {
+            let (identities, rows) = part.together();
+            *part = Part::default();
+            identities.into_iter().zip(rows).for_each(|(identity, rows)| part.put_aside(identity, rows));
+            part.more.shrink_to_fit();
+        });
+    }
+
+    pub(super) fn bytes_after(&self, rows: usize) -> usize {
+        let parts: usize = self.parts.iter().map(Part::bytes).sum();
+        // At worst each part needs a new piece.
+        let pieces = (rows / PIECE + self.parts.len()).min(rows) * PIECE * size_of::<u64>();
+        parts + pieces + self.front.len() * size_of::<(u64, u64)>()
+    }
+
+    /// Adds everything up: the `most` heaviest keys, and the rows of those `asked` for.
+    pub(super) fn total(mut self, most: usize, asked: &AHashSet<u64>) -> Totals {
+        self.empty_front();
+        let of_part = |part: Part| {
+            let (identities, rows) = part.together();
+            let mut totals = Totals {
+                weights: KeyWeights::default(),
+                keys_with_one_row: 0,
+                heaviest: Vec::new(),
+                rows_of: AHashMap::new(),
+            };
+            for (identity, rows) in identities.into_iter().zip(rows) {
+                totals.weights.add(rows);
+                totals.keys_with_one_row += u64::from(rows == 1);
+                if asked.contains(&identity) {
+                    totals.rows_of.insert(identity, rows);
+                }
+                totals.offer(identity, rows, most);
+            }
+            totals
+        };
+        let parts: Vec<Totals> = self.parts.into_par_iter().map(of_part).collect();
+        let whole = parts.into_iter().reduce(|mut whole, part| {
+            whole.weights.merge(&part.weights);
+            whole.keys_with_one_row += part.keys_with_one_row;
+            whole.rows_of.extend(part.rows_of);
+            part.heaviest.into_iter().for_each(|(identity, rows)| whole.offer(identity, rows, most));
+            whole
+        });
+        // There are 2^10 parts.
+        whole.unwrap_or_else(|| Totals {
+            weights: KeyWeights::default(),
+            keys_with_one_row: 0,
+            heaviest: Vec::new(),
+            rows_of: AHashMap::new(),
+        })
+    }
+}
+
+impl Totals {
+    /// Takes a key among the heaviest. Of keys with equally many rows the smaller identity goes first.
+    fn offer(&mut self, identity: u64, rows: u64, most: usize) {
+        let place =
+            self.heaviest.partition_point(|held| (held.1, u64::MAX - held.0) > (rows, u64::MAX - identity));
+        if place < most {
+            self.heaviest.insert(place, (identity, rows));
+            self.heaviest.truncate(most);
+        }
+    }
+}
