@@ -12,6 +12,12 @@ pub struct Slots {
 const FEWEST_SLOTS: usize = 1 << 10;
 
 impl Slots {
+    /// A table that need not grow for so many values.
+    #[must_use]
+    pub fn with_capacity(values: usize) -> Self {
+        Self { slots: vec![0; (values * 2 + 2).next_power_of_two().max(FEWEST_SLOTS)], taken: 0 }
+    }
+
     /// The number for which `same` holds, among those of this hash; else the next one, and that it is new. Where 2^32 - 1 values are
     /// numbered, no more can be.
     #[inline]

@@ -89,6 +89,7 @@ impl InputArgs {
                 InputFormatArg::Arrow => InputFormat::Arrow,
             }),
             column_timestamps,
+            unasked: defaults.unasked,
             text: TextFormat {
                 timestamps: timestamps.unwrap_or_default(),
                 decimal_comma: self.decimal_comma,

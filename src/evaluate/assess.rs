@@ -22,7 +22,9 @@ use crate::sql::PlannedStatement;
 use crate::table::ColumnType;
 
 /// Batches that are read ahead.
-const BATCHES_AHEAD: usize = 4;
+const BATCHES_AHEAD: usize = 32;
+/// Batches that are counted together.
+const BATCHES_TOGETHER: usize = 32;
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]
@@ -223,16 +225,26 @@ fn read_all(
     stop: &AtomicBool,
 ) -> Result<(Evaluation, crate::source::Unreadable), EvaluateError> {
     let (sender, receiver) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
+    let columns = 0..export.columns().len();
+    let asked: Vec<bool> = columns.map(|column| evaluator.asks_for(column)).collect();
+    let asked = &|column: usize| asked.get(column).copied().unwrap_or(true);
     let unreadable = std::thread::scope(|scope| {
         let reading = scope.spawn(move || {
             // Where nobody receives any more, counting has failed, and says so itself.
-            export.read::<EvaluateError>(on_unreadable, |_, batch| Ok(sender.send(batch).is_ok()))
+            export.read_columns::<EvaluateError>(on_unreadable, asked, |_, batch| {
+                Ok(sender.send(batch).is_ok())
+            })
         });
-        let counted = receiver.iter().try_for_each(|batch| {
-            evaluator.add(&batch)?;
+        let mut counted = Ok(());
+        while let (Ok(()), Ok(first)) = (&counted, receiver.recv()) {
+            let more = receiver.iter().take(BATCHES_TOGETHER - 1);
+            let batches: Vec<RecordBatch> = std::iter::once(first).chain(more).collect();
+            counted = evaluator.add_all(&batches);
             progress(evaluator.rows_read());
-            if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
-        });
+            if stop.load(Ordering::Relaxed) {
+                counted = counted.and(Err(EvaluateError::Interrupted));
+            }
+        }
         drop(receiver);
         let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
         counted.and(read)

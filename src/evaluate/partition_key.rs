@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use arrow::array::ArrayRef;
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -206,6 +207,14 @@ struct PlacementBatches {
     share_of_fullest: Vec<f64>,
 }
 
+/// What is known of the keys of a batch before they are counted.
+pub(super) struct KeyOfBatch {
+    /// Their identities; where the key has one part, those of the part.
+    identities: Option<Vec<u64>>,
+    /// The cells of every row, for each group of placements; none while keys are few, and looked up by number.
+    cells: Option<Vec<Vec<PartitionId>>>,
+}
+
 /// What was counted for one placement.
 struct PlacementCounts {
     function: PlacementFunction,
@@ -267,22 +276,57 @@ impl PartitionKeyCounter {
         }
     }
 
-    pub(super) fn add(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
-        let identities = batch.identities(&self.key);
-        let numbered = self.keys.number(&identities, &mut self.numbers);
+    /// Finds out what can be known of the rows of a batch without counting them.
+    pub(super) fn prepare(&self, batch: &Prepared) -> Result<KeyOfBatch, EvaluateError> {
+        let identities = match self.key.as_slice() {
+            [_] => None,
+            _ => Some(batch.identities(&self.key)),
+        };
+        let cells = if self.keys.is_numbered() { None } else { Some(self.cells(batch)?) };
+        Ok(KeyOfBatch { identities, cells })
+    }
+
+    /// The cells of every row, for each group.
+    fn cells(&self, batch: &Prepared) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
+        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
+        let hashes = batch.hashes(&self.key).map_err(failed)?;
+        let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
+        let of_group = |group: &GroupCounter| {
+            let mut cells = Vec::with_capacity(batch.rows);
+            group.joint.assign_hashes(&hashes, &columns, &mut cells).map_err(failed)?;
+            Ok(cells)
+        };
+        self.groups.iter().map(of_group).collect()
+    }
+
+    /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
+    pub(super) fn add_all(
+        &mut self,
+        batches: &[(Prepared, bool)],
+        keys: Vec<KeyOfBatch>,
+    ) -> Result<(), EvaluateError> {
+        for ((batch, ends), key) in batches.iter().zip(keys) {
+            self.add(batch, key)?;
+            if *ends {
+                self.groups.iter_mut().for_each(GroupCounter::end_batch);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, batch: &Prepared, prepared: KeyOfBatch) -> Result<(), EvaluateError> {
+        let first_part = self.key.first().and_then(|position| batch.part(*position));
+        let of_part = || first_part.map(|part| part.identities.as_slice());
+        let identities = prepared.identities.as_deref().or_else(of_part).unwrap_or_default();
+        let numbered = self.keys.number(identities, &mut self.numbers);
         if numbered {
             self.place_new_keys(batch)?;
             let numbers = &self.numbers;
             self.groups.iter_mut().for_each(|group| group.look_up(numbers));
         } else {
-            let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
-            let hashes = batch.hashes(&self.key).map_err(failed)?;
-            let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
-            for group in &mut self.groups {
-                let assigned = group.joint.assign_hashes(&hashes, &columns, &mut group.cells);
-                assigned
-                    .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
-            }
+            // They were not found beforehand where keys became too many only now.
+            let cells = prepared.cells.map_or_else(|| self.cells(batch), Ok)?;
+            self.groups.iter_mut().zip(cells).for_each(|(group, cells)| group.cells = cells);
         }
         self.groups.iter_mut().for_each(|group| group.add(batch));
         let (key, groups) = (&self.key, &self.groups);
@@ -292,7 +336,7 @@ impl PartitionKeyCounter {
         };
         match numbered {
             true => self.keys.add_numbered(&self.numbers, found),
-            false => self.keys.add(&identities, found),
+            false => self.keys.add(identities, found),
         }
         self.rows += batch.rows as u64;
         self.null_rows += batch.null_rows(&self.key);
@@ -304,7 +348,11 @@ impl PartitionKeyCounter {
 
     /// Places keys that have a number since this batch: each by its first row.
     fn place_new_keys(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
-        let Some(first) = self.groups.first() else { return Ok(()) };
+        let Some(first) =
+            self.groups.first().filter(|group| group.cell_of_number.len() < self.keys.numbered())
+        else {
+            return Ok(());
+        };
         let mut known = first.cell_of_number.len() as u32;
         let is_new = |(row, number): (u32, &u32)| {
             let new = *number == known;
@@ -312,9 +360,6 @@ impl PartitionKeyCounter {
             new.then_some(row)
         };
         let rows: Vec<u32> = (0u32..).zip(&self.numbers).filter_map(is_new).collect();
-        if rows.is_empty() {
-            return Ok(());
-        }
         let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
         let columns = batch.rows_of(&self.key, &rows);
         let typed: Vec<_> = self.types.iter().copied().zip(columns.iter().cloned()).collect();
@@ -348,11 +393,6 @@ impl PartitionKeyCounter {
             (by_partition(&group.rows, partitions), by_partition(&group.bytes, partitions))
         };
         first.map(by_partition).unwrap_or_default()
-    }
-
-    /// A batch of the simulated ingest ends here.
-    pub(super) fn end_batch(&mut self) {
-        self.groups.iter_mut().for_each(GroupCounter::end_batch);
     }
 
     /// Adds what another counter of the same candidate counted, of rows that come later.
@@ -399,6 +439,8 @@ impl PartitionKeyCounter {
             .groups
             .into_iter()
             .flat_map(|group| group.finish(how))
+            .collect::<Vec<_>>()
+            .into_par_iter()
             .enumerate()
             .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
         let placements: Vec<PlacementReport> = placements.collect();
@@ -512,13 +554,8 @@ impl GroupCounter {
         let partitions = self.joint.partitions();
         let placement =
             |((partitions, placement), batches): ((&Vec<PartitionId>, &Placement), PlacementBatches)| {
-                let windows = how.windows.get(&placement.partitions().len()).map(|length| {
-                    let mut windows = self.windows.clone().finish(*length);
-                    for window in &mut windows {
-                        window.rows_per_partition = by_partition(&window.rows_per_partition, partitions);
-                    }
-                    windows
-                });
+                let length = how.windows.get(&placement.partitions().len());
+                let windows = length.map(|length| self.windows.windows(*length, partitions));
                 PlacementCounts {
                     function: self.function,
                     placement: placement.clone(),

@@ -80,6 +80,11 @@ impl Parts {
         Ok(self.0.len() - 1)
     }
 
+    /// Whether some part is made of a column.
+    pub(super) fn have(&self, column: usize) -> bool {
+        self.0.iter().any(|part| part.column == column)
+    }
+
     pub(super) fn get(&self, position: usize) -> Option<&ResolvedPart> {
         self.0.get(position)
     }

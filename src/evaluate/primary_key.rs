@@ -153,7 +153,18 @@ impl PrimaryKeyCounter {
         })
     }
 
-    pub(super) fn add(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
+    /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
+    pub(super) fn add_all(&mut self, batches: &[(Prepared, bool)]) -> Result<(), EvaluateError> {
+        for (batch, ends) in batches {
+            self.add(batch)?;
+            if *ends {
+                self.end_batch();
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
         let key = &self.plan.key;
         self.repeats.add(&batch.identities(key), &batch.row_identities)?;
         self.rows += batch.rows as u64;
@@ -279,7 +290,7 @@ impl PrimaryKeyCounter {
     }
 
     /// A batch of the simulated ingest ends here.
-    pub(super) fn end_batch(&mut self) {
+    fn end_batch(&mut self) {
         for (state, portions) in self.partitions.iter_mut().zip(&mut self.portions) {
             portions.extend(state.open.take());
         }

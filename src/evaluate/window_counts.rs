@@ -1,6 +1,6 @@
 //! Rows by window of time and partition.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::evaluate::windows::WindowedRows;
 use crate::units::Micros;
@@ -81,19 +81,28 @@ impl WindowCounts {
         }
     }
 
-    /// The windows of `length` in order: where each begins, in microseconds since 1970, and its rows per partition.
-    pub(super) fn finish(mut self, length: Micros) -> Vec<Window> {
-        self.lengthen(length);
-        let mut windows: Vec<(i64, usize)> = self.position.iter().map(|(w, o)| (*w, *o)).collect();
-        windows.sort_unstable();
-        let window = |(number, offset): (i64, usize)| Window {
+    /// The windows of `length`, a multiple of the present one, in order, with cells joined to the partitions that they belong to.
+    pub(super) fn windows(&self, length: Micros, partition_of_cell: &[PartitionId]) -> Vec<Window> {
+        let partitions = partition_of_cell.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
+        let present = self.length.unwrap_or(length);
+        let mut windows: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+        for (window, offset) in &self.position {
+            let joined = match present < length {
+                true => length.slice_of(window.saturating_mul(present.get())),
+                false => *window,
+            };
+            let rows = windows.entry(joined).or_insert_with(|| vec![0; partitions]);
+            let cells = self.counts.get(*offset..offset + self.partitions).unwrap_or_default();
+            for (more, partition) in cells.iter().zip(partition_of_cell) {
+                if let Some(rows) = rows.get_mut(partition.index()) {
+                    *rows += more;
+                }
+            }
+        }
+        let window = |(number, rows_per_partition): (i64, Vec<u64>)| Window {
             number,
             start_micros: number.saturating_mul(length.get()),
-            rows_per_partition: self
-                .counts
-                .get(offset..offset + self.partitions)
-                .unwrap_or_default()
-                .to_vec(),
+            rows_per_partition,
         };
         windows.into_iter().map(window).collect()
     }

@@ -417,7 +417,7 @@ mod tests {
                 let ids: Vec<_> = (0..chunk.len()).map(|row| partition(batch * batch_rows + row)).collect();
                 counts.add(&rows, &ids);
             }
-            counts.finish(Micros::MINUTE)
+            counts.windows(Micros::MINUTE, &[0, 1, 2, 3].map(PartitionId))
         };
         let mut expected: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
         for (row, at) in values.iter().enumerate() {

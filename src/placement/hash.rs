@@ -22,17 +22,46 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     XxHash64::oneshot(SEED, bytes)
 }
 
+/// Inputs from this length on are hashed in stripes, which is left to the library.
+const STRIPE: usize = 32;
+
 /// XXH64 of the eight little-endian bytes of `value`: the plain algorithm with its loops unrolled.
 #[inline]
 fn hash_u64(value: u64) -> u64 {
-    let lane = value.wrapping_mul(PRIME_2).rotate_left(31).wrapping_mul(PRIME_1);
-    let mixed = (SEED.wrapping_add(PRIME_5).wrapping_add(8) ^ lane)
-        .rotate_left(27)
-        .wrapping_mul(PRIME_1)
-        .wrapping_add(PRIME_4);
-    let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(PRIME_2);
-    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(PRIME_3);
-    mixed ^ (mixed >> 32)
+    avalanche(mix_lane(SEED.wrapping_add(PRIME_5).wrapping_add(8), value))
+}
+
+/// XXH64 of fewer bytes than a stripe, which is what keys mostly are: the plain algorithm without its state.
+#[inline]
+fn hash_short(bytes: &[u8]) -> u64 {
+    let mut hash = SEED.wrapping_add(PRIME_5).wrapping_add(bytes.len() as u64);
+    let (lanes, rest) = bytes.as_chunks::<8>();
+    for lane in lanes {
+        hash = mix_lane(hash, u64::from_le_bytes(*lane));
+    }
+    let (words, rest) = rest.as_chunks::<4>();
+    for word in words {
+        hash ^= u64::from(u32::from_le_bytes(*word)).wrapping_mul(PRIME_1);
+        hash = hash.rotate_left(23).wrapping_mul(PRIME_2).wrapping_add(PRIME_3);
+    }
+    for byte in rest {
+        hash ^= u64::from(*byte).wrapping_mul(PRIME_5);
+        hash = hash.rotate_left(11).wrapping_mul(PRIME_1);
+    }
+    avalanche(hash)
+}
+
+#[inline]
+fn mix_lane(hash: u64, lane: u64) -> u64 {
+    let lane = lane.wrapping_mul(PRIME_2).rotate_left(31).wrapping_mul(PRIME_1);
+    (hash ^ lane).rotate_left(27).wrapping_mul(PRIME_1).wrapping_add(PRIME_4)
+}
+
+#[inline]
+fn avalanche(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 33)).wrapping_mul(PRIME_2);
+    let hash = (hash ^ (hash >> 29)).wrapping_mul(PRIME_3);
+    hash ^ (hash >> 32)
 }
 
 /// The hash of every row's key. `columns` are the key columns in hash order, each with its YDB type, all of one
@@ -71,7 +100,7 @@ pub fn hash_columns(columns: &[&KeyColumn]) -> Result<Vec<u64>, PlacementError> 
             for key in &keys {
                 key.append(row, &mut buffer);
             }
-            hash_bytes(&buffer)
+            if buffer.len() < STRIPE { hash_short(&buffer) } else { hash_bytes(&buffer) }
         })
         .collect())
 }
@@ -91,6 +120,11 @@ mod tests {
         #[test]
         fn the_unrolled_hash_of_eight_bytes_equals_the_plain_one(value: u64) {
             proptest::prop_assert_eq!(hash_u64(value), hash_bytes(&value.to_le_bytes()));
+        }
+
+        #[test]
+        fn the_hash_of_short_inputs_equals_the_plain_one(bytes in proptest::collection::vec(0u8.., 0..STRIPE)) {
+            proptest::prop_assert_eq!(hash_short(&bytes), hash_bytes(&bytes));
         }
     }
 }

@@ -74,7 +74,12 @@ impl ParquetReader {
         let error = |error| failed(file, InputFormat::Parquet, error);
         let builder = ParquetRecordBatchReaderBuilder::try_new(open_file(file, &source)?).map_err(error)?;
         let schema = Arc::clone(builder.schema());
-        let (wanted, unknown) = split_columns(file, &schema, columns)?;
+        let (mut wanted, unknown) = split_columns(file, &schema, columns)?;
+        let is_unasked = |index: &usize| {
+            let field = schema.field(*index);
+            options.unasked.get(field.name()) == Some(field.data_type())
+        };
+        wanted.retain(|index| !is_unasked(index));
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
         let groups = builder.metadata().row_groups();
         let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();

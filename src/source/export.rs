@@ -168,17 +168,33 @@ impl Export {
     pub fn read<E: From<SourceError>>(
         &self,
         on_unreadable: OnUnreadable,
+        each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
+    ) -> Result<Unreadable, E> {
+        self.read_columns(on_unreadable, &|_| true, each)
+    }
+
+    /// As [`Export::read`], for someone who does not look at the columns at positions that are not `asked` for: these may be NULL.
+    ///
+    /// # Errors
+    /// As for [`Export::read`].
+    pub fn read_columns<E: From<SourceError>>(
+        &self,
+        on_unreadable: OnUnreadable,
+        asked: &dyn Fn(usize) -> bool,
         mut each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
     ) -> Result<Unreadable, E> {
+        let unasked = self.columns.iter().enumerate().filter(|(position, _)| !asked(*position));
+        let unasked = unasked.map(|(_, column)| (column.name.clone(), column.column_type.arrow_type()));
+        let options = InputOptions { unasked: unasked.collect(), ..self.options.clone() };
         let mut unreadable = Unreadable::default();
         let names: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         for path in &self.inputs {
-            let mut input = match Input::open_unknown(path, &names, &self.options) {
+            let mut input = match Input::open_unknown(path, &names, &options) {
                 Err(SourceError::Empty { .. }) if self.inputs.len() > 1 => continue,
                 opened => opened?,
             };
             let (columns, schema) = (Arc::clone(&self.columns), Arc::clone(&self.schema));
-            let conform = Conform::to_columns(input.name(), columns, schema, &self.options);
+            let conform = Conform::to_columns(input.name(), columns, schema, &options);
             if let Some(names) = input.column_names() {
                 conform.check_names(&names)?;
             }

@@ -25,7 +25,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use serde::Serialize;
 use thiserror::Error;
@@ -88,6 +88,9 @@ pub struct InputOptions {
     pub null_values: Vec<String>,
     /// Rows read at one time, at most.
     pub batch_rows: usize,
+    /// Columns that nobody asks for: a columnar file that has one in this very type leaves it out, and it is NULL. Text is read in
+    /// any case, since what cannot be read in it is told.
+    pub unasked: BTreeMap<String, DataType>,
 }
 
 impl Default for InputOptions {
@@ -99,6 +102,7 @@ impl Default for InputOptions {
             delimiter: None,
             null_values: vec![String::new()],
             batch_rows: READ_BATCH_ROWS,
+            unasked: BTreeMap::new(),
         }
     }
 }

@@ -140,6 +140,21 @@ impl<V: Clone> KeyCounter<V> {
         false
     }
 
+    /// Whether keys are few enough to be numbered.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        matches!(self.counts, Counts::Numbered(_))
+    }
+
+    /// How many keys are numbered.
+    #[must_use]
+    pub fn numbered(&self) -> usize {
+        match &self.counts {
+            Counts::Numbered(numbered) => numbered.len(),
+            _ => 0,
+        }
+    }
+
     /// Counts one row for each number. `value` gives what is to be remembered of a row, by its position.
     pub fn add_numbered(&mut self, numbers: &[u32], value: impl Fn(usize) -> V) {
         let Counts::Numbered(numbered) = &mut self.counts else { return };

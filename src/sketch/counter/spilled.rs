@@ -69,7 +69,9 @@ impl Part {
 
     /// Each key once, with all its rows.
     fn together(&self) -> (Vec<u64>, Vec<u64>) {
-        let (mut slots, mut identities, mut rows) = (Slots::default(), Vec::new(), Vec::new());
+        let most = self.once.iter().map(Vec::len).sum::<usize>() + self.more.len();
+        let mut slots = Slots::with_capacity(most);
+        let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let once = self.once.iter().flatten().map(|identity| (*identity, 1));
         for (identity, more) in once.chain(self.more.iter().copied()) {
             // The first bits are the same for all; the place is found by the last.
