@@ -24,7 +24,7 @@ use crate::table::ColumnType;
 /// Batches that are read ahead.
 const BATCHES_AHEAD: usize = 32;
 /// Batches that are counted together.
-const BATCHES_TOGETHER: usize = 32;
+const BATCHES_TOGETHER: usize = 16;
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]
@@ -235,16 +235,14 @@ fn read_all(
                 Ok(sender.send(batch).is_ok())
             })
         });
-        let mut counted = Ok(());
-        while let (Ok(()), Ok(first)) = (&counted, receiver.recv()) {
-            let more = receiver.iter().take(BATCHES_TOGETHER - 1);
-            let batches: Vec<RecordBatch> = std::iter::once(first).chain(more).collect();
-            counted = evaluator.add_all(&batches);
-            progress(evaluator.rows_read());
-            if stop.load(Ordering::Relaxed) {
-                counted = counted.and(Err(EvaluateError::Interrupted));
-            }
-        }
+        let next = || {
+            let first = receiver.recv().ok()?;
+            Some(std::iter::once(first).chain(receiver.iter().take(BATCHES_TOGETHER - 1)).collect())
+        };
+        let counted = evaluator.add_all(next, |rows_read| {
+            progress(rows_read);
+            if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
+        });
         drop(receiver);
         let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
         counted.and(read)

@@ -1,26 +1,26 @@
 //! All candidates in one pass.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow::compute::take_record_batch;
-use rand::{RngExt, SeedableRng};
+use arrow::array::{ArrayRef, RecordBatch};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator,
-    ParallelIterator,
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::partition_key::{Finishing, KeyOfBatch, PartitionKeyCounter, PartitionKeyReport};
-use crate::evaluate::prepared::{Parts, Prepared, width};
+use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
+use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBatches};
+use crate::evaluate::prepared::{Parts, width};
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange, WindowedRows, instants};
-use crate::placement::Placement;
+use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
+use crate::placement::{JointPlacement, Placement};
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
@@ -67,47 +67,62 @@ pub struct Evaluation {
     pub primary_keys: Vec<PrimaryKeyReport>,
 }
 
-/// Rows of one batch of the simulated ingest.
-struct Piece {
-    rows: RecordBatch,
-    /// Whether that batch ends with them.
-    ends: bool,
-}
-
-/// The windows of the rows of a batch, where there is time.
-fn windows_of(
-    batch: &RecordBatch,
-    axis: &mut TimeAxis,
-    time: &Option<(usize, String)>,
-    options: &EvaluateOptions,
-    budgets: &Budgets,
-) -> Result<Option<WindowedRows>, EvaluateError> {
-    let Some((column, name)) = time else { return Ok(None) };
-    let times = batch.columns().get(*column).and_then(instants);
-    let times = times.ok_or_else(|| EvaluateError::Time { column: name.clone() })?;
-    let windows = axis.add(&times).ok_or(EvaluateError::TooManyWindows {
-        length: options.window.unwrap_or(Micros::SECOND),
-        most: budgets.windows,
-    })?;
-    Ok(Some(windows))
-}
-
 /// Evaluates keys on batches in one schema.
 #[derive(Debug)]
 pub struct Evaluator {
     options: EvaluateOptions,
-    parts: Parts,
     /// Columns whose values differ in length, which counts among the bytes of a row.
     of_any_length: Vec<usize>,
-    time: Option<(usize, String)>,
-    axis: TimeAxis,
-    budgets: Budgets,
+    preparation: Preparation,
+    counters: Counters,
+}
+
+/// Counts what was prepared.
+#[derive(Debug)]
+struct Counters {
+    /// Bytes for the exact tables of all partition keys together.
+    budget: usize,
     partition_keys: Vec<PartitionKeyCounter>,
     primary_keys: Vec<PrimaryKeyCounter>,
-    sampling: Option<(f64, ChaCha8Rng)>,
-    rows_read: u64,
     rows: u64,
     bytes: u64,
+}
+
+impl Counters {
+    fn add(&mut self, prepared: PreparedBatches) -> Result<(), EvaluateError> {
+        let PreparedBatches { batches, keys } = prepared;
+        let (partition_keys, primary_keys) = (&mut self.partition_keys, &mut self.primary_keys);
+        let (first, second) = rayon::join(
+            || {
+                let add =
+                    |(key, known): (&mut PartitionKeyCounter, Vec<KeyOfBatch>)| key.add_all(&batches, known);
+                partition_keys.par_iter_mut().zip(keys).with_max_len(1).try_for_each(add)
+            },
+            || primary_keys.par_iter_mut().with_max_len(1).try_for_each(|key| key.add_all(&batches)),
+        );
+        first?;
+        second?;
+        let rows: usize = batches.iter().map(|(batch, _)| batch.rows).sum();
+        self.keep_within_budget(rows);
+        self.rows += rows as u64;
+        let bytes = batches.iter().flat_map(|(batch, _)| &batch.row_bytes);
+        self.bytes += bytes.map(|bytes| u64::from(*bytes)).sum::<u64>();
+        Ok(())
+    }
+
+    /// Before the next rows could make the exact tables of distinct keys exceed their budget, the largest gives way to sketches.
+    fn keep_within_budget(&mut self, next: usize) {
+        loop {
+            let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
+            let bytes: Vec<usize> = self.partition_keys.iter().map(bytes_after).collect();
+            if bytes.iter().sum::<usize>() <= self.budget {
+                return;
+            }
+            let largest = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes).map(|(index, _)| index);
+            let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else { return };
+            largest.estimate_keys();
+        }
+    }
 }
 
 impl Evaluator {
@@ -141,13 +156,20 @@ impl Evaluator {
                     .is_some_and(|part| time.as_ref().is_some_and(|(column, _)| *column == part.column))
             };
             let only_time = key.iter().all(is_time);
-            partition_keys.push(PartitionKeyCounter::new(
-                candidate.clone(),
+            let plan = Arc::new(KeyPlan {
+                candidate: candidate.clone(),
                 key,
-                types,
-                &placements,
-                only_time,
-            ));
+                placements: placements
+                    .chunk_by(|a, b| a.0 == b.0)
+                    .filter_map(|same| {
+                        let counts: Vec<PartitionCount> = same.iter().map(|(_, count)| *count).collect();
+                        Some(JointPlacement::group(same.first()?.0, &counts, &types))
+                    })
+                    .flatten()
+                    .map(Arc::new)
+                    .collect(),
+            });
+            partition_keys.push(PartitionKeyCounter::new(plan, types, only_time));
         }
         let mut primary_keys = Vec::new();
         for candidate in &options.primary_keys {
@@ -169,26 +191,37 @@ impl Evaluator {
         let of_any_length = of_any_length.map(|(position, _)| position).collect();
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
-            axis: TimeAxis::new(options.window, budgets.windows, finest),
-            sampling: options.sample.map(|fraction| (fraction, seed)),
-            budgets,
-            parts,
+            preparation: Preparation {
+                keys: partition_keys.iter().map(PartitionKeyCounter::plan).collect(),
+                whole_rows: !primary_keys.is_empty(),
+                parts,
+                time,
+                axis: TimeAxis::new(options.window, budgets.windows, finest),
+                window: options.window,
+                most_windows: budgets.windows,
+                batch_rows: options.batch_rows,
+                sampling: options.sample.map(|fraction| (fraction, seed)),
+                rows_read: 0,
+                rows: 0,
+            },
+            counters: Counters {
+                budget: budgets.partition_keys,
+                partition_keys,
+                primary_keys,
+                rows: 0,
+                bytes: 0,
+            },
             of_any_length,
-            time,
-            partition_keys,
-            primary_keys,
-            rows_read: 0,
-            rows: 0,
-            bytes: 0,
             options,
         })
     }
 
     /// Whether the values of a column matter, by its position.
     pub(super) fn asks_for(&self, column: usize) -> bool {
-        !self.primary_keys.is_empty()
-            || self.parts.have(column)
-            || self.time.as_ref().is_some_and(|(time, _)| *time == column)
+        let Preparation { whole_rows, parts, time, .. } = &self.preparation;
+        *whole_rows
+            || parts.have(column)
+            || time.as_ref().is_some_and(|(time, _)| *time == column)
             || self.of_any_length.contains(&column)
     }
 
@@ -197,96 +230,43 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] where a value cannot be placed, or memory and disk do not suffice.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), EvaluateError> {
-        self.add_all(std::slice::from_ref(batch))
+        let numbered = self.numbered();
+        let prepared = self.preparation.prepare(std::slice::from_ref(batch), &numbered)?;
+        self.counters.add(prepared)
     }
 
-    /// Counts the rows of several batches. The figures are the same as one by one; it is quicker where there are several cores.
+    /// Counts the rows of many batches: while some are counted, those that follow are prepared. The figures are the same as one batch
+    /// after the other. `next` gives some batches, or none where there are no more; `after` hears of the rows read, and may end it.
     ///
     /// # Errors
-    /// As for [`Evaluator::add`].
-    pub fn add_all(&mut self, batches: &[RecordBatch]) -> Result<(), EvaluateError> {
-        let mut pieces = Vec::new();
-        for batch in batches {
-            self.cut(batch, &mut pieces);
-        }
-        let first_rows = pieces.iter().scan(self.rows, |next, piece: &Piece| {
-            let first = *next;
-            *next += piece.rows.num_rows() as u64;
-            Some(first)
-        });
-        let pieces: Vec<(u64, &Piece)> = first_rows.zip(&pieces).collect();
-        let (parts, whole_rows) = (&self.parts, !self.primary_keys.is_empty());
-        let prepare = |(first_row, piece): &(u64, &Piece)| {
-            Ok((Prepared::new(&piece.rows, *first_row, parts, whole_rows)?, piece.ends))
-        };
-        let (axis, time, options, budgets) = (&mut self.axis, &self.time, &self.options, &self.budgets);
-        // Windows follow each other in time, so they are found one batch after the other, beside what is found of each alone.
-        let mut windows = || {
-            let of_piece = |(_, piece): &(u64, &Piece)| windows_of(&piece.rows, axis, time, options, budgets);
-            pieces.iter().map(of_piece).collect::<Result<Vec<Option<WindowedRows>>, EvaluateError>>()
-        };
-        let (windows, prepared) = rayon::join(&mut windows, || {
-            pieces.par_iter().map(prepare).collect::<Result<Vec<(Prepared, bool)>, EvaluateError>>()
-        });
-        let (windows, mut prepared) = (windows?, prepared?);
-        for ((prepared, _), windows) in prepared.iter_mut().zip(windows) {
-            prepared.windows = windows;
-        }
-        let of_batch = |key: &PartitionKeyCounter, batch: &(Prepared, bool)| key.prepare(&batch.0);
-        let of_key = |key: &PartitionKeyCounter| {
-            prepared.par_iter().map(|batch| of_batch(key, batch)).collect::<Result<Vec<KeyOfBatch>, _>>()
-        };
-        let known: Vec<Vec<KeyOfBatch>> =
-            self.partition_keys.par_iter().map(of_key).collect::<Result<_, _>>()?;
-        let (partition_keys, primary_keys) = (&mut self.partition_keys, &mut self.primary_keys);
-        let (first, second) = rayon::join(
-            || {
-                let add =
-                    |(key, known): (&mut PartitionKeyCounter, Vec<KeyOfBatch>)| key.add_all(&prepared, known);
-                partition_keys.par_iter_mut().zip(known).try_for_each(add)
-            },
-            || primary_keys.par_iter_mut().try_for_each(|key| key.add_all(&prepared)),
-        );
-        first?;
-        second?;
-        let rows: usize = prepared.iter().map(|(prepared, _)| prepared.rows).sum();
-        self.keep_within_budget(rows);
-        self.rows += rows as u64;
-        let bytes = prepared.iter().flat_map(|(prepared, _)| &prepared.row_bytes);
-        self.bytes += bytes.map(|bytes| u64::from(*bytes)).sum::<u64>();
-        Ok(())
-    }
-
-    /// Cuts a batch where batches of the simulated ingest end, and takes the sample.
-    fn cut(&mut self, batch: &RecordBatch, pieces: &mut Vec<Piece>) {
-        let mut begin = 0;
-        while begin < batch.num_rows() {
-            // A batch of the simulated ingest ends after so many rows of the export, sampled or not.
-            let until_end = self.options.batch_rows.max(1) - self.rows_read % self.options.batch_rows.max(1);
-            let rows = usize::try_from(until_end).unwrap_or(usize::MAX).min(batch.num_rows() - begin);
-            let slice = batch.slice(begin, rows);
-            let sampled = self.sampling.as_mut().map(|(fraction, random)| sampled(&slice, *fraction, random));
-            self.rows_read += rows as u64;
-            pieces.push(Piece { rows: sampled.unwrap_or(slice), ends: rows as u64 == until_end });
-            begin += rows;
-        }
-    }
-
-    /// Before the next rows could make the exact tables of distinct keys exceed their budget, the largest gives way to sketches.
-    fn keep_within_budget(&mut self, next: usize) {
+    /// As for [`Evaluator::add`], and what `after` says.
+    pub fn add_all(
+        &mut self,
+        mut next: impl FnMut() -> Option<Vec<RecordBatch>>,
+        mut after: impl FnMut(u64) -> Result<(), EvaluateError>,
+    ) -> Result<(), EvaluateError> {
+        let mut ready: Option<PreparedBatches> = None;
         loop {
-            let bytes: Vec<usize> = self
-                .partition_keys
-                .iter()
-                .map(|key| key.keys().exact_bytes_after(next).unwrap_or(0))
-                .collect();
-            if bytes.iter().sum::<usize>() <= self.budgets.partition_keys {
-                return;
+            let batches = next();
+            if batches.is_none() && ready.is_none() {
+                return Ok(());
             }
-            let largest = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes).map(|(index, _)| index);
-            let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else { return };
-            largest.estimate_keys();
+            let numbered = self.numbered();
+            let (preparation, counters) = (&mut self.preparation, &mut self.counters);
+            let current = ready.take();
+            let (counted, prepared) = rayon::join(
+                || current.map_or(Ok(()), |current| counters.add(current)),
+                || batches.map(|batches| preparation.prepare(&batches, &numbered)).transpose(),
+            );
+            counted?;
+            ready = prepared?;
+            after(self.rows_read())?;
         }
+    }
+
+    /// Of each partition key, whether its keys are few enough to be numbered.
+    fn numbered(&self) -> Vec<bool> {
+        self.counters.partition_keys.iter().map(|key| key.keys().is_numbered()).collect()
     }
 
     /// Adds what another evaluation with the same options counted, of rows that come after these. Order matters to primary keys,
@@ -295,33 +275,35 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError::NotMergeable`] where there are primary keys, or other partition keys.
     pub fn merge(&mut self, other: Self) -> Result<(), EvaluateError> {
-        let alike = self.partition_keys.len() == other.partition_keys.len()
+        let (counters, more) = (&mut self.counters, other.counters);
+        let alike = counters.partition_keys.len() == more.partition_keys.len()
             && self.options == other.options
-            && self.primary_keys.is_empty()
-            && other.primary_keys.is_empty();
+            && counters.primary_keys.is_empty()
+            && more.primary_keys.is_empty();
         if !alike {
             return Err(EvaluateError::NotMergeable);
         }
-        for (key, more) in self.partition_keys.iter_mut().zip(other.partition_keys) {
+        for (key, more) in counters.partition_keys.iter_mut().zip(more.partition_keys) {
             key.merge(more);
         }
-        self.axis.merge(other.axis);
-        self.rows_read += other.rows_read;
-        self.rows += other.rows;
-        self.bytes += other.bytes;
+        counters.rows += more.rows;
+        counters.bytes += more.bytes;
+        self.preparation.axis.merge(other.preparation.axis);
+        self.preparation.rows_read += other.preparation.rows_read;
+        self.preparation.rows += other.preparation.rows;
         Ok(())
     }
 
     /// Rows and bytes per partition so far, of the first placement of the first partition key; nothing where there is none.
     #[must_use]
     pub fn counted(&self) -> (Vec<u64>, Vec<u64>) {
-        self.partition_keys.first().map(PartitionKeyCounter::counted).unwrap_or_default()
+        self.counters.partition_keys.first().map(PartitionKeyCounter::counted).unwrap_or_default()
     }
 
     /// Rows read so far.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
-        self.rows_read
+        self.preparation.rows_read
     }
 
     /// The figures of all rows.
@@ -329,19 +311,17 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] where there were no rows, or what was put on disk cannot be read back.
     pub fn finish(self) -> Result<Evaluation, EvaluateError> {
-        if self.rows == 0 {
+        let Self { options, preparation: Preparation { axis, time, rows_read, .. }, counters, .. } = self;
+        if counters.rows == 0 {
             return Err(EvaluateError::NoRows);
         }
-        let read = self.rows_read as f64 / self.rows as f64;
-        let time_range = self.axis.range(read);
-        let sample = self.options.sample.map(|fraction| SampleReport {
-            fraction,
-            rows_read: self.rows_read,
-            rows_sampled: self.rows,
-        });
-        let axis = time_range.is_some().then_some(&self.axis);
+        let read = rows_read as f64 / counters.rows as f64;
+        let time_range = axis.range(read);
+        let sample =
+            options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
+        let axis = time_range.is_some().then_some(&axis);
         // One length for each number of partitions, whichever keys and functions have it.
-        let counts = self.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
+        let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
         let counts: BTreeSet<usize> = counts.collect();
         let length = |axis: &TimeAxis, partitions: usize| {
             (partitions, axis.final_length(ROWS_PER_PARTITION_OF_WINDOW * partitions as u64))
@@ -350,18 +330,18 @@ impl Evaluator {
             axis.map(|axis| counts.iter().map(|count| length(axis, *count)).collect()).unwrap_or_default();
         let how = Finishing {
             windows: &windows,
-            batch_rows: self.options.batch_rows,
-            partition_rate: self.options.partition_rate,
-            sample: self.options.sample,
+            batch_rows: options.batch_rows,
+            partition_rate: options.partition_rate,
+            sample: options.sample,
         };
-        let primary_keys = self.primary_keys.into_iter().map(|key| key.finish(how.sample));
+        let primary_keys = counters.primary_keys.into_iter().map(|key| key.finish(how.sample));
         Ok(Evaluation {
-            rows: self.rows,
-            bytes: self.bytes,
+            rows: counters.rows,
+            bytes: counters.bytes,
             sample,
-            time: self.time.map(|(_, name)| name),
+            time: time.map(|(_, name)| name),
             time_range,
-            candidates: self.partition_keys.into_par_iter().map(|key| key.finish(how)).collect(),
+            candidates: counters.partition_keys.into_par_iter().map(|key| key.finish(how)).collect(),
             primary_keys: primary_keys.collect::<Result<_, _>>()?,
         })
     }
@@ -530,14 +510,6 @@ impl PrimaryKeyInputs<'_> {
         }
         Ok(conditions)
     }
-}
-
-/// A row is taken with a chance of `fraction`, each for itself.
-fn sampled(batch: &RecordBatch, fraction: f64, random: &mut ChaCha8Rng) -> RecordBatch {
-    let rows = (0..batch.num_rows() as u32).filter(|_| random.random_bool(fraction.clamp(0.0, 1.0)));
-    let rows = UInt32Array::from_iter_values(rows);
-    // Taking rows that exist cannot fail.
-    take_record_batch(batch, &rows).unwrap_or_else(|_| batch.slice(0, 0))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod layout;
 mod options;
 mod over_time;
 mod partition_key;
+mod preparation;
 mod prepared;
 mod primary_key;
 mod primary_key_report;

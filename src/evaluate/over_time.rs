@@ -190,13 +190,23 @@ impl OverTime {
 struct Judged<'a> {
     window: &'a Window,
     figures: SkewFigures,
+    /// Share of the rows of each partition.
+    shares: Vec<f64>,
+    /// Partitions with rows.
+    present: Vec<u32>,
 }
 
 impl<'a> Judged<'a> {
     fn of(window: &'a Window) -> Option<Self> {
         let figures = SkewFigures::of(&window.rows_per_partition);
         let enough = FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * figures.partitions as u64);
-        (figures.rows >= enough).then_some(Self { window, figures })
+        if figures.rows < enough {
+            return None;
+        }
+        let rows = figures.rows as f64;
+        let shares = window.rows_per_partition.iter().map(|count| *count as f64 / rows).collect();
+        let present = (0u32..).zip(&window.rows_per_partition).filter(|(_, count)| **count > 0);
+        Some(Self { present: present.map(|(partition, _)| partition).collect(), shares, window, figures })
     }
 
     fn describe(&self, length: Micros) -> WindowFigures {
@@ -231,9 +241,12 @@ impl<'a> Judged<'a> {
 
     /// Share of the rows of two windows that lies on the same partitions: the sum of the smaller shares.
     fn alike(&self, other: &Self) -> f64 {
-        let (a, b) = (self.figures.rows as f64, other.figures.rows as f64);
-        let pairs = self.window.rows_per_partition.iter().zip(&other.window.rows_per_partition);
-        pairs.map(|(x, y)| (*x as f64 / a).min(*y as f64 / b)).sum()
+        // Where one of them has no rows, both have none in common.
+        let fewer = if self.present.len() <= other.present.len() { &self.present } else { &other.present };
+        let both = |partition: &u32| {
+            Some(self.shares.get(*partition as usize)?.min(*other.shares.get(*partition as usize)?))
+        };
+        fewer.iter().filter_map(both).sum()
     }
 }
 

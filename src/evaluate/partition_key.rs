@@ -1,6 +1,7 @@
 //! What one candidate for the partition key would do with the rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -11,13 +12,15 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::capacity::{Capacity, OneAtAMoment};
 use crate::evaluate::key::Candidate;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
+use crate::evaluate::preparation::{KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
 use crate::evaluate::window_counts::{Window, WindowCounts};
+use crate::evaluate::windows::NO_WINDOW;
 use crate::placement::{JointPlacement, Placement, hash_keys};
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
-use crate::table::{ColumnType, PlacementFunction};
+use crate::table::ColumnType;
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 
@@ -167,9 +170,7 @@ pub(super) struct KeyFound {
 /// Counts the rows of one candidate, batch by batch.
 #[derive(Debug, Clone)]
 pub(super) struct PartitionKeyCounter {
-    candidate: Candidate,
-    /// Positions of its parts.
-    key: Vec<usize>,
+    plan: Arc<KeyPlan>,
     types: Vec<ColumnType>,
     /// Whether every part is the time column or cut from it.
     only_time: bool,
@@ -183,11 +184,10 @@ pub(super) struct PartitionKeyCounter {
     max_key_bytes: u64,
 }
 
-/// Counts the rows of the placements by one function, by cell.
+/// Counts the rows of placements that share cells.
 #[derive(Debug, Clone)]
 struct GroupCounter {
-    function: PlacementFunction,
-    joint: JointPlacement,
+    joint: Arc<JointPlacement>,
     /// The cell of each numbered key.
     cell_of_number: Vec<PartitionId>,
     /// The cell of each row in the batch under way.
@@ -207,17 +207,8 @@ struct PlacementBatches {
     share_of_fullest: Vec<f64>,
 }
 
-/// What is known of the keys of a batch before they are counted.
-pub(super) struct KeyOfBatch {
-    /// Their identities; where the key has one part, those of the part.
-    identities: Option<Vec<u64>>,
-    /// The cells of every row, for each group of placements; none while keys are few, and looked up by number.
-    cells: Option<Vec<Vec<PartitionId>>>,
-}
-
 /// What was counted for one placement.
 struct PlacementCounts {
-    function: PlacementFunction,
     placement: Placement,
     rows: Vec<u64>,
     bytes: Vec<u64>,
@@ -247,23 +238,10 @@ pub(super) struct Finishing<'a> {
 }
 
 impl PartitionKeyCounter {
-    pub(super) fn new(
-        candidate: Candidate,
-        key: Vec<usize>,
-        types: Vec<ColumnType>,
-        placements: &[(PlacementFunction, PartitionCount)],
-        only_time: bool,
-    ) -> Self {
-        let mut groups = Vec::new();
-        for same in placements.chunk_by(|a, b| a.0 == b.0) {
-            let Some((function, _)) = same.first() else { continue };
-            let counts: Vec<PartitionCount> = same.iter().map(|(_, count)| *count).collect();
-            let joint = JointPlacement::group(*function, &counts, &types);
-            groups.extend(joint.into_iter().map(|joint| GroupCounter::new(*function, joint)));
-        }
+    pub(super) fn new(plan: Arc<KeyPlan>, types: Vec<ColumnType>, only_time: bool) -> Self {
+        let groups = plan.placements.iter().map(|joint| GroupCounter::new(Arc::clone(joint))).collect();
         Self {
-            candidate,
-            key,
+            plan,
             types,
             only_time,
             groups,
@@ -274,29 +252,6 @@ impl PartitionKeyCounter {
             key_bytes: 0,
             max_key_bytes: 0,
         }
-    }
-
-    /// Finds out what can be known of the rows of a batch without counting them.
-    pub(super) fn prepare(&self, batch: &Prepared) -> Result<KeyOfBatch, EvaluateError> {
-        let identities = match self.key.as_slice() {
-            [_] => None,
-            _ => Some(batch.identities(&self.key)),
-        };
-        let cells = if self.keys.is_numbered() { None } else { Some(self.cells(batch)?) };
-        Ok(KeyOfBatch { identities, cells })
-    }
-
-    /// The cells of every row, for each group.
-    fn cells(&self, batch: &Prepared) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
-        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
-        let hashes = batch.hashes(&self.key).map_err(failed)?;
-        let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
-        let of_group = |group: &GroupCounter| {
-            let mut cells = Vec::with_capacity(batch.rows);
-            group.joint.assign_hashes(&hashes, &columns, &mut cells).map_err(failed)?;
-            Ok(cells)
-        };
-        self.groups.iter().map(of_group).collect()
     }
 
     /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
@@ -315,7 +270,7 @@ impl PartitionKeyCounter {
     }
 
     fn add(&mut self, batch: &Prepared, prepared: KeyOfBatch) -> Result<(), EvaluateError> {
-        let first_part = self.key.first().and_then(|position| batch.part(*position));
+        let first_part = self.plan.key.first().and_then(|position| batch.part(*position));
         let of_part = || first_part.map(|part| part.identities.as_slice());
         let identities = prepared.identities.as_deref().or_else(of_part).unwrap_or_default();
         let numbered = self.keys.number(identities, &mut self.numbers);
@@ -325,11 +280,11 @@ impl PartitionKeyCounter {
             self.groups.iter_mut().for_each(|group| group.look_up(numbers));
         } else {
             // They were not found beforehand where keys became too many only now.
-            let cells = prepared.cells.map_or_else(|| self.cells(batch), Ok)?;
+            let cells = prepared.cells.map_or_else(|| self.plan.cells(batch), Ok)?;
             self.groups.iter_mut().zip(cells).for_each(|(group, cells)| group.cells = cells);
         }
         self.groups.iter_mut().for_each(|group| group.add(batch));
-        let (key, groups) = (&self.key, &self.groups);
+        let (key, groups) = (&self.plan.key, &self.groups);
         let found = |row: usize| KeyFound {
             values: batch.values(key, row),
             partitions: groups.iter().flat_map(|group| group.partitions_of(row)).collect(),
@@ -339,9 +294,9 @@ impl PartitionKeyCounter {
             false => self.keys.add(identities, found),
         }
         self.rows += batch.rows as u64;
-        self.null_rows += batch.null_rows(&self.key);
-        self.key_bytes += batch.parts_of(&self.key).map(|part| part.bytes).sum::<u64>();
-        let longest = batch.parts_of(&self.key).map(|part| part.longest).sum();
+        self.null_rows += batch.null_rows(&self.plan.key);
+        self.key_bytes += batch.parts_of(&self.plan.key).map(|part| part.bytes).sum::<u64>();
+        let longest = batch.parts_of(&self.plan.key).map(|part| part.longest).sum();
         self.max_key_bytes = self.max_key_bytes.max(longest);
         Ok(())
     }
@@ -360,8 +315,8 @@ impl PartitionKeyCounter {
             new.then_some(row)
         };
         let rows: Vec<u32> = (0u32..).zip(&self.numbers).filter_map(is_new).collect();
-        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
-        let columns = batch.rows_of(&self.key, &rows);
+        let failed = |source| EvaluateError::Placement { key: self.plan.candidate.to_string(), source };
+        let columns = batch.rows_of(&self.plan.key, &rows);
         let typed: Vec<_> = self.types.iter().copied().zip(columns.iter().cloned()).collect();
         let hashes = hash_keys(&typed).map_err(failed)?;
         for group in &mut self.groups {
@@ -369,6 +324,11 @@ impl PartitionKeyCounter {
             group.cell_of_number.extend_from_slice(&group.cells);
         }
         Ok(())
+    }
+
+    /// What it counts.
+    pub(super) fn plan(&self) -> Arc<KeyPlan> {
+        Arc::clone(&self.plan)
     }
 
     /// The numbers of partitions that it counts for.
@@ -444,13 +404,13 @@ impl PartitionKeyCounter {
             .enumerate()
             .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
         let placements: Vec<PlacementReport> = placements.collect();
-        let mut parts = self.candidate.part_names().into_iter().zip(&self.types);
+        let mut parts = self.plan.candidate.part_names().into_iter().zip(&self.types);
         let type_obstacle = parts
             .find(|(_, column_type)| !column_type.is_key_type())
             .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
         PartitionKeyReport {
             type_obstacle,
-            partition_key: self.candidate.part_names(),
+            partition_key: self.plan.candidate.part_names(),
             distinct,
             null_rows: self.null_rows,
             mean_key_bytes: self.key_bytes as f64 / rows,
@@ -458,7 +418,7 @@ impl PartitionKeyCounter {
             heavy_hitters: hitters.collect(),
             over_time: placements.first().and_then(|placement| placement.over_time.clone()),
             placements,
-            candidate: self.candidate,
+            candidate: self.plan.candidate.clone(),
         }
     }
 }
@@ -476,10 +436,9 @@ fn by_partition(of_cells: &[u64], partitions: &[PartitionId]) -> Vec<u64> {
 }
 
 impl GroupCounter {
-    fn new(function: PlacementFunction, joint: JointPlacement) -> Self {
+    fn new(joint: Arc<JointPlacement>) -> Self {
         let cells = joint.cells();
         Self {
-            function,
             cell_of_number: Vec::new(),
             cells: Vec::new(),
             rows: vec![0; cells],
@@ -505,17 +464,53 @@ impl GroupCounter {
         self.joint.partitions().iter().filter_map(move |partitions| partitions.get(cell)).copied()
     }
 
+    /// Counts the rows of the batch under way. Rows that follow each other in one cell and window are counted together.
     fn add(&mut self, batch: &Prepared) {
-        for (cell, bytes) in self.cells.iter().zip(&batch.row_bytes) {
-            if let Some(rows) = self.rows.get_mut(cell.index()) {
-                *rows += 1;
+        let offsets = batch.windows.as_ref().map(|windows| self.windows.offsets(windows)).unwrap_or_default();
+        let cells = std::mem::take(&mut self.cells);
+        let mut run = (cells.first().copied().unwrap_or(PartitionId(0)), NO_WINDOW, 0, 0);
+        let rows = cells.iter().zip(&batch.row_bytes);
+        match &batch.windows {
+            Some(windows) => {
+                for ((cell, bytes), slot) in rows.zip(&windows.slots) {
+                    self.extend(&mut run, (*cell, *slot, *bytes), &offsets);
+                }
             }
-            if let Some(sum) = self.bytes.get_mut(cell.index()) {
-                *sum += u64::from(*bytes);
+            None => {
+                rows.for_each(|(cell, bytes)| self.extend(&mut run, (*cell, NO_WINDOW, *bytes), &offsets))
             }
         }
-        if let Some(windows) = &batch.windows {
-            self.windows.add(windows, &self.cells);
+        self.count(run, &offsets);
+        self.cells = cells;
+    }
+
+    /// Adds a row to the run under way: cell, position of the window, rows and bytes. A row of another run ends it.
+    #[inline]
+    fn extend(
+        &mut self,
+        run: &mut (PartitionId, u32, u64, u64),
+        row: (PartitionId, u32, u32),
+        offsets: &[usize],
+    ) {
+        let (cell, slot, bytes) = row;
+        if run.0 != cell || run.1 != slot {
+            self.count(*run, offsets);
+            *run = (cell, slot, 0, 0);
+        }
+        run.2 += 1;
+        run.3 += u64::from(bytes);
+    }
+
+    #[inline]
+    fn count(&mut self, (cell, slot, rows, bytes): (PartitionId, u32, u64, u64), offsets: &[usize]) {
+        if let Some(sum) = self.rows.get_mut(cell.index()) {
+            *sum += rows;
+        }
+        if let Some(sum) = self.bytes.get_mut(cell.index()) {
+            *sum += bytes;
+        }
+        if let Some(offset) = offsets.get(slot as usize) {
+            self.windows.add(*offset, cell, rows);
         }
     }
 
@@ -557,7 +552,6 @@ impl GroupCounter {
                 let length = how.windows.get(&placement.partitions().len());
                 let windows = length.map(|length| self.windows.windows(*length, partitions));
                 PlacementCounts {
-                    function: self.function,
                     placement: placement.clone(),
                     rows: by_partition(&self.rows, partitions),
                     bytes: by_partition(&self.bytes, partitions),
@@ -607,7 +601,7 @@ impl PlacementCounts {
                 share_of_fullest,
             });
         PlacementReport {
-            function: self.function.to_string(),
+            function: self.placement.function().to_string(),
             verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
             causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,

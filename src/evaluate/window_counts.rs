@@ -21,16 +21,17 @@ impl WindowCounts {
         Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
     }
 
-    /// Counts rows, which must come with lengths that only grow.
-    pub(super) fn add(&mut self, rows: &WindowedRows, partitions: &[PartitionId]) {
+    /// Where the counts of the windows of a batch begin. Batches must come with lengths that only grow.
+    pub(super) fn offsets(&mut self, rows: &WindowedRows) -> Vec<usize> {
         self.lengthen(rows.length);
-        let offsets: Vec<usize> = rows.windows.iter().map(|window| self.offset(*window)).collect();
-        for (slot, partition) in rows.slots.iter().zip(partitions) {
-            if let Some(offset) = offsets.get(*slot as usize)
-                && let Some(count) = self.counts.get_mut(offset + partition.index())
-            {
-                *count += 1;
-            }
+        rows.windows.iter().map(|window| self.offset(*window)).collect()
+    }
+
+    /// Counts rows of one partition in the window whose counts begin at `offset`.
+    #[inline]
+    pub(super) fn add(&mut self, offset: usize, partition: PartitionId, rows: u64) {
+        if let Some(count) = self.counts.get_mut(offset + partition.index()) {
+            *count += rows;
         }
     }
 

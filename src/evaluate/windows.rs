@@ -18,7 +18,7 @@ const MOST_SHOWN: usize = 500;
 /// Below so many windows they are not joined any more for want of rows.
 const FEWEST_SHOWN: usize = 24;
 /// A row without a time is in no window.
-const NO_WINDOW: u32 = u32::MAX;
+pub(super) const NO_WINDOW: u32 = u32::MAX;
 
 /// Lengths of windows while reading; each divides the next by at most 5, so that from more than 1000 windows at least 200
 /// are left. In microseconds, from 1 us to about 22 years.
@@ -414,8 +414,10 @@ mod tests {
             let (mut axis, mut counts) = (TimeAxis::new(None, 0, Micros::new(1)), WindowCounts::new(4));
             for (batch, chunk) in values.chunks(batch_rows).enumerate() {
                 let rows = axis.add(&times(chunk.iter().copied())).unwrap();
-                let ids: Vec<_> = (0..chunk.len()).map(|row| partition(batch * batch_rows + row)).collect();
-                counts.add(&rows, &ids);
+                let offsets = counts.offsets(&rows);
+                for (row, slot) in rows.slots.iter().enumerate() {
+                    counts.add(offsets[*slot as usize], partition(batch * batch_rows + row), 1);
+                }
             }
             counts.windows(Micros::MINUTE, &[0, 1, 2, 3].map(PartitionId))
         };

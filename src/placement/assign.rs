@@ -68,6 +68,12 @@ impl Placement {
         Self::new(spec.placement(), spec.partitions(), spec.partition_key_types())
     }
 
+    /// The function.
+    #[must_use]
+    pub fn function(&self) -> PlacementFunction {
+        self.function
+    }
+
     /// How many partitions rows are placed into.
     #[must_use]
     pub fn partitions(&self) -> PartitionCount {
