@@ -13,6 +13,11 @@ use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 /// How long a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
+/// Freed memory that the allocator keeps for what comes next, in bytes. By default it gives large pieces back at once, and the system
+/// clears each page of the next ones.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const KEPT_MEMORY: i32 = 128 << 20;
+
 /// Lets the allocator make no more arenas than there are cores. It makes eight for each by default, and memory that one arena has
 /// freed is not used by another: the process would take a multiple of what it needs.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -23,6 +28,8 @@ fn limit_arenas() {
     #[expect(unsafe_code, reason = "the standard library has no way to set up the allocator")]
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, arenas);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT_MEMORY);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_MEMORY);
     }
 }
 

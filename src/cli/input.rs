@@ -90,6 +90,7 @@ impl InputArgs {
             }),
             column_timestamps,
             unasked: defaults.unasked,
+            views: defaults.views,
             text: TextFormat {
                 timestamps: timestamps.unwrap_or_default(),
                 decimal_comma: self.decimal_comma,

@@ -276,6 +276,19 @@ impl PartitionKeyCounter {
         let numbered = self.keys.number(identities, &mut self.numbers);
         if numbered {
             self.place_new_keys(batch)?;
+            if let Some(runs) = runs(&self.numbers) {
+                self.groups.iter_mut().for_each(|group| group.add_runs(batch, &runs));
+                let (key, groups, numbers) = (&self.plan.key, &self.groups, &self.numbers);
+                self.keys.add_runs(&runs, |row| KeyFound {
+                    values: batch.values(key, row),
+                    partitions: groups
+                        .iter()
+                        .flat_map(|group| group.partitions_of(numbers.get(row)))
+                        .collect(),
+                });
+                self.count_bytes(batch);
+                return Ok(());
+            }
             let numbers = &self.numbers;
             self.groups.iter_mut().for_each(|group| group.look_up(numbers));
         } else {
@@ -287,18 +300,25 @@ impl PartitionKeyCounter {
         let (key, groups) = (&self.plan.key, &self.groups);
         let found = |row: usize| KeyFound {
             values: batch.values(key, row),
-            partitions: groups.iter().flat_map(|group| group.partitions_of(row)).collect(),
+            partitions: groups
+                .iter()
+                .flat_map(|group| group.partitions_of_cell(group.cells.get(row)))
+                .collect(),
         };
         match numbered {
             true => self.keys.add_numbered(&self.numbers, found),
             false => self.keys.add(identities, found),
         }
+        self.count_bytes(batch);
+        Ok(())
+    }
+
+    fn count_bytes(&mut self, batch: &Prepared) {
         self.rows += batch.rows as u64;
         self.null_rows += batch.null_rows(&self.plan.key);
         self.key_bytes += batch.parts_of(&self.plan.key).map(|part| part.bytes).sum::<u64>();
         let longest = batch.parts_of(&self.plan.key).map(|part| part.longest).sum();
         self.max_key_bytes = self.max_key_bytes.max(longest);
-        Ok(())
     }
 
     /// Places keys that have a number since this batch: each by its first row.
@@ -423,6 +443,17 @@ impl PartitionKeyCounter {
     }
 }
 
+/// The runs of equal numbers with their lengths, where they are long.
+fn runs(numbers: &[u32]) -> Option<Vec<(u32, u32)>> {
+    const LONG: usize = 8;
+    let ends = numbers.iter().zip(numbers.iter().skip(1)).filter(|(a, b)| a != b).count();
+    if ends * LONG > numbers.len() {
+        return None;
+    }
+    let runs = numbers.chunk_by(|a, b| a == b);
+    Some(runs.filter_map(|run| Some((*run.first()?, run.len() as u32))).collect())
+}
+
 /// Sums over cells as sums over partitions.
 fn by_partition(of_cells: &[u64], partitions: &[PartitionId]) -> Vec<u64> {
     let count = partitions.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
@@ -458,9 +489,13 @@ impl GroupCounter {
         self.cells.extend(numbers.iter().map(cell));
     }
 
-    /// The partitions of a row of the batch under way.
-    fn partitions_of(&self, row: usize) -> impl Iterator<Item = PartitionId> {
-        let cell = self.cells.get(row).map_or(0, |cell| cell.index());
+    /// The partitions of a key that has a number.
+    fn partitions_of(&self, number: Option<&u32>) -> impl Iterator<Item = PartitionId> {
+        self.partitions_of_cell(number.and_then(|number| self.cell_of_number.get(*number as usize)))
+    }
+
+    fn partitions_of_cell(&self, cell: Option<&PartitionId>) -> impl Iterator<Item = PartitionId> {
+        let cell = cell.map_or(0, |cell| cell.index());
         self.joint.partitions().iter().filter_map(move |partitions| partitions.get(cell)).copied()
     }
 
@@ -482,6 +517,26 @@ impl GroupCounter {
         }
         self.count(run, &offsets);
         self.cells = cells;
+    }
+
+    /// Counts rows that come in runs of one key.
+    fn add_runs(&mut self, batch: &Prepared, runs: &[(u32, u32)]) {
+        let offsets = batch.windows.as_ref().map(|windows| self.windows.offsets(windows)).unwrap_or_default();
+        let mut begin = 0;
+        for (number, rows) in runs {
+            let end = begin + *rows as usize;
+            let cell = self.cell_of_number.get(*number as usize).copied().unwrap_or(PartitionId(0));
+            let bytes = batch.row_bytes.get(begin..end).unwrap_or_default();
+            let bytes = bytes.iter().map(|bytes| u64::from(*bytes)).sum();
+            self.count((cell, NO_WINDOW, u64::from(*rows), bytes), &offsets);
+            let slots = batch.windows.as_ref().and_then(|windows| windows.slots.get(begin..end));
+            for slots in slots.unwrap_or_default().chunk_by(|a, b| a == b) {
+                if let Some(offset) = slots.first().and_then(|slot| offsets.get(*slot as usize)) {
+                    self.windows.add(*offset, cell, slots.len() as u64);
+                }
+            }
+            begin = end;
+        }
     }
 
     /// Adds a row to the run under way: cell, position of the window, rows and bytes. A row of another run ends it.

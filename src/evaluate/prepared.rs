@@ -277,9 +277,18 @@ fn lengths(array: &ArrayRef) -> Option<Vec<u32>> {
     let of_offsets = |offsets: &[i32]| {
         offsets.iter().zip(offsets.iter().skip(1)).map(|(begin, end)| (end - begin).cast_unsigned()).collect()
     };
+    // The length is the first of a view's four numbers.
+    let of_views = |views: &[u128], array: &ArrayRef| match array.nulls() {
+        None => views.iter().map(|view| *view as u32).collect(),
+        Some(nulls) => {
+            views.iter().zip(nulls).map(|(view, valid)| if valid { *view as u32 } else { 0 }).collect()
+        }
+    };
     Some(match array.data_type() {
         DataType::Utf8 => of_offsets(array.as_string::<i32>().value_offsets()),
         DataType::Binary => of_offsets(array.as_binary::<i32>().value_offsets()),
+        DataType::Utf8View => of_views(array.as_string_view().views(), array),
+        DataType::BinaryView => of_views(array.as_binary_view().views(), array),
         _ => return None,
     })
 }
@@ -317,7 +326,9 @@ pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
     }
     let options = FormatOptions::default();
     let text = match array.data_type() {
-        DataType::Binary | DataType::FixedSizeBinary(_) => return bytes_value(array, row),
+        DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            return bytes_value(array, row);
+        }
         _ => ArrayFormatter::try_new(array.as_ref(), &options).map(|f| f.value(row).to_string()),
     };
     let text = text.unwrap_or_default();
@@ -332,6 +343,7 @@ pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
 fn bytes_value(array: &ArrayRef, row: usize) -> Value {
     let bytes = match array.data_type() {
         DataType::Binary => array.as_binary::<i32>().value(row),
+        DataType::BinaryView => array.as_binary_view().value(row),
         _ => array.as_fixed_size_binary().value(row),
     };
     if let (DataType::FixedSizeBinary(16), Ok(uuid)) = (array.data_type(), uuid::Uuid::from_slice(bytes)) {

@@ -2,7 +2,8 @@
 //! by it leaves unread.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::TimestampMicrosecondType;
+use arrow::datatypes::{DataType, TimestampMicrosecondType};
+use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::evaluate::EvaluateError;
@@ -70,8 +71,8 @@ pub(super) struct PrimaryKeyPlan {
 /// Counts the rows of one candidate.
 pub(super) struct PrimaryKeyCounter {
     plan: PrimaryKeyPlan,
-    converter: RowConverter,
-    column_converters: Vec<RowConverter>,
+    rows_of_key: KeyRows,
+    rows_of_columns: Vec<KeyRows>,
     repeats: RepeatedKeys,
     partitions: Vec<PartitionState>,
     portions: Vec<Vec<Portion>>,
@@ -123,19 +124,41 @@ impl std::fmt::Debug for PrimaryKeyCounter {
     }
 }
 
-fn converter(types: &[ColumnType], key: &Candidate) -> Result<RowConverter, EvaluateError> {
-    let fields = types.iter().map(|column_type| SortField::new(column_type.arrow_type())).collect();
-    RowConverter::new(fields).map_err(|source| EvaluateError::Sort { key: key.to_string(), source })
+/// Brings values to bytes that compare as they do, whether text comes as views or not.
+struct KeyRows {
+    converter: RowConverter,
+    types: Vec<DataType>,
+}
+
+impl KeyRows {
+    fn new(types: Vec<DataType>) -> Result<Self, ArrowError> {
+        let fields = types.iter().map(|data_type| SortField::new(data_type.clone())).collect();
+        Ok(Self { converter: RowConverter::new(fields)?, types })
+    }
+
+    fn of(types: &[ColumnType], key: &Candidate) -> Result<Self, EvaluateError> {
+        Self::new(types.iter().map(|column_type| column_type.arrow_type()).collect())
+            .map_err(|source| EvaluateError::Sort { key: key.to_string(), source })
+    }
+
+    fn convert(&mut self, arrays: &[ArrayRef]) -> Result<Rows, ArrowError> {
+        let differ = |(array, known): (&ArrayRef, &DataType)| array.data_type() != known;
+        if arrays.iter().zip(&self.types).any(differ) {
+            // The bytes of a view are those of plain text.
+            *self = Self::new(arrays.iter().map(|array| array.data_type().clone()).collect())?;
+        }
+        self.converter.convert_columns(arrays)
+    }
 }
 
 impl PrimaryKeyCounter {
     pub(super) fn new(plan: PrimaryKeyPlan) -> Result<Self, EvaluateError> {
-        let column_converters =
-            plan.conditions.iter().map(|condition| converter(&[condition.column_type], &plan.candidate));
+        let rows_of_columns =
+            plan.conditions.iter().map(|condition| KeyRows::of(&[condition.column_type], &plan.candidate));
         let partitions = plan.placement.partitions().len();
         Ok(Self {
-            converter: converter(&plan.types, &plan.candidate)?,
-            column_converters: column_converters.collect::<Result<_, _>>()?,
+            rows_of_key: KeyRows::of(&plan.types, &plan.candidate)?,
+            rows_of_columns: rows_of_columns.collect::<Result<_, _>>()?,
             repeats: RepeatedKeys::new(plan.budget),
             partitions: vec![PartitionState::default(); partitions],
             portions: vec![Vec::new(); partitions],
@@ -173,12 +196,10 @@ impl PrimaryKeyCounter {
         self.max_key_bytes = self.max_key_bytes.max(batch.parts_of(key).map(|part| part.longest).sum());
         let arrays: Vec<ArrayRef> = batch.parts_of(key).map(|part| part.array.clone()).collect();
         let failed = |source| EvaluateError::Sort { key: self.plan.candidate.to_string(), source };
-        let keys = self.converter.convert_columns(&arrays).map_err(failed)?;
-        let columns = self.plan.conditions.iter().zip(&self.column_converters);
-        let columns = columns.filter_map(|(condition, converter)| {
-            batch
-                .part(condition.part)
-                .map(|part| converter.convert_columns(std::slice::from_ref(&part.array)))
+        let keys = self.rows_of_key.convert(&arrays).map_err(failed)?;
+        let columns = self.plan.conditions.iter().zip(&mut self.rows_of_columns);
+        let columns = columns.filter_map(|(condition, rows)| {
+            batch.part(condition.part).map(|part| rows.convert(std::slice::from_ref(&part.array)))
         });
         let columns: Vec<Rows> = columns.collect::<Result<_, _>>().map_err(failed)?;
         let partitions = self.place(batch)?;
@@ -383,7 +404,7 @@ impl PrimaryKeyCounter {
 
     /// The slice of time of a length that a value lies in, as bytes.
     fn time_range(&self, column: usize, value: &KeyBytes, length: Micros) -> Option<(KeyBytes, KeyBytes)> {
-        let converter = self.column_converters.get(column)?;
+        let converter = &self.rows_of_columns.get(column)?.converter;
         let parser = converter.parser();
         let arrays = converter.convert_rows([parser.parse(value)]).ok()?;
         let array = arrays.first()?;

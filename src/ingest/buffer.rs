@@ -55,13 +55,19 @@ impl Buffer {
         }
     }
 
+    /// The schema of the table, with text and bytes as views.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// Bytes of memory that the rows take.
     pub(super) fn bytes(&self) -> usize {
         self.bytes + self.staged_bytes
     }
 
-    /// Takes a batch in the schema of the table.
+    /// Takes a batch in the schema of the table, with or without views.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
+        let batch = with_views(&batch, &self.schema).map_err(|source| IngestError::Copy { source })?;
         self.staged_rows += batch.num_rows();
         self.staged_bytes += batch.get_array_memory_size();
         self.staged.push(batch);
@@ -80,10 +86,9 @@ impl Buffer {
         let batch = match staged.as_slice() {
             [] => return Ok(()),
             [only] => only.clone(),
-            several => concat_batches(self.spec.schema(), several).map_err(copy)?,
+            several => concat_batches(&self.schema, several).map_err(copy)?,
         };
         drop(staged);
-        let batch = with_views(&batch, &self.schema).map_err(copy)?;
         let key: Vec<ArrayRef> = self
             .spec
             .partition_key()

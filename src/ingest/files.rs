@@ -71,9 +71,10 @@ struct Ended {
 pub async fn ingest_files(
     log: TableLog,
     base: Snapshot,
-    plan: IngestFiles,
+    mut plan: IngestFiles,
     progress: &(dyn Fn(&IngestProgress) + Sync),
 ) -> Result<(IngestReport, Snapshot), IngestError> {
+    plan.input.views = true;
     let started = Instant::now();
     let mode = plan.ingest.mode;
     let only_one = plan.inputs.len() == 1;

@@ -131,7 +131,7 @@ impl Ingest {
         })
     }
 
-    /// Takes rows in the schema of the table. Of rows with one primary key the later one wins.
+    /// Takes rows in the schema of the table; text and bytes may come as views. Of rows with one primary key the later one wins.
     ///
     /// # Errors
     /// [`IngestError`] where the batch has another schema, or a full buffer cannot be written.
@@ -139,7 +139,9 @@ impl Ingest {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        if batch.schema().fields() != self.spec.schema().fields() {
+        let schema = batch.schema();
+        if schema.fields() != self.spec.schema().fields() && schema.fields() != self.buffer.schema().fields()
+        {
             let names = |schema: &arrow::datatypes::Schema| {
                 schema
                     .fields()
@@ -148,10 +150,7 @@ impl Ingest {
                     .collect::<Vec<_>>()
                     .join(", ")
             };
-            return Err(IngestError::Schema {
-                expected: names(self.spec.schema()),
-                found: names(&batch.schema()),
-            });
+            return Err(IngestError::Schema { expected: names(self.spec.schema()), found: names(&schema) });
         }
         self.rows += batch.num_rows() as u64;
         self.buffer.push(batch)?;

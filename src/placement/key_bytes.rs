@@ -131,35 +131,39 @@ impl KeyBytes {
         Self::W1((0..array.len()).map(|row| u8::from(array.value(row))).collect(), array.nulls().cloned())
     }
 
-    /// Appends the bytes of one row; nothing for NULL and for a row that does not exist.
+    /// Shows the bytes of one row; nothing for NULL and for a row that does not exist.
     #[inline]
-    pub(super) fn append(&self, row: usize, buffer: &mut Vec<u8>) {
-        fn fixed<T: Copy, const W: usize>(
-            values: &[T],
-            nulls: Option<&NullBuffer>,
-            row: usize,
-            le_bytes: impl Fn(T) -> [u8; W],
-            buffer: &mut Vec<u8>,
-        ) {
-            if let Some(value) = values.get(row)
-                && nulls.is_none_or(|nulls| nulls.is_valid(row))
-            {
-                buffer.extend_from_slice(&le_bytes(*value));
-            }
+    pub(super) fn visit(&self, row: usize, mut show: impl FnMut(ValueBytes<'_>)) {
+        fn word<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, row: usize) -> Option<T> {
+            values.get(row).copied().filter(|_| nulls.is_none_or(|nulls| nulls.is_valid(row)))
         }
         macro_rules! variable {
             ($array:expr, $bytes:expr) => {
                 if $array.is_valid(row) {
-                    buffer.extend_from_slice($bytes($array.value(row)));
+                    show(ValueBytes::Slice($bytes($array.value(row))));
                 }
             };
         }
         match self {
             Self::Nothing => {}
-            Self::W1(values, nulls) => fixed(values, nulls.as_ref(), row, u8::to_le_bytes, buffer),
-            Self::W2(values, nulls) => fixed(values, nulls.as_ref(), row, u16::to_le_bytes, buffer),
-            Self::W4(values, nulls) => fixed(values, nulls.as_ref(), row, u32::to_le_bytes, buffer),
-            Self::W8(values, nulls) => fixed(values, nulls.as_ref(), row, u64::to_le_bytes, buffer),
+            Self::W1(values, nulls) => {
+                word(values, nulls.as_ref(), row)
+                    .into_iter()
+                    .for_each(|v| show(ValueBytes::Word(v.into(), 1)));
+            }
+            Self::W2(values, nulls) => {
+                word(values, nulls.as_ref(), row)
+                    .into_iter()
+                    .for_each(|v| show(ValueBytes::Word(v.into(), 2)));
+            }
+            Self::W4(values, nulls) => {
+                word(values, nulls.as_ref(), row)
+                    .into_iter()
+                    .for_each(|v| show(ValueBytes::Word(v.into(), 4)));
+            }
+            Self::W8(values, nulls) => {
+                word(values, nulls.as_ref(), row).into_iter().for_each(|v| show(ValueBytes::Word(v, 8)));
+            }
             Self::Utf8(array) => variable!(array, str::as_bytes),
             Self::LargeUtf8(array) => variable!(array, str::as_bytes),
             Self::Utf8View(array) => variable!(array, str::as_bytes),
@@ -169,6 +173,27 @@ impl KeyBytes {
             Self::FixedBinary(array) => variable!(array, std::convert::identity),
         }
     }
+
+    /// How many bytes the row adds.
+    #[inline]
+    pub(super) fn length(&self, row: usize) -> usize {
+        let mut length = 0;
+        self.visit(row, |bytes| {
+            length = match bytes {
+                ValueBytes::Word(_, count) => count as usize,
+                ValueBytes::Slice(bytes) => bytes.len(),
+            };
+        });
+        length
+    }
+}
+
+/// The bytes of one value.
+pub(super) enum ValueBytes<'a> {
+    /// So many low bytes of a number, least first.
+    Word(u64, u32),
+    /// Text or bytes.
+    Slice(&'a [u8]),
 }
 
 fn w1<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, bits: impl Fn(T::Native) -> u8) -> KeyBytes {

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 
 use crate::source::{
     InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
@@ -53,6 +55,15 @@ impl RowCounter {
     }
 }
 
+/// The schema with text as views.
+fn text_as_views(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+        _ => Arc::clone(field),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
+}
+
 /// Reads the wanted columns of a Parquet file.
 pub(super) struct ParquetReader {
     file: String,
@@ -72,8 +83,17 @@ impl ParquetReader {
         options: &InputOptions,
     ) -> Result<Self, SourceError> {
         let error = |error| failed(file, InputFormat::Parquet, error);
-        let builder = ParquetRecordBatchReaderBuilder::try_new(open_file(file, &source)?).map_err(error)?;
-        let schema = Arc::clone(builder.schema());
+        let opened = open_file(file, &source)?;
+        let metadata = ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(error)?;
+        let schema = Arc::clone(metadata.schema());
+        let metadata = match options.views {
+            true => {
+                let views = ArrowReaderOptions::new().with_schema(text_as_views(&schema));
+                ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), views).map_err(error)?
+            }
+            false => metadata,
+        };
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
         let (mut wanted, unknown) = split_columns(file, &schema, columns)?;
         let is_unasked = |index: &usize| {
             let field = schema.field(*index);

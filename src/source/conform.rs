@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
 };
-use arrow::compute::filter_record_batch;
+use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::source::lossless::{check_range, read_array};
 use crate::source::{InputOptions, Positions, RawBatch, RawCells, Reject, RowPosition, SourceError};
-use crate::table::{Column, MAX_KEY_BYTES, TableSpec};
+use crate::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, view_schema};
 use crate::text_value::{ParsedColumn, TextFormat, parse_text_column};
 
 /// Brings the rows of one input to the schema of a table.
@@ -33,6 +33,8 @@ pub struct Conform {
     primary_key: Vec<usize>,
     /// Spelling of values, per column of the table.
     text: Vec<TextFormat>,
+    /// Whether text and bytes are given as views.
+    views: bool,
 }
 
 /// Rows of the table, and the rows that could not be taken.
@@ -71,7 +73,8 @@ impl Conform {
         options: &InputOptions,
     ) -> Self {
         let text = columns.iter().map(|column| options.text_of(&column.name)).collect();
-        Self { file: file.to_owned(), columns, schema, primary_key, text }
+        let schema = if options.views { view_schema(&schema) } else { schema };
+        Self { file: file.to_owned(), columns, schema, primary_key, text, views: options.views }
     }
 
     /// Checks that an input with the columns `found` can serve the table: all of them, so that a missing one is reported
@@ -153,6 +156,12 @@ impl Conform {
                 .map(|(_, cells)| parse_text_column(cells, column.column_type, text)),
             RawCells::Arrow(batch) => {
                 let read = |array: &ArrayRef| {
+                    if self.views
+                        && array.data_type() == &DataType::Utf8View
+                        && column.column_type == ColumnType::Utf8
+                    {
+                        return Ok(ParsedColumn { values: Arc::clone(array), faults: Vec::new() });
+                    }
                     read_array(array, column.column_type, text).ok_or_else(|| SourceError::ColumnType {
                         file: self.file.clone(),
                         column: column.name.clone(),
@@ -165,6 +174,10 @@ impl Conform {
         };
         let mut parsed = parsed.unwrap_or_else(null);
         check_range(column.column_type, &mut parsed);
+        if self.views {
+            parsed.values = as_views(parsed.values)
+                .map_err(|source| SourceError::Arrow { file: self.file.clone(), source })?;
+        }
         Ok(parsed)
     }
 
@@ -191,10 +204,12 @@ impl Conform {
             .primary_key
             .iter()
             .filter_map(|index| columns.get(*index))
-            .filter(|array| matches!(array.data_type(), DataType::Utf8 | DataType::Binary))
+            .filter(|array| array.data_type().is_string() || array.data_type().is_binary())
             .collect();
         let bytes_of = |array: &ArrayRef, row: usize| match array.data_type() {
             DataType::Utf8 => array.as_string::<i32>().value(row).len(),
+            DataType::Utf8View => array.as_string_view().value(row).len(),
+            DataType::BinaryView => array.as_binary_view().value(row).len(),
             _ => array.as_binary::<i32>().value(row).len(),
         };
         let all: usize = text.iter().map(|array| array.get_buffer_memory_size()).sum();
@@ -249,6 +264,14 @@ impl Conform {
     }
 }
 
+fn as_views(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Utf8 => cast(&array, &DataType::Utf8View),
+        DataType::Binary => cast(&array, &DataType::BinaryView),
+        _ => Ok(array),
+    }
+}
+
 /// One raw row as text by column.
 fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json::Value> {
     let text = |cells: &BinaryArray| {
@@ -294,7 +317,7 @@ mod tests {
     use arrow::datatypes::TimestampMicrosecondType;
 
     use super::*;
-    use crate::table::{ColumnType, PlacementFunction, TableDefinition};
+    use crate::table::{PlacementFunction, TableDefinition};
     use crate::units::PartitionCount;
 
     fn spec(columns: Vec<Column>) -> Arc<TableSpec> {

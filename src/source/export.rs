@@ -170,10 +170,11 @@ impl Export {
         on_unreadable: OnUnreadable,
         each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
     ) -> Result<Unreadable, E> {
-        self.read_columns(on_unreadable, &|_| true, each)
+        self.read_with(self.options.clone(), on_unreadable, each)
     }
 
-    /// As [`Export::read`], for someone who does not look at the columns at positions that are not `asked` for: these may be NULL.
+    /// As [`Export::read`], for someone who takes text as views and does not look at the columns at positions that are not `asked`
+    /// for: these may be NULL.
     ///
     /// # Errors
     /// As for [`Export::read`].
@@ -181,11 +182,20 @@ impl Export {
         &self,
         on_unreadable: OnUnreadable,
         asked: &dyn Fn(usize) -> bool,
-        mut each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
+        each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
     ) -> Result<Unreadable, E> {
         let unasked = self.columns.iter().enumerate().filter(|(position, _)| !asked(*position));
         let unasked = unasked.map(|(_, column)| (column.name.clone(), column.column_type.arrow_type()));
-        let options = InputOptions { unasked: unasked.collect(), ..self.options.clone() };
+        let options = InputOptions { unasked: unasked.collect(), views: true, ..self.options.clone() };
+        self.read_with(options, on_unreadable, each)
+    }
+
+    fn read_with<E: From<SourceError>>(
+        &self,
+        options: InputOptions,
+        on_unreadable: OnUnreadable,
+        mut each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
+    ) -> Result<Unreadable, E> {
         let mut unreadable = Unreadable::default();
         let names: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         for path in &self.inputs {

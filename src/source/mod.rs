@@ -91,6 +91,8 @@ pub struct InputOptions {
     /// Columns that nobody asks for: a columnar file that has one in this very type leaves it out, and it is NULL. Text is read in
     /// any case, since what cannot be read in it is told.
     pub unasked: BTreeMap<String, DataType>,
+    /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
+    pub views: bool,
 }
 
 impl Default for InputOptions {
@@ -103,6 +105,7 @@ impl Default for InputOptions {
             null_values: vec![String::new()],
             batch_rows: READ_BATCH_ROWS,
             unasked: BTreeMap::new(),
+            views: false,
         }
     }
 }

@@ -160,7 +160,7 @@ impl<V: Clone> KeyCounter<V> {
         let Counts::Numbered(numbered) = &mut self.counts else { return };
         self.rows += numbers.len() as u64;
         for (row, number) in numbers.iter().enumerate() {
-            let count = numbered.count(*number);
+            let count = numbered.count(*number, 1);
             if count == self.values.floor() + 1 {
                 self.values.remember(numbered.identity(*number), count, || value(row));
                 if self.values.are_many() {
@@ -168,6 +168,24 @@ impl<V: Clone> KeyCounter<V> {
                 }
             }
         }
+    }
+
+    /// As [`KeyCounter::add_numbered`], of rows that follow each other with one key: numbers and how many rows.
+    pub fn add_runs(&mut self, runs: &[(u32, u32)], value: impl Fn(usize) -> V) {
+        let Counts::Numbered(numbered) = &mut self.counts else { return };
+        let mut first_row = 0;
+        for (number, rows) in runs {
+            let count = numbered.count(*number, u64::from(*rows));
+            let floor = self.values.floor();
+            if count > floor && count - u64::from(*rows) <= floor {
+                self.values.remember(numbered.identity(*number), count, || value(first_row));
+                if self.values.are_many() {
+                    self.values.forget_light(|identity| numbered.rows_of(identity));
+                }
+            }
+            first_row += *rows as usize;
+        }
+        self.rows += first_row as u64;
     }
 
     /// Counts one row for each identity. `value` gives what is to be remembered of a row, by its position.

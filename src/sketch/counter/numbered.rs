@@ -42,12 +42,12 @@ impl Numbered {
         number
     }
 
-    /// Counts one row, and gives how many there are now.
+    /// Counts rows, and gives how many there are now.
     #[inline]
-    pub(super) fn count(&mut self, number: u32) -> u64 {
+    pub(super) fn count(&mut self, number: u32, more: u64) -> u64 {
         match self.rows.get_mut(number as usize) {
             Some(rows) => {
-                *rows += 1;
+                *rows += more;
                 *rows
             }
             None => 0,

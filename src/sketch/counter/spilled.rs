@@ -8,7 +8,7 @@ use crate::numbering::Slots;
 use crate::skew::KeyWeights;
 
 /// Parts by the first bits of an identity.
-const PART_BITS: u32 = 10;
+const PART_BITS: u32 = 9;
 /// Keys that are counted at once, before they are put aside: a key with many rows is put aside seldom.
 const FRONT_SLOTS: usize = 1 << 14;
 /// Identities that are put aside in one piece of memory.
@@ -25,8 +25,9 @@ pub(super) struct Spilled {
 /// Keys that share their first bits.
 #[derive(Debug, Clone, Default)]
 struct Part {
-    /// Keys that were put aside with one row.
-    once: Vec<Vec<u64>>,
+    /// Keys that were put aside with one row: the piece that is being filled, and full ones.
+    open: Vec<u64>,
+    full: Vec<Vec<u64>>,
     /// Keys with their rows.
     more: Vec<(u64, u64)>,
 }
@@ -52,27 +53,28 @@ impl Part {
         if rows != 1 {
             return self.more.push((identity, rows));
         }
-        match self.once.last_mut() {
-            Some(piece) if piece.len() < PIECE => piece.push(identity),
-            _ => {
-                let mut piece = Vec::with_capacity(PIECE);
-                piece.push(identity);
-                self.once.push(piece);
-            }
+        if self.open.len() == self.open.capacity() {
+            let full = std::mem::replace(&mut self.open, Vec::with_capacity(PIECE));
+            self.full.push(full);
         }
+        self.open.push(identity);
     }
 
     fn bytes(&self) -> usize {
-        self.once.len() * (PIECE * size_of::<u64>() + size_of::<Vec<u64>>())
+        (self.full.len() + 1) * (PIECE * size_of::<u64>() + size_of::<Vec<u64>>())
             + self.more.capacity() * size_of::<(u64, u64)>()
+    }
+
+    fn once(&self) -> impl Iterator<Item = u64> {
+        self.full.iter().chain([&self.open]).flatten().copied()
     }
 
     /// Each key once, with all its rows.
     fn together(&self) -> (Vec<u64>, Vec<u64>) {
-        let most = self.once.iter().map(Vec::len).sum::<usize>() + self.more.len();
+        let most = self.once().count() + self.more.len();
         let mut slots = Slots::with_capacity(most);
         let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
-        let once = self.once.iter().flatten().map(|identity| (*identity, 1));
+        let once = self.once().map(|identity| (identity, 1));
         for (identity, more) in once.chain(self.more.iter().copied()) {
             // The first bits are the same for all; the place is found by the last.
             let same = |number: u32| identities.get(number as usize) == Some(&identity);
@@ -131,7 +133,7 @@ impl Spilled {
     pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) {
         self.empty_front();
         for part in self.parts {
-            part.once.into_iter().flatten().for_each(|identity| count(identity, 1));
+            part.once().for_each(|identity| count(identity, 1));
             part.more.into_iter().for_each(|(identity, rows)| count(identity, rows));
         }
     }
@@ -182,7 +184,7 @@ impl Spilled {
             part.heaviest.into_iter().for_each(|(identity, rows)| whole.offer(identity, rows, most));
             whole
         });
-        // There are 2^10 parts.
+        // There are 2^9 parts.
         whole.unwrap_or_else(|| Totals {
             weights: KeyWeights::default(),
             keys_with_one_row: 0,
