@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 use crate::compact::CompactionError;
 use crate::compact::policy::Expiry;
 use crate::portion::{EncodedPortion, PortionEncoder};
-use crate::query::as_declared;
 use crate::table::{KeyValue, TableSpec};
 use crate::units::PartitionId;
 
@@ -26,6 +25,8 @@ pub(super) struct RunShape {
     pub(super) partition: PartitionId,
     /// Bytes at which a portion is finished.
     pub(super) target: u64,
+    /// Rows of a row group, at most.
+    pub(super) group_rows: usize,
     /// Rows that are left out.
     pub(super) expiry: Option<Expiry>,
 }
@@ -49,10 +50,10 @@ pub(super) fn encode_run(
     let merge_error =
         |error: ArrowError| CompactionError::Merge { partition: shape.partition, reason: error.to_string() };
     let mut counts = RowCounts::default();
-    let mut encoder = PortionEncoder::new(&shape.spec, shape.partition);
+    let fresh = || PortionEncoder::new(&shape.spec, shape.partition).with_group_rows(shape.group_rows);
+    let mut encoder = fresh();
     while let Some(batch) = rows.blocking_recv() {
         counts.came += batch.num_rows() as u64;
-        let batch = as_declared(&shape.spec, &batch).map_err(merge_error)?;
         let kept = shape.alive(&batch).map_err(merge_error)?;
         counts.expired += (batch.num_rows() - kept.num_rows()) as u64;
         let mut rest = kept;
@@ -61,7 +62,7 @@ pub(super) fn encode_run(
         {
             encoder.push(&rest.slice(0, cut))?;
             rest = rest.slice(cut, rest.num_rows() - cut);
-            let full = std::mem::replace(&mut encoder, PortionEncoder::new(&shape.spec, shape.partition));
+            let full = std::mem::replace(&mut encoder, fresh());
             if portions.blocking_send(full.finish()?).is_err() {
                 return Ok(counts);
             }
@@ -112,7 +113,7 @@ mod tests {
     use arrow::array::{StringArray, TimestampMicrosecondArray, UInt64Array};
 
     use super::*;
-    use crate::table::{Column, ColumnType, PlacementFunction, TableDefinition};
+    use crate::table::{Column, ColumnType, PlacementFunction, ROW_GROUP_ROWS, TableDefinition};
     use crate::units::PartitionCount;
 
     fn spec() -> Arc<TableSpec> {
@@ -157,7 +158,8 @@ mod tests {
         target: u64,
         expiry: Option<Expiry>,
     ) -> (Vec<EncodedPortion>, RowCounts) {
-        let shape = RunShape { spec: spec(), partition: PartitionId(0), target, expiry };
+        let shape =
+            RunShape { spec: spec(), partition: PartitionId(0), target, group_rows: ROW_GROUP_ROWS, expiry };
         let (send, receive) = mpsc::channel(batches.len().max(1));
         batches.into_iter().for_each(|batch| send.blocking_send(batch).unwrap());
         drop(send);

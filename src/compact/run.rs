@@ -181,6 +181,7 @@ impl Round {
                     shared: Arc::clone(&shared),
                     partition,
                     target: self.memory.target,
+                    group_rows: self.memory.group_rows,
                     expiry: self.expiry.clone(),
                 };
                 let permits = Arc::clone(&permits);

@@ -15,7 +15,7 @@ use crate::evaluate::sample::Interval;
 use crate::evaluate::windows::{count_late, instants};
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
-use crate::table::{ColumnType, ROW_GROUP_ROWS};
+use crate::table::ColumnType;
 use crate::units::Micros;
 use crate::units::PartitionId;
 
@@ -27,6 +27,8 @@ const SAMPLE_ROWS: usize = 100_000;
 const MOST_BATCHES: u64 = 2000;
 /// Bytes of a key or value that are kept of a row of the sample; longer ones are told apart by these.
 const MOST_KEPT_BYTES: usize = 256;
+/// Rows that a merged portion keeps together, as columnar stores commonly do.
+const GROUP_ROWS: usize = 1 << 17;
 /// Conditions that are tried on a column.
 const CONDITIONS: usize = 100;
 
@@ -423,7 +425,7 @@ impl PrimaryKeyCounter {
     fn merged_row_groups(&self) -> Vec<RowGroup> {
         let mut rows: Vec<&SampledRow> = self.sample.items().iter().collect();
         rows.sort_by(|a, b| a.partition.cmp(&b.partition).then_with(|| a.key.cmp(&b.key)));
-        let group_rows = ((ROW_GROUP_ROWS as f64 * self.sample.share()) as usize).max(1);
+        let group_rows = ((GROUP_ROWS as f64 * self.sample.share()) as usize).max(1);
         let range_of = |rows: &[&SampledRow], column: usize| {
             let mut values = rows.iter().filter_map(|row| row.columns.get(column));
             let first = values.next()?;

@@ -114,6 +114,7 @@ pub struct PortionEncoder<'a> {
     partition: PartitionId,
     ranges: KeyRanges<'a>,
     rows: u64,
+    group_rows: usize,
     file: Option<PortionFile>,
 }
 
@@ -130,7 +131,14 @@ impl<'a> PortionEncoder<'a> {
     /// A portion of `partition` without rows.
     #[must_use]
     pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
-        Self { spec, partition, ranges: KeyRanges::new(spec, partition), rows: 0, file: None }
+        let ranges = KeyRanges::new(spec, partition);
+        Self { spec, partition, ranges, rows: 0, group_rows: ROW_GROUP_ROWS, file: None }
+    }
+
+    /// Lets row groups have at most so many rows, where memory is scarce: about 30 bytes of it are needed for each.
+    #[must_use]
+    pub fn with_group_rows(self, rows: usize) -> Self {
+        Self { group_rows: rows.clamp(1, ROW_GROUP_ROWS), ..self }
     }
 
     /// Adds rows in the schema of the table, which follow those before them in key order.
@@ -149,8 +157,12 @@ impl<'a> PortionEncoder<'a> {
             Some(file) => file,
             None => {
                 let distinct = distinct_integers(batch);
-                let properties = writer_properties(self.spec, partition, batch.num_rows(), &distinct);
-                self.file.insert(PortionFile::new(self.spec, properties, &distinct).map_err(failed)?)
+                let few = batch.num_rows() < WRITE_BATCH_ROWS;
+                let most_values = if few { batch.num_rows() } else { self.group_rows };
+                let properties = writer_properties(self.spec, partition, most_values, &distinct);
+                self.file.insert(
+                    PortionFile::new(self.spec, properties, &distinct, self.group_rows).map_err(failed)?,
+                )
             }
         };
         file.push(batch).map_err(failed)
@@ -183,11 +195,11 @@ impl<'a> PortionEncoder<'a> {
 }
 
 /// How the library writes the file, and the columns that it encodes: those at `distinct` as differences, and types of which only it
-/// knows the form.
+/// knows the form. A Bloom filter of these is for `most_values`.
 fn writer_properties(
     spec: &TableSpec,
     partition: PartitionId,
-    first_rows: usize,
+    most_values: usize,
     distinct: &[bool],
 ) -> WriterProperties {
     let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
@@ -202,7 +214,6 @@ fn writer_properties(
         .filter_map(|index| i32::try_from(*index).ok())
         .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: true })
         .collect();
-    let most_values = if first_rows < WRITE_BATCH_ROWS { first_rows } else { ROW_GROUP_ROWS };
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

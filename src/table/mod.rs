@@ -19,7 +19,8 @@ pub use ttl::{Ttl, TtlError};
 /// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// Most rows of a row group of a portion: few enough to prune by, enough to compress.
+/// Most rows of a row group of a portion. A dictionary serves a whole group, so large ones are smaller and quicker to read; what a
+/// query needs of one is found by its pages.
 pub const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// Most bytes of a row group, about, where rows are wide: who reads a portion holds one group of it.

@@ -79,6 +79,10 @@ impl Interner {
         &self.values
     }
 
+    pub(super) fn into_values(self) -> Values {
+        self.values
+    }
+
     /// The number of a value.
     pub(super) fn number(&mut self, value: u64) -> u32 {
         let Values::Numbers(values) = &mut self.values else { return NULL };

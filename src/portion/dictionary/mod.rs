@@ -28,7 +28,7 @@ use parquet::file::metadata::{
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use crate::portion::dictionary::interner::{Interner, NULL, Values};
+use crate::portion::dictionary::interner::{ByteValues, Interner, NULL, Values};
 use crate::portion::dictionary::statistics::{Bound, chunk_statistics, lower, upper};
 
 /// Rows of a page, as the library has it by default.
@@ -143,38 +143,35 @@ impl DictionaryColumn {
         values.len() >= FULL_VALUES || values.bytes() >= FULL_BYTES
     }
 
-    /// About how many bytes the chunk will have before compression.
+    /// About how many bytes the chunk will have: values compress to a half, as text of digits does, packed numbers hardly.
     pub(super) fn bytes(&self) -> usize {
         let values = self.interner.values();
         let width = hybrid::width_of(values.len() as u32) as usize;
-        values.bytes() + self.numbers.len() * width / 8
+        values.bytes() / 2 + self.numbers.len() * width / 8
     }
 
     /// The finished chunk of the column `descriptor`.
     pub(super) fn finish(self, descriptor: &ColumnDescPtr) -> Result<EncodedColumn, ParquetError> {
+        let Self { kind, bloom_filter, interner, mut numbers, nulls } = self;
         let width = match descriptor.physical_type() {
             Type::INT32 => 4,
             _ => 8,
         };
-        let values = Sorted::new(self.interner.values(), self.kind, width);
-        let numbers: Vec<u32> = self
-            .numbers
-            .iter()
-            .map(|number| values.ranks.get(*number as usize).copied().unwrap_or(NULL))
-            .collect();
-        let present = numbers.len() - self.nulls;
-        let plain_bytes: usize = match self.interner.values() {
-            Values::Numbers(_) => present * width,
-            Values::Bytes(_) => {
-                let lengths: Vec<usize> = values.values.iter().map(|value| value.len() + 4).collect();
-                numbers.iter().filter_map(|number| lengths.get(*number as usize)).sum()
+        let (values, ranks) = Sorted::new(interner.into_values(), kind, width);
+        let (mut plain_bytes, mut present) = (0, 0);
+        for number in &mut numbers {
+            if let Some(rank) = ranks.get(*number as usize) {
+                *number = *rank;
+                plain_bytes += values.plain_length(*rank);
+                present += 1;
             }
-        };
-        let dictionary_bytes: usize = values.values.iter().map(|value| value.len() + 4).sum();
-        let bits = hybrid::width_of(values.values.len().saturating_sub(1) as u32);
+        }
+        drop(ranks);
+        let dictionary_bytes: usize = (0..values.len()).map(|rank| values.plain_length(rank)).sum();
+        let bits = hybrid::width_of(values.len().saturating_sub(1));
         let repeats = dictionary_bytes + present * bits as usize / 8 < plain_bytes;
         let nullable = descriptor.max_def_level() > 0;
-        let mut chunk = ChunkWriter::new(values, self.kind, nullable);
+        let mut chunk = ChunkWriter::new(values, kind, nullable);
         if repeats {
             chunk.dictionary()?;
         }
@@ -185,33 +182,32 @@ impl DictionaryColumn {
             chunk.page(page, repeats.then_some(bits))?;
             rest = after;
         }
-        chunk.finish(descriptor, numbers.len(), self.nulls, repeats, self.bloom_filter)
+        chunk.finish(descriptor, numbers.len(), nulls, repeats, bloom_filter)
     }
 }
 
-/// Distinct values in order, as Parquet stores them plainly: integers little-endian, text and bytes without their lengths.
-struct Sorted {
-    values: Vec<Vec<u8>>,
-    /// From the number of a value to its place in the order.
-    ranks: Vec<u32>,
+/// Distinct values in order, by rank.
+enum Sorted {
+    /// Integers, little-endian, of one width.
+    Fixed { data: Vec<u8>, width: usize },
+    /// Text and bytes as they came, and the number of each rank.
+    Bytes { values: ByteValues, order: Vec<u32> },
 }
 
 impl Sorted {
-    fn new(values: &Values, kind: Kind, width: usize) -> Self {
-        let mut order: Vec<(u64, u32)> = match values {
-            Values::Numbers(numbers) => {
-                let sign = if kind == Kind::Signed { 1 << 63 } else { 0 };
-                numbers.iter().map(|value| value ^ sign).zip(0..).collect()
-            }
+    /// The values in order, and the rank of each by its number.
+    fn new(values: Values, kind: Kind, width: usize) -> (Self, Vec<u32>) {
+        let sign = if kind == Kind::Signed { 1 << 63 } else { 0 };
+        let mut order: Vec<(u64, u32)> = match &values {
+            Values::Numbers(numbers) => numbers.iter().map(|value| value ^ sign).zip(0..).collect(),
             Values::Bytes(bytes) => {
                 (0..values.len() as u32).map(|number| (prefix(bytes.get(number)), number)).collect()
             }
         };
-        match values {
+        match &values {
             Values::Numbers(_) => order.sort_unstable(),
             Values::Bytes(bytes) => {
-                let beyond = |number: u32| bytes.get(number);
-                order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| beyond(a.1).cmp(beyond(b.1))));
+                order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| bytes.get(a.1).cmp(bytes.get(b.1))))
             }
         }
         let mut ranks = vec![NULL; order.len()];
@@ -220,18 +216,44 @@ impl Sorted {
                 *slot = rank;
             }
         }
-        let stored = |number: u32| match values {
-            Values::Numbers(numbers) => {
-                let bytes = numbers.get(number as usize).copied().unwrap_or_default().to_le_bytes();
-                bytes.get(..width).unwrap_or_default().to_vec()
+        let sorted = match values {
+            Values::Numbers(_) => {
+                let stored =
+                    order.iter().flat_map(|(word, _)| (word ^ sign).to_le_bytes().into_iter().take(width));
+                Self::Fixed { data: stored.collect(), width }
             }
-            Values::Bytes(bytes) => bytes.get(number).to_vec(),
+            Values::Bytes(values) => {
+                Self::Bytes { values, order: order.into_iter().map(|(_, number)| number).collect() }
+            }
         };
-        Self { values: order.iter().map(|(_, number)| stored(*number)).collect(), ranks }
+        (sorted, ranks)
+    }
+
+    fn len(&self) -> u32 {
+        match self {
+            Self::Fixed { data, width } => (data.len() / width) as u32,
+            Self::Bytes { order, .. } => order.len() as u32,
+        }
     }
 
     fn get(&self, rank: u32) -> &[u8] {
-        self.values.get(rank as usize).map(Vec::as_slice).unwrap_or_default()
+        match self {
+            Self::Fixed { data, width } => {
+                let begin = rank as usize * width;
+                data.get(begin..begin + width).unwrap_or_default()
+            }
+            Self::Bytes { values, order } => {
+                order.get(rank as usize).map_or(&[], |number| values.get(*number))
+            }
+        }
+    }
+
+    /// Bytes of a value among plain ones: text has its length in front.
+    fn plain_length(&self, rank: u32) -> usize {
+        match self {
+            Self::Fixed { width, .. } => *width,
+            Self::Bytes { .. } => size_of::<u32>() + self.get(rank).len(),
+        }
     }
 }
 
@@ -290,7 +312,7 @@ impl ChunkWriter {
 
     fn dictionary(&mut self) -> Result<(), ParquetError> {
         let mut body = Vec::new();
-        let count = self.values.values.len() as u32;
+        let count = self.values.len();
         (0..count).for_each(|rank| self.plain(rank, &mut body));
         let page =
             |buf| Page::DictionaryPage { buf, num_values: count, encoding: Encoding::PLAIN, is_sorted: true };
@@ -303,7 +325,7 @@ impl ChunkWriter {
     fn plain_page_rows(&self, ranks: &[u32]) -> usize {
         let mut bytes = 0;
         let fits = |rank: &&u32| {
-            bytes += self.values.get(**rank).len() + 4;
+            bytes += self.values.plain_length(**rank);
             bytes <= PAGE_BYTES
         };
         ranks.iter().take(PAGE_ROWS).take_while(fits).count().max(1)
@@ -386,8 +408,8 @@ impl ChunkWriter {
         let range = whole.map(|range| self.bounds(range));
         let statistics = chunk_statistics(descriptor.physical_type(), unsigned, range, nulls as u64);
         let filter = bloom_filter.then(|| {
-            let mut filter = Sbbf::new_with_ndv_fpp(self.values.values.len().max(1) as u64, FALSE_POSITIVES)?;
-            self.values.values.iter().for_each(|value| filter.insert(value.as_slice()));
+            let mut filter = Sbbf::new_with_ndv_fpp(u64::from(self.values.len().max(1)), FALSE_POSITIVES)?;
+            (0..self.values.len()).for_each(|rank| filter.insert(self.values.get(rank)));
             Ok::<_, ParquetError>(filter)
         });
         let filter = filter.transpose()?;
