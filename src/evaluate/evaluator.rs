@@ -146,7 +146,7 @@ impl Evaluator {
         let budgets = Budgets::of(&options, counters, time.is_some())?;
         let mut partition_keys = Vec::new();
         for candidate in &options.partition_keys {
-            let key = parts.resolve(candidate, columns, true)?;
+            let key = parts.resolve(candidate, columns)?;
             let types = types_of(&parts, &key);
             // What cannot be placed at all is found before the first row.
             let placements = placeable(candidate, &types, &placements)?;
@@ -453,7 +453,7 @@ impl PrimaryKeyInputs<'_> {
         parts: &mut Parts,
         budget: usize,
     ) -> Result<PrimaryKeyPlan, EvaluateError> {
-        let key = parts.resolve(candidate, self.columns, false)?;
+        let key = parts.resolve(candidate, self.columns)?;
         let types = types_of(parts, &key);
         // The longest candidate that the key contains, the first of several; else the whole key, as YDB has it where nothing is
         // declared.
@@ -462,7 +462,7 @@ impl PrimaryKeyInputs<'_> {
         let within =
             within.reduce(|best, next| if next.parts().len() > best.parts().len() { next } else { best });
         let partition_key = within.unwrap_or(candidate).clone();
-        let placed = parts.resolve(&partition_key, self.columns, true)?;
+        let placed = parts.resolve(&partition_key, self.columns)?;
         let placed_types = types_of(parts, &placed);
         // A function that needs another key leaves the default one, which takes any.
         let mut all = self.placements.to_vec();
@@ -497,7 +497,7 @@ impl PrimaryKeyInputs<'_> {
         let mut conditions = Vec::new();
         for (name, kind) in time.into_iter().chain(equal) {
             let column = Candidate::of_columns(std::slice::from_ref(name));
-            for part in parts.resolve(&column, self.columns, false)? {
+            for part in parts.resolve(&column, self.columns)? {
                 if let Some(resolved) = parts.get(part) {
                     conditions.push(Condition {
                         name: name.clone(),

@@ -186,6 +186,9 @@ impl OverTime {
     }
 }
 
+/// Partitions that are compared at one time.
+const LANES: usize = 8;
+
 /// A window with enough rows.
 struct Judged<'a> {
     window: &'a Window,
@@ -243,6 +246,18 @@ impl<'a> Judged<'a> {
     fn alike(&self, other: &Self) -> f64 {
         // Where one of them has no rows, both have none in common.
         let fewer = if self.present.len() <= other.present.len() { &self.present } else { &other.present };
+        if fewer.len() * LANES > self.shares.len() {
+            // Sums of several partitions at one time, which need not wait for each other.
+            let mut sums = [0.0; LANES];
+            let lanes = self.shares.as_chunks::<LANES>().0.iter().zip(other.shares.as_chunks::<LANES>().0);
+            for (a, b) in lanes {
+                for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+                    *sum += if a < b { a } else { b };
+                }
+            }
+            let rest = self.shares.as_chunks::<LANES>().1.iter().zip(other.shares.as_chunks::<LANES>().1);
+            return sums.iter().sum::<f64>() + rest.map(|(a, b)| a.min(*b)).sum::<f64>();
+        }
         let both = |partition: &u32| {
             Some(self.shares.get(*partition as usize)?.min(*other.shares.get(*partition as usize)?))
         };

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
 use crate::evaluate::windows::{WindowedRows, instants};
-use crate::placement::{KeyColumn, PlacementError};
+use crate::placement::PlacementError;
 use crate::sketch::{column_identities, combine, fold};
 use crate::table::{Column, ColumnType};
 use crate::units::Micros;
@@ -25,8 +25,6 @@ pub(super) struct ResolvedPart {
     pub(super) column: usize,
     /// Type of the part itself.
     pub(super) column_type: ColumnType,
-    /// Whether some partition key has it.
-    placed: bool,
 }
 
 /// The parts of all keys, each once.
@@ -39,9 +37,8 @@ impl Parts {
         &mut self,
         key: &Candidate,
         columns: &[Column],
-        placed: bool,
     ) -> Result<Vec<usize>, EvaluateError> {
-        key.parts().iter().map(|part| self.position(key, part, columns, placed)).collect()
+        key.parts().iter().map(|part| self.position(key, part, columns)).collect()
     }
 
     fn position(
@@ -49,12 +46,8 @@ impl Parts {
         key: &Candidate,
         part: &KeyPart,
         columns: &[Column],
-        placed: bool,
     ) -> Result<usize, EvaluateError> {
         if let Some(position) = self.0.iter().position(|known| known.part == *part) {
-            if let Some(known) = self.0.get_mut(position) {
-                known.placed |= placed;
-            }
             return Ok(position);
         }
         let column = columns.iter().position(|column| column.name == part.column);
@@ -76,7 +69,7 @@ impl Parts {
             Transform::Date => ColumnType::Date,
             Transform::Truncate(_) => ColumnType::Timestamp,
         };
-        self.0.push(ResolvedPart { part: part.clone(), column, column_type, placed });
+        self.0.push(ResolvedPart { part: part.clone(), column, column_type });
         Ok(self.0.len() - 1)
     }
 
@@ -94,8 +87,7 @@ impl Parts {
 #[derive(Debug)]
 pub(super) struct PreparedPart {
     pub(super) array: ArrayRef,
-    /// Its bytes for placement, where some partition key has the part.
-    hashed: Option<KeyColumn>,
+    column_type: ColumnType,
     pub(super) identities: Vec<u64>,
     /// Bytes of its values in all, and of the longest.
     pub(super) bytes: u64,
@@ -148,8 +140,9 @@ impl Prepared {
 
     /// The placement hash of every row's key.
     pub(super) fn hashes(&self, key: &[usize]) -> Result<Vec<u64>, PlacementError> {
-        let columns: Vec<&KeyColumn> = self.parts_of(key).filter_map(|part| part.hashed.as_ref()).collect();
-        crate::placement::hash_columns(&columns)
+        let typed: Vec<_> =
+            self.parts_of(key).map(|part| (part.column_type, ArrayRef::clone(&part.array))).collect();
+        crate::placement::hash_keys(&typed)
     }
 
     /// The identity of every row's key.
@@ -186,10 +179,14 @@ fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart
     let unreadable = || EvaluateError::Time { column: part.part.column.clone() };
     let array = batch.columns().get(part.column).ok_or_else(unreadable)?;
     let array = derived_column(array, part.part.transform).ok_or_else(unreadable)?;
-    let hashed = part.placed.then(|| KeyColumn::new(0, part.column_type, &array)).transpose();
-    let hashed = hashed.map_err(|source| EvaluateError::Placement { key: part.part.to_string(), source })?;
     let (bytes, longest) = bytes_of(&array, part.column_type);
-    Ok(PreparedPart { identities: column_identities(&array), hashed, array, bytes, longest })
+    Ok(PreparedPart {
+        identities: column_identities(&array),
+        column_type: part.column_type,
+        array,
+        bytes,
+        longest,
+    })
 }
 
 /// A column as a key's transform leaves it; none where that cuts time and the column is none.
