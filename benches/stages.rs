@@ -17,11 +17,12 @@ use evenkeel::Table;
 use evenkeel::evaluate::{EvaluateOptions, Evaluator};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::IngestOptions;
-use evenkeel::placement::{Placement, Scatter};
+use evenkeel::placement::{JointPlacement, Placement, Scatter};
 use evenkeel::portion::{WRITE_BATCH_ROWS, encode_portion};
 use evenkeel::query::Params;
+use evenkeel::sketch::{KeyCounter, fold};
 use evenkeel::sort::{gather, sort_newest_wins};
-use evenkeel::table::TableSpec;
+use evenkeel::table::{PlacementFunction, TableSpec};
 use evenkeel::units::{PartitionCount, PartitionId};
 
 const ROWS: u64 = 200_000;
@@ -67,6 +68,27 @@ fn stages(criterion: &mut Criterion) {
             assert_eq!(rows as u64, ROWS);
         });
     });
+    let counts = [16, 32, 64, 128, 256].map(|count| PartitionCount::new(count).unwrap());
+    let types = spec.partition_key_types();
+    let joint = JointPlacement::group(PlacementFunction::Ydb, &counts, &types).remove(0);
+    let hashes: Vec<u64> = keys.iter().flat_map(|key| placement.hash(key).unwrap()).collect();
+    group.bench_function("cells of 5 numbers of partitions", |bench| {
+        let mut cells = Vec::new();
+        bench.iter(|| {
+            joint.assign_hashes(&hashes, &[], &mut cells).unwrap();
+            assert_eq!(black_box(&cells).len() as u64, ROWS);
+        });
+    });
+    for (name, distinct) in [("count 100 keys", 100), ("count keys that come once", u64::MAX)] {
+        let identities: Vec<u64> = hashes.iter().map(|hash| fold(hash % distinct, 1)).collect();
+        group.bench_function(name, |bench| {
+            bench.iter(|| {
+                let mut counter = KeyCounter::new();
+                identities.chunks(BATCH_ROWS).for_each(|batch| counter.add(batch, |row| row));
+                assert_eq!(counter.finish(10).weights.rows, ROWS);
+            });
+        });
+    }
     for (name, late_share) in [("sort, 1 % late", 0.01), ("sort, half late", 0.5)] {
         let rows = concat_batches(spec.schema(), &events(late_share)).unwrap();
         let key = primary_key(&spec, &rows);

@@ -90,7 +90,7 @@ pub(crate) struct QueriesArgs {
     dir: PathBuf,
 
     /// Queries, besides those of -f.
-    #[arg(value_name = "SQL", required_unless_present = "files")]
+    #[arg(value_name = "SQL")]
     queries: Vec<String>,
 
     /// File with a query; as often as needed.
@@ -233,6 +233,9 @@ async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure>
         queries.push((path.display().to_string(), sql));
     }
     queries.extend(args.queries.into_iter().map(|sql| (sql.clone(), sql)));
+    if queries.is_empty() {
+        return Err(Failure::wrong_usage("which queries? Give them behind the table, or with -f FILE"));
+    }
     let asks_for = |sql: &str, param: &str| {
         let name = param.split('=').next().unwrap_or_default();
         sql.contains(&format!("${name}"))
@@ -240,7 +243,7 @@ async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure>
     if let Some(unused) =
         args.params.iter().find(|param| !queries.iter().any(|(_, sql)| asks_for(sql, param)))
     {
-        return Err(Failure::wrong_usage(&format!("no query has the parameter of --param {unused}")));
+        return Err(Failure::wrong_usage(format!("no query has the parameter of --param {unused}")));
     }
     let table = crate::cli::open(&args.dir, None).await?;
     let session = table.session()?;

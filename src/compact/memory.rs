@@ -127,6 +127,6 @@ mod tests {
             MemoryPlan::new(ByteSize::mib(256), 8, ByteSize::mib(64), shape).unwrap()
         };
         assert!(plan(2).workers > 1);
-        assert!(plan(20).runs >= 20 && plan(20).workers == 1, "{:?}", plan(20));
+        assert!(plan(18).runs >= 18 && plan(18).workers == 1, "{:?}", plan(18));
     }
 }

@@ -115,21 +115,17 @@ pub fn hash_keys(columns: &[(ColumnType, ArrayRef)]) -> Result<Vec<u64>, Placeme
         .enumerate()
         .map(|(column, (column_type, array))| KeyColumn::new(column, *column_type, array));
     let keys: Vec<KeyColumn> = keys.collect::<Result<_, _>>()?;
-    hash_columns(&keys.iter().collect::<Vec<_>>())
+    hash_columns(&keys)
 }
 
-/// As [`hash_keys`], of columns that are read already.
-///
-/// # Errors
-/// [`PlacementError`] where the lengths differ.
-pub fn hash_columns(columns: &[&KeyColumn]) -> Result<Vec<u64>, PlacementError> {
-    let rows = columns.first().map_or(0, |column| column.rows());
+fn hash_columns(columns: &[KeyColumn]) -> Result<Vec<u64>, PlacementError> {
+    let rows = columns.first().map_or(0, KeyColumn::rows);
     for (column, key) in columns.iter().enumerate() {
         if key.rows() != rows {
             return Err(PlacementError::RowCount { column, expected: rows, found: key.rows() });
         }
     }
-    let keys: Vec<&KeyBytes> = columns.iter().map(|column| column.bytes()).collect();
+    let keys: Vec<&KeyBytes> = columns.iter().map(KeyColumn::bytes).collect();
     if let [KeyBytes::W8(values, None)] = keys.as_slice() {
         return Ok(values.iter().map(|value| hash_u64(*value)).collect());
     }

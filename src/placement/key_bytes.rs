@@ -37,9 +37,9 @@ pub enum PlacementError {
     CloudLogsKey,
 }
 
-/// One key column, brought to the width in which YDB hashes it. Several keys may share it.
+/// One key column, brought to the width in which YDB hashes it.
 #[derive(Debug, Clone)]
-pub struct KeyColumn {
+pub(super) struct KeyColumn {
     rows: usize,
     bytes: KeyBytes,
 }
@@ -64,16 +64,16 @@ pub(super) enum KeyBytes {
 
 impl KeyColumn {
     /// Reads `array` as `column_type`. `column` is the position in the key, for errors.
-    ///
-    /// # Errors
-    /// [`PlacementError`] where the array cannot be read as that type, or the type has no byte layout.
-    pub fn new(column: usize, column_type: ColumnType, array: &ArrayRef) -> Result<Self, PlacementError> {
+    pub(super) fn new(
+        column: usize,
+        column_type: ColumnType,
+        array: &ArrayRef,
+    ) -> Result<Self, PlacementError> {
         Ok(Self { rows: array.len(), bytes: KeyBytes::new(column, column_type, array)? })
     }
 
     /// Rows of the column.
-    #[must_use]
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 

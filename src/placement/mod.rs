@@ -22,8 +22,8 @@ mod literal;
 mod scatter;
 
 pub use assign::{Placement, hash_interval};
-pub use hash::{hash_bytes, hash_columns, hash_keys};
+pub use hash::{hash_bytes, hash_keys};
 pub use joint::JointPlacement;
-pub use key_bytes::{KeyColumn, PlacementError};
+pub use key_bytes::PlacementError;
 pub use literal::{KeyLiteralError, parse_key};
 pub use scatter::Scatter;

@@ -31,6 +31,9 @@ use crate::portion::row_group::PortionFile;
 use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
 use crate::units::PartitionId;
 
+/// Rows of a page, at most: what a query needs of a portion is found page by page.
+const PAGE_ROWS: usize = 1 << 13;
+
 /// Rows gathered and encoded at one time.
 pub const WRITE_BATCH_ROWS: usize = 1 << 15;
 
@@ -217,6 +220,7 @@ fn writer_properties(
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_row_count_limit(PAGE_ROWS)
         .set_key_value_metadata(Some(metadata))
         .set_sorting_columns(Some(sorting));
     for (index, column) in spec.columns().iter().enumerate() {
@@ -233,6 +237,7 @@ fn writer_properties(
             let path = ColumnPath::new(vec![column.name.clone()]);
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_compression(path.clone(), Compression::UNCOMPRESSED)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         }
     }

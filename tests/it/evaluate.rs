@@ -888,3 +888,70 @@ fn commands_carry_how_the_file_is_read() {
     let inspected = json(&dir.path().join("orders table"), "inspect {} --format json");
     assert_eq!(inspected["rows"], 500);
 }
+
+#[test]
+fn a_heavy_key_whose_rows_lie_far_apart_is_found_with_its_value() {
+    let dir = tempfile::tempdir().unwrap();
+    // 150,000 keys of two rows each, one after the other, and one of three rows that never meet.
+    let mut text = String::from("k,other\n");
+    for round in 0..2 {
+        for key in 0..150_000 {
+            text.push_str(&format!("key-{key},{round}\n"));
+            if key == 140_000 || (round == 0 && key == 100_000) {
+                text.push_str("the heavy one,1\n");
+            }
+        }
+    }
+    std::fs::write(dir.path().join("far.csv"), text).unwrap();
+    let found = json(
+        dir.path(),
+        "evaluate {}/far.csv --partition-key k --partition-key other --partitions 16,48 --no-primary-keys --format json",
+    );
+    let key = &found["candidates"][0];
+    assert_eq!(
+        key["distinct"],
+        json!({ "estimate": 150_001, "exact": true, "lower": 150_001, "upper": 150_001 })
+    );
+    assert_eq!(key["heavy_hitters"][0]["key"], json!(["the heavy one"]));
+    assert_eq!((&key["heavy_hitters"][0]["rows"], &key["heavy_hitters"][0]["error"]), (&json!(3), &json!(0)));
+    assert!(key["heavy_hitters"].as_array().unwrap().iter().all(|hitter| hitter["key"][0].is_string()));
+    for (placement, partitions) in key["placements"].as_array().unwrap().iter().zip([16u64, 48]) {
+        let hash = XxHash64::oneshot(0, b"the heavy one");
+        let partition = (hash / (u64::MAX / partitions)).min(partitions - 1);
+        let rows = placement["rows_per_partition"][partition as usize].as_f64().unwrap();
+        assert_eq!(placement["share_of_heaviest_partition"].as_f64(), Some(rows / 300_003.0));
+    }
+    assert_eq!(found["candidates"][1]["distinct"]["estimate"], 2);
+    assert_eq!(found["primary_keys"], json!([]));
+}
+
+#[test]
+fn queries_are_timed_on_an_open_table() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "generate ad-events --rows 5000 --out {}/events");
+    done(dir.path(), &format!("create {{}}/t --ddl {}", project("data/ad_events.sql").display()));
+    done(dir.path(), "ingest {}/t {}/events");
+    let query = project("queries/clicks_of_campaign.sql");
+    let query = query.display();
+    let timed = json(
+        dir.path(),
+        &format!("bench queries {{}}/t -f {query} --param campaign=1 --runs 3 --format json"),
+    );
+    assert_eq!((timed[0]["rows"].as_u64(), timed[0]["millis"].as_array().unwrap().len()), (Some(1), 3));
+    let millis: Vec<f64> =
+        timed[0]["millis"].as_array().unwrap().iter().map(|m| m.as_f64().unwrap()).collect();
+    assert!(millis.contains(&timed[0]["median_millis"].as_f64().unwrap()), "{timed}");
+    let table = done(dir.path(), "bench queries {}/t SELECT/**/count(*)/**/FROM/**/t --runs 1");
+    assert!(table.contains("16 of 16") && table.contains("median ms"), "{table}");
+    for (arguments, code, message) in [
+        ("", 2, "which queries? Give them behind the table, or with -f FILE"),
+        ("SELECT/**/1 --param campaign=1", 2, "no query has the parameter of --param campaign=1"),
+        ("-f {}/nothing.sql", 1, "nothing.sql: cannot read"),
+        ("SELECT/**/nope/**/FROM/**/t", 1, "nope"),
+        ("SELECT/**/1 --runs 0", 2, "0 is not in 1.."),
+    ] {
+        let refused = run(dir.path(), &format!("bench queries {{}}/t {arguments}"));
+        assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+}

@@ -514,3 +514,42 @@ mod meanwhile {
         assert_eq!(other.inspect().await.unwrap().portions, 1);
     }
 }
+
+#[test]
+fn what_does_not_fit_into_memory_becomes_several_portions_of_which_the_later_ones_win() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // Rows of 1.5 KB: 120 MB in all, four times what 128 MiB leaves for them. Every key comes four times, the last time in
+    // reverse, so that it is sorted in; one partition has most keys.
+    let (keys, rounds) = (20_000u64, 4u64);
+    let mut text = String::from("k,p,v,filling\n");
+    for round in 0..rounds {
+        for place in 0..keys {
+            let k = if round == rounds - 1 { keys - 1 - place } else { place };
+            let filling = format!("{:x}", (k ^ round << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15)).repeat(90);
+            text.push_str(&format!("{k},{},{round},{filling}\n", if k % 10 == 0 { k } else { 7 }));
+        }
+    }
+    std::fs::write(dir.join("rows.csv"), text).unwrap();
+    let columns =
+        "--column k:uint64:not-null --column p:uint64:not-null --column v:int64 --column filling:utf8";
+    let mut portions = Vec::new();
+    for name in ["a", "b"] {
+        let keys = "--primary-key k,p --partition-key p --partitions 3";
+        done(dir, &format!("create {{}}/{name} {columns} {keys}"));
+        let ingested = json(
+            dir,
+            &format!("ingest {{}}/{name} {{}}/rows.csv --memory 128MiB --compact off --format json"),
+        );
+        assert!(ingested["portions"].as_u64().unwrap() > 5, "{ingested}");
+        assert_eq!(ingested["rows"], 80_000);
+        let sql = "SELECT/**/count(*),min(v),max(v),sum(k),count(DISTINCT/**/filling)/**/FROM/**/t";
+        let found = done(dir, &format!("query {{}}/{name} --format csv -c {sql}"));
+        assert_eq!(found.lines().nth(1), Some("20000,3,3,199990000,20000"));
+        let sql = "SELECT/**/*/**/FROM/**/sys.partition_stats";
+        let stored = done(dir, &format!("query {{}}/{name} --format csv -c {sql}"));
+        portions.push((ingested["portions"].clone(), ingested["bytes_written"].clone(), stored));
+    }
+    // The same rows within the same memory make the same portions.
+    assert_eq!(portions[0], portions[1]);
+}

@@ -28,11 +28,10 @@ use parquet::file::metadata::{
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
+use crate::portion::PAGE_ROWS;
 use crate::portion::dictionary::interner::{ByteValues, Interner, NULL, Values};
 use crate::portion::dictionary::statistics::{Bound, chunk_statistics, lower, upper};
 
-/// Rows of a page, as the library has it by default.
-const PAGE_ROWS: usize = 20_000;
 /// Bytes of plain values of a page, at most, but for one value that is larger.
 const PAGE_BYTES: usize = 1 << 20;
 /// A dictionary of this many values, or bytes, is full.
@@ -569,7 +568,7 @@ mod tests {
             rows in 1usize..90_000, distinct in 1u64..60_000, null_every in 2usize..50_000,
         ) {
             let value = |row: usize| (row as u64).wrapping_mul(0x9E37_79B9) % distinct;
-            let present = |row: &usize| row % null_every != 0;
+            let present = |row: &usize| !row.is_multiple_of(null_every);
             let array: ArrayRef = Arc::new(
                 (0..rows).map(|row| present(&row).then(|| format!("value {}", value(row)))).collect::<StringArray>(),
             );
