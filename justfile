@@ -24,6 +24,10 @@ demo *ARGS:
 bench *FILTER:
     cargo bench -- {{FILTER}}
 
+# The same work beside DuckDB, ClickHouse and Polars, as in `just peers --runs 3 --only ingest,evaluate`.
+peers *ARGS:
+    python3 benches/peers/run.py {{ARGS}}
+
 # The documentation of the library.
 doc:
     cargo doc --no-deps --open

@@ -91,6 +91,11 @@ class Bench:
             result.update(json.loads(last))
         return result, text
 
+    def measured(self, command, cores=None):
+        """A command that prints its result as JSON: its own seconds, as those of the other engines, and those of the whole process."""
+        result, text = self.process(command, cores)
+        return {**result, "process_seconds": result["seconds"], "seconds": json.loads(text)["seconds"]}
+
     def peer(self, engine, work, out, cores=None):
         command = [self.python, os.path.join(HERE, "engines.py"), engine, work, self.data, self.path(out)]
         return self.process([*command, str(len(cores or self.cores))], cores)[0]
@@ -114,8 +119,8 @@ class Bench:
     def ingest(self, out, key=None, data=None, cores=None):
         table = self.path(out)
         self.create(table, key)
-        command = [self.evenkeel, "ingest", table, data or self.data, "--compact", "off"]
-        return {**self.process(command, cores)[0], "bytes": stored(table)}
+        command = [self.evenkeel, "ingest", table, data or self.data, "--compact", "off", "--format", "json"]
+        return {**self.measured(command, cores), "bytes": stored(table)}
 
     def evaluate(self, cores=None):
         keys = ["date(event_timestamp)", "hour(event_timestamp)", "campaign_id", "user_id", "user_id,event_timestamp"]
@@ -123,7 +128,7 @@ class Bench:
                    "--window", "1m"]
         for key in keys:
             command += ["--partition-key", key]
-        return self.process([*command, "--no-primary-keys"], cores)[0]
+        return self.measured([*command, "--no-primary-keys", "--format", "json"], cores)
 
     def in_turn(self, contenders, runs=None):
         """Runs each contender in turn, so that a machine that slows down slows all of them."""
@@ -191,7 +196,10 @@ class Bench:
             self.create(table)
             for file in files:
                 self.process([self.evenkeel, "ingest", table, file, "--compact", "off"])
-            return {**self.process([self.evenkeel, "compact", table, "--full"])[0], "bytes": stored(table)}
+            before = set(glob.glob(f"{table}/**/*.parquet", recursive=True))
+            merged = self.measured([self.evenkeel, "compact", table, "--full", "--format", "json"])
+            made = set(glob.glob(f"{table}/**/*.parquet", recursive=True)) - before
+            return {**merged, "bytes": sum(os.path.getsize(file) for file in made)}
 
         found = self.in_turn({
             "evenkeel": ours,

@@ -2,7 +2,9 @@
 //! the processor's cache. That takes 8 bytes for each row whose key comes once, and no table that grows.
 
 use ahash::{AHashMap, AHashSet};
-use rayon::prelude::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::prelude::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
+};
 
 use crate::numbering::Slots;
 use crate::skew::KeyWeights;
@@ -70,7 +72,7 @@ impl Part {
     }
 
     /// Each key once, with all its rows.
-    fn together(&self) -> (Vec<u64>, Vec<u64>) {
+    fn together(&self) -> Together {
         let most = self.once().count() + self.more.len();
         let mut slots = Slots::with_capacity(most);
         let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
@@ -86,8 +88,32 @@ impl Part {
                 *rows += more;
             }
         }
-        (identities, rows)
+        Together { slots, identities, rows }
     }
+}
+
+/// Each key of a part once.
+struct Together {
+    slots: Slots,
+    identities: Vec<u64>,
+    rows: Vec<u64>,
+}
+
+impl Together {
+    fn each(self) -> impl Iterator<Item = (u64, u64)> {
+        self.identities.into_iter().zip(self.rows)
+    }
+
+    fn rows_of(&self, identity: u64) -> Option<u64> {
+        let same = |number: u32| self.identities.get(number as usize) == Some(&identity);
+        let number = self.slots.find(identity.rotate_left(32), same)?;
+        self.rows.get(number as usize).copied()
+    }
+}
+
+/// The part of a key.
+fn part_of(identity: u64) -> usize {
+    (identity >> (u64::BITS - PART_BITS)) as usize
 }
 
 impl Spilled {
@@ -110,7 +136,7 @@ impl Spilled {
     /// Adds rows of a key.
     #[inline]
     pub(super) fn put_aside(&mut self, identity: u64, rows: u64) {
-        if let Some(part) = self.parts.get_mut((identity >> (u64::BITS - PART_BITS)) as usize) {
+        if let Some(part) = self.parts.get_mut(part_of(identity)) {
             part.put_aside(identity, rows);
         }
     }
@@ -141,9 +167,9 @@ impl Spilled {
     /// Keeps each key once.
     pub(super) fn put_together(&mut self) {
         self.parts.par_iter_mut().for_each(|part| {
-            let (identities, rows) = part.together();
+            let together = part.together();
             *part = Part::default();
-            identities.into_iter().zip(rows).for_each(|(identity, rows)| part.put_aside(identity, rows));
+            together.each().for_each(|(identity, rows)| part.put_aside(identity, rows));
             part.more.shrink_to_fit();
         });
     }
@@ -158,25 +184,32 @@ impl Spilled {
     /// Adds everything up: the `most` heaviest keys, and the rows of those `asked` for.
     pub(super) fn total(mut self, most: usize, asked: &AHashSet<u64>) -> Totals {
         self.empty_front();
-        let of_part = |part: Part| {
-            let (identities, rows) = part.together();
+        let mut asked_of_part = vec![Vec::new(); self.parts.len()];
+        for identity in asked {
+            if let Some(asked) = asked_of_part.get_mut(part_of(*identity)) {
+                asked.push(*identity);
+            }
+        }
+        let of_part = |(part, asked): (Part, Vec<u64>)| {
+            let together = part.together();
+            drop(part);
             let mut totals = Totals {
                 weights: KeyWeights::default(),
                 keys_with_one_row: 0,
                 heaviest: Vec::new(),
                 rows_of: AHashMap::new(),
             };
-            for (identity, rows) in identities.into_iter().zip(rows) {
+            let known =
+                asked.into_iter().filter_map(|identity| Some((identity, together.rows_of(identity)?)));
+            totals.rows_of.extend(known);
+            for (identity, rows) in together.each() {
                 totals.weights.add(rows);
                 totals.keys_with_one_row += u64::from(rows == 1);
-                if asked.contains(&identity) {
-                    totals.rows_of.insert(identity, rows);
-                }
                 totals.offer(identity, rows, most);
             }
             totals
         };
-        let parts: Vec<Totals> = self.parts.into_par_iter().map(of_part).collect();
+        let parts: Vec<Totals> = self.parts.into_par_iter().zip(asked_of_part).map(of_part).collect();
         let whole = parts.into_iter().reduce(|mut whole, part| {
             whole.weights.merge(&part.weights);
             whole.keys_with_one_row += part.keys_with_one_row;
@@ -197,11 +230,11 @@ impl Spilled {
 impl Totals {
     /// Takes a key among the heaviest. Of keys with equally many rows the smaller identity goes first.
     fn offer(&mut self, identity: u64, rows: u64, most: usize) {
-        let place =
-            self.heaviest.partition_point(|held| (held.1, u64::MAX - held.0) > (rows, u64::MAX - identity));
-        if place < most {
-            self.heaviest.insert(place, (identity, rows));
-            self.heaviest.truncate(most);
+        let heavier = |held: &(u64, u64)| (held.1, u64::MAX - held.0) > (rows, u64::MAX - identity);
+        if self.heaviest.len() >= most && self.heaviest.last().is_none_or(heavier) {
+            return;
         }
+        self.heaviest.insert(self.heaviest.partition_point(heavier), (identity, rows));
+        self.heaviest.truncate(most);
     }
 }
