@@ -1,8 +1,8 @@
 //! One portion: an immutable Parquet file with the rows of one partition, sorted by the primary key, each key once.
 //!
-//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows and [`ROW_GROUP_BYTES`] with a page index; a bloom filter on each partition-key
-//! column but the leading primary-key column, whose ranges prune already; the sort order and the format's version in
-//! the file's metadata.
+//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows and [`crate::table::ROW_GROUP_BYTES`] with a page index; a
+//! dictionary of columns that repeat; a bloom filter on each partition-key column but the leading primary-key column, whose ranges
+//! prune already; the sort order and the format's version in the file's metadata.
 
 mod dictionary;
 mod footer;
