@@ -22,9 +22,11 @@ use crate::sql::PlannedStatement;
 use crate::table::ColumnType;
 
 /// Batches that are read ahead.
-const BATCHES_AHEAD: usize = 32;
+const BATCHES_AHEAD: usize = 16;
 /// Batches that are counted together.
 const BATCHES_TOGETHER: usize = 16;
+/// Bytes of batches that are counted together, about, where rows are wide.
+const BYTES_TOGETHER: usize = 24 << 20;
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]
@@ -237,7 +239,17 @@ fn read_all(
         });
         let next = || {
             let first = receiver.recv().ok()?;
-            Some(std::iter::once(first).chain(receiver.iter().take(BATCHES_TOGETHER - 1)).collect())
+            let (mut batches, mut bytes) = (vec![first], 0);
+            while let Some(last) = batches.last()
+                && batches.len() < BATCHES_TOGETHER
+            {
+                bytes += last.get_array_memory_size();
+                let Some(next) = (bytes < BYTES_TOGETHER).then(|| receiver.recv().ok()).flatten() else {
+                    break;
+                };
+                batches.push(next);
+            }
+            Some(batches)
         };
         let counted = evaluator.add_all(next, |rows_read| {
             progress(rows_read);

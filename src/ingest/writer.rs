@@ -109,7 +109,9 @@ impl Ingest {
         let partitions = spec.partitions();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let memory = MemoryPlan::new(options.memory, partitions, cores)?;
-        let encoders = ThreadPoolBuilder::new().num_threads(memory.encoders).build();
+        let encoders = ThreadPoolBuilder::new().num_threads(memory.encoders);
+        // A panic drops the channel of its portion, and the ingest fails with that.
+        let encoders = encoders.panic_handler(|_| {}).build();
         let encoders = encoders.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
         Ok(Self {
             mode: options.mode,

@@ -184,7 +184,12 @@ impl Export {
         asked: &dyn Fn(usize) -> bool,
         each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
     ) -> Result<Unreadable, E> {
-        let unasked = self.columns.iter().enumerate().filter(|(position, _)| !asked(*position));
+        // What a type does not hold is told, whether asked for or not.
+        let unasked = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(position, column)| !asked(*position) && column.column_type.value_range().is_none());
         let unasked = unasked.map(|(_, column)| (column.name.clone(), column.column_type.arrow_type()));
         let options = InputOptions { unasked: unasked.collect(), views: true, ..self.options.clone() };
         self.read_with(options, on_unreadable, each)
