@@ -1,4 +1,12 @@
-//! Values to small numbers, in the order in which they come: the hash table, without the values.
+//! Values to numbers: small ones in the order in which they come (the hash table, without the values), and such as sort alike.
+
+/// The first eight bytes of a value, as a number of the same order.
+#[must_use]
+pub fn prefix(value: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(value).for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(bytes)
+}
 
 /// An open hash table from hashes to numbers. Each slot holds the upper half of a hash, which also gives its place, and the
 /// number plus one; free slots are 0. At most half of the slots are taken.

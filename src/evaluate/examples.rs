@@ -51,9 +51,7 @@ pub(super) fn find_examples(
         for (report, searches) in
             reports.iter().zip(&mut searches).filter(|(_, searches)| !searches.is_empty())
         {
-            let key = key_columns(&report.candidate, columns, &batch);
-            let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
-            let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let (key, identities) = keys_of(&report.candidate, columns, &batch);
             for (row, identity) in identities.iter().enumerate() {
                 if let Some(search) = searches.get_mut(identity).filter(|search| search.found.is_none()) {
                     search.meet(&key, columns, place, &batch, row);
@@ -93,9 +91,7 @@ pub(super) fn find_values(
     let columns = export.columns();
     export.read::<EvaluateError>(on_unreadable, |_, batch| {
         for report in reports.iter_mut().filter(|report| unknown(report) > 0) {
-            let key = key_columns(&report.candidate, columns, &batch);
-            let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
-            let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let (key, identities) = keys_of(&report.candidate, columns, &batch);
             let is_wanted: AHashSet<u64> = report.heavy_hitters.iter().filter_map(|h| h.identity).collect();
             for (row, identity) in
                 identities.iter().enumerate().filter(|(_, found)| is_wanted.contains(found))
@@ -118,12 +114,16 @@ pub(super) fn find_values(
     Ok(())
 }
 
-fn key_columns(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> Vec<ArrayRef> {
+/// The columns of a key, and the identity of it in every row.
+fn keys_of(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> (Vec<ArrayRef>, Vec<u64>) {
     let of_part = |part: &crate::evaluate::key::KeyPart| {
         let position = columns.iter().position(|column| column.name == part.column)?;
         derived_column(batch.columns().get(position)?, part.transform)
     };
-    candidate.parts().iter().filter_map(of_part).collect()
+    let key: Vec<ArrayRef> = candidate.parts().iter().filter_map(of_part).collect();
+    let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
+    let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    (key, identities)
 }
 
 impl Search {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
-use arrow::compute::{cast, concat_batches, take_record_batch};
+use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::ingest::IngestError;
 use crate::placement::{Placement, Scatter};
-use crate::table::{TableSpec, view_schema};
+use crate::table::{TableSpec, as_view, view_schema};
 use crate::units::PartitionId;
 
 /// Rows of each partition that are wanted before rows are scattered, so that pieces are long enough to be worth their
@@ -148,11 +148,6 @@ impl Buffer {
 
 /// The batch with text and bytes as views.
 fn with_views(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let as_view = |column: &ArrayRef| match column.data_type() {
-        DataType::Utf8 => cast(column, &DataType::Utf8View),
-        DataType::Binary => cast(column, &DataType::BinaryView),
-        _ => Ok(Arc::clone(column)),
-    };
     let columns =
         batch.columns().iter().map(|column| compact_views(&as_view(column)?)).collect::<Result<_, _>>()?;
     RecordBatch::try_new(Arc::clone(schema), columns)

@@ -1,8 +1,6 @@
 //! Dropping superseded rows from a stream that is sorted by the primary key.
 
-use std::ops::Range;
-
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, partition};
 use arrow::error::ArrowError;
 use arrow::row::{OwnedRow, RowConverter, SortField};
@@ -33,7 +31,7 @@ impl NewestWins {
     pub fn push(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let Some(last_row) = batch.num_rows().checked_sub(1) else { return Ok(batch.clone()) };
         let columns: Vec<ArrayRef> = batch.project(&self.key)?.columns().to_vec();
-        let ranges = ranges_of_keys(&columns)?;
+        let ranges = partition(&columns)?.ranges();
         let first = self.encode(&columns, 0)?;
         let continues = self.last.as_ref() == Some(&first);
         self.last = Some(self.encode(&columns, last_row)?);
@@ -59,17 +57,6 @@ impl NewestWins {
         let slices: Vec<ArrayRef> = columns.iter().map(|column| column.slice(row, 1)).collect();
         Ok(converter.convert_columns(&slices)?.row(0).owned())
     }
-}
-
-/// Where each key begins and ends. Mostly the leading column alone tells all rows apart.
-fn ranges_of_keys(columns: &[ArrayRef]) -> Result<Vec<Range<usize>>, ArrowError> {
-    if let [leading, _, ..] = columns {
-        let ranges = partition(std::slice::from_ref(leading))?.ranges();
-        if ranges.len() == leading.len() {
-            return Ok(ranges);
-        }
-    }
-    Ok(partition(columns)?.ranges())
 }
 
 #[cfg(test)]

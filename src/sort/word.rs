@@ -11,6 +11,8 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
+use crate::numbering::prefix;
+
 /// A column of a key. A smaller word is a smaller value; equal words are equal values only where the column is exact.
 pub(super) struct KeyColumn {
     word: Box<dyn Fn(usize) -> u64>,
@@ -95,13 +97,4 @@ fn signed<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> Option<
 fn unsigned<T: ArrowPrimitiveType<Native: Into<u64>>>(array: &ArrayRef) -> Option<Word> {
     let values = array.as_primitive_opt::<T>().filter(|array| array.null_count() == 0)?.values().clone();
     Some(Box::new(move |row| values.get(row).copied().unwrap_or_default().into()))
-}
-
-/// The first eight bytes, as a number of the same order.
-fn prefix(value: &[u8]) -> u64 {
-    let mut bytes = [0u8; 8];
-    for (byte, value) in bytes.iter_mut().zip(value) {
-        *byte = *value;
-    }
-    u64::from_be_bytes(bytes)
 }

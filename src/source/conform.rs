@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
 };
-use arrow::compute::{cast, filter_record_batch};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::source::lossless::{check_range, read_array};
 use crate::source::{InputOptions, Positions, RawBatch, RawCells, Reject, RowPosition, SourceError};
-use crate::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, view_schema};
+use crate::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
 use crate::text_value::{ParsedColumn, TextFormat, parse_text_column};
 
 /// Brings the rows of one input to the schema of a table.
@@ -175,7 +175,7 @@ impl Conform {
         let mut parsed = parsed.unwrap_or_else(null);
         check_range(column.column_type, &mut parsed);
         if self.views {
-            parsed.values = as_views(parsed.values)
+            parsed.values = as_view(&parsed.values)
                 .map_err(|source| SourceError::Arrow { file: self.file.clone(), source })?;
         }
         Ok(parsed)
@@ -261,14 +261,6 @@ impl Conform {
                 record: record_of(&raw.cells, row),
             })
             .collect()
-    }
-}
-
-fn as_views(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match array.data_type() {
-        DataType::Utf8 => cast(&array, &DataType::Utf8View),
-        DataType::Binary => cast(&array, &DataType::BinaryView),
-        _ => Ok(array),
     }
 }
 

@@ -13,7 +13,9 @@ pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
 pub use ddl::{CreateTable, DdlError, parse_create_table, write_create_table};
 pub use key_value::{KeyRange, KeyValue};
 pub use placement_function::{PlacementFunction, PlacementFunctionError};
-pub use spec::{Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec, view_schema};
+pub use spec::{
+    Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec, as_view, view_schema,
+};
 pub use ttl::{Ttl, TtlError};
 
 /// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -421,14 +424,30 @@ impl From<TableSpec> for TableDefinition {
 #[must_use]
 pub fn view_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
-        let data_type = match field.data_type() {
-            DataType::Utf8 => DataType::Utf8View,
-            DataType::Binary => DataType::BinaryView,
-            other => other.clone(),
-        };
+        let data_type = view_type(field.data_type()).unwrap_or_else(|| field.data_type().clone());
         Field::new(field.name(), data_type, field.is_nullable())
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A column with the type that it has in [`view_schema`].
+///
+/// # Errors
+/// [`ArrowError`] where memory does not suffice for that.
+pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match view_type(column.data_type()) {
+        Some(view) => cast(column, &view),
+        None => Ok(Arc::clone(column)),
+    }
+}
+
+/// The view type of text and bytes; none of other types, and of views.
+fn view_type(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Utf8 => Some(DataType::Utf8View),
+        DataType::Binary => Some(DataType::BinaryView),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use parquet::file::metadata::{
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
+use crate::numbering::prefix;
 use crate::portion::PAGE_ROWS;
 use crate::portion::dictionary::interner::{ByteValues, Interner, NULL, Values};
 use crate::portion::dictionary::statistics::{Bound, chunk_statistics, lower, upper};
@@ -254,13 +255,6 @@ impl Sorted {
             Self::Bytes { .. } => size_of::<u32>() + self.get(rank).len(),
         }
     }
-}
-
-/// The first eight bytes, as a number of the same order.
-fn prefix(value: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.iter_mut().zip(value).for_each(|(to, from)| *to = *from);
-    u64::from_be_bytes(bytes)
 }
 
 /// Writes pages and collects what is known of them.

@@ -157,33 +157,27 @@ impl<V: Clone> KeyCounter<V> {
 
     /// Counts one row for each number. `value` gives what is to be remembered of a row, by its position.
     pub fn add_numbered(&mut self, numbers: &[u32], value: impl Fn(usize) -> V) {
-        let Counts::Numbered(numbered) = &mut self.counts else { return };
-        self.rows += numbers.len() as u64;
-        for (row, number) in numbers.iter().enumerate() {
-            let count = numbered.count(*number, 1);
-            if count == self.values.floor() + 1 {
-                self.values.remember(numbered.identity(*number), count, || value(row));
-                if self.values.are_many() {
-                    self.values.forget_light(|identity| numbered.rows_of(identity));
-                }
-            }
-        }
+        self.add_rows(numbers.iter().map(|number| (*number, 1)), value);
     }
 
     /// As [`KeyCounter::add_numbered`], of rows that follow each other with one key: numbers and how many rows.
     pub fn add_runs(&mut self, runs: &[(u32, u32)], value: impl Fn(usize) -> V) {
+        self.add_rows(runs.iter().copied(), value);
+    }
+
+    fn add_rows(&mut self, runs: impl Iterator<Item = (u32, u32)>, value: impl Fn(usize) -> V) {
         let Counts::Numbered(numbered) = &mut self.counts else { return };
         let mut first_row = 0;
         for (number, rows) in runs {
-            let count = numbered.count(*number, u64::from(*rows));
+            let count = numbered.count(number, u64::from(rows));
             let floor = self.values.floor();
-            if count > floor && count - u64::from(*rows) <= floor {
-                self.values.remember(numbered.identity(*number), count, || value(first_row));
+            if count > floor && count - u64::from(rows) <= floor {
+                self.values.remember(numbered.identity(number), count, || value(first_row));
                 if self.values.are_many() {
                     self.values.forget_light(|identity| numbered.rows_of(identity));
                 }
             }
-            first_row += *rows as usize;
+            first_row += rows as usize;
         }
         self.rows += first_row as u64;
     }
