@@ -18,6 +18,10 @@ const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_MEMORY: i32 = 128 << 20;
 
+/// The most that glibc before 2.35 takes as the size from which on a piece comes from the system, in bytes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const KEPT_PIECE: i32 = 32 << 20;
+
 /// Lets the allocator make no more arenas than there are cores. It makes eight for each by default, and memory that one arena has
 /// freed is not used by another: the process would take a multiple of what it needs.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -28,7 +32,9 @@ fn limit_arenas() {
     #[expect(unsafe_code, reason = "the standard library has no way to set up the allocator")]
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, arenas);
-        libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT_MEMORY);
+        if libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT_MEMORY) == 0 {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT_PIECE);
+        }
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_MEMORY);
     }
 }

@@ -13,7 +13,7 @@ use crate::compact::CompactionError;
 use crate::compact::policy::Expiry;
 use crate::portion::{EncodedPortion, PortionEncoder};
 use crate::table::{KeyValue, TableSpec};
-use crate::units::PartitionId;
+use crate::units::{ByteSize, PartitionId};
 
 /// A portion that grew beyond the target by this factor is cut between any two rows.
 const PATIENCE: f64 = 1.25;
@@ -25,8 +25,10 @@ pub(super) struct RunShape {
     pub(super) partition: PartitionId,
     /// Bytes at which a portion is finished.
     pub(super) target: u64,
-    /// Rows of a row group, at most.
-    pub(super) group_rows: usize,
+    /// Rows that come, at most.
+    pub(super) most_rows: usize,
+    /// Bytes that a row group under way may hold.
+    pub(super) group_memory: ByteSize,
     /// Rows that are left out.
     pub(super) expiry: Option<Expiry>,
 }
@@ -50,7 +52,10 @@ pub(super) fn encode_run(
     let merge_error =
         |error: ArrowError| CompactionError::Merge { partition: shape.partition, reason: error.to_string() };
     let mut counts = RowCounts::default();
-    let fresh = || PortionEncoder::new(&shape.spec, shape.partition).with_group_rows(shape.group_rows);
+    let fresh = || {
+        let encoder = PortionEncoder::new(&shape.spec, shape.partition).for_rows(shape.most_rows);
+        encoder.with_group_memory(shape.group_memory)
+    };
     let mut encoder = fresh();
     while let Some(batch) = rows.blocking_recv() {
         counts.came += batch.num_rows() as u64;
@@ -113,7 +118,7 @@ mod tests {
     use arrow::array::{StringArray, TimestampMicrosecondArray, UInt64Array};
 
     use super::*;
-    use crate::table::{Column, ColumnType, PlacementFunction, ROW_GROUP_ROWS, TableDefinition};
+    use crate::table::{Column, ColumnType, PlacementFunction, TableDefinition};
     use crate::units::PartitionCount;
 
     fn spec() -> Arc<TableSpec> {
@@ -158,8 +163,14 @@ mod tests {
         target: u64,
         expiry: Option<Expiry>,
     ) -> (Vec<EncodedPortion>, RowCounts) {
-        let shape =
-            RunShape { spec: spec(), partition: PartitionId(0), target, group_rows: ROW_GROUP_ROWS, expiry };
+        let shape = RunShape {
+            spec: spec(),
+            partition: PartitionId(0),
+            target,
+            most_rows: 50_000,
+            group_memory: ByteSize::mib(48),
+            expiry,
+        };
         let (send, receive) = mpsc::channel(batches.len().max(1));
         batches.into_iter().for_each(|batch| send.blocking_send(batch).unwrap());
         drop(send);

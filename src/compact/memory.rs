@@ -1,15 +1,15 @@
 //! How a compaction divides its memory.
 
 use crate::compact::CompactionError;
-use crate::table::ROW_GROUP_ROWS;
+use crate::portion::GROUP_MEMORY;
 use crate::units::ByteSize;
 
 /// The least budget that a compaction works in.
 pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
 /// The program itself, and what the allocator keeps (measured).
 const BASE: ByteSize = ByteSize::mib(85);
-/// One encoder: a row group under way, its dictionaries and compression buffers (measured).
-const PER_ENCODER: ByteSize = ByteSize::mib(20);
+/// One encoder, but for the row group under way (measured).
+const PER_ENCODER: ByteSize = ByteSize::mib(12);
 /// Memory per byte of the target: one portion grows, one waits, one is being stored.
 const PER_TARGET_BYTE: u64 = 3;
 /// Bytes of rows in memory for each byte in a portion, about.
@@ -23,10 +23,9 @@ const SMALL_BATCHES: (ByteSize, usize) = (ByteSize::mib(4), 2048);
 const LARGE_BATCHES: (ByteSize, usize) = (ByteSize::mib(6), 8192);
 /// From this budget on, batches are large: merging is a tenth faster then.
 const LARGE: ByteSize = ByteSize::mib(512);
-/// Bytes of the budget for each row of a row group: large groups compress better.
-const BUDGET_PER_GROUP_ROW: u64 = 2 << 10;
-/// What an encoder takes for each row of a row group, besides (measured).
-const PER_GROUP_ROW: u64 = 30;
+/// A row group under way takes this, and this part of the budget: large groups compress better.
+const LEAST_GROUP: ByteSize = ByteSize::mib(6);
+const GROUP_PART: u64 = 64;
 /// A portion under way takes at most this part of the budget.
 const TARGET_PART: u64 = 16;
 
@@ -52,8 +51,8 @@ pub(super) struct MemoryPlan {
     pub(super) target: ByteSize,
     /// Rows that are read at one time.
     pub(super) batch_rows: usize,
-    /// Rows of a row group that is written, at most.
-    pub(super) group_rows: usize,
+    /// Memory of a row group that is written.
+    pub(super) group: ByteSize,
 }
 
 impl MemoryPlan {
@@ -70,22 +69,16 @@ impl MemoryPlan {
         }
         let target = target.min(ByteSize(memory.0 / TARGET_PART));
         let (per_run, batch_rows) = if memory < LARGE { SMALL_BATCHES } else { LARGE_BATCHES };
-        let group_rows = (memory.0 / BUDGET_PER_GROUP_ROW).min(ROW_GROUP_ROWS as u64);
+        let group = ByteSize(LEAST_GROUP.0 + memory.0 / GROUP_PART).min(GROUP_MEMORY);
         let width = (table.row_bytes * UNCOMPRESSED).max(1);
         let batch_rows = batch_rows.min((BATCH_BYTES / width).max(1) as usize);
         // The compressed row group, and a part of it that is decoded.
         let run = per_run.0 + 2 * table.row_group;
         let left = memory.0.saturating_sub(BASE.0);
-        let writing = PER_ENCODER.0 + PER_GROUP_ROW * group_rows + PER_TARGET_BYTE * target.0;
+        let writing = PER_ENCODER.0 + group.0 + PER_TARGET_BYTE * target.0;
         let workers = (left / (writing + table.depth.max(2) * run)).clamp(1, cores.max(1) as u64);
         let runs = (left / workers).saturating_sub(writing) / run;
-        Ok(Self {
-            workers: workers as usize,
-            runs: runs.max(2) as usize,
-            target,
-            batch_rows,
-            group_rows: group_rows as usize,
-        })
+        Ok(Self { workers: workers as usize, runs: runs.max(2) as usize, target, batch_rows, group })
     }
 }
 
@@ -105,8 +98,7 @@ mod tests {
             let shape = TableShape { depth, row_group, row_bytes: 20 };
             let plan = MemoryPlan::new(budget, cores, ByteSize::mib(target), shape).unwrap();
             let per_run = if memory < 512 { SMALL_BATCHES.0 } else { LARGE_BATCHES.0 };
-            let group = PER_GROUP_ROW * plan.group_rows as u64;
-            let writing = PER_ENCODER.0 + group + PER_TARGET_BYTE * plan.target.0;
+            let writing = PER_ENCODER.0 + plan.group.0 + PER_TARGET_BYTE * plan.target.0;
             let worker = writing + plan.runs as u64 * (per_run.0 + 2 * row_group);
             // Two are read in any case.
             let fits = BASE.0 + plan.workers as u64 * worker <= budget.0;

@@ -181,7 +181,7 @@ impl Round {
                     shared: Arc::clone(&shared),
                     partition,
                     target: self.memory.target,
-                    group_rows: self.memory.group_rows,
+                    group_memory: self.memory.group,
                     expiry: self.expiry.clone(),
                 };
                 let permits = Arc::clone(&permits);

@@ -49,7 +49,7 @@ pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) partition: PartitionId,
     pub(super) target: ByteSize,
-    pub(super) group_rows: usize,
+    pub(super) group_memory: ByteSize,
     pub(super) expiry: Option<Expiry>,
 }
 
@@ -75,7 +75,8 @@ impl Worker {
             partition: self.partition,
             // All pieces alike, rather than full ones and a small rest.
             target: if pieces > 1.0 { (merge.bytes() as f64 / pieces) as u64 } else { self.target.0 * 2 },
-            group_rows: self.group_rows,
+            most_rows: usize::try_from(merge.rows()).unwrap_or(usize::MAX),
+            group_memory: self.group_memory,
             expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
         };
         let Some(sequence) = merge.sequence() else { return Ok(RowCounts::default()) };

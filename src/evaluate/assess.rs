@@ -21,12 +21,11 @@ use crate::source::{Export, OnUnreadable};
 use crate::sql::PlannedStatement;
 use crate::table::ColumnType;
 
-/// Batches that are read ahead.
-const BATCHES_AHEAD: usize = 16;
-/// Batches that are counted together.
+/// Batches that are counted together, at most.
 const BATCHES_TOGETHER: usize = 16;
-/// Bytes of batches that are counted together, about, where rows are wide.
-const BYTES_TOGETHER: usize = 24 << 20;
+/// Bytes of batches that are counted together, about, where rows are wide. Four times as many are in memory at one time: some are
+/// read, some wait, some are prepared and some are counted.
+const BYTES_TOGETHER: usize = 16 << 20;
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]
@@ -226,35 +225,33 @@ fn read_all(
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<(Evaluation, crate::source::Unreadable), EvaluateError> {
-    let (sender, receiver) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
+    let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
     let columns = 0..export.columns().len();
     let asked: Vec<bool> = columns.map(|column| evaluator.asks_for(column)).collect();
     let asked = &|column: usize| asked.get(column).copied().unwrap_or(true);
     let unreadable = std::thread::scope(|scope| {
         let reading = scope.spawn(move || {
-            // Where nobody receives any more, counting has failed, and says so itself.
-            export.read_columns::<EvaluateError>(on_unreadable, asked, |_, batch| {
-                Ok(sender.send(batch).is_ok())
-            })
+            let (mut together, mut bytes) = (Vec::new(), 0);
+            let read = export.read_columns::<EvaluateError>(on_unreadable, asked, |_, batch| {
+                bytes += batch.get_array_memory_size();
+                together.push(batch);
+                if together.len() < BATCHES_TOGETHER && bytes < BYTES_TOGETHER {
+                    return Ok(true);
+                }
+                bytes = 0;
+                // Where nobody receives any more, counting has failed, and says so itself.
+                Ok(sender.send(std::mem::take(&mut together)).is_ok())
+            });
+            let _ = sender.send(together);
+            read
         });
-        let next = || {
-            let first = receiver.recv().ok()?;
-            let (mut batches, mut bytes) = (vec![first], 0);
-            while let Some(last) = batches.last()
-                && batches.len() < BATCHES_TOGETHER
-            {
-                bytes += last.get_array_memory_size();
-                let Some(next) = (bytes < BYTES_TOGETHER).then(|| receiver.recv().ok()).flatten() else {
-                    break;
-                };
-                batches.push(next);
-            }
-            Some(batches)
-        };
-        let counted = evaluator.add_all(next, |rows_read| {
-            progress(rows_read);
-            if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
-        });
+        let counted = evaluator.add_all(
+            || receiver.recv().ok(),
+            |rows_read| {
+                progress(rows_read);
+                if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
+            },
+        );
         drop(receiver);
         let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
         counted.and(read)

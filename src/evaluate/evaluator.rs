@@ -286,6 +286,7 @@ impl Evaluator {
         for (key, more) in counters.partition_keys.iter_mut().zip(more.partition_keys) {
             key.merge(more);
         }
+        counters.keep_within_budget(0);
         counters.rows += more.rows;
         counters.bytes += more.bytes;
         self.preparation.axis.merge(other.preparation.axis);

@@ -30,7 +30,8 @@ const HEAVIEST_SHOWN: usize = 10;
 /// A key with many rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeavyHitter {
-    /// Its values, in the order of the key; none where they are not known yet.
+    /// Its values, in the order of the key. None of a key that never stood out while rows came: [`crate::evaluate::assess`] reads the
+    /// export again for these; an [`crate::evaluate::Evaluator`] alone cannot.
     pub key: Vec<Value>,
     /// What to find it by in the export, where its values are not known yet.
     #[serde(skip)]

@@ -7,10 +7,10 @@ use arrow::compute::concat_batches;
 
 use crate::ingest::buffer::Pieces;
 use crate::ingest::{IngestError, IngestMode};
-use crate::portion::{EncodedPortion, WRITE_BATCH_ROWS, encode_portion, key_value};
+use crate::portion::{EncodedPortion, PortionEncoder, WRITE_BATCH_ROWS, key_value};
 use crate::sort::{gather, sort_newest_wins};
 use crate::table::TableSpec;
-use crate::units::PartitionId;
+use crate::units::{ByteSize, PartitionId};
 
 /// Bytes of rows that are gathered and encoded at one time.
 const WRITE_BATCH_BYTES: usize = 8 << 20;
@@ -24,12 +24,13 @@ pub(super) struct Encoded {
     pub(super) seconds: f64,
 }
 
-/// Sorts and encodes rows of one partition.
+/// Sorts and encodes rows of one partition, in row groups that hold `group_memory` under way.
 pub(super) fn encode(
     spec: &TableSpec,
     mode: IngestMode,
     partition: PartitionId,
     pieces: Pieces,
+    group_memory: ByteSize,
 ) -> Result<Encoded, IngestError> {
     let started = Instant::now();
     let failed = |source| IngestError::Sort { partition, source };
@@ -46,7 +47,12 @@ pub(super) fn encode(
         return Err(IngestError::RepeatedKey { key: key_of(spec, &batch, *row as usize) });
     }
     let chunk_rows = (WRITE_BATCH_BYTES / row_bytes).clamp(1, WRITE_BATCH_ROWS);
-    let portion = encode_portion(spec, partition, gather(&batch, &sorted, chunk_rows))?;
+    let mut encoder = PortionEncoder::new(spec, partition).for_rows(batch.num_rows());
+    encoder = encoder.with_group_memory(group_memory);
+    for rows in gather(&batch, &sorted, chunk_rows) {
+        encoder.push(&rows.map_err(failed)?)?;
+    }
+    let portion = encoder.finish()?;
     Ok(Encoded { portion, replaced: sorted.replaced, seconds: started.elapsed().as_secs_f64() })
 }
 

@@ -1,6 +1,7 @@
 //! How an ingest divides its memory.
 
 use crate::ingest::IngestError;
+use crate::portion::GROUP_MEMORY;
 use crate::units::{ByteSize, PartitionCount};
 
 /// The least budget that an ingest works in.
@@ -9,6 +10,9 @@ pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
 const BASE: ByteSize = ByteSize::mib(70);
 /// One encoder: a row group under way, its dictionaries and compression buffers (measured).
 const PER_ENCODER: ByteSize = ByteSize::mib(20);
+/// A row group under way holds this part of the budget, but at least so much, which the above has room for, and at most what pays.
+const GROUP_PART: u64 = 16;
+const LEAST_GROUP: ByteSize = ByteSize::mib(8);
 /// Encoders take at most this part of the budget, so that enough is left for rows.
 const ENCODERS_SHARE: u64 = 4;
 /// Memory per buffered byte: the byte itself, slack of the allocator, encoded portions on their way (measured).
@@ -28,6 +32,8 @@ pub(super) struct MemoryPlan {
     pub(super) buffer: ByteSize,
     /// Bytes of rows that are written as one portion, at most.
     pub(super) portion: ByteSize,
+    /// Bytes that a row group under way may hold.
+    pub(super) group: ByteSize,
     /// Partitions that are sorted and encoded at one time.
     pub(super) encoders: usize,
 }
@@ -50,8 +56,9 @@ impl MemoryPlan {
         let left = memory.0.saturating_sub(BASE.0 + encoders as u64 * PER_ENCODER.0);
         let share = (2.0 / partitions.len() as f64).max(LEAST_PORTION_SHARE / encoders as f64).min(1.0);
         let buffer = left as f64 / (PER_BUFFERED_BYTE + PER_ENCODED_BYTE * encoders as f64 * share);
+        let group = ByteSize(memory.0 / GROUP_PART).clamp(LEAST_GROUP, GROUP_MEMORY);
         let buffer = ByteSize(buffer as u64).min(LARGEST_BUFFER);
-        Ok(Self { buffer, portion: ByteSize((buffer.0 as f64 * share) as u64), encoders })
+        Ok(Self { buffer, portion: ByteSize((buffer.0 as f64 * share) as u64), group, encoders })
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Ingest {
     free_encoders: Arc<Semaphore>,
     buffer: Buffer,
     /// Portions that are being encoded and stored.
-    under_way: JoinSet<Result<Stored, IngestError>>,
+    under_way: JoinSet<Done>,
     /// Portions begun.
     started: u64,
     /// Portions stored, with their numbers.
@@ -216,8 +216,8 @@ impl Ingest {
     /// Deletes the files written so far. A file that cannot be deleted is not visible in the table either.
     pub async fn abandon(mut self) {
         while let Some(done) = self.under_way.join_next().await {
-            if let Ok(Ok(stored)) = done {
-                self.portions.push((stored.number, stored.portion));
+            if let Ok((number, Ok(stored))) = done {
+                self.portions.push((number, stored.portion));
             }
         }
         for (_, portion) in &self.portions {
@@ -304,14 +304,15 @@ impl Ingest {
         };
         let (sender, encoded) = oneshot::channel();
         let (spec, mode, log) = (Arc::clone(&self.spec), self.mode, self.log.clone());
+        let group_memory = self.memory.group;
         self.encoders.spawn(move || {
             // Nobody listens any more where the ingest was dropped.
-            let _ = sender.send(encode(&spec, mode, partition, pieces));
+            let _ = sender.send(encode(&spec, mode, partition, pieces, group_memory));
             drop(free);
         });
         let number = self.started;
         self.started += 1;
-        self.under_way.spawn(async move {
+        let store = async move {
             let encoded = encoded.await.map_err(|_| IngestError::Worker {
                 reason: format!("encoding partition {partition} failed"),
             })?;
@@ -321,10 +322,11 @@ impl Ingest {
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let portion = log.store_portion(partition, ageless, portion).await?;
             let seconds = seconds + started.elapsed().as_secs_f64();
-            Ok(Stored { number, portion, replaced, seconds })
-        });
+            Ok(Stored { portion, replaced, seconds })
+        };
+        self.under_way.spawn(async move { (number, store.await) });
         while let Some(done) = self.under_way.try_join_next() {
-            self.keep(done)?;
+            self.keep(done).await?;
         }
         Ok(())
     }
@@ -336,12 +338,33 @@ impl Ingest {
             () = notified(self.interrupt.as_deref()) => return Err(IngestError::Interrupted),
             done = self.under_way.join_next() => done,
         };
-        done.map_or(Ok(()), |done| self.keep(done))
+        match done {
+            Some(done) => self.keep(done).await,
+            None => Ok(()),
+        }
     }
 
-    fn keep(&mut self, done: Result<Result<Stored, IngestError>, JoinError>) -> Result<(), IngestError> {
-        let Stored { number, portion, replaced, seconds } =
-            done.map_err(|error| IngestError::Worker { reason: error.to_string() })??;
+    /// Keeps a portion. Where it failed, so may others that are under way: the first of them is told, whichever ended first.
+    async fn keep(&mut self, done: Result<Done, JoinError>) -> Result<(), IngestError> {
+        let Some(mut failure) = self.note(done) else { return Ok(()) };
+        while let Some(done) = self.under_way.join_next().await {
+            if let Some(other) = self.note(done).filter(|other| other.0 < failure.0) {
+                failure = other;
+            }
+        }
+        Err(failure.1)
+    }
+
+    /// Takes down what became of a portion. Gives the number of one that failed, and why.
+    fn note(&mut self, done: Result<Done, JoinError>) -> Option<(u64, IngestError)> {
+        let Stored { portion, replaced, seconds } = match done {
+            Ok((number, Ok(stored))) => {
+                self.portions.push((number, stored.portion.clone()));
+                stored
+            }
+            Ok((number, Err(error))) => return Some((number, error)),
+            Err(error) => return Some((u64::MAX, IngestError::Worker { reason: error.to_string() })),
+        };
         self.replaced += replaced;
         if let Some(write) = self.writes.get_mut(portion.partition.index()) {
             write.rows += portion.rows;
@@ -349,8 +372,7 @@ impl Ingest {
             write.portions += 1;
             write.seconds += seconds;
         }
-        self.portions.push((number, portion));
-        Ok(())
+        None
     }
 
     /// Writes all rows that are left, and waits until every portion is stored.
@@ -380,10 +402,11 @@ async fn notified(interrupt: Option<&Notify>) {
     }
 }
 
+/// What became of a portion: its number, in the order in which rows left the buffer, and whether it is stored.
+type Done = (u64, Result<Stored, IngestError>);
+
 /// A portion that is stored.
 struct Stored {
-    /// Portions are numbered in the order in which their rows left the buffer.
-    number: u64,
     portion: PortionEntry,
     replaced: u64,
     /// Seconds that sorting, encoding and storing took.

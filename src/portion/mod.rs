@@ -29,10 +29,13 @@ pub use crate::portion::key_ranges::key_value;
 use crate::portion::key_ranges::KeyRanges;
 use crate::portion::row_group::PortionFile;
 use crate::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
-use crate::units::PartitionId;
+use crate::units::{ByteSize, PartitionId};
 
 /// Rows of a page, at most: what a query needs of a portion is found page by page.
 const PAGE_ROWS: usize = 1 << 13;
+
+/// Bytes that a row group under way holds, about: the numbers of its rows and its dictionaries.
+pub const GROUP_MEMORY: ByteSize = ByteSize::mib(48);
 
 /// Rows gathered and encoded at one time.
 pub const WRITE_BATCH_ROWS: usize = 1 << 15;
@@ -117,7 +120,9 @@ pub struct PortionEncoder<'a> {
     partition: PartitionId,
     ranges: KeyRanges<'a>,
     rows: u64,
-    group_rows: usize,
+    /// Rows that it will have, at most, where that is known.
+    most_rows: Option<usize>,
+    group_memory: ByteSize,
     file: Option<PortionFile>,
 }
 
@@ -135,13 +140,19 @@ impl<'a> PortionEncoder<'a> {
     #[must_use]
     pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
         let ranges = KeyRanges::new(spec, partition);
-        Self { spec, partition, ranges, rows: 0, group_rows: ROW_GROUP_ROWS, file: None }
+        Self { spec, partition, ranges, rows: 0, most_rows: None, group_memory: GROUP_MEMORY, file: None }
     }
 
-    /// Lets row groups have at most so many rows, where memory is scarce: about 30 bytes of it are needed for each.
+    /// Ends row groups, where memory is scarce, that hold so many bytes of numbers and dictionaries.
     #[must_use]
-    pub fn with_group_rows(self, rows: usize) -> Self {
-        Self { group_rows: rows.clamp(1, ROW_GROUP_ROWS), ..self }
+    pub fn with_group_memory(self, bytes: ByteSize) -> Self {
+        Self { group_memory: bytes.min(GROUP_MEMORY), ..self }
+    }
+
+    /// Says how many rows it will have at most, so that no more is set up than they need.
+    #[must_use]
+    pub fn for_rows(self, rows: usize) -> Self {
+        Self { most_rows: Some(rows), ..self }
     }
 
     /// Adds rows in the schema of the table, which follow those before them in key order.
@@ -160,12 +171,10 @@ impl<'a> PortionEncoder<'a> {
             Some(file) => file,
             None => {
                 let distinct = distinct_integers(batch);
-                let few = batch.num_rows() < WRITE_BATCH_ROWS;
-                let most_values = if few { batch.num_rows() } else { self.group_rows };
+                let most_values = self.most_rows.unwrap_or(ROW_GROUP_ROWS).clamp(1, ROW_GROUP_ROWS);
                 let properties = writer_properties(self.spec, partition, most_values, &distinct);
-                self.file.insert(
-                    PortionFile::new(self.spec, properties, &distinct, self.group_rows).map_err(failed)?,
-                )
+                let file = PortionFile::new(self.spec, properties, &distinct, self.group_memory.as_usize());
+                self.file.insert(file.map_err(failed)?)
             }
         };
         file.push(batch).map_err(failed)
@@ -275,8 +284,11 @@ fn mostly_distinct_integers(array: &ArrayRef) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::{Int8Array, Int64Array, StringArray};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::file::properties::ReaderProperties;
+    use parquet::file::reader::FileReader;
+    use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
 
     use super::*;
     use crate::table::{Column, ColumnType, KeyValue, PlacementFunction, TableDefinition};
@@ -351,6 +363,66 @@ mod tests {
             .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().values().to_vec())
             .collect();
         assert_eq!(read, keys.iter().map(|key| key.0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_bloom_filter_is_as_large_as_the_portion_needs_though_batches_are_small() {
+        let definition = TableDefinition {
+            columns: vec![Column::required("k", ColumnType::Int64), Column::required("u", ColumnType::Int64)],
+            ..spec().definition().clone()
+        };
+        let spec = TableSpec::new(definition).unwrap();
+        let id = |row: i64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed());
+        let batch = |rows: std::ops::Range<i64>| {
+            let keys = Int64Array::from_iter_values(rows.clone());
+            let ids = Int64Array::from_iter_values(rows.map(id));
+            RecordBatch::try_new(Arc::clone(spec.schema()), vec![Arc::new(keys), Arc::new(ids)])
+        };
+        let mut encoder = PortionEncoder::new(&spec, PartitionId(0)).for_rows(50_000);
+        for first in (0..50_000).step_by(100) {
+            encoder.push(&batch(first..first + 100).unwrap()).unwrap();
+        }
+        let portion = encoder.finish().unwrap();
+        let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
+        let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
+        let reader = SerializedFileReader::new_with_options(portion.bytes, options).unwrap();
+        let group = reader.get_row_group(0).unwrap();
+        assert!(group.metadata().column(1).dictionary_page_offset().is_none());
+        let filter = group.get_column_bloom_filter(1).unwrap();
+        assert!((0..50_000).all(|row| filter.check(&id(row))));
+        let wrong = (50_000..60_000).filter(|row| filter.check(&id(*row))).count();
+        assert!(wrong < 1000, "{wrong} of 10000 that are not there");
+    }
+
+    #[test]
+    fn a_row_group_ends_where_its_memory_does() {
+        let names: Vec<String> = (0..60).map(|column| format!("c{column}")).collect();
+        let mut columns = vec![Column::required("k", ColumnType::Int64)];
+        columns.extend(names.iter().map(|name| Column::required(name, ColumnType::Int8)));
+        let definition = TableDefinition {
+            columns,
+            primary_key: vec!["k".into()],
+            partition_key: vec!["k".into()],
+            ..spec().definition().clone()
+        };
+        let spec = TableSpec::new(definition).unwrap();
+        let batch = |first: i64| {
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 5000));
+            let small: ArrayRef = Arc::new(Int8Array::from_iter_values((0..5000).map(|row| (row % 7) as i8)));
+            let columns = std::iter::once(keys).chain(std::iter::repeat_n(small, 60)).collect();
+            RecordBatch::try_new(Arc::clone(spec.schema()), columns).unwrap()
+        };
+        let rows_of_groups = |memory: ByteSize| {
+            let mut encoder = PortionEncoder::new(&spec, PartitionId(0)).with_group_memory(memory);
+            (0..20).for_each(|number| encoder.push(&batch(number * 5000)).unwrap());
+            let reader = ParquetRecordBatchReaderBuilder::try_new(encoder.finish().unwrap().bytes).unwrap();
+            reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows_of_groups(GROUP_MEMORY), [100_000]);
+        let small = rows_of_groups(ByteSize::mib(8));
+        assert_eq!(small.iter().sum::<i64>(), 100_000);
+        // 60 columns of 4 bytes each, and what the lists have left over.
+        assert!(small.iter().all(|rows| *rows <= 40_000) && small.len() <= 10, "{small:?}");
     }
 
     #[test]

@@ -11,15 +11,15 @@ use parquet::file::writer::SerializedFileWriter;
 
 use crate::portion::dictionary::DictionaryColumn;
 use crate::portion::has_bloom_filter;
-use crate::table::{ROW_GROUP_BYTES, TableSpec};
+use crate::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS, TableSpec};
 
 /// A file under way.
 pub(super) struct PortionFile {
     file: SerializedFileWriter<Vec<u8>>,
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<Column>,
-    /// Rows of a row group, at most.
-    group_rows: usize,
+    /// Bytes that a row group under way may hold.
+    group_memory: usize,
     /// The row group under way; none where no row came since the last one.
     group: Option<RowGroup>,
 }
@@ -47,7 +47,7 @@ impl PortionFile {
         spec: &TableSpec,
         properties: WriterProperties,
         distinct: &[bool],
-        group_rows: usize,
+        group_memory: usize,
     ) -> Result<Self, ParquetError> {
         let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(spec.schema()), Some(properties))?;
         let (file, factory) = writer.into_serialized_writer()?;
@@ -55,7 +55,7 @@ impl PortionFile {
             bloom_filter: has_bloom_filter(spec, index),
             repeats: !distinct,
         });
-        Ok(Self { file, factory, columns: columns.collect(), group_rows, group: None })
+        Ok(Self { file, factory, columns: columns.collect(), group_memory, group: None })
     }
 
     /// Adds rows in the schema of the table; text and bytes may come as views.
@@ -70,10 +70,10 @@ impl PortionFile {
                     self.group.insert(group)
                 }
             };
-            let rows = rest.num_rows().min(self.group_rows - group.rows);
+            let rows = rest.num_rows().min(ROW_GROUP_ROWS - group.rows);
             group.push(&rest.slice(0, rows))?;
             rest = rest.slice(rows, rest.num_rows() - rows);
-            if group.is_full(self.group_rows) {
+            if group.is_full(self.group_memory) {
                 self.finish_group()?;
             }
         }
@@ -156,8 +156,22 @@ impl RowGroup {
         self.columns.iter().map(of_column).sum()
     }
 
-    fn is_full(&self, most_rows: usize) -> bool {
-        let full_dictionary = |encoder: &ColumnEncoder| matches!(encoder, ColumnEncoder::Dictionary(dictionary) if dictionary.is_full());
-        self.rows >= most_rows || self.bytes() >= ROW_GROUP_BYTES || self.columns.iter().any(full_dictionary)
+    /// Bytes in memory, but for compressed pages.
+    fn memory(&self) -> usize {
+        self.dictionaries().map(DictionaryColumn::memory).sum()
+    }
+
+    fn dictionaries(&self) -> impl Iterator<Item = &DictionaryColumn> {
+        self.columns.iter().filter_map(|encoder| match encoder {
+            ColumnEncoder::Dictionary(dictionary) => Some(dictionary),
+            ColumnEncoder::Library(_) => None,
+        })
+    }
+
+    fn is_full(&self, most_memory: usize) -> bool {
+        self.rows >= ROW_GROUP_ROWS
+            || self.bytes() >= ROW_GROUP_BYTES
+            || self.memory() >= most_memory
+            || self.dictionaries().any(DictionaryColumn::is_full)
     }
 }

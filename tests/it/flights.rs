@@ -131,6 +131,24 @@ async fn rows_of_the_second_ingest_win() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_many_repeated_keys_the_same_is_told_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = spec(&[]);
+    let raw = raw(&spec);
+    // Each partition has many, and each is written in several portions.
+    let twice: Vec<RecordBatch> = raw.iter().flat_map(|batch| [batch.clone(), batch.clone()]).collect();
+    let mut told = std::collections::BTreeSet::new();
+    for number in 0..4 {
+        let mut table = Table::create(dir.path().join(format!("t{number}")), &spec).await.unwrap();
+        let stream = futures::stream::iter(twice.clone().into_iter().map(Ok::<_, std::io::Error>));
+        let insert = IngestOptions { mode: IngestMode::Insert, ..IngestOptions::default() };
+        told.insert(table.ingest(stream, &insert).await.unwrap_err().to_string());
+        assert_eq!(table.inspect().await.unwrap().rows, 0);
+    }
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_table_without_null_tailnums_rejects_those_rows_and_no_others() {
     let dir = tempfile::tempdir().unwrap();
     let mut table = Table::create(dir.path().join("flights"), &spec(&["tailnum"])).await.unwrap();

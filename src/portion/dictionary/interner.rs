@@ -53,6 +53,16 @@ impl Values {
         }
     }
 
+    /// Bytes in memory.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Numbers(values) => values.capacity() * size_of::<u64>(),
+            Self::Bytes(ByteValues { keys, ends, data }) => {
+                keys.capacity() * size_of::<u128>() + ends.capacity() * size_of::<usize>() + data.capacity()
+            }
+        }
+    }
+
     /// Bytes of the values themselves, a number as eight.
     pub(super) fn bytes(&self) -> usize {
         match self {
@@ -77,6 +87,11 @@ impl Interner {
 
     pub(super) fn values(&self) -> &Values {
         &self.values
+    }
+
+    /// Bytes in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.slots.bytes_after(0) + self.values.memory()
     }
 
     pub(super) fn into_values(self) -> Values {

@@ -143,6 +143,11 @@ impl DictionaryColumn {
         values.len() >= FULL_VALUES || values.bytes() >= FULL_BYTES
     }
 
+    /// Bytes in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.interner.memory() + self.numbers.capacity() * size_of::<u32>()
+    }
+
     /// About how many bytes the chunk will have: values compress to a half, as text of digits does, packed numbers hardly.
     pub(super) fn bytes(&self) -> usize {
         let values = self.interner.values();

@@ -47,7 +47,8 @@ fn cut(value: &[u8], text: bool) -> Option<&[u8]> {
 
 fn raise_text(text: &str) -> Option<Vec<u8>> {
     text.char_indices().rev().find_map(|(at, character)| {
-        let next = char::from_u32(character as u32 + 1)?;
+        // Surrogates are no characters.
+        let next = if character == '\u{D7FF}' { '\u{E000}' } else { char::from_u32(character as u32 + 1)? };
         Some(format!("{}{next}", text.get(..at)?).into_bytes())
     })
 }
@@ -115,6 +116,21 @@ mod tests {
                 prop_assert!(std::str::from_utf8(&low.bytes).is_ok() && std::str::from_utf8(&high.bytes).is_ok());
             }
             prop_assert!(low.bytes.len() <= LONGEST);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_are_in_the_order_of_the_values(
+            common in "[a\u{7ff}]{55,66}",
+            ends in proptest::array::uniform2("[a\u{7ff}\u{d7ff}\u{e000}\u{10ffff}]{0,12}"),
+            text: bool,
+        ) {
+            let mut values = ends.map(|end| format!("{common}{end}"));
+            values.sort();
+            let [first, second] = values.each_ref().map(|value| value.as_bytes());
+            prop_assert!(lower(first, text).bytes <= lower(second, text).bytes);
+            prop_assert!(upper(first, text).bytes <= upper(second, text).bytes);
         }
     }
 

@@ -13,8 +13,8 @@ use crate::skew::KeyWeights;
 const PART_BITS: u32 = 9;
 /// Keys that are counted at once, before they are put aside: a key with many rows is put aside seldom.
 const FRONT_SLOTS: usize = 1 << 14;
-/// Identities that are put aside in one piece of memory.
-const PIECE: usize = 512;
+/// Bytes that are put aside in one piece of memory.
+const PIECE_BYTES: usize = 4096;
 
 /// Rows of keys, put aside.
 #[derive(Debug, Clone)]
@@ -27,11 +27,50 @@ pub(super) struct Spilled {
 /// Keys that share their first bits.
 #[derive(Debug, Clone, Default)]
 struct Part {
-    /// Keys that were put aside with one row: the piece that is being filled, and full ones.
-    open: Vec<u64>,
-    full: Vec<Vec<u64>>,
+    /// Keys that were put aside with one row.
+    once: Pieces<u64>,
     /// Keys with their rows.
-    more: Vec<(u64, u64)>,
+    more: Pieces<(u64, u64)>,
+}
+
+/// A list that grows by pieces, so that it never has to move.
+#[derive(Debug, Clone)]
+struct Pieces<T> {
+    /// The piece that is being filled.
+    open: Vec<T>,
+    full: Vec<Vec<T>>,
+}
+
+impl<T> Default for Pieces<T> {
+    fn default() -> Self {
+        Self { open: Vec::new(), full: Vec::new() }
+    }
+}
+
+impl<T> Pieces<T> {
+    fn push(&mut self, item: T) {
+        if self.open.len() == self.open.capacity() {
+            let full = std::mem::replace(&mut self.open, Vec::with_capacity(PIECE_BYTES / size_of::<T>()));
+            if !full.is_empty() {
+                self.full.push(full);
+            }
+        }
+        self.open.push(item);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.full.iter().chain([&self.open]).flatten()
+    }
+
+    fn len(&self) -> usize {
+        self.open.len() + self.full.iter().map(Vec::len).sum::<usize>()
+    }
+
+    fn bytes(&self) -> usize {
+        self.open.capacity() * size_of::<T>()
+            + self.full.len() * PIECE_BYTES
+            + self.full.capacity() * size_of::<Vec<T>>()
+    }
 }
 
 /// What all rows add up to.
@@ -55,29 +94,24 @@ impl Part {
         if rows != 1 {
             return self.more.push((identity, rows));
         }
-        if self.open.len() == self.open.capacity() {
-            let full = std::mem::replace(&mut self.open, Vec::with_capacity(PIECE));
-            self.full.push(full);
-        }
-        self.open.push(identity);
+        self.once.push(identity);
     }
 
     fn bytes(&self) -> usize {
-        (self.full.len() + 1) * (PIECE * size_of::<u64>() + size_of::<Vec<u64>>())
-            + self.more.capacity() * size_of::<(u64, u64)>()
+        self.once.bytes() + self.more.bytes()
     }
 
-    fn once(&self) -> impl Iterator<Item = u64> {
-        self.full.iter().chain([&self.open]).flatten().copied()
+    /// Keys with their rows, some several times.
+    fn each(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.once.iter().map(|identity| (*identity, 1)).chain(self.more.iter().copied())
     }
 
     /// Each key once, with all its rows.
     fn together(&self) -> Together {
-        let most = self.once().count() + self.more.len();
+        let most = self.once.len() + self.more.len();
         let mut slots = Slots::with_capacity(most);
         let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
-        let once = self.once().map(|identity| (identity, 1));
-        for (identity, more) in once.chain(self.more.iter().copied()) {
+        for (identity, more) in self.each() {
             // The first bits are the same for all; the place is found by the last.
             let same = |number: u32| identities.get(number as usize) == Some(&identity);
             let (number, new) = slots.find_or_insert(identity.rotate_left(32), same);
@@ -159,8 +193,7 @@ impl Spilled {
     pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) {
         self.empty_front();
         for part in self.parts {
-            part.once().for_each(|identity| count(identity, 1));
-            part.more.into_iter().for_each(|(identity, rows)| count(identity, rows));
+            part.each().for_each(|(identity, rows)| count(identity, rows));
         }
     }
 
@@ -170,15 +203,16 @@ impl Spilled {
             let together = part.together();
             *part = Part::default();
             together.each().for_each(|(identity, rows)| part.put_aside(identity, rows));
-            part.more.shrink_to_fit();
         });
     }
 
     pub(super) fn bytes_after(&self, rows: usize) -> usize {
         let parts: usize = self.parts.iter().map(Part::bytes).sum();
-        // At worst each part needs a new piece.
-        let pieces = (rows / PIECE + self.parts.len()).min(rows) * PIECE * size_of::<u64>();
-        parts + pieces + self.front.len() * size_of::<(u64, u64)>()
+        // A row puts one key aside, at most: eight bytes, or sixteen where the key had more rows, which came since or were there. At
+        // worst each part needs a new piece of both kinds.
+        let front = self.front.len() * size_of::<(u64, u64)>();
+        let pieces = (rows * size_of::<u64>() + front) / PIECE_BYTES + 2 * self.parts.len();
+        parts + pieces.min(rows) * (PIECE_BYTES + 2 * size_of::<Vec<u64>>()) + front
     }
 
     /// Adds everything up: the `most` heaviest keys, and the rows of those `asked` for.
