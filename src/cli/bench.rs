@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
+use crate::cli::query::{no_file, sql_of_file};
 use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
@@ -79,12 +80,15 @@ pub(crate) struct AdEventsArgs {
     load: LoadArgs,
 }
 
-/// Run queries on a table that is open already, several times each, and time them.
+/// Run queries several times each and time them, without the time that opening the table takes.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   evenkeel bench queries events 'SELECT user_id, count(*) FROM t GROUP BY user_id'
-  evenkeel bench queries events -f queries/clicks_of_campaign.sql -f queries/clicks_per_campaign.sql --param campaign=1")]
+  evenkeel bench queries events -f queries/clicks_of_campaign.sql \\
+      -f queries/clicks_per_campaign.sql --param campaign=1
+
+$now is by default the newest event in the table.")]
 pub(crate) struct QueriesArgs {
     /// Directory of the table.
     dir: PathBuf,
@@ -92,6 +96,10 @@ pub(crate) struct QueriesArgs {
     /// Queries, besides those of -f.
     #[arg(value_name = "SQL")]
     queries: Vec<String>,
+
+    /// A query; as often as needed.
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
+    commands: Vec<String>,
 
     /// File with a query; as often as needed.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
@@ -228,11 +236,12 @@ async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure>
     Params::parse(&args.params).map_err(Failure::usage)?;
     let mut queries = Vec::new();
     for path in &args.files {
-        let sql = std::fs::read_to_string(path)
-            .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
-        queries.push((path.display().to_string(), sql));
+        queries.push((path.display().to_string(), sql_of_file(path)?));
     }
-    queries.extend(args.queries.into_iter().map(|sql| (sql.clone(), sql)));
+    for sql in args.queries.into_iter().chain(args.commands) {
+        no_file(&sql)?;
+        queries.push((sql.clone(), sql));
+    }
     if queries.is_empty() {
         return Err(Failure::wrong_usage("which queries? Give them behind the table, or with -f FILE"));
     }
@@ -247,11 +256,22 @@ async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure>
     }
     let table = crate::cli::open(&args.dir, None).await?;
     let session = table.session()?;
-    let mut benches = Vec::new();
+    let mut planned = Vec::new();
+    let several = queries.len() > 1;
     for (name, sql) in &queries {
         let own: Vec<String> = args.params.iter().filter(|param| asks_for(sql, param)).cloned().collect();
         let params = Params::parse(&own).map_err(Failure::usage)?;
-        benches.push(bench_query(&session, name, sql, &params, args.runs).await?);
+        // What cannot be planned is told before anything is timed.
+        session.explain(sql, &params).await.map_err(|error| match several {
+            true => anyhow::anyhow!("{name}: {error}"),
+            false => error.into(),
+        })?;
+        planned.push((name, sql, params));
+    }
+    let mut benches = Vec::new();
+    for (name, sql, params) in planned {
+        let bench = bench_query(&session, name, sql, &params, args.runs).await;
+        benches.push(bench.map_err(|error| anyhow::anyhow!("{name}: {error}"))?);
     }
     out.result(args.format, &benches, |benches, layout| report::bench_queries(benches, layout))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::evaluate::{
@@ -168,6 +169,13 @@ struct Evaluated<'a> {
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    // Better now than after a long reading.
+    if let Some(folder) = args.html.as_deref().and_then(Path::parent)
+        && !folder.as_os_str().is_empty()
+        && !folder.is_dir()
+    {
+        return Err(Failure::wrong_usage(format!("--html: there is no folder {}", folder.display())));
+    }
     let types = args.types.iter().map(|text| column_type(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
     let inputs = find_inputs(&args.inputs)?;
     inputs.notes.iter().for_each(|note| out.note(note));
@@ -185,6 +193,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if let Some(share) = args.sample.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
         return Err(Failure::wrong_usage(format!("--sample {share}: a share is above 0 and at most 1")));
     }
+    let started = Instant::now();
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
     let export = Arc::new(export.map_err(named_column)?);
     let statements = match &args.queries {
@@ -226,6 +235,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
     };
     let mut assessment = assess_in_background(export, plan, out).await?;
+    assessment.seconds = started.elapsed().as_secs_f64();
     if args.mask_values {
         assessment.mask_values();
     }

@@ -102,6 +102,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    if args.dir.is_file() {
+        let dir = args.dir.display();
+        return Err(Failure::wrong_usage(format!(
+            "{dir} is a file; the directory of the table comes first, then the files"
+        )));
+    }
     let (plan, notes) = plan(&args, out)?;
     if args.format != Format::Json {
         notes.iter().for_each(|note| out.note(note));

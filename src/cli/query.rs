@@ -54,7 +54,7 @@ pub(crate) struct Args {
     sql: Option<String>,
 
     /// The query.
-    #[arg(short = 'c', long, value_name = "SQL", conflicts_with = "file")]
+    #[arg(short = 'c', long, value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true)]
     command: Option<String>,
 
     /// File with the query.
@@ -91,13 +91,31 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     answer(args, out).await.map_err(|failure| failure.with_hint_of_damage(&dir))
 }
 
+/// The query in a file.
+pub(crate) fn sql_of_file(file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?;
+    // Some editors begin a file with a byte-order mark.
+    Ok(text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Refuses the name of a file where a query is due.
+pub(crate) fn no_file(sql: &str) -> Result<(), Failure> {
+    if !sql.trim().contains(char::is_whitespace) && Path::new(sql.trim()).is_file() {
+        return Err(Failure::wrong_usage(format!("{sql} is a file, not a query; use -f {sql}")));
+    }
+    Ok(())
+}
+
 async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let asked = format(&args)?;
     let sql = match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
-        (Some(sql), _) => sql.clone(),
-        (None, Some(file)) => std::fs::read_to_string(file)
-            .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?,
+        (Some(sql), _) => {
+            no_file(sql)?;
+            sql.clone()
+        }
+        (None, Some(file)) => sql_of_file(file)?,
         (None, None) => {
             return Err(Failure::wrong_usage("what is the query? Give it behind the table, or with -f FILE"));
         }

@@ -11,7 +11,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
 use crate::evaluate::examples::{find_examples, find_values};
 use crate::evaluate::fan_out::{StatementReport, equality_columns};
-use crate::evaluate::find::{Considered, Finder, ROWS_LOOKED_AT};
+use crate::evaluate::find::{BYTES_LOOKED_AT, Considered, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::findings::find_findings;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
@@ -140,6 +140,9 @@ pub fn assess(
 ) -> Result<Assessment, EvaluateError> {
     let started = Instant::now();
     let mut notes = export.notes().to_vec();
+    if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
+        notes.push("no primary key was looked for, so no CREATE TABLE is proposed".to_owned());
+    }
     let considered = find_candidates(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let evaluator = Evaluator::new(export.columns(), options.evaluate.clone())?;
@@ -189,11 +192,12 @@ fn find_candidates(
         return Ok(Vec::new());
     }
     let time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
-    let (mut batches, mut rows) = (Vec::new(), 0);
-    export.read::<EvaluateError>(options.on_unreadable, |_, batch| {
+    let (mut batches, mut rows, mut bytes) = (Vec::new(), 0, 0);
+    export.read_columns::<EvaluateError>(options.on_unreadable, &|_| true, |_, batch| {
         rows += batch.num_rows();
+        bytes += batch.get_array_memory_size();
         batches.push(batch);
-        Ok(rows < ROWS_LOOKED_AT && !stop.load(Ordering::Relaxed))
+        Ok(rows < ROWS_LOOKED_AT && bytes < BYTES_LOOKED_AT && !stop.load(Ordering::Relaxed))
     })?;
     let finder = Finder::new(export.columns(), &batches, time.as_deref(), &evaluate.partitions);
     let mut considered = Vec::new();

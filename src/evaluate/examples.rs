@@ -47,7 +47,7 @@ pub(super) fn find_examples(
         return Ok(());
     }
     let columns = export.columns();
-    export.read::<EvaluateError>(on_unreadable, |place, batch| {
+    export.read_columns::<EvaluateError>(on_unreadable, &|_| true, |place, batch| {
         for (report, searches) in
             reports.iter().zip(&mut searches).filter(|(_, searches)| !searches.is_empty())
         {
@@ -89,7 +89,7 @@ pub(super) fn find_values(
         return Ok(());
     }
     let columns = export.columns();
-    export.read::<EvaluateError>(on_unreadable, |_, batch| {
+    export.read_columns::<EvaluateError>(on_unreadable, &|_| true, |_, batch| {
         for report in reports.iter_mut().filter(|report| unknown(report) > 0) {
             let (key, identities) = keys_of(&report.candidate, columns, &batch);
             let is_wanted: AHashSet<u64> = report.heavy_hitters.iter().filter_map(|h| h.identity).collect();

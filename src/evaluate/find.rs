@@ -12,6 +12,8 @@ use crate::units::PartitionCount;
 
 /// Rows that are looked at.
 pub(super) const ROWS_LOOKED_AT: usize = 100_000;
+/// Bytes that these take, about, where rows are wide.
+pub(super) const BYTES_LOOKED_AT: usize = 64 << 20;
 /// Single columns that are evaluated, at most.
 const MOST_SINGLES: usize = 6;
 /// Columns that are paired with the time, and with each other.
@@ -152,7 +154,10 @@ impl<'a> Finder<'a> {
             } else if values < self.fewest_partitions && values < self.rows {
                 found.drop(
                     &[name],
-                    format!("{values} values cannot fill {} partitions", self.fewest_partitions),
+                    format!(
+                        "cannot fill {} partitions: {values} values in the first {} rows",
+                        self.fewest_partitions, self.rows
+                    ),
                 );
             } else if singles >= MOST_SINGLES {
                 found.drop(

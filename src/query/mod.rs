@@ -64,11 +64,15 @@ pub enum QueryError {
     UnknownTable { name: String, known: String },
     #[error("no SQL is given")]
     Empty,
+    #[error("{count} statements are given; run one at a time")]
+    Several { count: usize },
     #[error("only queries are run; this statement would {action}. Rows come in with 'evenkeel ingest'")]
     NotAQuery { action: &'static str },
     #[error("cannot count the rows of partition {partition}: {reason}")]
     Count { partition: crate::units::PartitionId, reason: String },
 }
+
+use crate::sql::FILTER_FAILED;
 
 impl QueryError {
     /// Whether it is about reading a file, which may be damaged or gone, rather than about the query.
@@ -76,9 +80,9 @@ impl QueryError {
     pub fn is_of_a_file(&self) -> bool {
         let Self::DataFusion(error) = self else { return matches!(self, Self::Storage(_)) };
         match error.find_root() {
-            DataFusionError::ParquetError(_)
-            | DataFusionError::ObjectStore(_)
-            | DataFusionError::IoError(_) => true,
+            // Filters are evaluated while a file is read: a value that they cannot take is not the file's fault.
+            DataFusionError::ParquetError(error) => !error.to_string().contains(FILTER_FAILED),
+            DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => true,
             DataFusionError::ArrowError(error, _) => {
                 matches!(
                     **error,

@@ -13,6 +13,8 @@ use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::{DFParser, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::ast::Statement;
 use futures::TryStreamExt;
 
 use crate::query::QueryError;
@@ -140,7 +142,15 @@ impl TableSession {
             return Err(QueryError::Empty);
         }
         let state = self.context.state();
-        let statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+        let mut statements = DFParser::parse_sql(sql)?;
+        let count = statements.len();
+        let Some(statement) = statements.pop_front() else { return Err(QueryError::Empty) };
+        if count > 1 {
+            return Err(QueryError::Several { count });
+        }
+        if let Some(action) = change_of(&statement) {
+            return Err(QueryError::NotAQuery { action });
+        }
         for table in state.resolve_table_references(&statement)? {
             if !self.context.table_exist(table.clone())? {
                 return Err(QueryError::UnknownTable {
@@ -186,6 +196,18 @@ impl TableSession {
         let newest = batches.first().and_then(|batch| batch.columns().first());
         let newest = newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?;
         Ok(newest.map(|newest| newest.cast_to(&micros)).transpose()?)
+    }
+}
+
+/// What a statement that names tables which need not exist would do; none of others, whose plan tells.
+fn change_of(statement: &ParsedStatement) -> Option<&'static str> {
+    let ParsedStatement::Statement(statement) = statement else { return None };
+    match statement.as_ref() {
+        Statement::CreateTable(_) | Statement::CreateView(_) | Statement::Drop { .. } => {
+            Some("change what tables there are")
+        }
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Some("change rows"),
+        _ => None,
     }
 }
 

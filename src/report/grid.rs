@@ -36,10 +36,11 @@ pub(super) fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<St
         Layout::Markdown => ASCII_MARKDOWN,
     });
     let align = |numeric: bool| if numeric { CellAlignment::Right } else { CellAlignment::Left };
-    table.set_header(headings.iter().map(|(name, numeric)| Cell::new(name).set_alignment(align(*numeric))));
+    let cell = |text: &str, numeric: bool| Cell::new(one_line(layout, text)).set_alignment(align(numeric));
+    table.set_header(headings.iter().map(|(name, numeric)| cell(name, *numeric)));
     for row in rows {
         let cells = row.into_iter().zip(headings);
-        table.add_row(cells.map(|(cell, (_, numeric))| Cell::new(cell).set_alignment(align(*numeric))));
+        table.add_row(cells.map(|(text, (_, numeric))| cell(&text, *numeric)));
     }
     let mut text = String::new();
     for line in table.lines() {
@@ -67,9 +68,7 @@ pub fn batches(
         let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
-            rows.push(
-                columns.iter().map(|column| one_line(layout, &column.value(row).to_string())).collect(),
-            );
+            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
         }
     }
     Ok(draw(layout, &headings, rows))

@@ -161,7 +161,7 @@ pub enum SourceError {
     RepeatedColumn { file: String, column: String },
     #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", found.join(", "), similar(column, found))]
     MissingColumn { file: String, column: String, found: Vec<String> },
-    #[error("{file}: none of its columns is in the table; the file has: {}; the table has: {}{}", found.join(", "), declared.join(", "), wrong_names(declared, found))]
+    #[error("{file}: none of its columns is one of those that are wanted; the file has: {}; wanted are: {}{}", found.join(", "), declared.join(", "), wrong_names(declared, found))]
     NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
     #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss")]
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },

@@ -39,9 +39,37 @@ pub fn plain_message(error: &DataFusionError) -> String {
             }
             other => other.to_string(),
         },
-        other => other.strip_backtrace(),
+        other => {
+            let text = other.strip_backtrace();
+            match failed_filter(&text) {
+                Some("DivideByZero") => "division by zero".to_owned(),
+                Some(cause) => {
+                    format!(
+                        "{cause}; values are compared with values of their own type, text in single quotes"
+                    )
+                }
+                None => text,
+            }
+        }
     };
     text.lines().next().unwrap_or(&text).to_owned()
+}
+
+/// What arrow says where a filter that is evaluated while a file is read cannot take a value.
+pub const FILTER_FAILED: &str = "Error evaluating filter predicate";
+
+/// Why a filter failed, out of the errors around it.
+fn failed_filter(text: &str) -> Option<&str> {
+    let (_, cause) = text.split_once(FILTER_FAILED)?;
+    // An error with a message, or one without, such as a division by zero.
+    let quoted = cause.split_once("Error(\"").and_then(|(_, rest)| rest.split_once("\")"));
+    let cause = match quoted {
+        Some((message, _)) => message,
+        None => cause
+            .split_once("ArrowError(")
+            .map_or(cause, |(_, name)| name.split([',', ')']).next().unwrap_or(name)),
+    };
+    Some(cause.trim_start_matches([':', ' ']))
 }
 
 /// What a plan would do beside answering, such as "write files"; none where it is a query. Also below an EXPLAIN ANALYZE,

@@ -494,7 +494,7 @@ fn candidates_are_found_with_reasons_and_the_answer_is_a_table() {
         found["reason"].as_str().unwrap().to_owned()
     };
     assert!(reason("tailnum").contains("have NULL"));
-    assert!(reason("origin").contains("3 values cannot fill 16 partitions"));
+    assert!(reason("origin").contains("cannot fill 16 partitions: 3 values in the first "));
     assert!(reason("year").contains("one value"));
     assert!(evaluation["recommendation"]["ddl"].as_str().unwrap().contains("PARTITION BY HASH"));
     let text = done(dir.path(), &format!("evaluate {FLIGHTS}"));
@@ -602,7 +602,7 @@ fn wrong_input_gets_a_clear_answer() {
         ("{}/x.csv --placement md5", 2, "unknown placement function 'md5'"),
         ("{}/x.csv --placement ydb-cloud-logs --partition-key a", 1, "needs a key of at least two columns"),
         ("{}/x.csv --queries {}/none", 1, "cannot read"),
-        ("{}/x.csv --html {}/no/such/place.html", 1, "cannot write"),
+        ("{}/x.csv --html {}/no/such/place.html", 2, "--html: there is no folder"),
         ("{}/x.csv --batch 0", 2, "0 is not in 1.."),
         ("{}/none.csv", 1, "there is no such file or folder"),
         ("{}/empty.csv", 1, "is empty"),

@@ -117,15 +117,53 @@ fn wrong_queries_are_refused_in_plain_words() {
             "EXPLAIN ANALYZE COPY t TO '/tmp/never.csv'",
             "only queries are run; this statement would write files",
         ),
-        ("SELECT 1; SELECT 2", "single"),
+        ("SELECT 1; SELECT 2", "2 statements are given; run one at a time"),
+        (
+            "CREATE TABLE x AS SELECT 1",
+            "only queries are run; this statement would change what tables there are",
+        ),
+        ("INSERT INTO t VALUES (1)", "only queries are run; this statement would change rows"),
+        ("-- nothing", "no SQL is given"),
         ("SELECT $x", "the query needs a value for $x; give it with --param x=VALUE"),
     ] {
         let run = query(sql);
-        let usage = sql.is_empty() || sql.contains('$');
+        let usage = sql.is_empty() || sql.starts_with("--") || sql.contains('$');
         assert_eq!(run.code, if usage { 2 } else { 1 }, "{sql}: {}", run.stdout);
         assert!(run.stderr.contains(message), "{sql}: {}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{sql}: {}", run.stderr);
     }
+    // A filter is evaluated while a file is read: what it cannot take is not the file's fault.
+    done(dir.path(), "generate ad-events {}/exports --rows 1000");
+    done(dir.path(), "ingest {}/t {}/exports");
+    for (sql, message) in [
+        ("SELECT count(*) FROM t WHERE user_id = 5", "to value of Int64 type; values are compared with"),
+        ("SELECT count(*) FROM t WHERE 1 / (event_id - event_id) = 1", "division by zero"),
+    ] {
+        let run = query(sql);
+        assert!(run.code == 1 && run.stderr.contains(message), "{sql}: {}", run.stderr);
+        assert!(!run.stderr.contains("damaged"), "{sql}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn of_several_queries_to_time_the_wrong_one_is_named_before_anything_is_timed() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    let bench = |arguments: &[&str]| {
+        let table = dir.path().join("t");
+        let output = crate::common::evenkeel().args(["bench", "queries"]).arg(table).args(arguments).output();
+        crate::common::Run::from(output.unwrap())
+    };
+    let wrong = bench(&["-c", "SELECT 1", "-c", "SELECT nope FROM t"]);
+    assert!(wrong.stderr.contains("SELECT nope FROM t: there is no column 'nope'"), "{}", wrong.stderr);
+    let file = bench(&["queries/events_per_user.sql"]);
+    assert!(file.code == 2 && file.stderr.contains("is a file, not a query; use -f"), "{}", file.stderr);
+    let marked = dir.path().join("marked.sql");
+    std::fs::write(&marked, "\u{FEFF}SELECT 'a|b' AS x").unwrap();
+    let markdown =
+        bench(&["-c", "SELECT 'a|b'\nAS x", "-f", marked.to_str().unwrap(), "--format", "markdown"]);
+    assert_eq!(markdown.code, 0, "{}", markdown.stderr);
+    assert!(markdown.stdout.contains("| SELECT 'a\\|b'\\nAS x"), "{}", markdown.stdout);
 }
 
 #[test]

@@ -123,11 +123,14 @@ fn recommendation(page: &mut String, assessment: &Assessment) {
     let found = &assessment.recommendation;
     page.push_str("<section class=\"card long\">\n<h2>Recommendation</h2>\n");
     if !found.partition_key.is_empty() {
+        let primary_key = match found.primary_key.as_slice() {
+            [] => String::new(),
+            key => format!("PRIMARY KEY ({})<br>", escape(&key.join(", "))),
+        };
         let _ = writeln!(
             page,
-            "<p class=\"answer\">PARTITION BY HASH({})<br>PRIMARY KEY ({})<br>{} partitions</p>",
+            "<p class=\"answer\">PARTITION BY HASH({})<br>{primary_key}{} partitions</p>",
             escape(&found.partition_key.join(", ")),
-            escape(&found.primary_key.join(", ")),
             found.partitions
         );
     }
