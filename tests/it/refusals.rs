@@ -133,7 +133,7 @@ fn wrong_queries_are_refused_in_plain_words() {
         assert_eq!(run.stderr.lines().count(), 1, "{sql}: {}", run.stderr);
     }
     // A filter is evaluated while a file is read: what it cannot take is not the file's fault.
-    done(dir.path(), "generate ad-events {}/exports --rows 1000");
+    done(dir.path(), "generate ad-events --rows 1000 --out {}/exports");
     done(dir.path(), "ingest {}/t {}/exports");
     for (sql, message) in [
         ("SELECT count(*) FROM t WHERE user_id = 5", "to value of Int64 type; values are compared with"),
