@@ -316,7 +316,19 @@ fn row_identities(batch: &RecordBatch) -> Vec<u64> {
     identities
 }
 
-/// A value as JSON: numbers and truth values as such, everything else as text.
+/// Bytes of a text that a result shows, at most.
+const LONGEST_SHOWN: usize = 1 << 10;
+
+/// A text, or the beginning of one that is long, as its last character says.
+fn shown(text: &str) -> Value {
+    if text.len() <= LONGEST_SHOWN {
+        return Value::String(text.to_owned());
+    }
+    let begin = text.get(..text.floor_char_boundary(LONGEST_SHOWN)).unwrap_or_default();
+    Value::String(format!("{begin}…"))
+}
+
+/// A value as JSON: numbers and truth values as such, everything else as text, of which at most 1 KiB.
 pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;
@@ -326,13 +338,15 @@ pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
         DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             return bytes_value(array, row);
         }
+        DataType::Utf8 => return shown(array.as_string::<i32>().value(row)),
+        DataType::Utf8View => return shown(array.as_string_view().value(row)),
         _ => ArrayFormatter::try_new(array.as_ref(), &options).map(|f| f.value(row).to_string()),
     };
     let text = text.unwrap_or_default();
     let is_plain = array.data_type().is_integer() || array.data_type() == &DataType::Boolean;
     match serde_json::from_str(&text) {
         Ok(value) if is_plain => value,
-        _ => Value::String(text),
+        _ => shown(&text),
     }
 }
 
@@ -347,7 +361,37 @@ fn bytes_value(array: &ArrayRef, row: usize) -> Value {
         return Value::String(uuid.to_string());
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.chars().any(char::is_control) => Value::String(text.to_owned()),
-        _ => Value::String(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        Ok(text) if !text.chars().any(char::is_control) => shown(text),
+        _ => {
+            let begin = bytes.get(..LONGEST_SHOWN / 2 + 1).unwrap_or(bytes);
+            shown(&begin.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{BinaryArray, Int64Array, StringArray, StringViewArray};
+
+    use super::*;
+
+    #[test]
+    fn values_are_shown_by_their_type_and_not_at_any_length() {
+        let long = "é".repeat(2000);
+        let arrays: [ArrayRef; 2] = [
+            Arc::new(StringArray::from(vec!["5", long.as_str()])),
+            Arc::new(StringViewArray::from(vec!["5", long.as_str()])),
+        ];
+        for array in &arrays {
+            assert_eq!(json_value(array, 0), Value::String("5".to_owned()));
+            let Value::String(cut) = json_value(array, 1) else { panic!() };
+            assert_eq!(cut, format!("{}…", "é".repeat(512)));
+        }
+        let number: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), None]));
+        assert_eq!((json_value(&number, 0), json_value(&number, 1)), (Value::from(5), Value::Null));
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![vec![255; 5000].as_slice(), b"abc"]));
+        let Value::String(cut) = json_value(&bytes, 0) else { panic!() };
+        assert_eq!(cut, format!("{}…", "f".repeat(1024)));
+        assert_eq!(json_value(&bytes, 1), Value::String("abc".to_owned()));
     }
 }
