@@ -39,6 +39,7 @@ pub mod portion;
 pub mod query;
 pub mod repartition;
 pub mod report;
+pub mod simulate;
 pub mod sink;
 pub mod sketch;
 pub mod skew;
@@ -48,6 +49,8 @@ pub mod sql;
 pub mod storage;
 pub mod table;
 pub mod text_value;
+pub mod transform;
 pub mod units;
+pub mod values;
 
 pub use handle::{Table, TableError};

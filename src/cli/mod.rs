@@ -18,6 +18,7 @@ mod place;
 mod query;
 mod repartition;
 mod scenario;
+mod simulate;
 mod skew;
 mod workplace;
 
@@ -60,6 +61,7 @@ enum Command {
     Ddl(ddl::Args),
     Place(place::Args),
     Bench(Box<bench::Args>),
+    Simulate(simulate::Args),
 }
 
 /// Refuses a budget that is too small.
@@ -108,6 +110,7 @@ impl Cli {
             Command::Ddl(args) => ddl::run(args, out).await,
             Command::Bench(args) => bench::run(*args, out).await,
             Command::Place(args) => place::run(&args, out),
+            Command::Simulate(args) => simulate::run(args, out).await,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
 use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBatches};
-use crate::evaluate::prepared::{Parts, width};
+use crate::evaluate::prepared::Parts;
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
@@ -24,6 +24,7 @@ use crate::placement::{JointPlacement, Placement};
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
+use crate::values::width;
 
 /// The program itself and batches on their way (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);

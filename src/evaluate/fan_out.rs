@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
 use crate::evaluate::prepared::derived_column;
-use crate::evaluate::windows::instants;
 use crate::placement::Placement;
 use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
+use crate::values::instants;
 
 /// Whether a statement visits one partition, some or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -11,9 +11,10 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelI
 use crate::evaluate::EvaluateError;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::prepared::{Parts, Prepared};
-use crate::evaluate::windows::{TimeAxis, WindowedRows, instants};
+use crate::evaluate::windows::{TimeAxis, WindowedRows};
 use crate::placement::JointPlacement;
 use crate::units::{Micros, PartitionId};
+use crate::values::instants;
 
 /// A candidate for the partition key, as far as it is known before the first row.
 #[derive(Debug)]

@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
-use crate::evaluate::windows::{WindowedRows, instants};
+use crate::evaluate::windows::WindowedRows;
 use crate::placement::PlacementError;
 use crate::sketch::{column_identities, combine, fold};
 use crate::table::{Column, ColumnType};
 use crate::units::Micros;
+use crate::values::{instants, lengths, row_bytes, width};
 
 /// One part of some key, in every key that has it.
 #[derive(Debug, Clone)]
@@ -227,33 +228,6 @@ fn run_wise<T: Copy>(length: Micros, value: impl Fn(i64) -> T) -> impl Fn(i64) -
     }
 }
 
-/// Bytes that a value of a type takes in YDB; none for text and bytes, which differ.
-pub(super) fn width(column_type: ColumnType) -> Option<u32> {
-    Some(match column_type {
-        ColumnType::Bool | ColumnType::Int8 | ColumnType::Uint8 => 1,
-        ColumnType::Int16 | ColumnType::Uint16 | ColumnType::Date => 2,
-        ColumnType::Int32
-        | ColumnType::Uint32
-        | ColumnType::Float
-        | ColumnType::Datetime
-        | ColumnType::Date32 => 4,
-        ColumnType::Int64
-        | ColumnType::Uint64
-        | ColumnType::Double
-        | ColumnType::Timestamp
-        | ColumnType::Interval
-        | ColumnType::Datetime64
-        | ColumnType::Timestamp64
-        | ColumnType::Interval64 => 8,
-        ColumnType::Decimal { .. } | ColumnType::Uuid => 16,
-        ColumnType::Utf8
-        | ColumnType::String
-        | ColumnType::Json
-        | ColumnType::JsonDocument
-        | ColumnType::Yson => return None,
-    })
-}
-
 /// Bytes of all values and of the longest.
 fn bytes_of(array: &ArrayRef, column_type: ColumnType) -> (u64, u64) {
     match width(column_type) {
@@ -267,43 +241,6 @@ fn bytes_of(array: &ArrayRef, column_type: ColumnType) -> (u64, u64) {
                 .fold((0, 0), |(sum, most), length| (sum + u64::from(*length), most.max(u64::from(*length))))
         }),
     }
-}
-
-/// The length of every text or byte string.
-fn lengths(array: &ArrayRef) -> Option<Vec<u32>> {
-    let of_offsets = |offsets: &[i32]| {
-        offsets.iter().zip(offsets.iter().skip(1)).map(|(begin, end)| (end - begin).cast_unsigned()).collect()
-    };
-    // The length is the first of a view's four numbers.
-    let of_views = |views: &[u128], array: &ArrayRef| match array.nulls() {
-        None => views.iter().map(|view| *view as u32).collect(),
-        Some(nulls) => {
-            views.iter().zip(nulls).map(|(view, valid)| if valid { *view as u32 } else { 0 }).collect()
-        }
-    };
-    Some(match array.data_type() {
-        DataType::Utf8 => of_offsets(array.as_string::<i32>().value_offsets()),
-        DataType::Binary => of_offsets(array.as_binary::<i32>().value_offsets()),
-        DataType::Utf8View => of_views(array.as_string_view().views(), array),
-        DataType::BinaryView => of_views(array.as_binary_view().views(), array),
-        _ => return None,
-    })
-}
-
-/// Bytes of each row's values: fixed types by their width in Arrow (Boolean as 1), text by its length.
-fn row_bytes(batch: &RecordBatch) -> Vec<u32> {
-    let fixed = |array: &ArrayRef| match array.data_type() {
-        DataType::Boolean => 1,
-        DataType::FixedSizeBinary(bytes) => bytes.unsigned_abs(),
-        other => other.primitive_width().unwrap_or(0) as u32,
-    };
-    let mut bytes = vec![batch.columns().iter().map(fixed).sum::<u32>(); batch.num_rows()];
-    for lengths in batch.columns().iter().filter_map(lengths) {
-        for (bytes, length) in bytes.iter_mut().zip(lengths) {
-            *bytes = bytes.saturating_add(length);
-        }
-    }
-    bytes
 }
 
 fn row_identities(batch: &RecordBatch) -> Vec<u64> {

@@ -12,12 +12,13 @@ use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batc
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::primary_key_report::{LateReach, LateRows, PrimaryKeyReport, Pruning};
 use crate::evaluate::sample::Interval;
-use crate::evaluate::windows::{count_late, instants};
+use crate::evaluate::windows::count_late;
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
 use crate::table::ColumnType;
 use crate::units::Micros;
 use crate::units::PartitionId;
+use crate::values::instants;
 
 /// Examples of keys that repeat.
 pub(super) const EXAMPLES: usize = 5;

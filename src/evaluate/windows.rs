@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{cast, max, min};
-use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use arrow::compute::{max, min};
+use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::units::Micros;
 
@@ -86,18 +86,6 @@ const USUAL: [i64; 12] = {
         50_000,
     ]
 };
-
-/// The instants of a column of dates or points in time, in microseconds; none of other columns.
-pub(super) fn instants(array: &ArrayRef) -> Option<ArrayRef> {
-    let zone = match array.data_type() {
-        DataType::Timestamp(TimeUnit::Microsecond, None) => return Some(ArrayRef::clone(array)),
-        DataType::Timestamp(_, zone) => zone.clone(),
-        DataType::Date32 => None,
-        _ => return None,
-    };
-    let instants = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone)).ok()?;
-    cast(&instants, &DataType::Timestamp(TimeUnit::Microsecond, None)).ok()
-}
 
 /// The windows of a batch of rows.
 #[derive(Debug, Clone)]

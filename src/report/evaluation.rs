@@ -38,7 +38,7 @@ pub fn assessment(assessment: &Assessment, layout: Layout) -> String {
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn heading(layout: Layout, text: &str) -> String {
+pub(super) fn heading(layout: Layout, text: &str) -> String {
     match layout {
         Layout::Plain => format!("{}\n", text.to_uppercase()),
         Layout::Markdown => format!("## {text}\n\n"),

@@ -9,6 +9,7 @@ mod ingest;
 mod keys;
 mod maintenance;
 mod overview;
+mod simulation;
 mod skew;
 
 pub use bench::{bench_ingest, bench_queries};
@@ -20,4 +21,5 @@ pub use ingest::ingest;
 pub use keys::keys;
 pub use maintenance::{check, clean, compaction, repartition_plan};
 pub use overview::{history, overview};
+pub use simulation::simulation;
 pub use skew::skew;

@@ -1,0 +1,253 @@
+//! `evenkeel simulate`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::report;
+use evenkeel::simulate::splits::ModelParameters;
+use evenkeel::simulate::{KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy, simulate};
+use evenkeel::source::{Export, OnUnreadable, find_inputs};
+use evenkeel::units::{ByteSize, Micros};
+
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output};
+
+/// Play an export through a model: how range splits of Spanner would take it.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Splits(Box<SplitsArgs>),
+}
+
+/// Insert an export into a model of Spanner's range splits, once for each strategy of choosing the key, and compare: where writes
+/// land, how the table splits, what reads cost.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel simulate splits exports \\
+      --primary-key event_timestamp,user_id
+  evenkeel simulate splits exports --rate 50000 --servers 8 \\
+      --primary-key 'user_id,event_timestamp desc' \\
+      --strategies declared,desc,shard-16,uuid4,uuid7
+
+Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1, uuid7,
+hash-N. All figures are those of a model; what it assumes is printed with them.")]
+pub(crate) struct SplitsArgs {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// The primary key as it is declared: columns separated by commas, each with desc where it descends.
+    #[arg(long, value_name = "COLUMNS", value_parser = key_order, required = true)]
+    primary_key: KeyOrders,
+
+    /// Columns that the hash partitions of hash-N hash [default: the primary key].
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    partition_key: Vec<String>,
+
+    /// Strategies to compare, by name.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAMES",
+        default_value = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16"
+    )]
+    strategies: Vec<Strategy>,
+
+    /// So many rows of the real table each row of the export stands for: a number, or auto, so that the export makes 16 full
+    /// splits.
+    #[arg(long, value_name = "auto|NUMBER", default_value = "auto", value_parser = scale)]
+    scale: Scale,
+
+    /// Rows of the real table that come in a second, one after the other [default: as the times of the export say].
+    #[arg(long, value_name = "ROWS", value_parser = positive)]
+    rate: Option<f64>,
+
+    /// Column of time that rows come along [default: the only point in time, or the only date].
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
+    /// Column whose history is read [default: the first column of the key that is no time].
+    #[arg(long, value_name = "COLUMN")]
+    owner: Option<String>,
+
+    /// Boundaries from the beginning, from the keys of the first rows.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    presplit: usize,
+
+    /// Servers that splits are spread over.
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    servers: u64,
+
+    /// Rows of a transaction.
+    #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    transaction: u64,
+
+    /// Rows that cannot be read: fail at the first, or skip and count them.
+    #[arg(long)]
+    skip_unreadable: bool,
+
+    #[command(flatten)]
+    model: ModelArgs,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// What the model assumes.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "The model")]
+struct ModelArgs {
+    /// Bytes at which a split divides.
+    #[arg(long, value_name = "BYTES", default_value = "8GiB")]
+    split_size: ByteSize,
+
+    /// Rows per second at which a split is hot. No public figure exists for Spanner; this is what CockroachDB divides a range at.
+    #[arg(long, value_name = "ROWS", default_value_t = 2500.0, value_parser = positive)]
+    split_rate: f64,
+
+    /// Length of the windows that load is measured over.
+    #[arg(long, value_name = "LENGTH", default_value = "1m")]
+    window: Micros,
+
+    /// Windows from the decision to divide a split until it is divided.
+    #[arg(long, value_name = "WINDOWS", default_value_t = 2)]
+    split_delay: u32,
+
+    /// Windows that parts divided by load are quiet for before they are joined again.
+    #[arg(long, value_name = "WINDOWS", default_value_t = 60)]
+    merge_after: u32,
+
+    /// Seed of what is made up and sampled.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// A key as it is written.
+#[derive(Debug, Clone)]
+struct KeyOrders(Vec<KeyOrder>);
+
+#[derive(Debug, Clone, Copy)]
+enum Scale {
+    Auto,
+    Of(f64),
+}
+
+fn key_order(text: &str) -> Result<KeyOrders, String> {
+    let column = |part: &str| {
+        let mut words = part.split_whitespace();
+        let (name, order, more) = (words.next(), words.next(), words.next());
+        let descending = match order.map(str::to_ascii_lowercase).as_deref() {
+            None | Some("asc") => false,
+            Some("desc") => true,
+            Some(_) => return None,
+        };
+        name.filter(|_| more.is_none()).map(|name| KeyOrder { column: name.to_owned(), descending })
+    };
+    let columns: Option<Vec<KeyOrder>> = text.split(',').map(column).collect();
+    columns
+        .map(KeyOrders)
+        .ok_or_else(|| "write columns separated by commas, such as user_id,at desc".to_owned())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number =
+        text.replace('_', "").parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "write a number above 0".to_owned())
+}
+
+fn scale(text: &str) -> Result<Scale, String> {
+    if text.eq_ignore_ascii_case("auto") { Ok(Scale::Auto) } else { positive(text).map(Scale::Of) }
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    match args.what {
+        What::Splits(args) => splits(*args, out).await,
+    }
+}
+
+async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let reading = args.input.options()?;
+    if args.model.split_size.0 == 0 {
+        return Err(Failure::wrong_usage("--split-size 0: a split has room for a row"));
+    }
+    let mut strategies = Vec::new();
+    for strategy in args.strategies {
+        if !strategies.contains(&strategy) {
+            strategies.push(strategy);
+        }
+    }
+    let options = SimulateOptions {
+        primary_key: args.primary_key.0,
+        partition_key: args.partition_key,
+        strategies,
+        parameters: ModelParameters {
+            split_size: args.model.split_size,
+            split_rate: args.model.split_rate,
+            window: args.model.window,
+            scale: if let Scale::Of(scale) = args.scale { scale } else { 1.0 },
+            delay_windows: args.model.split_delay,
+            quiet_windows: args.model.merge_after,
+            servers: usize::try_from(args.servers).unwrap_or(usize::MAX),
+            seed: args.model.seed,
+            ..ModelParameters::default()
+        },
+        find_scale: matches!(args.scale, Scale::Auto),
+        rate: args.rate,
+        time: args.time,
+        owner: args.owner,
+        presplits: args.presplit,
+        transaction_rows: args.transaction,
+        on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
+    };
+    let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, reading, &BTreeMap::new()));
+    let export = export.await??;
+    let simulation = in_background(export, options, out).await?;
+    out.result(args.format, &simulation, report::simulation)
+}
+
+/// Simulates in a thread that Ctrl-C stops.
+async fn in_background(
+    export: Export,
+    options: SimulateOptions,
+    out: &Output,
+) -> Result<Simulation, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let bar = out.progress(None, "rows");
+    let pressed = out.interrupt();
+    let (stopped, counter) = (Arc::clone(&stop), bar.clone());
+    let mut work = tokio::task::spawn_blocking(move || {
+        simulate(&export, &options, &|rows| counter.set_position(rows), &stopped)
+    });
+    let done = tokio::select! {
+        done = &mut work => done,
+        () = pressed.notified() => {
+            stop.store(true, Ordering::Relaxed);
+            work.await
+        }
+    };
+    bar.finish_and_clear();
+    done?.map_err(|error| match error {
+        error @ (SimulateError::UnknownColumn { .. }
+        | SimulateError::KeyType { .. }
+        | SimulateError::Repeated { .. }
+        | SimulateError::Unsuited { .. }
+        | SimulateError::NoClock
+        | SimulateError::Time { .. }) => Failure::usage(error),
+        other => other.into(),
+    })
+}

@@ -1,0 +1,183 @@
+//! A simulation of range splits as text.
+
+use std::fmt::Write as _;
+
+use crate::report::evaluation::heading;
+use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
+use crate::simulate::splits::{Obstacle, Outcome};
+use crate::simulate::{ReadKind, ReadReport, Simulation, StrategyReport};
+use crate::units::ByteSize;
+
+/// What the strategies make of writes and reads, beside each other.
+#[must_use]
+pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
+    let mut text = heading(layout, "Range splits: a model, not a measurement");
+    assumptions(&mut text, simulation);
+    text.push('\n');
+    text.push_str(&heading(layout, "Writes"));
+    text.push_str(&writes(&simulation.strategies, layout));
+    text.push('\n');
+    text.push_str(&heading(layout, "Reads and transactions, in splits touched"));
+    text.push_str(&reads(simulation, layout));
+    text.push('\n');
+    for report in &simulation.strategies {
+        let _ = writeln!(text, "{}: {}", report.strategy, sentence(simulation, report));
+    }
+    if !simulation.notes.is_empty() {
+        text.push('\n');
+        simulation.notes.iter().for_each(|note| {
+            let _ = writeln!(text, "note: {note}");
+        });
+    }
+    text
+}
+
+fn assumptions(text: &mut String, simulation: &Simulation) {
+    let parameters = &simulation.parameters;
+    let _ = writeln!(
+        text,
+        "{} rows, {} of values; each row stands for {}",
+        count(simulation.rows),
+        ByteSize(simulation.bytes),
+        number(parameters.scale)
+    );
+    match simulation.rate {
+        Some(rate) => {
+            let _ = writeln!(
+                text,
+                "rows come one after the other, {} in a second of the real table",
+                number(rate)
+            );
+        }
+        None => {
+            let _ = writeln!(text, "rows come along {}", simulation.time.as_deref().unwrap_or("time"));
+        }
+    }
+    let _ = writeln!(
+        text,
+        "a split divides at {}, or by load at {} rows per second (score 100) over {}, {} windows later; {} servers",
+        parameters.split_size,
+        number(parameters.split_rate),
+        parameters.window,
+        parameters.delay_windows,
+        parameters.servers
+    );
+    if simulation.presplits > 0 {
+        let _ = writeln!(text, "{} boundaries are there from the beginning", simulation.presplits);
+    }
+}
+
+fn writes(strategies: &[StrategyReport], layout: Layout) -> String {
+    let headings = [
+        Heading("strategy", false),
+        Heading("hottest split", true),
+        Heading("highest score", true),
+        Heading("hot windows", true),
+        Heading("relief after", true),
+        Heading("splits", true),
+        Heading("by size", true),
+        Heading("by load", true),
+        Heading("servers busy", true),
+        Heading("as if even", true),
+        Heading("pattern", false),
+    ];
+    let row = |report: &StrategyReport| {
+        let Outcome { whole, relief, heat, .. } = &report.outcome;
+        vec![
+            report.strategy.clone(),
+            percent(whole.hottest_share()),
+            number(whole.highest_score),
+            count(relief.hot_windows),
+            match (relief.first_hot, relief.relieved_after) {
+                (None, _) => "-".to_owned(),
+                (Some(_), None) => "never".to_owned(),
+                (Some(_), Some(windows)) => counted(windows, "window"),
+            },
+            count(whole.splits as u64),
+            count(whole.by_size),
+            count(whole.by_load),
+            format!("{:.1}", whole.busy_servers),
+            format!("{:.1}", whole.effective_servers),
+            heat.pattern.words().to_owned(),
+        ]
+    };
+    grid(layout, &headings, strategies.iter().map(row).collect())
+}
+
+fn reads(simulation: &Simulation, layout: Layout) -> String {
+    let headings = [
+        Heading("strategy", false),
+        Heading("splits", true),
+        Heading("newest rows", true),
+        Heading("one owner", true),
+        Heading("newest first", false),
+        Heading("one row", true),
+        Heading("per transaction", true),
+        Heading("two-phase", true),
+    ];
+    let row = |report: &StrategyReport| {
+        let of = |kind: ReadKind| report.reads.iter().find(|read| read.kind == kind);
+        let splits = |kind: ReadKind| match of(kind) {
+            Some(ReadReport { splits, ranges: None, .. }) => format!("all {}", count(*splits as u64)),
+            Some(read) => count(read.splits as u64),
+            None => "-".to_owned(),
+        };
+        let order = |kind| match of(kind).and_then(|read| read.newest_first) {
+            Some(true) => "yes",
+            Some(false) => "backwards",
+            None => "-",
+        };
+        vec![
+            report.strategy.clone(),
+            count(report.outcome.whole.splits as u64),
+            splits(ReadKind::TimeRange),
+            splits(ReadKind::History),
+            order(ReadKind::History).to_owned(),
+            splits(ReadKind::Row),
+            format!("{:.1}", report.outcome.splits_per_transaction),
+            percent(report.outcome.two_phase_share),
+        ]
+    };
+    let mut text = grid(layout, &headings, simulation.strategies.iter().map(row).collect());
+    let length = simulation.read_length.map(|length| format!("newest rows: the last {length}; "));
+    let owner = simulation.owner.as_ref().map(|owner| format!("one owner: all rows of one {owner}; "));
+    let _ = writeln!(
+        text,
+        "{}{}one row: by its declared key; a transaction has {}",
+        length.unwrap_or_default(),
+        owner.unwrap_or_default(),
+        counted(simulation.transaction_rows, "row")
+    );
+    text
+}
+
+/// What the figures of a strategy mean.
+fn sentence(simulation: &Simulation, report: &StrategyReport) -> String {
+    let outcome = &report.outcome;
+    let share = |rows: u64| percent(rows as f64 / simulation.rows.max(1) as f64);
+    let mut text = report.words.clone();
+    for stuck in &outcome.stuck {
+        let why = match stuck.obstacle {
+            Obstacle::SingleRow => "came to hot splits where one key has nearly all: a row cannot be divided",
+            Obstacle::MovingHotspot => {
+                "came to hot splits whose keys move on: a boundary leaves all that comes on one side"
+            }
+        };
+        let _ = write!(text, "; {} of the rows {why}", share(stuck.rows));
+    }
+    if outcome.stuck.is_empty() && outcome.relief.first_hot.is_some() {
+        text.push_str("; dividing helps");
+    }
+    text
+}
+
+/// A number with as many digits as it needs.
+fn number(number: f64) -> String {
+    if number >= 100.0 || number.fract() == 0.0 {
+        count(number.round() as u64)
+    } else if number >= 1.0 {
+        format!("{number:.1}")
+    } else {
+        format!("{number:.2}")
+    }
+}

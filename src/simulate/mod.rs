@@ -1,0 +1,49 @@
+//! Range splits on an export: what a table of Spanner would do with it, as a model.
+//!
+//! Every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is known of
+//! Spanner in public, and what is assumed, is told in [`splits`].
+
+mod key_maker;
+mod replay;
+pub mod splits;
+mod strategy;
+
+use thiserror::Error;
+
+use crate::placement::PlacementError;
+use crate::source::SourceError;
+
+pub use crate::simulate::replay::{
+    KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport, simulate,
+};
+pub use crate::simulate::strategy::{Strategy, StrategyError, UuidForm};
+
+/// Why there is no simulation.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum SimulateError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("keys cannot be made: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    #[error("there is no column '{column}'; there are: {}", known.join(", "))]
+    UnknownColumn { column: String, known: Vec<String> },
+    #[error("column '{column}' of type {column_type} cannot be part of a key")]
+    KeyType { column: String, column_type: crate::table::ColumnType },
+    #[error("the key names '{column}' twice")]
+    Repeated { column: String },
+    #[error("strategy {strategy} needs {what}")]
+    Unsuited { strategy: String, what: &'static str },
+    #[error(
+        "rows come along a clock: name a column of time with --time, or say with --rate how many rows come in a second"
+    )]
+    NoClock,
+    #[error("column '{column}' is not a point in time or a date")]
+    Time { column: String },
+    #[error("there are no rows")]
+    NoRows,
+    #[error("interrupted")]
+    Interrupted,
+}

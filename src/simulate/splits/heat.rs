@@ -1,0 +1,280 @@
+//! Keys against time: where writes land.
+
+use serde::Serialize;
+
+use crate::simulate::splits::Key;
+use crate::simulate::splits::sample::SplitMix;
+
+/// Rows that are remembered, at most.
+const MOST_SAMPLES: usize = 1 << 15;
+/// Ranges of keys, at most.
+const KEY_RANGES: usize = 64;
+/// Slices of time, at most.
+const SLICES: usize = 96;
+
+/// What a heat map looks like: the patterns that the documentation of Spanner's Key Visualizer names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Writes are everywhere at all times.
+    EvenlyDistributed,
+    /// A diagonal: keys rise or fall with time.
+    MonotonicKeys,
+    /// Bands along time: some keys have more than others throughout.
+    PersistentlyHotRanges,
+    /// Nearly all writes are in one of several tables and indexes.
+    SingleHotTable,
+}
+
+impl Pattern {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::EvenlyDistributed => "evenly distributed",
+            Self::MonotonicKeys => "monotonic keys (a diagonal)",
+            Self::PersistentlyHotRanges => "persistently hot key ranges (bands)",
+            Self::SingleHotTable => "a single hot table",
+        }
+    }
+}
+
+/// Rows by ranges of keys and slices of time, from a sample.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeatMap {
+    /// Of each range of keys in key order, its rows in each slice of time.
+    pub cells: Vec<Vec<u32>>,
+    /// The key space of each range.
+    pub spaces: Vec<usize>,
+    /// The first and the last window.
+    pub windows: (i64, i64),
+    /// What it looks like.
+    pub pattern: Pattern,
+}
+
+/// A row that is remembered.
+#[derive(Debug, Clone)]
+struct Sample {
+    space: usize,
+    key: Box<[u8]>,
+    lead: usize,
+    window: i64,
+}
+
+/// About each `each`-th row.
+#[derive(Debug, Clone)]
+pub(super) struct HeatSamples {
+    rows: Vec<Sample>,
+    each: u64,
+    until_next: u64,
+}
+
+impl Default for HeatSamples {
+    fn default() -> Self {
+        Self { rows: Vec::new(), each: 1, until_next: 0 }
+    }
+}
+
+impl HeatSamples {
+    #[inline]
+    pub(super) fn see(&mut self, space: usize, key: Key<'_>, window: i64, random: &mut SplitMix) {
+        if self.until_next > 0 {
+            self.until_next -= 1;
+            return;
+        }
+        if self.rows.len() == MOST_SAMPLES {
+            let mut kept = false;
+            self.rows.retain(|_| {
+                kept = !kept;
+                kept
+            });
+            self.each *= 2;
+        }
+        self.rows.push(Sample { space, key: key.bytes.into(), lead: key.lead, window });
+        self.until_next = random.below(2 * self.each - 1);
+    }
+
+    pub(super) fn map(mut self) -> HeatMap {
+        let first = self.rows.iter().map(|sample| sample.window).min().unwrap_or(0);
+        let last = self.rows.iter().map(|sample| sample.window).max().unwrap_or(0);
+        let span = (last - first).max(0).cast_unsigned() as usize + 1;
+        let slices = span.min(SLICES);
+        let slice_of = |window: i64| (window - first).max(0).cast_unsigned() as usize * slices / span;
+        self.rows.sort_by(|a, b| (a.space, &a.key).cmp(&(b.space, &b.key)));
+        let ranges = key_ranges(&self.rows);
+        let mut cells = Vec::with_capacity(ranges.len());
+        let mut spaces = Vec::with_capacity(ranges.len());
+        for range in &ranges {
+            let mut row = vec![0; slices];
+            for sample in *range {
+                if let Some(cell) = row.get_mut(slice_of(sample.window)) {
+                    *cell += 1;
+                }
+            }
+            cells.push(row);
+            spaces.push(range.first().map_or(0, |sample| sample.space));
+        }
+        let pattern = pattern(&cells, &spaces);
+        HeatMap { cells, spaces, windows: (first, last), pattern }
+    }
+}
+
+/// Divides samples in key order into ranges: with as many values of the leading key column each; where these are few, several ranges for
+/// each, with as many rows. So a value with many rows is a band, and rows that come in order are a diagonal.
+fn key_ranges(sorted: &[Sample]) -> Vec<&[Sample]> {
+    let spaces: Vec<&[Sample]> = sorted.chunk_by(|a, b| a.space == b.space).collect();
+    let most = (KEY_RANGES / spaces.len().max(1)).max(4);
+    let mut ranges = Vec::new();
+    for space in spaces {
+        let lead = |sample: &Sample| sample.key.get(..sample.lead).unwrap_or_default().to_vec();
+        let values: Vec<&[Sample]> = space.chunk_by(|a, b| lead(a) == lead(b)).collect();
+        if values.len() > most / 2 {
+            let mut rest = space;
+            let (count, groups) = (values.len(), values.len().min(most));
+            for group in 0..groups {
+                let of_group =
+                    values.get(group * count / groups..(group + 1) * count / groups).unwrap_or_default();
+                let (range, after) = rest.split_at(of_group.iter().map(|value| value.len()).sum());
+                ranges.push(range);
+                rest = after;
+            }
+        } else {
+            let parts = most / values.len().max(1);
+            for value in values {
+                ranges.extend(value.chunks(value.len().div_ceil(parts).max(1)));
+            }
+        }
+    }
+    ranges
+}
+
+/// A table among several has at least this share of the rows where it is hot alone.
+const SINGLE_TABLE_SHARE: f64 = 0.8;
+/// Ranges that a slice of time touches where keys follow time, as a share of all.
+const NARROW: f64 = 0.15;
+/// A hot range has so many times the rows of the middle one.
+const BAND: f64 = 5.0;
+
+fn pattern(cells: &[Vec<u32>], spaces: &[usize]) -> Pattern {
+    let sums: Vec<f64> = cells.iter().map(|row| row.iter().map(|rows| f64::from(*rows)).sum()).collect();
+    let all: f64 = sums.iter().sum();
+    if all == 0.0 {
+        return Pattern::EvenlyDistributed;
+    }
+    if follow_time(cells) {
+        return Pattern::MonotonicKeys;
+    }
+    let of_space = |space: usize| -> f64 {
+        sums.iter().zip(spaces).filter(|(_, of)| **of == space).map(|(sum, _)| sum).sum()
+    };
+    let several = spaces.windows(2).any(|pair| pair.first() != pair.last());
+    if several && spaces.iter().any(|space| of_space(*space) >= SINGLE_TABLE_SHARE * all) {
+        return Pattern::SingleHotTable;
+    }
+    let mut sorted = sums.clone();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let lasts = |row: &[u32]| {
+        let busy = row.iter().filter(|rows| **rows > 0).count();
+        busy * 2 >= row.len()
+    };
+    let band = cells.iter().zip(&sums).any(|(row, sum)| *sum >= BAND * median && *sum >= BAND && lasts(row));
+    if band { Pattern::PersistentlyHotRanges } else { Pattern::EvenlyDistributed }
+}
+
+/// Whether each slice of time has its rows in few ranges, and these rise or fall from slice to slice.
+fn follow_time(cells: &[Vec<u32>]) -> bool {
+    let slices = cells.first().map_or(0, Vec::len);
+    let (mut middles, mut widths) = (Vec::new(), Vec::new());
+    for slice in 0..slices {
+        let rows: Vec<f64> =
+            cells.iter().map(|row| row.get(slice).map_or(0.0, |rows| f64::from(*rows))).collect();
+        let all: f64 = rows.iter().sum();
+        if all == 0.0 {
+            continue;
+        }
+        // The fewest neighbouring ranges from the twentieth to the last but twentieth part.
+        let (mut sum, mut begin, mut end, mut middle) = (0.0, None, 0, 0);
+        for (place, rows) in rows.iter().enumerate() {
+            let before = sum;
+            sum += rows;
+            if sum >= 0.05 * all && begin.is_none() {
+                begin = Some(place);
+            }
+            if before < 0.5 * all {
+                middle = place;
+            }
+            if before < 0.95 * all {
+                end = place;
+            }
+        }
+        widths.push((end + 1 - begin.unwrap_or(end)) as f64 / cells.len() as f64);
+        middles.push(middle as f64);
+    }
+    if middles.len() < 4 || cells.len() < 8 {
+        return false;
+    }
+    widths.sort_by(f64::total_cmp);
+    let narrow = widths.get(widths.len() / 2).is_some_and(|width| *width <= NARROW);
+    let steps = |falls: bool| {
+        middles
+            .windows(2)
+            .filter(|pair| matches!(pair, [a, b] if if falls { a >= b } else { a <= b }))
+            .count()
+    };
+    let far =
+        middles.first().zip(middles.last()).is_some_and(|(a, b)| (a - b).abs() * 2.0 > cells.len() as f64);
+    narrow && far && steps(false).max(steps(true)) * 10 >= (middles.len() - 1) * 9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The map of rows with these keys, one in each window.
+    fn map_of(keys: impl Iterator<Item = (usize, u64, u64)>) -> HeatMap {
+        let mut random = SplitMix::new(1);
+        let mut samples = HeatSamples::default();
+        for (window, (space, lead, rest)) in (0..).zip(keys) {
+            let bytes = [lead.to_be_bytes(), rest.to_be_bytes()].concat();
+            let key = Key { bytes: &bytes, lead: 8, root: 16 };
+            samples.see(space, key, window / 50, &mut random);
+        }
+        samples.map()
+    }
+
+    #[test]
+    fn patterns_are_told_apart() {
+        let mixed = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let rows = 50_000;
+        let rising = map_of((0..rows).map(|row| (0, row, 0)));
+        assert_eq!(rising.pattern, Pattern::MonotonicKeys);
+        assert_eq!(map_of((0..rows).map(|row| (0, u64::MAX - row, 0))).pattern, Pattern::MonotonicKeys);
+        assert_eq!(map_of((0..rows).map(|row| (0, mixed(row), 0))).pattern, Pattern::EvenlyDistributed);
+        // Sixteen shards, each in order.
+        assert_eq!(
+            map_of((0..rows).map(|row| (0, mixed(row) >> 60, row))).pattern,
+            Pattern::EvenlyDistributed
+        );
+        // One user among a thousand has a third of the rows.
+        let users = |row: u64| if row.is_multiple_of(3) { 777 } else { (mixed(row) >> 32) % 1000 };
+        assert_eq!(map_of((0..rows).map(|row| (0, users(row), row))).pattern, Pattern::PersistentlyHotRanges);
+        let tables = |row: u64| usize::from(row.is_multiple_of(20));
+        assert_eq!(
+            map_of((0..rows).map(|row| (tables(row), mixed(row), 0))).pattern,
+            Pattern::SingleHotTable
+        );
+    }
+
+    #[test]
+    fn a_diagonal_is_one() {
+        let map = map_of((0..50_000).map(|row| (0, row, 0)));
+        let slices = map.cells[0].len();
+        for (place, row) in map.cells.iter().enumerate() {
+            let hottest = (0..slices).max_by_key(|slice| row[*slice]).unwrap();
+            let expected = place * slices / map.cells.len();
+            assert!(hottest.abs_diff(expected) <= 2, "{place}: {hottest} {expected}");
+        }
+        assert_eq!(map_of(std::iter::empty()).cells.len(), 0);
+    }
+}

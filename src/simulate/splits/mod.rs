@@ -1,0 +1,27 @@
+//! The model of a key space that splits by size and by load.
+//!
+//! ```text
+//! Database         the key spaces of a table and its indexes, the servers, the clock
+//!   KeySpace       half-open splits in key order, without gaps
+//!     Split        rows, bytes, a sample of its keys; while it is warm, a sample of the keys of the window
+//! Timeline         what each window was like
+//! HeatMap          keys against time
+//! ```
+//!
+//! What is known in public of Spanner is the order of keys, that splits are half-open, that they divide at about 8 GiB and by load, that
+//! a score of 50 is warm and 100 hot, and that a moving hotspot cannot be isolated. The rest is a parameter of [`ModelParameters`]. Choosing where
+//! to split by load follows the published heuristic of CockroachDB: a sample of the keys, its balance point, and no split where one
+//! key has nearly all of it.
+
+mod database;
+mod heat;
+mod key_space;
+mod parameters;
+mod sample;
+mod timeline;
+
+pub use crate::simulate::splits::database::{Database, Obstacle, Outcome, SpaceFigures, Stuck};
+pub use crate::simulate::splits::heat::{HeatMap, Pattern};
+pub use crate::simulate::splits::key_space::{Key, KeyRange, KeySpace, SplitFigures};
+pub use crate::simulate::splits::parameters::ModelParameters;
+pub use crate::simulate::splits::timeline::{Period, Relief, Timeline};

@@ -1,0 +1,288 @@
+//! Samples of keys: by them a split finds where to divide.
+
+use std::ops::Range;
+
+/// A generator of which only the cheapness matters: SplitMix64 (Steele, Lea and Flood, 2014).
+#[derive(Debug, Clone)]
+pub(super) struct SplitMix(u64);
+
+impl SplitMix {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+
+    /// A number below `limit`, which is at least 1 and small.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
+    }
+}
+
+/// Samples that a split keeps of its rows, at most.
+const MOST_SAMPLES: usize = 512;
+
+/// A row of a split.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) key: Box<[u8]>,
+    /// Length of the key of the row's root.
+    pub(super) root: usize,
+    pub(super) bytes: u32,
+}
+
+/// Rows of a split, about each `each`-th one.
+#[derive(Debug, Clone)]
+pub(super) struct Samples {
+    pub(super) rows: Vec<Sample>,
+    each: u64,
+    until_next: u64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self { rows: Vec::new(), each: 1, until_next: 0 }
+    }
+}
+
+impl Samples {
+    /// Whether the next row is to be sampled.
+    #[inline]
+    pub(super) fn wants(&mut self) -> bool {
+        if self.until_next > 0 {
+            self.until_next -= 1;
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn add(&mut self, sample: Sample, random: &mut SplitMix) {
+        if self.rows.len() == MOST_SAMPLES {
+            self.thin();
+        }
+        self.rows.push(sample);
+        // Between 0 and twice the mean, so that rows that come in turn are not always the same.
+        self.until_next = random.below(2 * self.each - 1);
+    }
+
+    fn thin(&mut self) {
+        let mut kept = false;
+        self.rows.retain(|_| {
+            kept = !kept;
+            kept
+        });
+        self.each *= 2;
+    }
+
+    /// Those below `boundary`, and the others.
+    pub(super) fn divide(self, boundary: &[u8]) -> (Self, Self) {
+        let (below, above): (Vec<_>, Vec<_>) =
+            self.rows.into_iter().partition(|sample| sample.key.as_ref() < boundary);
+        let part = |rows| Self { rows, each: self.each, until_next: self.until_next };
+        (part(below), part(above))
+    }
+
+    /// Adds the samples of a neighbour.
+    pub(super) fn join(&mut self, mut other: Self) {
+        while self.each < other.each {
+            self.thin();
+        }
+        while other.each < self.each {
+            other.thin();
+        }
+        self.rows.append(&mut other.rows);
+        while self.rows.len() > MOST_SAMPLES {
+            self.thin();
+        }
+    }
+
+    /// The share of rows and of bytes below `boundary`; halves where nothing is known.
+    pub(super) fn shares_below(&self, boundary: &[u8]) -> (f64, f64) {
+        let bytes = |samples: &mut dyn Iterator<Item = &Sample>| {
+            samples.fold((0.0, 0.0), |(rows, bytes), sample| (rows + 1.0, bytes + f64::from(sample.bytes)))
+        };
+        let all = bytes(&mut self.rows.iter());
+        let below = bytes(&mut self.rows.iter().filter(|sample| sample.key.as_ref() < boundary));
+        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.5 };
+        (share(below.0, all.0), share(below.1, all.1))
+    }
+}
+
+/// Keys that a warm split is watched by, at most.
+const MOST_WATCHED: usize = 128;
+
+/// The keys that came to a warm split in one window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Watch {
+    keys: Vec<Sample>,
+    seen: u64,
+    /// The smallest and the largest key of the window before, both of them in it.
+    before: Option<Range<Box<[u8]>>>,
+}
+
+/// Where a split can be divided, or why that does not help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Balance {
+    At(Box<[u8]>),
+    SingleRow,
+    Moving,
+    /// Too little is known yet.
+    Unknown,
+}
+
+impl Watch {
+    #[inline]
+    pub(super) fn see(&mut self, key: &[u8], root: usize, random: &mut SplitMix) {
+        self.seen += 1;
+        let sample = || Sample { key: key.into(), root, bytes: 1 };
+        if self.keys.len() < MOST_WATCHED {
+            self.keys.push(sample());
+            return;
+        }
+        let place = random.below(self.seen) as usize;
+        if let Some(kept) = self.keys.get_mut(place) {
+            *kept = sample();
+        }
+    }
+
+    /// Begins the next window.
+    pub(super) fn turn(&mut self) {
+        let least = self.keys.iter().map(|sample| &sample.key).min().cloned();
+        let most = self.keys.iter().map(|sample| &sample.key).max().cloned();
+        let before = least.zip(most).map(|(start, end)| Range { start, end });
+        *self = Self { before, ..Self::default() };
+    }
+
+    /// What both parts of a split that is divided at `boundary` know of the window before. None knows of a window that it had no part in.
+    pub(super) fn divide(self, boundary: &[u8]) -> (Option<Self>, Option<Self>) {
+        let Some(before) = self.before else { return (None, None) };
+        let (below, above) = (before.start.as_ref() < boundary, before.end.as_ref() >= boundary);
+        let part = |has: bool| has.then(|| Self { before: Some(before.clone()), ..Self::default() });
+        (part(below), part(above))
+    }
+
+    /// Where the load of this window is divided evenly.
+    pub(super) fn balance(&self, single_row_share: f64, moving_share: f64) -> Balance {
+        let Some(Range { start: least, end: most }) = &self.before else { return Balance::Unknown };
+        if self.keys.is_empty() {
+            return Balance::Unknown;
+        }
+        let share = |count: usize| count as f64 / self.keys.len() as f64;
+        let mut keys: Vec<&Sample> = self.keys.iter().collect();
+        keys.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let heaviest = keys.chunk_by(|a, b| a.key == b.key).map(<[_]>::len).max().unwrap_or(0);
+        if share(heaviest) >= single_row_share {
+            return Balance::SingleRow;
+        }
+        let ahead = keys.iter().filter(|sample| sample.key > *most).count();
+        let behind = keys.iter().filter(|sample| sample.key < *least).count();
+        if share(ahead.max(behind)) >= moving_share {
+            return Balance::Moving;
+        }
+        middle(&keys, true).map_or(Balance::SingleRow, Balance::At)
+    }
+}
+
+/// A boundary at a root leaves at least this share on either side; else rows of one root are parted.
+const LEAST_SHARE_AT_ROOT: f64 = 0.2;
+
+/// The key that divides sorted samples most evenly, by rows or by bytes: the first key of a root where that is even enough. None where
+/// all have one key.
+pub(super) fn middle(sorted: &[&Sample], by_rows: bool) -> Option<Box<[u8]>> {
+    let weight = |sample: &Sample| if by_rows { 1.0 } else { f64::from(sample.bytes.max(1)) };
+    let all: f64 = sorted.iter().map(|sample| weight(sample)).sum();
+    // How far from the middle each boundary is, with its place.
+    let mut best: [Option<(f64, &[u8])>; 2] = [None, None];
+    let mut below = 0.0;
+    for pair in sorted.windows(2) {
+        let [before, sample] = pair else { continue };
+        below += weight(before);
+        let off = (below / all - 0.5).abs();
+        let root = sample.key.get(..sample.root).unwrap_or_default();
+        let of_root = before.key.as_ref() < root;
+        let of_row = before.key < sample.key;
+        for (slot, (possible, key)) in best.iter_mut().zip([(of_root, root), (of_row, sample.key.as_ref())]) {
+            if possible && slot.is_none_or(|(least, _)| off < least) {
+                *slot = Some((off, key));
+            }
+        }
+    }
+    let [at_root, at_row] = best;
+    let at_root = at_root.filter(|(off, _)| {
+        *off <= 0.5 - LEAST_SHARE_AT_ROOT || at_row.is_none_or(|(least, _)| *off <= least)
+    });
+    at_root.or(at_row).map(|(_, key)| key.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(keys: &[&str], root: usize) -> Vec<Sample> {
+        keys.iter()
+            .map(|key| Sample { key: key.as_bytes().into(), root: root.min(key.len()), bytes: 1 })
+            .collect()
+    }
+
+    fn middle_of(keys: &[&str], root: usize) -> Option<String> {
+        let samples = samples(keys, root);
+        middle(&samples.iter().collect::<Vec<_>>(), true)
+            .map(|key| String::from_utf8(key.into_vec()).unwrap())
+    }
+
+    #[test]
+    fn the_middle_is_at_a_root_where_that_is_even_enough() {
+        assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 2).as_deref(), Some("b1"));
+        assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 1).as_deref(), Some("b"));
+        // Rows of one root are parted only where they are too many.
+        assert_eq!(middle_of(&["a1", "b1", "b2", "b3"], 1).as_deref(), Some("b"));
+        assert_eq!(middle_of(&["a1", "b1", "b2", "b3", "b4", "b5", "b6", "b7"], 1).as_deref(), Some("b4"));
+        assert_eq!(middle_of(&["a1", "a1", "a1"], 2), None);
+        assert_eq!(middle_of(&[], 0), None);
+    }
+
+    #[test]
+    fn a_watch_tells_a_single_row_and_a_moving_hotspot() {
+        let mut random = SplitMix::new(1);
+        let mut balance = |before: &[&str], now: &[&str]| {
+            let mut watch = Watch::default();
+            before.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
+            watch.turn();
+            now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
+            watch.balance(0.99, 0.9)
+        };
+        assert_eq!(balance(&["a", "b"], &["c", "d"]), Balance::Moving);
+        assert_eq!(balance(&["c", "d"], &["a", "b"]), Balance::Moving);
+        assert_eq!(balance(&["a", "z"], &["m", "m", "m"]), Balance::SingleRow);
+        assert_eq!(balance(&["a", "z"], &["b", "c", "d", "e"]), Balance::At(b"d".as_slice().into()));
+        // One key with 60 % of the load can be parted from the rest.
+        assert_eq!(balance(&["a", "z"], &["m", "m", "m", "b", "c"]), Balance::At(b"m".as_slice().into()));
+        assert_eq!(balance(&[], &["a", "b"]), Balance::Unknown);
+    }
+
+    #[test]
+    fn samples_stand_for_equally_many_rows() {
+        let mut random = SplitMix::new(3);
+        let mut samples = Samples::default();
+        for row in 0..100_000_u32 {
+            if samples.wants() {
+                let key = row.to_be_bytes();
+                samples.add(Sample { key: key.into(), root: 4, bytes: 1 }, &mut random);
+            }
+        }
+        assert!((MOST_SAMPLES / 2..=MOST_SAMPLES).contains(&samples.rows.len()));
+        let (rows, _) = samples.shares_below(&25_000_u32.to_be_bytes());
+        assert!((rows - 0.25).abs() < 0.06, "{rows}");
+        let (below, mut above) = samples.divide(&50_000_u32.to_be_bytes());
+        assert!(below.rows.iter().all(|sample| sample.key.as_ref() < 50_000_u32.to_be_bytes().as_slice()));
+        let parts = below.rows.len() + above.rows.len();
+        above.join(below);
+        assert_eq!(above.rows.len(), parts);
+    }
+}

@@ -1,0 +1,80 @@
+//! Values as `CAST(value AS STRING)` of GoogleSQL has them.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use chrono::DateTime;
+
+/// The texts of a column.
+pub(super) enum Texts<'a> {
+    Text(ArrayRef),
+    Instants(ArrayRef),
+    Other(ArrayFormatter<'a>, &'a ArrayRef),
+}
+
+const FORMAT: FormatOptions<'static> = FormatOptions::new();
+
+impl<'a> Texts<'a> {
+    pub(super) fn new(column: &'a ArrayRef) -> Result<Self, ArrowError> {
+        Ok(match column.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                Self::Text(cast(column, &DataType::Utf8View)?)
+            }
+            // Bytes are hashed as they are.
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                let bytes = cast(column, &DataType::Binary)?;
+                Self::Text(cast(&bytes, &DataType::BinaryView)?)
+            }
+            DataType::Timestamp(_, _) => {
+                Self::Instants(cast(column, &DataType::Timestamp(TimeUnit::Microsecond, None))?)
+            }
+            _ => Self::Other(ArrayFormatter::try_new(column.as_ref(), &FORMAT)?, column),
+        })
+    }
+
+    /// Appends the text of a row; false where it is NULL.
+    pub(super) fn append(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Text(array) if array.is_valid(row) => match array.data_type() {
+                DataType::BinaryView => out.extend_from_slice(array.as_binary_view().value(row)),
+                _ => out.extend_from_slice(array.as_string_view().value(row).as_bytes()),
+            },
+            Self::Instants(array) if array.is_valid(row) => {
+                let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
+                out.extend_from_slice(instant(micros).as_bytes());
+            }
+            Self::Other(formatter, array) if array.is_valid(row) => {
+                out.extend_from_slice(formatter.value(row).to_string().as_bytes());
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// A point in time: the zone as hours, and of a second as many digits as are needed in groups of three.
+fn instant(micros: i64) -> String {
+    let Some(at) = DateTime::from_timestamp_micros(micros) else { return micros.to_string() };
+    let form = match micros.rem_euclid(1_000_000) {
+        0 => "%Y-%m-%d %H:%M:%S+00",
+        part if part % 1000 == 0 => "%Y-%m-%d %H:%M:%S%.3f+00",
+        _ => "%Y-%m-%d %H:%M:%S%.6f+00",
+    };
+    at.format(form).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_in_time_have_no_more_digits_than_they_need() {
+        let at = 1_453_734_610_000_000;
+        assert_eq!(instant(at), "2016-01-25 15:10:10+00");
+        assert_eq!(instant(at + 500_000), "2016-01-25 15:10:10.500+00");
+        assert_eq!(instant(at + 555_555), "2016-01-25 15:10:10.555555+00");
+        assert_eq!(instant(-1), "1969-12-31 23:59:59.999999+00");
+    }
+}

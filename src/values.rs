@@ -1,0 +1,87 @@
+//! What columns hold: points in time, and how many bytes.
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit};
+
+use crate::table::ColumnType;
+
+/// The instants of a column of dates or points in time, in microseconds; none of other columns.
+#[must_use]
+pub fn instants(array: &ArrayRef) -> Option<ArrayRef> {
+    let zone = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, None) => return Some(ArrayRef::clone(array)),
+        DataType::Timestamp(_, zone) => zone.clone(),
+        DataType::Date32 => None,
+        _ => return None,
+    };
+    let instants = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone)).ok()?;
+    cast(&instants, &DataType::Timestamp(TimeUnit::Microsecond, None)).ok()
+}
+
+/// Bytes that a value of a type takes in YDB; none for text and bytes, which differ.
+#[must_use]
+pub fn width(column_type: ColumnType) -> Option<u32> {
+    Some(match column_type {
+        ColumnType::Bool | ColumnType::Int8 | ColumnType::Uint8 => 1,
+        ColumnType::Int16 | ColumnType::Uint16 | ColumnType::Date => 2,
+        ColumnType::Int32
+        | ColumnType::Uint32
+        | ColumnType::Float
+        | ColumnType::Datetime
+        | ColumnType::Date32 => 4,
+        ColumnType::Int64
+        | ColumnType::Uint64
+        | ColumnType::Double
+        | ColumnType::Timestamp
+        | ColumnType::Interval
+        | ColumnType::Datetime64
+        | ColumnType::Timestamp64
+        | ColumnType::Interval64 => 8,
+        ColumnType::Decimal { .. } | ColumnType::Uuid => 16,
+        ColumnType::Utf8
+        | ColumnType::String
+        | ColumnType::Json
+        | ColumnType::JsonDocument
+        | ColumnType::Yson => return None,
+    })
+}
+
+/// The length of every text or byte string.
+#[must_use]
+pub fn lengths(array: &ArrayRef) -> Option<Vec<u32>> {
+    let of_offsets = |offsets: &[i32]| {
+        offsets.iter().zip(offsets.iter().skip(1)).map(|(begin, end)| (end - begin).cast_unsigned()).collect()
+    };
+    // The length is the first of a view's four numbers.
+    let of_views = |views: &[u128], array: &ArrayRef| match array.nulls() {
+        None => views.iter().map(|view| *view as u32).collect(),
+        Some(nulls) => {
+            views.iter().zip(nulls).map(|(view, valid)| if valid { *view as u32 } else { 0 }).collect()
+        }
+    };
+    Some(match array.data_type() {
+        DataType::Utf8 => of_offsets(array.as_string::<i32>().value_offsets()),
+        DataType::Binary => of_offsets(array.as_binary::<i32>().value_offsets()),
+        DataType::Utf8View => of_views(array.as_string_view().views(), array),
+        DataType::BinaryView => of_views(array.as_binary_view().views(), array),
+        _ => return None,
+    })
+}
+
+/// Bytes of each row's values: fixed types by their width in Arrow (Boolean as 1), text by its length.
+#[must_use]
+pub fn row_bytes(batch: &RecordBatch) -> Vec<u32> {
+    let fixed = |array: &ArrayRef| match array.data_type() {
+        DataType::Boolean => 1,
+        DataType::FixedSizeBinary(bytes) => bytes.unsigned_abs(),
+        other => other.primitive_width().unwrap_or(0) as u32,
+    };
+    let mut bytes = vec![batch.columns().iter().map(fixed).sum::<u32>(); batch.num_rows()];
+    for lengths in batch.columns().iter().filter_map(lengths) {
+        for (bytes, length) in bytes.iter_mut().zip(lengths) {
+            *bytes = bytes.saturating_add(length);
+        }
+    }
+    bytes
+}
