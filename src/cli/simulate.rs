@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::report;
 use evenkeel::simulate::splits::ModelParameters;
-use evenkeel::simulate::{KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy, simulate};
+use evenkeel::simulate::{
+    IndexSpec, KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy, parse_key_order, simulate,
+};
 use evenkeel::source::{Export, OnUnreadable, find_inputs};
 use evenkeel::units::{ByteSize, Micros};
 
@@ -52,6 +54,11 @@ pub(crate) struct SplitsArgs {
     /// Columns that the hash partitions of hash-N hash [default: the primary key].
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     partition_key: Vec<String>,
+
+    /// An index that the table has besides: NAME(COLUMNS), and behind it what it has of storing(COLUMNS), null_filtered,
+    /// interleaved and shard-N; as often as needed.
+    #[arg(long = "index", value_name = "INDEX")]
+    indexes: Vec<IndexSpec>,
 
     /// Strategies to compare, by name.
     #[arg(
@@ -146,20 +153,8 @@ enum Scale {
 }
 
 fn key_order(text: &str) -> Result<KeyOrders, String> {
-    let column = |part: &str| {
-        let mut words = part.split_whitespace();
-        let (name, order, more) = (words.next(), words.next(), words.next());
-        let descending = match order.map(str::to_ascii_lowercase).as_deref() {
-            None | Some("asc") => false,
-            Some("desc") => true,
-            Some(_) => return None,
-        };
-        name.filter(|_| more.is_none()).map(|name| KeyOrder { column: name.to_owned(), descending })
-    };
-    let columns: Option<Vec<KeyOrder>> = text.split(',').map(column).collect();
-    columns
-        .map(KeyOrders)
-        .ok_or_else(|| "write columns separated by commas, such as user_id,at desc".to_owned())
+    let columns = parse_key_order(text).map(KeyOrders);
+    columns.ok_or_else(|| "write columns separated by commas, such as user_id,at desc".to_owned())
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -194,6 +189,7 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
     let options = SimulateOptions {
         primary_key: args.primary_key.0,
         partition_key: args.partition_key,
+        indexes: args.indexes,
         strategies,
         parameters: ModelParameters {
             split_size: args.model.split_size,
@@ -245,6 +241,7 @@ async fn in_background(
         error @ (SimulateError::UnknownColumn { .. }
         | SimulateError::KeyType { .. }
         | SimulateError::Repeated { .. }
+        | SimulateError::RepeatedIndex { .. }
         | SimulateError::Unsuited { .. }
         | SimulateError::NoClock
         | SimulateError::Time { .. }) => Failure::usage(error),

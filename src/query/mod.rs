@@ -11,6 +11,7 @@
 //! the partition key do without repartitioning. Whatever the plan, of two rows with one primary key only the newest is seen.
 
 mod count;
+mod functions;
 mod newest_wins;
 mod overlap;
 mod partition_aware;

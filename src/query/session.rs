@@ -95,6 +95,7 @@ impl TableSession {
             .with_physical_optimizer_rules(rules)
             .build();
         let context = SessionContext::new_with_state(state);
+        crate::query::functions::functions().for_each(|function| context.register_udf(function));
         let tables = register_tables(&context, &table)?;
         Ok(Self { context, table, tables })
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::report::evaluation::heading;
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::simulate::splits::{Obstacle, Outcome};
-use crate::simulate::{ReadKind, ReadReport, Simulation, StrategyReport};
+use crate::simulate::{IndexReport, ReadKind, ReadReport, Simulation, StrategyReport};
 use crate::units::ByteSize;
 
 /// What the strategies make of writes and reads, beside each other.
@@ -20,6 +20,11 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     text.push_str(&heading(layout, "Reads and transactions, in splits touched"));
     text.push_str(&reads(simulation, layout));
     text.push('\n');
+    if simulation.strategies.iter().any(|report| !report.indexes.is_empty()) {
+        text.push_str(&heading(layout, "Indexes"));
+        text.push_str(&indexes(simulation, layout));
+        text.push('\n');
+    }
     for report in &simulation.strategies {
         let _ = writeln!(text, "{}: {}", report.strategy, sentence(simulation, report));
     }
@@ -147,6 +152,40 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
         length.unwrap_or_default(),
         owner.unwrap_or_default(),
         counted(simulation.transaction_rows, "row")
+    );
+    text
+}
+
+fn indexes(simulation: &Simulation, layout: Layout) -> String {
+    let headings = [
+        Heading("strategy", false),
+        Heading("index", false),
+        Heading("entries", true),
+        Heading("bytes", true),
+        Heading("hottest split", true),
+        Heading("splits read", true),
+        Heading("rows found", true),
+        Heading("back joins", true),
+    ];
+    let row = |report: &StrategyReport, index: &IndexReport| {
+        let interleaved = if index.interleaved { " (interleaved)" } else { "" };
+        vec![
+            report.strategy.clone(),
+            format!("{}{interleaved}", index.name),
+            count(index.entries),
+            ByteSize(index.bytes).to_string(),
+            percent(index.hottest_share),
+            count(index.splits as u64),
+            count(index.found),
+            count(index.back_joins),
+        ]
+    };
+    let rows = simulation.strategies.iter();
+    let rows = rows.flat_map(|report| report.indexes.iter().map(move |index| row(report, index)));
+    let mut text = grid(layout, &headings, rows.collect());
+    text.push_str(
+        "a read finds the newest rows where the index begins with the time, else those with one value; a back join looks a row up in the table \
+         for what the index does not hold\n",
     );
     text
 }

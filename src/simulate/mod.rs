@@ -3,7 +3,8 @@
 //! Every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is known of
 //! Spanner in public, and what is assumed, is told in [`splits`].
 
-mod key_maker;
+mod design;
+mod index;
 mod replay;
 pub mod splits;
 mod strategy;
@@ -13,8 +14,9 @@ use thiserror::Error;
 use crate::placement::PlacementError;
 use crate::source::SourceError;
 
+pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::replay::{
-    KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport, simulate,
+    IndexReport, KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport, simulate,
 };
 pub use crate::simulate::strategy::{Strategy, StrategyError, UuidForm};
 
@@ -34,6 +36,8 @@ pub enum SimulateError {
     KeyType { column: String, column_type: crate::table::ColumnType },
     #[error("the key names '{column}' twice")]
     Repeated { column: String },
+    #[error("index '{name}' is given twice")]
+    RepeatedIndex { name: String },
     #[error("strategy {strategy} needs {what}")]
     Unsuited { strategy: String, what: &'static str },
     #[error(

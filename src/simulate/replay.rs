@@ -5,19 +5,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, TimestampMicrosecondArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, Scalar, TimestampMicrosecondArray};
+use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{cast, max, min};
 use arrow::datatypes::TimestampMicrosecondType;
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 use serde::Serialize;
 
-use crate::simulate::key_maker::{Asked, KeyColumn, KeyMaker};
-use crate::simulate::splits::{Database, Key, KeySpace, ModelParameters, Outcome};
+use crate::simulate::design::{Asked, Design, KeyColumn};
+use crate::simulate::index::{Index, IndexSpec};
+use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome};
 use crate::simulate::{SimulateError, Strategy};
 use crate::source::{Export, OnUnreadable};
 use crate::table::Column;
 use crate::units::Micros;
-use crate::values::{instants, row_bytes};
+use crate::values::{instants, row_bytes, width};
 
 /// Batches that are replayed together.
 const BATCHES_TOGETHER: usize = 16;
@@ -42,6 +44,8 @@ pub struct SimulateOptions {
     pub primary_key: Vec<KeyOrder>,
     /// Columns that hash partitions hash; where there are none, those of the primary key.
     pub partition_key: Vec<String>,
+    /// Indexes of the table, whatever the strategy.
+    pub indexes: Vec<IndexSpec>,
     /// The strategies.
     pub strategies: Vec<Strategy>,
     /// The model. Its scale counts only where it is not to be found.
@@ -87,6 +91,27 @@ pub struct ReadReport {
     pub newest_first: Option<bool>,
 }
 
+/// What an index costs and gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IndexReport {
+    /// Its name.
+    pub name: String,
+    /// Whether its entries stand among the rows of the table.
+    pub interleaved: bool,
+    /// Its entries.
+    pub entries: u64,
+    /// Share of the entries that went to the hottest split of their window; of an interleaved index, that of the table.
+    pub hottest_share: f64,
+    /// Bytes of its entries.
+    pub bytes: u64,
+    /// Splits that a read of its first column touches: the newest stretch where that is the column of time, else one value.
+    pub splits: usize,
+    /// Rows that such a read finds.
+    pub found: u64,
+    /// Rows that it has to look up in the table for the columns that the index does not hold.
+    pub back_joins: u64,
+}
+
 /// What became of one strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StrategyReport {
@@ -100,6 +125,8 @@ pub struct StrategyReport {
     pub outcome: Outcome,
     /// What reads cost in the end.
     pub reads: Vec<ReadReport>,
+    /// Its indexes.
+    pub indexes: Vec<IndexReport>,
 }
 
 /// A simulation: a model, not a measurement.
@@ -166,13 +193,14 @@ struct Arrived {
     batch: RecordBatch,
     times: Vec<i64>,
     windows: Vec<i64>,
-    bytes: Vec<u32>,
 }
 
 /// One strategy under way.
 struct Runner {
     strategy: Strategy,
-    keys: KeyMaker,
+    design: Design,
+    /// Entries and bytes of each plan.
+    counted: Vec<(u64, u64)>,
     database: Database,
     transaction_rows: u64,
     rows_left: u64,
@@ -209,7 +237,12 @@ pub fn simulate(
             .find(|column| columns.get(*column).is_some_and(|column| !column.column_type.is_time())),
     };
     let mut notes = export.notes().to_vec();
-    let asked = asked_columns(columns, &all, &partition_key, time, owner);
+    let indexes = indexes_of(columns, &key, &options.indexes, &mut notes)?;
+    let mut named = all.clone();
+    named.extend(&partition_key);
+    named.extend(time.iter().chain(&owner));
+    named.extend(indexes.iter().flat_map(|index| index.columns.iter().map(|part| part.column)));
+    let asked = asked_columns(columns, &named);
     let survey = survey(export, options, &asked, time, stop)?;
     let mut parameters = options.parameters.clone();
     if options.find_scale {
@@ -238,15 +271,20 @@ pub fn simulate(
             ));
         }
     }
-    let mut makers = Vec::new();
+    let mut designs = Vec::new();
     for strategy in &options.strategies {
         check_suited(*strategy, columns, &key)?;
-        makers.push((*strategy, KeyMaker::new(*strategy, columns, &key, &partition_key, parameters.seed)?));
+        // Column tables have no indexes.
+        let indexes: &[Index] = if strategy.is_range() { &indexes } else { &[] };
+        let design = Design::new(*strategy, columns, &key, &partition_key, indexes, parameters.seed)?;
+        designs.push((*strategy, design));
     }
     let mut first = None;
     let mut runners = Vec::new();
     let mut rows = 0;
     let mut clock_now = i64::MIN;
+    let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
+    let mut found = Found::new(&survey, &indexes, time, read_length);
     let mut replay = |batches: Vec<RecordBatch>| -> Result<(), SimulateError> {
         let mut arrived = Vec::new();
         for batch in batches {
@@ -257,24 +295,35 @@ pub fn simulate(
                 clock_now
             };
             let windows = times.iter().map(window).collect();
-            arrived.push(Arrived { bytes: row_bytes(&batch), batch, times, windows });
+            found.count(&batch)?;
+            arrived.push(Arrived { batch, times, windows });
         }
         if first.is_none() {
-            for (strategy, keys) in std::mem::take(&mut makers) {
+            for (strategy, design) in std::mem::take(&mut designs) {
                 let presplits = match strategy.is_range() {
                     true => presplits(strategy, columns, &key, &partition_key, options.presplits, &arrived)?,
-                    false => keys.partition_boundaries()?,
+                    false => design.partition_boundaries()?,
                 };
-                let space = KeySpace::new(presplits, !strategy.is_range(), parameters.servers);
-                let database = Database::new(parameters.clone(), vec![("table".to_owned(), space)]);
+                let mut boundaries = Some(presplits);
+                let space = |name: &String| {
+                    let fixed = !strategy.is_range() && boundaries.is_some();
+                    let space =
+                        KeySpace::new(boundaries.take().unwrap_or_default(), fixed, parameters.servers);
+                    (name.clone(), space)
+                };
+                let spaces = design.spaces.iter().map(space).collect();
+                let database = Database::new(parameters.clone(), spaces);
                 let transaction_rows = options.transaction_rows.max(1);
+                let counted = vec![(0, 0); design.plans.len()];
+                let key = Vec::new();
                 runners.push(Runner {
                     strategy,
-                    keys,
+                    design,
+                    counted,
                     database,
                     transaction_rows,
                     rows_left: 0,
-                    key: Vec::new(),
+                    key,
                 });
             }
             first = Some(());
@@ -287,8 +336,16 @@ pub fn simulate(
     if rows == 0 {
         return Err(SimulateError::NoRows);
     }
-    let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
-    let reads = Reads { survey: &survey, columns, key: &all, time, owner, read_length };
+    let reads = Reads {
+        survey: &survey,
+        columns,
+        key: &all,
+        time,
+        owner,
+        read_length,
+        indexes: &indexes,
+        found: &found.rows,
+    };
     let strategies = runners.into_iter().map(|runner| runner.finish(&reads)).collect::<Result<_, _>>()?;
     let name_of = |column: usize| columns.get(column).map(|column| column.name.clone());
     Ok(Simulation {
@@ -314,38 +371,92 @@ pub fn simulate(
 impl Runner {
     fn take(&mut self, arrived: &[Arrived]) -> Result<(), SimulateError> {
         for rows in arrived {
-            let keys = self.keys.keys(&rows.batch, &rows.times)?;
-            let added = self.keys.added_bytes;
-            let each = rows.windows.iter().zip(&rows.bytes).enumerate();
-            for (row, (window, bytes)) in each {
+            let entries = self.design.entries(&rows.batch, &rows.times)?;
+            for (row, window) in rows.windows.iter().enumerate() {
                 self.database.advance(*window);
                 if self.rows_left == 0 {
                     self.database.begin_transaction();
                     self.rows_left = self.transaction_rows;
                 }
                 self.rows_left -= 1;
-                let lead = keys.write(row, &mut self.key);
-                let key = Key { bytes: &self.key, lead, root: self.key.len() };
-                self.database.insert(0, key, bytes.saturating_add(added));
+                for ((plan, entries), counted) in
+                    self.design.plans.iter().zip(&entries).zip(&mut self.counted)
+                {
+                    if let Some((key, bytes)) = entries.entry(row, &mut self.key) {
+                        self.database.insert(plan.space, key, bytes);
+                        *counted = (counted.0 + 1, counted.1 + u64::from(bytes));
+                    }
+                }
             }
         }
         Ok(())
     }
 
     fn finish(self, reads: &Reads<'_>) -> Result<StrategyReport, SimulateError> {
-        let Self { strategy, keys, database, .. } = self;
+        let Self { strategy, design, counted, database, .. } = self;
         let (outcome, spaces) = database.finish();
-        let reads = match spaces.first() {
-            Some(table) => reads.of(&keys, table)?,
-            None => Vec::new(),
-        };
         Ok(StrategyReport {
             strategy: strategy.to_string(),
             words: strategy.words(),
             is_range: strategy.is_range(),
+            reads: reads.of_table(&design, &spaces)?,
+            indexes: reads.of_indexes(&design, &spaces, &outcome, &counted)?,
             outcome,
-            reads,
         })
+    }
+}
+
+/// Rows that reads through indexes find.
+struct Found {
+    /// Of each index, the column and the values that are looked for.
+    asked: Vec<Wanted>,
+    rows: Vec<u64>,
+}
+
+enum Wanted {
+    Equal(usize, ArrayRef),
+    /// From a point in time to another.
+    Range(usize, i64, i64),
+    Nothing,
+}
+
+impl Found {
+    fn new(survey: &Survey, indexes: &[Index], time: Option<usize>, length: Option<Micros>) -> Self {
+        let wanted = |index: &Index| {
+            let Some(first) = index.columns.first().map(|part| part.column) else { return Wanted::Nothing };
+            match (survey.range, length, survey.last_row.as_ref().and_then(|row| row.columns().get(first))) {
+                (Some((_, last)), Some(length), _) if time == Some(first) => {
+                    Wanted::Range(first, last - length.get() + 1, last)
+                }
+                (_, _, Some(value)) => Wanted::Equal(first, Arc::clone(value)),
+                _ => Wanted::Nothing,
+            }
+        };
+        Self { asked: indexes.iter().map(wanted).collect(), rows: vec![0; indexes.len()] }
+    }
+
+    fn count(&mut self, batch: &RecordBatch) -> Result<(), SimulateError> {
+        for (asked, rows) in self.asked.iter().zip(&mut self.rows) {
+            *rows += match asked {
+                Wanted::Nothing => 0,
+                Wanted::Equal(column, value) => match batch.columns().get(*column) {
+                    Some(array) => {
+                        let same = not_distinct(array, &Scalar::new(Arc::clone(value)))?;
+                        same.true_count() as u64
+                    }
+                    None => 0,
+                },
+                Wanted::Range(column, first, last) => {
+                    let times = batch.columns().get(*column).and_then(instants);
+                    let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
+                    let within = |times: &TimestampMicrosecondArray| {
+                        times.iter().flatten().filter(|micros| (first..=last).contains(&micros)).count()
+                    };
+                    times.map_or(0, within) as u64
+                }
+            };
+        }
+        Ok(())
     }
 }
 
@@ -357,15 +468,63 @@ struct Reads<'a> {
     time: Option<usize>,
     owner: Option<usize>,
     read_length: Option<Micros>,
+    indexes: &'a [Index],
+    /// Rows that a read through each index finds.
+    found: &'a [u64],
 }
 
 impl Reads<'_> {
-    fn of(&self, keys: &KeyMaker, table: &KeySpace) -> Result<Vec<ReadReport>, SimulateError> {
+    /// Through each index: its newest rows, or those with one value.
+    fn of_indexes(
+        &self,
+        design: &Design,
+        spaces: &[KeySpace],
+        outcome: &Outcome,
+        counted: &[(u64, u64)],
+    ) -> Result<Vec<IndexReport>, SimulateError> {
+        let Some(values) = self.survey.last_row.clone() else { return Ok(Vec::new()) };
+        let mut reports = Vec::new();
+        let plans = design.plans.iter().zip(counted).skip(1);
+        for ((index, (plan, (entries, bytes))), found) in self.indexes.iter().zip(plans).zip(self.found) {
+            let first = index.columns.first().map(|part| part.column);
+            let range = match (first == self.time, self.time, self.survey.range, self.read_length) {
+                (true, Some(time), Some((_, last)), Some(length)) => {
+                    Some((time, self.bounds(time, last, length)?))
+                }
+                _ => None,
+            };
+            let fixed = if range.is_some() { Vec::new() } else { first.into_iter().collect() };
+            let ranges = design.ranges(plan, &Asked { fixed, values: values.clone(), range })?;
+            let space = spaces.get(plan.space);
+            let splits = space
+                .map_or(0, |space| ranges.as_deref().map_or(space.len(), |ranges| space.touched(ranges)));
+            let covers = (0..self.columns.len()).all(|column| {
+                index.storing.contains(&column)
+                    || self.key.contains(&column)
+                    || index.columns.iter().any(|part| part.column == column)
+            });
+            reports.push(IndexReport {
+                name: index.name.clone(),
+                interleaved: plan.space == 0,
+                entries: *entries,
+                hottest_share: outcome.spaces.get(plan.space).map_or(0.0, |space| space.hottest_share),
+                bytes: *bytes,
+                splits,
+                found: *found,
+                back_joins: if covers { 0 } else { *found },
+            });
+        }
+        Ok(reports)
+    }
+
+    fn of_table(&self, design: &Design, spaces: &[KeySpace]) -> Result<Vec<ReadReport>, SimulateError> {
+        let (Some(table), Some(keys)) = (spaces.first(), design.plans.first()) else { return Ok(Vec::new()) };
+        let ranges_of = |asked: &Asked| design.ranges(keys, asked);
         let Some(values) = self.survey.last_row.clone() else { return Ok(Vec::new()) };
         let asked = |fixed: Vec<usize>, range| Asked { fixed, values: values.clone(), range };
         let newest_first = self.time.and_then(|time| keys.descends(time));
         let report = |kind, asked: Asked, newest_first| {
-            let ranges = keys.ranges(&asked)?;
+            let ranges = ranges_of(&asked)?;
             let splits = ranges.as_deref().map_or(table.len(), |ranges| table.touched(ranges));
             Ok::<_, SimulateError>(ReadReport {
                 kind,
@@ -439,6 +598,37 @@ fn key_columns(columns: &[Column], key: &[KeyOrder]) -> Result<Vec<KeyColumn>, S
     Ok(found)
 }
 
+fn indexes_of(
+    columns: &[Column],
+    key: &[KeyColumn],
+    specs: &[IndexSpec],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Index>, SimulateError> {
+    let mut indexes: Vec<Index> = Vec::new();
+    for spec in specs {
+        if indexes.iter().any(|index| index.name == spec.name) {
+            return Err(SimulateError::RepeatedIndex { name: spec.name.clone() });
+        }
+        let of_index = key_columns(columns, &spec.columns)?;
+        if spec.interleaved && of_index.first() != key.first() {
+            notes.push(format!(
+                "index {} is not interleaved: its first column is not that of the primary key, so that its entries have no place among the \
+                 rows",
+                spec.name
+            ));
+        }
+        indexes.push(Index {
+            name: spec.name.clone(),
+            columns: of_index,
+            storing: spec.storing.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
+            null_filtered: spec.null_filtered,
+            interleaved: spec.interleaved,
+            shards: spec.shards,
+        });
+    }
+    Ok(indexes)
+}
+
 /// The column of time that is named, or the only point in time, or the only date.
 fn time_column(columns: &[Column], name: Option<&str>) -> Result<Option<usize>, SimulateError> {
     if let Some(name) = name {
@@ -469,24 +659,14 @@ fn check_suited(strategy: Strategy, columns: &[Column], key: &[KeyColumn]) -> Re
     }
 }
 
-/// Which columns have to be read, by position: those of keys, and those whose values differ in length.
-fn asked_columns(
-    columns: &[Column],
-    key: &[usize],
-    partition_key: &[usize],
-    time: Option<usize>,
-    owner: Option<usize>,
-) -> Vec<bool> {
-    let named = |position: &usize| {
-        key.contains(position)
-            || partition_key.contains(position)
-            || time == Some(*position)
-            || owner == Some(*position)
-    };
-    let of_any_length = |position: usize| {
-        columns.get(position).is_none_or(|column| crate::values::width(column.column_type).is_none())
-    };
-    (0..columns.len()).map(|position| named(&position) || of_any_length(position)).collect()
+/// Which columns have to be read, by position: those that are named, and those whose values differ in length.
+fn asked_columns(columns: &[Column], named: &[usize]) -> Vec<bool> {
+    let of_any_length = |column: &Column| width(column.column_type).is_none();
+    columns
+        .iter()
+        .enumerate()
+        .map(|(position, column)| named.contains(&position) || of_any_length(column))
+        .collect()
 }
 
 /// Reads the whole export in a thread of its own, block by block.
@@ -585,13 +765,14 @@ fn presplits(
         return Ok(Vec::new());
     }
     // What is made up is made up differently, as by whoever plans the boundaries.
-    let mut maker = KeyMaker::new(strategy, columns, key, partition_key, u64::MAX)?;
+    let mut design = Design::new(strategy, columns, key, partition_key, &[], u64::MAX)?;
     let mut keys = Vec::new();
     for rows in first {
-        let made = maker.keys(&rows.batch, &rows.times)?;
+        let made = design.entries(&rows.batch, &rows.times)?;
+        let Some(table) = made.first() else { continue };
         for row in 0..rows.batch.num_rows() {
             let mut bytes = Vec::new();
-            made.write(row, &mut bytes);
+            table.entry(row, &mut bytes);
             keys.push(bytes);
         }
     }

@@ -28,4 +28,5 @@ mod refusals;
 mod scenarios;
 mod scripted_store;
 mod shapes;
+mod simulate;
 mod store;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::simulate::splits::ModelParameters;
 use crate::simulate::splits::heat::{HeatMap, HeatSamples};
-use crate::simulate::splits::key_space::{Key, KeySpace, SplitFigures};
+use crate::simulate::splits::key_space::{Changes, Key, KeySpace, SplitFigures};
 use crate::simulate::splits::sample::SplitMix;
 use crate::simulate::splits::timeline::{Period, Relief, Timeline};
 
@@ -40,6 +40,8 @@ pub struct SpaceFigures {
     pub rows: u64,
     /// Bytes of these.
     pub bytes: u64,
+    /// Share of its rows that went to its hottest split of their window.
+    pub hottest_share: f64,
     /// Its splits in key order.
     pub splits: Vec<SplitFigures>,
 }
@@ -75,7 +77,11 @@ pub struct Database {
     parameters: ModelParameters,
     names: Vec<String>,
     spaces: Vec<KeySpace>,
+    /// Rows of each space that went to its hottest split of their window.
+    hottest_rows: Vec<u64>,
     random: SplitMix,
+    /// Divisions before the first window.
+    before: Changes,
     /// The window under way; none before the first row.
     window: Option<i64>,
     timeline: Timeline,
@@ -94,8 +100,10 @@ impl Database {
     /// Key spaces without rows.
     #[must_use]
     pub fn new(parameters: ModelParameters, spaces: Vec<(String, KeySpace)>) -> Self {
-        let (names, spaces) = spaces.into_iter().unzip();
+        let (names, spaces): (Vec<String>, Vec<KeySpace>) = spaces.into_iter().unzip();
         Self {
+            hottest_rows: vec![0; spaces.len()],
+            before: Changes::default(),
             random: SplitMix::new(parameters.seed),
             parameters,
             names,
@@ -122,6 +130,7 @@ impl Database {
     /// Lets the clock go on to a window, by its number since 1970. It never goes back.
     pub fn advance(&mut self, to: i64) {
         let Some(now) = self.window else {
+            self.begin();
             self.window = Some(to);
             return;
         };
@@ -135,6 +144,21 @@ impl Database {
         );
         (now + 1..to.min(settled)).for_each(|window| self.end_window(window));
         self.window = Some(to);
+    }
+
+    /// What came before the first window is there already when that begins.
+    fn begin(&mut self) {
+        let servers = self.parameters.servers.max(1);
+        let mut next = 0;
+        let mut place = |_| {
+            next = (next + 1) % servers;
+            next
+        };
+        for space in &mut self.spaces {
+            let changes = space.change(&self.parameters, &mut place);
+            self.before.by_size += changes.by_size;
+            space.turn();
+        }
     }
 
     /// Begins a transaction: splits are counted for each.
@@ -156,12 +180,18 @@ impl Database {
         let Some(rows) = self.spaces.get_mut(space) else { return };
         let new = rows.insert(key, bytes, self.transactions, &mut self.random);
         self.touched += u64::from(new);
-        self.heat.see(space, key, self.window.unwrap_or(0), &mut self.random);
+        if let Some(window) = self.window {
+            self.heat.see(space, key, window, &mut self.random);
+        }
     }
 
     fn end_window(&mut self, window: i64) {
         let parameters = &self.parameters;
-        let mut period = Period { begin: window, windows: 1, ..Period::default() };
+        let by_size = std::mem::take(&mut self.before).by_size;
+        let mut period = Period { begin: window, windows: 1, by_size, ..Period::default() };
+        for (hottest, space) in self.hottest_rows.iter_mut().zip(&self.spaces) {
+            *hottest += space.splits().iter().map(|split| split.window_rows).max().unwrap_or(0);
+        }
         let mut loads = vec![0u64; parameters.servers.max(1)];
         let mut squares = 0.0;
         for split in self.spaces.iter().flat_map(KeySpace::splits) {
@@ -219,14 +249,17 @@ impl Database {
     #[must_use]
     pub fn finish(mut self) -> (Outcome, Vec<KeySpace>) {
         self.end_transaction();
-        if let Some(window) = self.window {
-            self.end_window(window);
+        if self.window.is_none() {
+            self.begin();
         }
-        let figures = |(name, space): (String, &KeySpace)| {
+        self.end_window(self.window.unwrap_or(0));
+        let figures = |((name, space), hottest): ((String, &KeySpace), &u64)| {
             let splits: Vec<SplitFigures> = space.figures().map(|(_, figures)| figures).collect();
+            let rows: u64 = splits.iter().map(|split| split.rows).sum();
             SpaceFigures {
                 name,
-                rows: splits.iter().map(|split| split.rows).sum(),
+                rows,
+                hottest_share: *hottest as f64 / rows.max(1) as f64,
                 bytes: splits.iter().map(|split| split.bytes).sum(),
                 splits,
             }
@@ -234,7 +267,7 @@ impl Database {
         let stuck = self.stuck.into_iter();
         let transactions = self.transactions.max(1) as f64;
         let outcome = Outcome {
-            spaces: self.names.into_iter().zip(&self.spaces).map(figures).collect(),
+            spaces: self.names.into_iter().zip(&self.spaces).zip(&self.hottest_rows).map(figures).collect(),
             whole: self.timeline.whole(),
             timeline: self.timeline,
             relief: self.relief,
