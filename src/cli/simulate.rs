@@ -9,8 +9,9 @@ use evenkeel::report;
 use evenkeel::simulate::splits::ModelParameters;
 use evenkeel::simulate::{
     IndexSpec, KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy, parse_key_order, simulate,
+    simulate_interleaved,
 };
-use evenkeel::source::{Export, OnUnreadable, find_inputs};
+use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
 use evenkeel::units::{ByteSize, Micros};
 
 use crate::cli::input::InputArgs;
@@ -39,6 +40,10 @@ Examples:
   evenkeel simulate splits exports --rate 50000 --servers 8 \\
       --primary-key 'user_id,event_timestamp desc' \\
       --strategies declared,desc,shard-16,uuid4,uuid7
+  evenkeel simulate splits exports --primary-key user_id,event_timestamp \\
+      --index 'by_time(event_timestamp)' --strategies declared
+  evenkeel simulate splits users.csv --primary-key user_id \\
+      --interleave exports --child-key user_id,event_timestamp
 
 Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1, uuid7,
 hash-N. All figures are those of a model; what it assumes is printed with them.")]
@@ -59,6 +64,19 @@ pub(crate) struct SplitsArgs {
     /// interleaved and shard-N; as often as needed.
     #[arg(long = "index", value_name = "INDEX")]
     indexes: Vec<IndexSpec>,
+
+    /// Children of the table, whose key is in --child-key: they are replayed among the rows of their parents and apart, in place of
+    /// the strategies.
+    #[arg(long, value_name = "FILE", requires = "child_key", conflicts_with_all = ["indexes", "rate", "presplit"])]
+    interleave: Vec<String>,
+
+    /// The primary key of the children, which begins with that of the parent.
+    #[arg(long, value_name = "COLUMNS", value_parser = key_order, requires = "interleave")]
+    child_key: Option<KeyOrders>,
+
+    /// What the parent is called in results.
+    #[arg(long = "in", value_name = "NAME", default_value = "parent", requires = "interleave")]
+    parent: String,
 
     /// Strategies to compare, by name.
     #[arg(
@@ -210,15 +228,34 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
         transaction_rows: args.transaction,
         on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
     };
-    let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, reading, &BTreeMap::new()));
-    let export = export.await??;
-    let simulation = in_background(export, options, out).await?;
+    let children = match args.interleave.as_slice() {
+        [] => None,
+        files => Some(find_inputs(files)?),
+    };
+    children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));
+    let exports = tokio::task::spawn_blocking(move || {
+        let open = |paths: &[InputPath]| Export::open(paths, reading.clone(), &BTreeMap::new());
+        let children = children.map(|inputs| open(&inputs.paths)).transpose()?;
+        Ok::<_, SourceError>((open(&inputs.paths)?, children))
+    });
+    let (export, children) = exports.await??;
+    let tree =
+        children.zip(args.child_key).map(|(export, key)| Tree { export, key: key.0, parent: args.parent });
+    let simulation = in_background(export, tree, options, out).await?;
     out.result(args.format, &simulation, report::simulation)
+}
+
+/// Children that are interleaved.
+struct Tree {
+    export: Export,
+    key: Vec<KeyOrder>,
+    parent: String,
 }
 
 /// Simulates in a thread that Ctrl-C stops.
 async fn in_background(
     export: Export,
+    tree: Option<Tree>,
     options: SimulateOptions,
     out: &Output,
 ) -> Result<Simulation, Failure> {
@@ -227,7 +264,13 @@ async fn in_background(
     let pressed = out.interrupt();
     let (stopped, counter) = (Arc::clone(&stop), bar.clone());
     let mut work = tokio::task::spawn_blocking(move || {
-        simulate(&export, &options, &|rows| counter.set_position(rows), &stopped)
+        let progress = |rows| counter.set_position(rows);
+        match &tree {
+            None => simulate(&export, &options, &progress, &stopped),
+            Some(Tree { export: children, key, parent }) => {
+                simulate_interleaved((&export, parent), (children, key), &options, &progress, &stopped)
+            }
+        }
     });
     let done = tokio::select! {
         done = &mut work => done,
@@ -242,6 +285,7 @@ async fn in_background(
         | SimulateError::KeyType { .. }
         | SimulateError::Repeated { .. }
         | SimulateError::RepeatedIndex { .. }
+        | SimulateError::ChildKey { .. }
         | SimulateError::Unsuited { .. }
         | SimulateError::NoClock
         | SimulateError::Time { .. }) => Failure::usage(error),

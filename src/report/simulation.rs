@@ -18,7 +18,12 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     text.push_str(&writes(&simulation.strategies, layout));
     text.push('\n');
     text.push_str(&heading(layout, "Reads and transactions, in splits touched"));
-    text.push_str(&reads(simulation, layout));
+    let of_trees =
+        |report: &StrategyReport| report.reads.iter().any(|read| read.kind == ReadKind::ParentWithChildren);
+    match simulation.strategies.iter().any(of_trees) {
+        true => text.push_str(&tree_reads(simulation, layout)),
+        false => text.push_str(&reads(simulation, layout)),
+    }
     text.push('\n');
     if simulation.strategies.iter().any(|report| !report.indexes.is_empty()) {
         text.push_str(&heading(layout, "Indexes"));
@@ -154,6 +159,43 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
         counted(simulation.transaction_rows, "row")
     );
     text
+}
+
+fn tree_reads(simulation: &Simulation, layout: Layout) -> String {
+    let headings = [
+        Heading("children", false),
+        Heading("splits", true),
+        Heading("boundaries inside a parent", true),
+        Heading("parent with its children", true),
+        Heading("seeks", true),
+        Heading("rows", true),
+        Heading("newest child", false),
+        Heading("per transaction", true),
+        Heading("two-phase", true),
+    ];
+    let row = |report: &StrategyReport| {
+        let outcome = &report.outcome;
+        let read = report.reads.first();
+        let inside =
+            outcome.spaces.iter().flat_map(|space| &space.splits).filter(|split| split.inside_root).count();
+        vec![
+            report.strategy.clone(),
+            count(outcome.whole.splits as u64),
+            count(inside as u64),
+            read.map_or("-".to_owned(), |read| count(read.splits as u64)),
+            read.and_then(|read| read.ranges).map_or("-".to_owned(), |ranges| count(ranges as u64)),
+            read.and_then(|read| read.rows).map_or("-".to_owned(), count),
+            match read.and_then(|read| read.newest_first) {
+                Some(true) => "first, next to its parent",
+                Some(false) => "last, behind all others",
+                None => "anywhere",
+            }
+            .to_owned(),
+            format!("{:.1}", outcome.splits_per_transaction),
+            percent(outcome.two_phase_share),
+        ]
+    };
+    grid(layout, &headings, simulation.strategies.iter().map(row).collect())
 }
 
 fn indexes(simulation: &Simulation, layout: Layout) -> String {

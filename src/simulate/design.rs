@@ -214,6 +214,24 @@ impl Design {
         Ok(Self { generator, placement, plans, spaces })
     }
 
+    /// A table whose key is that of its root and its own columns behind it, in a key space that it shares with the root where it has a tag.
+    pub(super) fn of_tree(
+        columns: &[Column],
+        root: &[KeyColumn],
+        own: &[KeyColumn],
+        space: usize,
+        tag: Option<u8>,
+    ) -> Result<Self, SimulateError> {
+        let parts: Vec<Part> = root.iter().chain(own).cloned().map(Part::Column).collect();
+        let parts = match tag {
+            Some(tag) => with_tag(parts, Some(root.len()), tag),
+            None => parts,
+        };
+        let encoder = Context { columns, generator: None }.encoder(&parts)?;
+        let plan = RowPlan { space, parts, encoder, stored: None, added_bytes: 0, not_null: Vec::new() };
+        Ok(Self { generator: None, placement: None, plans: vec![plan], spaces: Vec::new() })
+    }
+
     /// The entries that the rows of a batch make, for each plan; `times` are points in time in microseconds, for what is made up from
     /// them.
     pub(super) fn entries(
@@ -229,15 +247,15 @@ impl Design {
         self.plans.iter().map(|plan| plan.entries(batch, &generated, placement)).collect()
     }
 
-    /// The ranges of keys that a read of one plan has to visit. None where it is all of them.
+    /// The ranges of keys with these parts that a read has to visit. None where it is all of them.
     pub(super) fn ranges(
         &self,
-        plan: &RowPlan,
+        parts: &[Part],
         asked: &Asked,
     ) -> Result<Option<Vec<KeyRange>>, SimulateError> {
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
         let mut known = false;
-        for part in &plan.parts {
+        for part in parts {
             match part {
                 Part::Tag(tag) => prefixes.iter_mut().for_each(|prefix| prefix.push(*tag)),
                 Part::Column(KeyColumn { column, .. }) if asked.fixed.contains(column) => {

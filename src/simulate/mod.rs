@@ -3,9 +3,14 @@
 //! Every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is known of
 //! Spanner in public, and what is assumed, is told in [`splits`].
 
+mod arrivals;
+mod columns;
 mod design;
 mod index;
+mod interleave;
+mod reads;
 mod replay;
+mod result;
 pub mod splits;
 mod strategy;
 
@@ -15,8 +20,10 @@ use crate::placement::PlacementError;
 use crate::source::SourceError;
 
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
-pub use crate::simulate::replay::{
-    IndexReport, KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport, simulate,
+pub use crate::simulate::interleave::simulate_interleaved;
+pub use crate::simulate::replay::simulate;
+pub use crate::simulate::result::{
+    IndexReport, KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport,
 };
 pub use crate::simulate::strategy::{Strategy, StrategyError, UuidForm};
 
@@ -36,6 +43,8 @@ pub enum SimulateError {
     KeyType { column: String, column_type: crate::table::ColumnType },
     #[error("the key names '{column}' twice")]
     Repeated { column: String },
+    #[error("the key of the children does not begin with that of the parent: {reason}")]
+    ChildKey { reason: String },
     #[error("index '{name}' is given twice")]
     RepeatedIndex { name: String },
     #[error("strategy {strategy} needs {what}")]

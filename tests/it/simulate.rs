@@ -247,3 +247,58 @@ fn wrong_simulations_get_a_clear_answer() {
         done(dir.path(), "simulate splits {}/y.csv --primary-key id --rate 1000 --strategies declared,uuid4");
     assert!(rate.contains("uuid4: a random UUID"), "{rate}");
 }
+
+#[test]
+fn children_beside_their_parent_are_read_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    // 500 users; the first has every second order.
+    let users: String = (0..500).map(|user| format!("{user},name {user}\n")).collect();
+    std::fs::write(dir.path().join("users.csv"), format!("user,name\n{users}")).unwrap();
+    let order = |row: u64| {
+        let user = if row.is_multiple_of(2) { 7 } else { row * 7919 % 500 };
+        format!(
+            "{user},2024-01-01T{:02}:{:02}:{:02}Z,{}\n",
+            row / 3600,
+            row / 60 % 60,
+            row % 60,
+            "x".repeat(50)
+        )
+    };
+    let orders: String = (0..40_000).map(order).collect();
+    std::fs::write(dir.path().join("orders.csv"), format!("user,at,note\n{orders}")).unwrap();
+    let command =
+        "simulate splits {}/users.csv --primary-key user --interleave {}/orders.csv --in users --format json";
+    let found = json(dir.path(), &format!("{command} --child-key user,at"));
+    let [interleaved, apart] = [strategy(&found, "interleaved"), strategy(&found, "apart")];
+    let of = |report: &Value| report["reads"][0].clone();
+    // User 499 has the last row: 39,999 * 7919 % 500.
+    let last = 39_999_u64 * 7919 % 500;
+    let children = (0..40_000_u64).filter(|row| row % 2 == 1 && row * 7919 % 500 == last).count();
+    for report in [interleaved, apart] {
+        let spaces = report["outcome"]["spaces"].as_array().unwrap().iter();
+        assert_eq!(spaces.map(|space| space["rows"].as_u64().unwrap()).sum::<u64>(), 40_500);
+        assert_eq!(of(report)["rows"], 1 + children as u64);
+        assert_eq!(of(report)["newest_first"], false);
+    }
+    assert_eq!((&of(interleaved)["splits"], &of(interleaved)["ranges"]), (&1.into(), &1.into()));
+    assert_eq!((&of(apart)["splits"], &of(apart)["ranges"]), (&2.into(), &2.into()));
+    // Boundaries stand between parents, but within the one that has half of all rows.
+    let inside = |report: &Value| -> usize {
+        let spaces = report["outcome"]["spaces"].as_array().unwrap().clone();
+        let splits = spaces.iter().flat_map(|space| space["splits"].as_array().unwrap());
+        splits.filter(|split| split["inside_root"] == true).count()
+    };
+    let splits = interleaved["outcome"]["whole"]["splits"].as_u64().unwrap() as usize;
+    assert!(
+        splits > 10 && (2..splits - 2).contains(&inside(interleaved)),
+        "{} of {splits}",
+        inside(interleaved)
+    );
+    for (child_key, message) in [
+        ("at", "it is the parent's key and at least one column more"),
+        ("at,user", "column 'at' of type Timestamp stands where the parent has 'user' of type Int64"),
+    ] {
+        let refused = run(dir.path(), &format!("{command} --child-key {child_key}"));
+        assert!(refused.code == 2 && refused.stderr.contains(message), "{}", refused.stderr);
+    }
+}

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::numbering::prefix;
-use crate::simulate::splits::sample::{Balance, Sample, Samples, SplitMix, Watch, middle};
+use crate::simulate::splits::sample::{Balance, Boundary, Sample, Samples, SplitMix, Watch, middle};
 use crate::simulate::splits::{ModelParameters, Obstacle};
 
 /// The key of a row, as bytes that sort as the key does.
@@ -53,7 +53,7 @@ pub(super) enum Origin {
 /// A division that has been decided.
 #[derive(Debug, Clone)]
 struct Pending {
-    boundary: Box<[u8]>,
+    boundary: Boundary,
     /// Ends of windows until it takes effect, that of its decision among them.
     windows: u32,
 }
@@ -66,6 +66,8 @@ pub(super) struct Split {
     head: u64,
     /// What made its lower boundary.
     origin: Origin,
+    /// Whether that parts the rows of one root.
+    inside_root: bool,
     rows: u64,
     bytes: u64,
     pub(super) window_rows: u64,
@@ -85,6 +87,8 @@ pub struct SplitFigures {
     pub rows: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Whether its lower boundary parts the rows of one root.
+    pub inside_root: bool,
 }
 
 /// What a key space did at the end of a window.
@@ -110,6 +114,7 @@ impl Split {
             head: prefix(&start),
             start,
             origin,
+            inside_root: false,
             rows: 0,
             bytes: 0,
             window_rows: 0,
@@ -128,15 +133,16 @@ impl Split {
     }
 
     /// Where half of its bytes are below; none where all have one key.
-    fn middle(&self) -> Option<Box<[u8]>> {
+    fn middle(&self) -> Option<Boundary> {
         let mut sorted: Vec<&Sample> = self.samples.rows.iter().collect();
         sorted.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        middle(&sorted, false).filter(|key| *key > self.start)
+        middle(&sorted, false).filter(|boundary| boundary.key > self.start)
     }
 
     /// The part from `boundary` on; rows are shared out as the samples say.
-    fn divide(&mut self, boundary: Box<[u8]>, origin: Origin, server: usize) -> Self {
-        let mut upper = Self::new(boundary, origin, server);
+    fn divide(&mut self, boundary: Boundary, origin: Origin, server: usize) -> Self {
+        let mut upper = Self::new(boundary.key, origin, server);
+        upper.inside_root = boundary.inside;
         let (rows, bytes) = self.samples.shares_below(&upper.start);
         let below = |share: f64, whole: u64| ((share * whole as f64).round() as u64).min(whole);
         let (rows, bytes) = (below(rows, self.rows), below(bytes, self.bytes));
@@ -144,9 +150,9 @@ impl Split {
         (self.rows, self.bytes) = (rows, bytes);
         (self.samples, upper.samples) = std::mem::take(&mut self.samples).divide(&upper.start);
         if let Some(pending) = self.pending.take() {
-            let part = if pending.boundary > upper.start { &mut upper } else { &mut *self };
+            let part = if pending.boundary.key > upper.start { &mut upper } else { &mut *self };
             // At the very start of a part there is nothing to divide any more.
-            if pending.boundary != part.start {
+            if pending.boundary.key != part.start {
                 part.pending = Some(pending);
             }
         }
@@ -186,9 +192,12 @@ impl KeySpace {
 
     /// The splits in key order, with the first key of each.
     pub fn figures(&self) -> impl Iterator<Item = (&[u8], SplitFigures)> {
-        self.splits
-            .iter()
-            .map(|split| (split.start.as_ref(), SplitFigures { rows: split.rows, bytes: split.bytes }))
+        self.splits.iter().map(|split| {
+            (
+                split.start.as_ref(),
+                SplitFigures { rows: split.rows, bytes: split.bytes, inside_root: split.inside_root },
+            )
+        })
     }
 
     /// How many splits a read of these ranges touches.
@@ -278,7 +287,7 @@ impl KeySpace {
             let watch = split.watch.get_or_insert_default();
             if score >= parameters.hot && split.pending.is_none() {
                 match watch.balance(parameters.single_row_share, parameters.moving_share) {
-                    Balance::At(boundary) if boundary > split.start => {
+                    Balance::At(boundary) if boundary.key > split.start => {
                         split.pending =
                             Some(Pending { boundary, windows: parameters.delay_windows.saturating_add(1) });
                     }

@@ -126,10 +126,18 @@ pub(super) struct Watch {
     before: Option<Range<Box<[u8]>>>,
 }
 
+/// A key that a split is divided at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Boundary {
+    pub(super) key: Box<[u8]>,
+    /// Whether it parts the rows of one root.
+    pub(super) inside: bool,
+}
+
 /// Where a split can be divided, or why that does not help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Balance {
-    At(Box<[u8]>),
+    At(Boundary),
     SingleRow,
     Moving,
     /// Too little is known yet.
@@ -194,11 +202,11 @@ const LEAST_SHARE_AT_ROOT: f64 = 0.2;
 
 /// The key that divides sorted samples most evenly, by rows or by bytes: the first key of a root where that is even enough. None where
 /// all have one key.
-pub(super) fn middle(sorted: &[&Sample], by_rows: bool) -> Option<Box<[u8]>> {
+pub(super) fn middle(sorted: &[&Sample], by_rows: bool) -> Option<Boundary> {
     let weight = |sample: &Sample| if by_rows { 1.0 } else { f64::from(sample.bytes.max(1)) };
     let all: f64 = sorted.iter().map(|sample| weight(sample)).sum();
     // How far from the middle each boundary is, with its place.
-    let mut best: [Option<(f64, &[u8])>; 2] = [None, None];
+    let mut best: [Option<(f64, &[u8], bool)>; 2] = [None, None];
     let mut below = 0.0;
     for pair in sorted.windows(2) {
         let [before, sample] = pair else { continue };
@@ -207,17 +215,19 @@ pub(super) fn middle(sorted: &[&Sample], by_rows: bool) -> Option<Box<[u8]>> {
         let root = sample.key.get(..sample.root).unwrap_or_default();
         let of_root = before.key.as_ref() < root;
         let of_row = before.key < sample.key;
-        for (slot, (possible, key)) in best.iter_mut().zip([(of_root, root), (of_row, sample.key.as_ref())]) {
-            if possible && slot.is_none_or(|(least, _)| off < least) {
-                *slot = Some((off, key));
+        let inside = sample.root < sample.key.len();
+        let candidates = [(of_root, root, false), (of_row, sample.key.as_ref(), inside)];
+        for (slot, (possible, key, inside)) in best.iter_mut().zip(candidates) {
+            if possible && slot.is_none_or(|(least, _, _)| off < least) {
+                *slot = Some((off, key, inside));
             }
         }
     }
     let [at_root, at_row] = best;
-    let at_root = at_root.filter(|(off, _)| {
-        *off <= 0.5 - LEAST_SHARE_AT_ROOT || at_row.is_none_or(|(least, _)| *off <= least)
-    });
-    at_root.or(at_row).map(|(_, key)| key.into())
+    let even_enough =
+        |off: f64| off <= 0.5 - LEAST_SHARE_AT_ROOT || at_row.is_none_or(|(least, _, _)| off <= least);
+    let chosen = at_root.filter(|(off, _, _)| even_enough(*off)).or(at_row);
+    chosen.map(|(_, key, inside)| Boundary { key: key.into(), inside })
 }
 
 #[cfg(test)]
@@ -230,19 +240,22 @@ mod tests {
             .collect()
     }
 
-    fn middle_of(keys: &[&str], root: usize) -> Option<String> {
+    fn middle_of(keys: &[&str], root: usize) -> Option<(String, bool)> {
         let samples = samples(keys, root);
         middle(&samples.iter().collect::<Vec<_>>(), true)
-            .map(|key| String::from_utf8(key.into_vec()).unwrap())
+            .map(|at| (String::from_utf8(at.key.into_vec()).unwrap(), at.inside))
     }
 
     #[test]
     fn the_middle_is_at_a_root_where_that_is_even_enough() {
-        assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 2).as_deref(), Some("b1"));
-        assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 1).as_deref(), Some("b"));
+        assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 2), Some(("b1".to_owned(), false)));
+        assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 1), Some(("b".to_owned(), false)));
         // Rows of one root are parted only where they are too many.
-        assert_eq!(middle_of(&["a1", "b1", "b2", "b3"], 1).as_deref(), Some("b"));
-        assert_eq!(middle_of(&["a1", "b1", "b2", "b3", "b4", "b5", "b6", "b7"], 1).as_deref(), Some("b4"));
+        assert_eq!(middle_of(&["a1", "b1", "b2", "b3"], 1), Some(("b".to_owned(), false)));
+        assert_eq!(
+            middle_of(&["a1", "b1", "b2", "b3", "b4", "b5", "b6", "b7"], 1),
+            Some(("b4".to_owned(), true))
+        );
         assert_eq!(middle_of(&["a1", "a1", "a1"], 2), None);
         assert_eq!(middle_of(&[], 0), None);
     }
@@ -257,12 +270,13 @@ mod tests {
             now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
             watch.balance(0.99, 0.9)
         };
+        let at = |key: &str| Balance::At(Boundary { key: key.as_bytes().into(), inside: false });
         assert_eq!(balance(&["a", "b"], &["c", "d"]), Balance::Moving);
         assert_eq!(balance(&["c", "d"], &["a", "b"]), Balance::Moving);
         assert_eq!(balance(&["a", "z"], &["m", "m", "m"]), Balance::SingleRow);
-        assert_eq!(balance(&["a", "z"], &["b", "c", "d", "e"]), Balance::At(b"d".as_slice().into()));
+        assert_eq!(balance(&["a", "z"], &["b", "c", "d", "e"]), at("d"));
         // One key with 60 % of the load can be parted from the rest.
-        assert_eq!(balance(&["a", "z"], &["m", "m", "m", "b", "c"]), Balance::At(b"m".as_slice().into()));
+        assert_eq!(balance(&["a", "z"], &["m", "m", "m", "b", "c"]), at("m"));
         assert_eq!(balance(&[], &["a", "b"]), Balance::Unknown);
     }
 

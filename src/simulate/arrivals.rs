@@ -1,0 +1,348 @@
+//! Rows in the order in which they come: of one export as it stands, of several by their times.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::{max, min};
+use arrow::datatypes::TimestampMicrosecondType;
+
+use crate::simulate::SimulateError;
+use crate::source::{Export, OnUnreadable};
+use crate::units::Micros;
+use crate::values::{instants, row_bytes};
+
+/// Batches that are replayed together.
+const BATCHES_TOGETHER: usize = 16;
+/// Bytes of these, about, where rows are wide.
+const BYTES_TOGETHER: usize = 16 << 20;
+/// The window, and the time, of rows that are there before the clock begins.
+pub(super) const BEFORE: i64 = i64::MIN;
+
+/// An export that is read.
+pub(super) struct Source<'a> {
+    pub(super) export: &'a Export,
+    /// The columns that are looked at.
+    pub(super) asked: Vec<bool>,
+    /// The column of time; rows without one are there before all others.
+    pub(super) time: Option<usize>,
+}
+
+/// What one reading tells before anything is simulated.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) rows: u64,
+    /// Bytes of their values.
+    pub(super) bytes: u64,
+    /// The first and the last point in time.
+    pub(super) range: Option<(i64, i64)>,
+    /// Rows that come more than a window after a later one.
+    pub(super) late_rows: u64,
+    pub(super) without_time: u64,
+    pub(super) last_row: Option<RecordBatch>,
+}
+
+/// When rows come, where it is not as their times say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rate {
+    /// When the first one comes.
+    pub(super) from: i64,
+    /// Microseconds between two.
+    pub(super) between: f64,
+}
+
+/// Rows of one source.
+pub(super) struct Arrived {
+    pub(super) source: usize,
+    pub(super) batch: RecordBatch,
+    /// When each comes, in microseconds since 1970.
+    pub(super) times: Vec<i64>,
+    /// The window of each.
+    pub(super) windows: Vec<i64>,
+}
+
+/// Rows that are replayed together.
+pub(super) struct Block {
+    pub(super) arrived: Vec<Arrived>,
+    /// Their order: which of the above, and which of its rows.
+    pub(super) order: Vec<(usize, Range<usize>)>,
+}
+
+/// Reads an export once.
+pub(super) fn survey(
+    source: &Source<'_>,
+    on_unreadable: OnUnreadable,
+    window: Micros,
+    stop: &AtomicBool,
+) -> Result<Survey, SimulateError> {
+    let mut survey = Survey::default();
+    let mut newest = i64::MIN;
+    let asked = &|column: usize| source.asked.get(column).copied().unwrap_or(true);
+    source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
+        survey.rows += batch.num_rows() as u64;
+        survey.bytes += row_bytes(&batch).iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
+        survey.last_row = Some(batch.slice(batch.num_rows() - 1, 1));
+        if let Some(time) = source.time {
+            let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::NoRows)?;
+            let micros = array.as_primitive::<TimestampMicrosecondType>();
+            survey.without_time += micros.null_count() as u64;
+            if let (Some(first), Some(last)) = (min(micros), max(micros)) {
+                let (least, most) = survey.range.unwrap_or((first, last));
+                survey.range = Some((least.min(first), most.max(last)));
+            }
+            for micros in micros.iter().flatten() {
+                survey.late_rows += u64::from(micros.saturating_add(window.get()) < newest);
+                newest = newest.max(micros);
+            }
+        }
+        if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(true) }
+    })?;
+    if survey.rows == 0 { Err(SimulateError::NoRows) } else { Ok(survey) }
+}
+
+/// Reads all sources, each in a thread of its own, and gives their rows in the order in which they come.
+pub(super) fn replay(
+    sources: &[Source<'_>],
+    on_unreadable: OnUnreadable,
+    rate: Option<Rate>,
+    window: Micros,
+    each: &mut dyn FnMut(Block) -> Result<(), SimulateError>,
+) -> Result<(), SimulateError> {
+    std::thread::scope(|scope| {
+        let mut queues = Vec::new();
+        let mut readers = Vec::new();
+        for source in sources {
+            let (sender, receiver) = sync_channel(1);
+            readers.push(scope.spawn(move || read(source, on_unreadable, &sender)));
+            let queue =
+                Queue { receiver, time: source.time, batches: VecDeque::new(), rows: 0, ended: false };
+            queues.push(queue);
+        }
+        let mut clock = Clock { window, now: BEFORE };
+        let replayed = (|| {
+            loop {
+                for queue in &mut queues {
+                    queue.fill(rate)?;
+                }
+                let block = next_block(&mut queues, &mut clock);
+                if block.order.is_empty() {
+                    return Ok(());
+                }
+                each(block)?;
+            }
+        })();
+        drop(queues);
+        for reader in readers {
+            let read = reader.join().unwrap_or(Err(SimulateError::Interrupted));
+            if replayed.is_ok() {
+                read?;
+            }
+        }
+        replayed
+    })
+}
+
+/// Sends an export block by block.
+fn read(
+    source: &Source<'_>,
+    on_unreadable: OnUnreadable,
+    sender: &SyncSender<Vec<RecordBatch>>,
+) -> Result<(), SimulateError> {
+    let asked = &|column: usize| source.asked.get(column).copied().unwrap_or(true);
+    let (mut together, mut bytes) = (Vec::new(), 0);
+    source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
+        bytes += batch.get_array_memory_size();
+        together.push(batch);
+        if together.len() < BATCHES_TOGETHER && bytes < BYTES_TOGETHER {
+            return Ok(true);
+        }
+        bytes = 0;
+        // Where nobody receives any more, replaying has failed, and says so itself.
+        Ok(sender.send(std::mem::take(&mut together)).is_ok())
+    })?;
+    let _ = sender.send(together);
+    Ok(())
+}
+
+/// Rows of one source that wait.
+struct Queue {
+    receiver: Receiver<Vec<RecordBatch>>,
+    time: Option<usize>,
+    batches: VecDeque<(RecordBatch, Vec<i64>)>,
+    /// Rows that came out of it so far.
+    rows: u64,
+    ended: bool,
+}
+
+impl Queue {
+    /// Waits until there is a row, or the end.
+    fn fill(&mut self, rate: Option<Rate>) -> Result<(), SimulateError> {
+        while self.batches.is_empty() && !self.ended {
+            let Ok(batches) = self.receiver.recv() else {
+                self.ended = true;
+                return Ok(());
+            };
+            for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
+                let times = times(&batch, self.time, rate, self.rows)?;
+                self.rows += batch.num_rows() as u64;
+                self.batches.push_back((batch, times));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When each row of a batch comes; one without a time comes with the row before it.
+fn times(
+    batch: &RecordBatch,
+    time: Option<usize>,
+    rate: Option<Rate>,
+    rows_before: u64,
+) -> Result<Vec<i64>, SimulateError> {
+    if let Some(Rate { from, between }) = rate {
+        let at = |row: u64| from.saturating_add((row as f64 * between) as i64);
+        return Ok((rows_before..rows_before + batch.num_rows() as u64).map(at).collect());
+    }
+    let Some(time) = time else { return Ok(vec![BEFORE; batch.num_rows()]) };
+    let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::NoRows)?;
+    let mut last = BEFORE;
+    let micros = array.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| {
+        last = micros.unwrap_or(last);
+        last
+    });
+    Ok(micros.collect())
+}
+
+/// Goes on with the rows, and never back.
+struct Clock {
+    window: Micros,
+    now: i64,
+}
+
+impl Clock {
+    fn window_of(&mut self, micros: i64) -> i64 {
+        if micros != BEFORE {
+            self.now = self.now.max(self.window.slice_of(micros));
+        }
+        self.now
+    }
+}
+
+/// The rows up to where one source has to be read on.
+fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
+    let mut block = Block { arrived: Vec::new(), order: Vec::new() };
+    // Of each source, which of the above its first batch is, and how many of its rows are in order.
+    let mut open: Vec<Option<(usize, usize)>> = queues.iter().map(|_| None).collect();
+    loop {
+        if queues.iter().any(|queue| queue.batches.is_empty() && !queue.ended) {
+            break;
+        }
+        let head = |(number, queue): (usize, &Queue)| {
+            let row = open.get(number).copied().flatten().map_or(0, |(_, rows)| rows);
+            queue.batches.front().and_then(|(_, times)| Some((*times.get(row)?, number)))
+        };
+        // Of rows that come at one time those of the first source come first.
+        let Some((_, number)) = queues.iter().enumerate().filter_map(head).min() else { break };
+        let others = queues.iter().enumerate().filter(|(other, _)| *other != number).filter_map(head).min();
+        let Some(queue) = queues.get_mut(number) else { break };
+        let Some((batch, times)) = queue.batches.front() else { break };
+        let first = match open.get(number).copied().flatten() {
+            Some((_, rows)) => rows,
+            None => {
+                if let Some(slot) = open.get_mut(number) {
+                    *slot = Some((block.arrived.len(), 0));
+                }
+                block.arrived.push(Arrived {
+                    source: number,
+                    batch: batch.clone(),
+                    times: times.clone(),
+                    windows: Vec::with_capacity(times.len()),
+                });
+                0
+            }
+        };
+        let comes_first = |micros: &i64| others.is_none_or(|other| (*micros, number) <= other);
+        let rest = times.get(first..).unwrap_or_default();
+        let count = rest.iter().take_while(|micros| comes_first(micros)).count().max(1);
+        let end = (first + count).min(times.len());
+        let is_all = end == times.len();
+        let Some((at, _)) = open.get(number).copied().flatten() else { break };
+        if let Some(arrived) = block.arrived.get_mut(at) {
+            let of_rows = arrived.times.get(first..end).unwrap_or_default();
+            arrived.windows.extend(of_rows.iter().map(|micros| clock.window_of(*micros)));
+        }
+        block.order.push((at, first..end));
+        if let Some(slot) = open.get_mut(number) {
+            *slot = if is_all { None } else { Some((at, end)) };
+        }
+        if is_all {
+            queue.batches.pop_front();
+        }
+    }
+    // What is left of a batch waits for the next block.
+    for (queue, open) in queues.iter_mut().zip(open) {
+        let (Some((at, rows)), Some((batch, times))) = (open, queue.batches.front_mut()) else { continue };
+        if let Some(arrived) = block.arrived.get_mut(at) {
+            arrived.batch = batch.slice(0, rows);
+            arrived.times.truncate(rows);
+        }
+        *batch = batch.slice(rows, batch.num_rows() - rows);
+        times.drain(..rows);
+    }
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Int64Array;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    use super::*;
+
+    fn queue(batches: &[Vec<i64>]) -> Queue {
+        let (_, receiver) = sync_channel(1);
+        let batch = |times: &Vec<i64>| {
+            let column: arrow::array::ArrayRef = Arc::new(Int64Array::from(times.clone()));
+            (RecordBatch::try_from_iter([("x", column)]).unwrap(), times.clone())
+        };
+        let batches = batches.iter().filter(|times| !times.is_empty()).map(batch).collect();
+        Queue { receiver, time: None, batches, rows: 0, ended: true }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_two_sources_come_by_their_times(
+            a in proptest::collection::vec(proptest::collection::vec(0i64..50, 0..20), 0..5),
+            b in proptest::collection::vec(proptest::collection::vec(0i64..50, 0..20), 0..5),
+        ) {
+            let sorted = |batches: &Vec<Vec<i64>>| {
+                let mut all: Vec<i64> = batches.concat();
+                all.sort_unstable();
+                let mut rest = all.as_slice();
+                batches.iter().map(|batch| {
+                    let (batch, after) = rest.split_at(batch.len());
+                    rest = after;
+                    batch.to_vec()
+                }).collect::<Vec<_>>()
+            };
+            let (a, b) = (sorted(&a), sorted(&b));
+            let mut queues = [queue(&a), queue(&b)];
+            let mut clock = Clock { window: Micros::new(10), now: BEFORE };
+            let block = next_block(&mut queues, &mut clock);
+            let came: Vec<(i64, usize)> = block.order.iter().flat_map(|(at, rows)| {
+                let arrived = &block.arrived[*at];
+                arrived.times[rows.clone()].iter().map(|micros| (*micros, arrived.source)).collect::<Vec<_>>()
+            }).collect();
+            let mut expected: Vec<(i64, usize)> = a.concat().into_iter().map(|micros| (micros, 0)).collect();
+            expected.extend(b.concat().into_iter().map(|micros| (micros, 1)));
+            expected.sort_unstable();
+            prop_assert_eq!(came, expected);
+            let windows: Vec<i64> = block.order.iter().flat_map(|(at, rows)| block.arrived[*at].windows[rows.clone()].to_vec()).collect();
+            prop_assert_eq!(windows.is_sorted(), true);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The columns that a simulation names.
+
+use crate::simulate::design::KeyColumn;
+use crate::simulate::index::{Index, IndexSpec};
+use crate::simulate::{KeyOrder, SimulateError, Strategy};
+use crate::table::{Column, ColumnType};
+use crate::values::width;
+
+pub(super) fn position(columns: &[Column], name: &str) -> Result<usize, SimulateError> {
+    columns.iter().position(|column| column.name == name).ok_or_else(|| SimulateError::UnknownColumn {
+        column: name.to_owned(),
+        known: columns.iter().map(|column| column.name.clone()).collect(),
+    })
+}
+
+pub(super) fn key_columns(columns: &[Column], key: &[KeyOrder]) -> Result<Vec<KeyColumn>, SimulateError> {
+    let mut found: Vec<KeyColumn> = Vec::new();
+    for part in key {
+        let column = position(columns, &part.column)?;
+        let column_type = columns.get(column).map(|column| column.column_type);
+        if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type()) {
+            return Err(SimulateError::KeyType { column: part.column.clone(), column_type });
+        }
+        if found.iter().any(|known| known.column == column) {
+            return Err(SimulateError::Repeated { column: part.column.clone() });
+        }
+        found.push(KeyColumn { column, descending: part.descending });
+    }
+    Ok(found)
+}
+
+pub(super) fn indexes_of(
+    columns: &[Column],
+    key: &[KeyColumn],
+    specs: &[IndexSpec],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Index>, SimulateError> {
+    let mut indexes: Vec<Index> = Vec::new();
+    for spec in specs {
+        if indexes.iter().any(|index| index.name == spec.name) {
+            return Err(SimulateError::RepeatedIndex { name: spec.name.clone() });
+        }
+        let of_index = key_columns(columns, &spec.columns)?;
+        if spec.interleaved && of_index.first() != key.first() {
+            notes.push(format!(
+                "index {} is not interleaved: its first column is not that of the primary key, so that its entries have no place among the \
+                 rows",
+                spec.name
+            ));
+        }
+        indexes.push(Index {
+            name: spec.name.clone(),
+            columns: of_index,
+            storing: spec.storing.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
+            null_filtered: spec.null_filtered,
+            interleaved: spec.interleaved,
+            shards: spec.shards,
+        });
+    }
+    Ok(indexes)
+}
+
+/// The column of time that is named, or the only point in time, or the only date.
+pub(super) fn time_column(columns: &[Column], name: Option<&str>) -> Result<Option<usize>, SimulateError> {
+    if let Some(name) = name {
+        let found = position(columns, name)?;
+        let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
+        return if is_time { Ok(Some(found)) } else { Err(SimulateError::Time { column: name.to_owned() }) };
+    }
+    let of = |is: fn(ColumnType) -> bool| -> Vec<usize> {
+        let found = columns.iter().enumerate().filter(|(_, column)| is(column.column_type));
+        found.map(|(position, _)| position).collect()
+    };
+    let points = of(ColumnType::is_timestamp);
+    let times = of(ColumnType::is_time);
+    Ok(match (points.as_slice(), times.as_slice()) {
+        ([only], _) | ([], [only]) => Some(*only),
+        _ => None,
+    })
+}
+
+pub(super) fn check_suited(
+    strategy: Strategy,
+    columns: &[Column],
+    key: &[KeyColumn],
+) -> Result<(), SimulateError> {
+    let unsuited = |what| Err(SimulateError::Unsuited { strategy: strategy.to_string(), what });
+    let has_time =
+        key.iter().any(|part| columns.get(part.column).is_some_and(|column| column.column_type.is_time()));
+    match strategy {
+        Strategy::Swapped if key.len() < 2 => unsuited("a key of two columns"),
+        Strategy::Descending if !has_time => unsuited("a column of time in the key"),
+        _ => Ok(()),
+    }
+}
+
+/// Which columns have to be read, by position: those that are named, and those whose values differ in length.
+pub(super) fn asked_columns(columns: &[Column], named: &[usize]) -> Vec<bool> {
+    let of_any_length = |column: &Column| width(column.column_type).is_none();
+    columns
+        .iter()
+        .enumerate()
+        .map(|(position, column)| named.contains(&position) || of_any_length(column))
+        .collect()
+}

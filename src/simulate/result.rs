@@ -1,0 +1,152 @@
+//! What is asked of a simulation, and what it gives.
+
+use serde::Serialize;
+
+use crate::simulate::Strategy;
+use crate::simulate::index::IndexSpec;
+use crate::simulate::splits::{ModelParameters, Outcome};
+use crate::source::OnUnreadable;
+use crate::units::Micros;
+
+/// A column of the primary key, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeyOrder {
+    /// The column.
+    pub column: String,
+    /// Whether it descends.
+    pub descending: bool,
+}
+
+/// What is simulated.
+#[derive(Debug, Clone)]
+pub struct SimulateOptions {
+    /// The declared primary key.
+    pub primary_key: Vec<KeyOrder>,
+    /// Columns that hash partitions hash; where there are none, those of the primary key.
+    pub partition_key: Vec<String>,
+    /// Indexes of the table, whatever the strategy.
+    pub indexes: Vec<IndexSpec>,
+    /// The strategies.
+    pub strategies: Vec<Strategy>,
+    /// The model. Its scale counts only where it is not to be found.
+    pub parameters: ModelParameters,
+    /// Whether the scale is found, so that the export makes sixteen full splits.
+    pub find_scale: bool,
+    /// Rows of the real table per second, instead of the times of the export.
+    pub rate: Option<f64>,
+    /// The column of time; the only one where none is named.
+    pub time: Option<String>,
+    /// The column whose history is read; the first of the key that is no time where none is named.
+    pub owner: Option<String>,
+    /// Boundaries from the beginning, from the keys of the first rows.
+    pub presplits: usize,
+    /// Rows of a transaction.
+    pub transaction_rows: u64,
+    /// What is done with rows that cannot be read.
+    pub on_unreadable: OnUnreadable,
+}
+
+/// What a read asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadKind {
+    /// The rows of the newest stretch of time.
+    TimeRange,
+    /// The rows of one owner.
+    History,
+    /// One row by its declared key.
+    Row,
+    /// A row of the parent, and all of its children.
+    ParentWithChildren,
+}
+
+/// What a read costs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadReport {
+    /// What it asks for.
+    pub kind: ReadKind,
+    /// Splits that it touches.
+    pub splits: usize,
+    /// Ranges of keys that it visits; none where it has to look through all.
+    pub ranges: Option<usize>,
+    /// Rows that it finds, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Whether the newest rows come first, or last; none where they are in no order.
+    pub newest_first: Option<bool>,
+}
+
+/// What an index costs and gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IndexReport {
+    /// Its name.
+    pub name: String,
+    /// Whether its entries stand among the rows of the table.
+    pub interleaved: bool,
+    /// Its entries.
+    pub entries: u64,
+    /// Share of the entries that went to the hottest split of their window; of an interleaved index, that of the table.
+    pub hottest_share: f64,
+    /// Bytes of its entries.
+    pub bytes: u64,
+    /// Splits that a read of its first column touches: the newest stretch where that is the column of time, else one value.
+    pub splits: usize,
+    /// Rows that such a read finds.
+    pub found: u64,
+    /// Rows that it has to look up in the table for the columns that the index does not hold.
+    pub back_joins: u64,
+}
+
+/// What became of one strategy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StrategyReport {
+    /// Its name.
+    pub strategy: String,
+    /// In words.
+    pub words: String,
+    /// Whether it models Spanner; else it is what this store does.
+    pub is_range: bool,
+    /// What writes did.
+    pub outcome: Outcome,
+    /// What reads cost in the end.
+    pub reads: Vec<ReadReport>,
+    /// Its indexes.
+    pub indexes: Vec<IndexReport>,
+}
+
+/// A simulation: a model, not a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Simulation {
+    /// Always true: the figures are those of a model.
+    pub model: bool,
+    /// The inputs.
+    pub inputs: Vec<String>,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of their values.
+    pub bytes: u64,
+    /// The declared key.
+    pub primary_key: Vec<KeyOrder>,
+    /// The column of time.
+    pub time: Option<String>,
+    /// Rows of the real table per second, where that was given.
+    pub rate: Option<f64>,
+    /// Rows that came more than one window after a later one.
+    pub late_rows: u64,
+    /// Length of the stretch of time that is read.
+    pub read_length: Option<Micros>,
+    /// The column whose history is read.
+    pub owner: Option<String>,
+    /// Rows of a transaction.
+    pub transaction_rows: u64,
+    /// Boundaries from the beginning.
+    pub presplits: usize,
+    /// What is assumed.
+    pub parameters: ModelParameters,
+    /// The strategies.
+    pub strategies: Vec<StrategyReport>,
+    /// What else is worth knowing, one sentence each.
+    pub notes: Vec<String>,
+    /// Seconds that it took.
+    pub seconds: f64,
+}
