@@ -1,6 +1,7 @@
 //! `evenkeel simulate`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -119,6 +120,10 @@ pub(crate) struct SplitsArgs {
     /// Rows that cannot be read: fail at the first, or skip and count them.
     #[arg(long)]
     skip_unreadable: bool,
+
+    /// Write a report with pictures to this file; it needs no network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 
     #[command(flatten)]
     model: ModelArgs,
@@ -242,6 +247,11 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
     let tree =
         children.zip(args.child_key).map(|(export, key)| Tree { export, key: key.0, parent: args.parent });
     let simulation = in_background(export, tree, options, out).await?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, report::simulation_html(&simulation))
+            .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
+        out.note(&format!("the report is in {}", path.display()));
+    }
     out.result(args.format, &simulation, report::simulation)
 }
 

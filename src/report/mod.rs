@@ -16,7 +16,7 @@ pub use bench::{bench_ingest, bench_queries};
 pub use evaluation::{assessment, drifts, elapsed, instant, key_text, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};
-pub use html::html;
+pub use html::{html, simulation_html};
 pub use ingest::ingest;
 pub use keys::keys;
 pub use maintenance::{check, clean, compaction, repartition_plan};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::finding::Finding;
 use crate::report::evaluation::heading;
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::simulate::splits::{Obstacle, Outcome};
@@ -30,8 +31,31 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
         text.push_str(&indexes(simulation, layout));
         text.push('\n');
     }
+    if simulation.strategies.iter().any(|report| !report.is_range) {
+        text.push_str(&heading(layout, "Against hash partitions"));
+        let headings = [
+            Heading("strategy", false),
+            Heading("hottest split", true),
+            Heading("rows in hot splits", true),
+            Heading("splits", true),
+            Heading("newest rows", true),
+            Heading("one owner", true),
+            Heading("a wrong choice", false),
+            Heading("is undone by", false),
+        ];
+        text.push_str(&grid(layout, &headings, against_hash(simulation)));
+        text.push('\n');
+    }
     for report in &simulation.strategies {
         let _ = writeln!(text, "{}: {}", report.strategy, sentence(simulation, report));
+    }
+    if !simulation.findings.is_empty() {
+        text.push('\n');
+        text.push_str(&heading(layout, "Findings"));
+        for finding in &simulation.findings {
+            let Finding { severity, code, subject, message, advice, .. } = finding;
+            let _ = writeln!(text, "- {} [{code}] {subject}: {message}\n  {advice}", severity.word());
+        }
     }
     if !simulation.notes.is_empty() {
         text.push('\n');
@@ -42,7 +66,7 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     text
 }
 
-fn assumptions(text: &mut String, simulation: &Simulation) {
+pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
     let parameters = &simulation.parameters;
     let _ = writeln!(
         text,
@@ -161,6 +185,42 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
     text
 }
 
+/// Hash partitions and range splits beside each other: writes, reads, and what a wrong choice costs.
+pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
+    let real = ByteSize((simulation.bytes as f64 * simulation.parameters.scale) as u64);
+    let row = |report: &StrategyReport| {
+        let whole = &report.outcome.whole;
+        let splits = |kind: ReadKind| match report.reads.iter().find(|read| read.kind == kind) {
+            Some(ReadReport { splits, ranges: None, .. }) => format!("all {}", count(*splits as u64)),
+            Some(read) => count(read.splits as u64),
+            None => "-".to_owned(),
+        };
+        let stuck: u64 = report.outcome.stuck.iter().map(|stuck| stuck.rows).sum();
+        let wrong = match (report.is_range, stuck, whole.hot_rows) {
+            (false, _, 0) => "a partition takes more than its share for good".to_owned(),
+            (false, _, _) => "a hot partition stays: it is never divided".to_owned(),
+            (true, 0, 0) => "no split was hot".to_owned(),
+            (true, 0, _) => "hot until splits are divided".to_owned(),
+            (true, _, _) => "hot splits that dividing does not cool".to_owned(),
+        };
+        let undone = match report.is_range {
+            true => format!("a new table with another key, into which {real} are copied"),
+            false => format!("a new table with another partition key or number: repartition, {real}"),
+        };
+        vec![
+            report.strategy.clone(),
+            percent(whole.hottest_share()),
+            percent(whole.hot_rows as f64 / whole.rows.max(1) as f64),
+            count(whole.splits as u64),
+            splits(ReadKind::TimeRange),
+            splits(ReadKind::History),
+            wrong,
+            undone,
+        ]
+    };
+    simulation.strategies.iter().map(row).collect()
+}
+
 fn tree_reads(simulation: &Simulation, layout: Layout) -> String {
     let headings = [
         Heading("children", false),
@@ -233,7 +293,7 @@ fn indexes(simulation: &Simulation, layout: Layout) -> String {
 }
 
 /// What the figures of a strategy mean.
-fn sentence(simulation: &Simulation, report: &StrategyReport) -> String {
+pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> String {
     let outcome = &report.outcome;
     let share = |rows: u64| percent(rows as f64 / simulation.rows.max(1) as f64);
     let mut text = report.words.clone();
@@ -253,7 +313,7 @@ fn sentence(simulation: &Simulation, report: &StrategyReport) -> String {
 }
 
 /// A number with as many digits as it needs.
-fn number(number: f64) -> String {
+pub(super) fn number(number: f64) -> String {
     if number >= 100.0 || number.fract() == 0.0 {
         count(number.round() as u64)
     } else if number >= 1.0 {

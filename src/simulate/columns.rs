@@ -1,5 +1,9 @@
 //! The columns that a simulation names.
 
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::DataType;
+use uuid::Uuid;
+
 use crate::simulate::design::KeyColumn;
 use crate::simulate::index::{Index, IndexSpec};
 use crate::simulate::{KeyOrder, SimulateError, Strategy};
@@ -102,4 +106,22 @@ pub(super) fn asked_columns(columns: &[Column], named: &[usize]) -> Vec<bool> {
         .enumerate()
         .map(|(position, column)| named.contains(&position) || of_any_length(column))
         .collect()
+}
+
+/// Of these columns those whose value in a row is a UUID that begins with the time, with its version. One value tells: a column has UUIDs
+/// of one kind.
+pub(super) fn timed_uuids(columns: &[Column], key: &[usize], row: Option<&RecordBatch>) -> Vec<(String, u8)> {
+    let version = |column: &usize| {
+        let array = row?.columns().get(*column).filter(|array| array.is_valid(0))?;
+        let uuid = match array.data_type() {
+            DataType::FixedSizeBinary(16) => Uuid::from_slice(array.as_fixed_size_binary().value(0)).ok()?,
+            DataType::Utf8 => Uuid::try_parse(array.as_string::<i32>().value(0)).ok()?,
+            DataType::Utf8View => Uuid::try_parse(array.as_string_view().value(0)).ok()?,
+            _ => return None,
+        };
+        let version = uuid.get_version_num() as u8;
+        let name = columns.get(*column)?.name.clone();
+        [1, 6, 7].contains(&version).then_some((name, version))
+    };
+    key.iter().filter_map(version).collect()
 }

@@ -9,8 +9,9 @@ use arrow::compute::{and, cast};
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::SimulateError;
+use crate::simulate::advice::advise;
 use crate::simulate::arrivals::{Block, Source, replay, survey};
-use crate::simulate::columns::{asked_columns, key_columns, time_column};
+use crate::simulate::columns::{asked_columns, key_columns, time_column, timed_uuids};
 use crate::simulate::design::{Asked, Design, KeyColumn, Part};
 use crate::simulate::replay::{Replayed, Runner, scaled};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
@@ -124,7 +125,7 @@ pub fn simulate_interleaved(
     notes.extend_from_slice(child.notes());
     let mut inputs = parent.input_names();
     inputs.extend(child.input_names());
-    Ok(Simulation {
+    let mut simulation = Simulation {
         model: true,
         inputs,
         rows,
@@ -140,8 +141,12 @@ pub fn simulate_interleaved(
         parameters,
         strategies,
         notes,
+        timed_uuids: timed_uuids(child.columns(), &asked.fixed, Some(&asked.values)),
+        findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),
-    })
+    };
+    simulation.findings = advise(&simulation);
+    Ok(simulation)
 }
 
 /// Rows whose key has the given values.

@@ -3,6 +3,7 @@
 //! Every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is known of
 //! Spanner in public, and what is assumed, is told in [`splits`].
 
+mod advice;
 mod arrivals;
 mod columns;
 mod design;

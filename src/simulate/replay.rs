@@ -5,8 +5,11 @@ use std::time::Instant;
 
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
+use crate::simulate::advice::advise;
 use crate::simulate::arrivals::{Arrived, BEFORE, Block, Rate, Source, Survey, replay, survey};
-use crate::simulate::columns::{asked_columns, check_suited, indexes_of, key_columns, position, time_column};
+use crate::simulate::columns::{
+    asked_columns, check_suited, indexes_of, key_columns, position, time_column, timed_uuids,
+};
 use crate::simulate::design::{Design, KeyColumn};
 use crate::simulate::index::Index;
 use crate::simulate::reads::{Found, Reads, read_length};
@@ -175,7 +178,7 @@ pub fn simulate(
     };
     let strategies = options.strategies.iter().zip(runners).map(report).collect::<Result<_, _>>()?;
     let name_of = |column: usize| columns.get(column).map(|column| column.name.clone());
-    Ok(Simulation {
+    let mut simulation = Simulation {
         model: true,
         inputs: export.input_names(),
         rows,
@@ -191,8 +194,12 @@ pub fn simulate(
         parameters,
         strategies,
         notes,
+        timed_uuids: timed_uuids(columns, &all, survey.last_row.as_ref()),
+        findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),
-    })
+    };
+    simulation.findings = advise(&simulation);
+    Ok(simulation)
 }
 
 /// The parameters with the scale that was asked for, or that makes the usual number of splits of so many bytes.

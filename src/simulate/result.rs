@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::finding::Finding;
 use crate::simulate::Strategy;
 use crate::simulate::index::IndexSpec;
 use crate::simulate::splits::{ModelParameters, Outcome};
@@ -145,6 +146,10 @@ pub struct Simulation {
     pub parameters: ModelParameters,
     /// The strategies.
     pub strategies: Vec<StrategyReport>,
+    /// Columns of the key that hold UUIDs which begin with the time, and their version.
+    pub timed_uuids: Vec<(String, u8)>,
+    /// What the figures advise, the gravest first.
+    pub findings: Vec<Finding>,
     /// What else is worth knowing, one sentence each.
     pub notes: Vec<String>,
     /// Seconds that it took.

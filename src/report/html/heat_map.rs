@@ -68,17 +68,43 @@ pub(super) fn heat_map(windows: &[Window], partitions: usize, length: Micros) ->
     }
     let Some(png) = encode(&pixels, width, partitions) else { return String::new() };
     let height = partitions.clamp(1, MOST_HEIGHT).max(LEAST_HEIGHT);
-    let legend: String = COLOURS
-        .iter()
-        .zip(WORDS)
-        .map(|([r, g, b], word)| format!("<span><i style=\"background:rgb({r},{g},{b})\"></i>{word}</span>"))
-        .collect();
     format!(
         "<img class=\"heat\" style=\"height:{height}px\" alt=\"rows of {partitions} partitions in {} windows of {length}\" \
-         src=\"data:image/png;base64,{}\">\n<div class=\"scale\">{legend}</div>\n",
+         src=\"data:image/png;base64,{}\">\n{}",
         windows.len(),
+        STANDARD.encode(png),
+        legend()
+    )
+}
+
+/// Ranges of keys from the first at the top, time from left to right; each pixel by how many rows it has beside an even share of its slice
+/// of time.
+pub(super) fn key_heat_map(cells: &[Vec<u32>]) -> String {
+    let width = cells.first().map_or(0, Vec::len);
+    let of_slice = |slice: usize| -> u64 {
+        cells.iter().filter_map(|row| row.get(slice)).map(|rows| u64::from(*rows)).sum()
+    };
+    let sums: Vec<u64> = (0..width).map(of_slice).collect();
+    let pixels: Vec<u8> = cells
+        .iter()
+        .flat_map(|row| row.iter().zip(&sums).map(|(rows, all)| colour(u64::from(*rows), *all, cells.len())))
+        .collect();
+    let Some(png) = encode(&pixels, width, cells.len()) else { return String::new() };
+    format!(
+        "<img class=\"heat\" style=\"height:{LEAST_HEIGHT}px\" alt=\"rows of {} ranges of keys in {width} slices of time\" \
+         src=\"data:image/png;base64,{}\">\n",
+        cells.len(),
         STANDARD.encode(png)
     )
+}
+
+/// What the colours stand for.
+pub(super) fn legend() -> String {
+    let entry = |([r, g, b], word): ([u8; 3], &str)| {
+        format!("<span><i style=\"background:rgb({r},{g},{b})\"></i>{word}</span>")
+    };
+    let entries: String = COLOURS.into_iter().zip(WORDS).map(entry).collect();
+    format!("<div class=\"scale\">{entries}</div>\n")
 }
 
 /// A PNG with a palette.

@@ -1,6 +1,7 @@
 //! What an export says about keys, as one file of HTML with its pictures in it: no script, no network.
 
 mod heat_map;
+mod simulation;
 mod svg;
 
 use std::fmt::Write as _;
@@ -11,6 +12,8 @@ use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::heat_map;
 use crate::report::html::svg::{heavy_values, keys_per_partition, partition_bars};
 use crate::units::ByteSize;
+
+pub use crate::report::html::simulation::simulation_html;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -39,12 +42,7 @@ pub fn html(assessment: &Assessment) -> String {
     let mut page = String::new();
     let title =
         escape(&format!("Keys for {}", assessment.inputs.first().map_or("an export", String::as_str)));
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-    );
+    begin(&mut page, &title);
     header(&mut page, assessment);
     recommendation(&mut page, assessment);
     overview(&mut page, assessment);
@@ -56,8 +54,20 @@ pub fn html(assessment: &Assessment) -> String {
     primary_keys(&mut page, assessment);
     findings(&mut page, assessment);
     considered(&mut page, assessment);
-    page.push_str("</main>\n</body>\n</html>\n");
+    page.push_str(END);
     page
+}
+
+const END: &str = "</main>\n</body>\n</html>\n";
+
+/// The head of a page and its title, which is HTML.
+fn begin(page: &mut String, title: &str) {
+    let _ = write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+    );
 }
 
 /// A table; numbers stand to the right where the heading begins with `#`.

@@ -199,6 +199,9 @@ impl Database {
             period.rows += rows;
             period.hottest_rows = period.hottest_rows.max(rows);
             squares += (rows as f64).powi(2);
+            if parameters.score(rows) >= parameters.hot {
+                period.hot_rows += rows;
+            }
             if let Some(load) = loads.get_mut(split.server) {
                 *load += rows;
             }

@@ -16,6 +16,8 @@ pub struct Period {
     pub rows: u64,
     /// Of these, rows of the hottest split of each window.
     pub hottest_rows: u64,
+    /// Rows that came to hot splits.
+    pub hot_rows: u64,
     /// The highest score of a split in a window.
     pub highest_score: f64,
     /// Splits in its end.
@@ -50,6 +52,7 @@ impl Period {
         self.windows = (later.begin - self.begin).max(0).cast_unsigned() + later.windows;
         self.rows += later.rows;
         self.hottest_rows += later.hottest_rows;
+        self.hot_rows += later.hot_rows;
         self.highest_score = self.highest_score.max(later.highest_score);
         self.splits = later.splits;
         self.by_size += later.by_size;

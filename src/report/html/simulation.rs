@@ -1,0 +1,90 @@
+//! A simulation as one file of HTML.
+
+use std::fmt::Write as _;
+
+use crate::report::evaluation::instant;
+use crate::report::grid::{count, percent};
+use crate::report::html::heat_map::{key_heat_map, legend};
+use crate::report::html::{END, begin, escape, list, table};
+use crate::report::simulation::{against_hash, assumptions, number, sentence};
+use crate::simulate::{Simulation, StrategyReport};
+
+/// The whole report: a heat map of keys against time for each strategy, beside its figures.
+#[must_use]
+pub fn simulation_html(simulation: &Simulation) -> String {
+    let mut page = String::new();
+    let input = simulation.inputs.first().map_or("an export", String::as_str);
+    begin(&mut page, &escape(&format!("Range splits for {input}: a model")));
+    let mut assumed = String::new();
+    assumptions(&mut assumed, simulation);
+    list(&mut page, &assumed.lines().map(str::to_owned).collect::<Vec<_>>());
+    page.push_str("<section class=\"card long\">\n<h2>Strategies</h2>\n");
+    let headings = [
+        "strategy",
+        "#hottest split",
+        "#rows in hot splits",
+        "#splits",
+        "#newest rows",
+        "#one owner",
+        "a wrong choice",
+        "is undone by",
+    ];
+    table(&mut page, &headings, against_hash(simulation).into_iter());
+    page.push_str("</section>\n");
+    for finding in &simulation.findings {
+        let word = finding.severity.word();
+        let _ = writeln!(
+            page,
+            "<div class=\"finding {word}\"><strong>{word}</strong> {}: <p>{}</p><p>{}</p></div>",
+            escape(&finding.subject),
+            escape(&finding.message),
+            escape(&finding.advice)
+        );
+    }
+    page.push_str("<h2>Where writes land</h2>\n<p class=\"lead\">Keys from the first at the top, time from left to right.</p>\n");
+    page.push_str(&legend());
+    simulation.strategies.iter().for_each(|report| strategy(&mut page, simulation, report));
+    if !simulation.notes.is_empty() {
+        page.push_str("<h2>Notes</h2>\n");
+        list(&mut page, &simulation.notes);
+    }
+    page.push_str(END);
+    page
+}
+
+fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport) {
+    let (whole, heat) = (&report.outcome.whole, &report.outcome.heat);
+    let _ = writeln!(
+        page,
+        "<section class=\"card\">\n<h2>{}</h2>\n<p class=\"lead\">{}</p>",
+        escape(&report.strategy),
+        escape(&sentence(simulation, report))
+    );
+    page.push_str("<figure>\n");
+    page.push_str(&key_heat_map(&heat.cells));
+    let at = |window: i64| instant(window.saturating_mul(simulation.parameters.window.get()));
+    let _ = writeln!(
+        page,
+        "<figcaption>{}; {} to {}</figcaption>\n</figure>",
+        heat.pattern.words(),
+        at(heat.windows.0),
+        at(heat.windows.1.saturating_add(1))
+    );
+    let figures = [
+        ("hottest split", percent(whole.hottest_share())),
+        ("highest score", number(whole.highest_score)),
+        ("hot windows", count(report.outcome.relief.hot_windows)),
+        ("splits", count(whole.splits as u64)),
+        ("made by size", count(whole.by_size)),
+        ("made by load", count(whole.by_load)),
+        ("joined again", count(whole.merges)),
+        ("servers busy", format!("{:.1}", whole.busy_servers)),
+        ("servers as if even", format!("{:.1}", whole.effective_servers)),
+        ("splits per transaction", format!("{:.1}", report.outcome.splits_per_transaction)),
+    ];
+    page.push_str("<dl>\n");
+    for (name, value) in figures {
+        let _ = writeln!(page, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    page.push_str("</dl>\n</section>\n");
+}

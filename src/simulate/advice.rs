@@ -1,0 +1,172 @@
+//! What the figures advise: the practices and anti-patterns of Spanner's schema design, each with what was measured.
+
+use crate::finding::{Finding, Severity};
+use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
+use crate::simulate::splits::{Obstacle, Pattern};
+
+/// Share of the rows in the hottest split of their window from which a key counts as one place for all writes.
+const ONE_PLACE: f64 = 0.9;
+/// Bytes of an index from which it is worth a word, as a share of those of the table.
+const LARGE_INDEX: f64 = 0.5;
+/// Rows of a commit in several splits that are worth a word.
+const OFTEN: f64 = 0.5;
+
+/// The findings of a simulation, the gravest first.
+pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for report in simulation.strategies.iter().filter(|report| report.is_range) {
+        // Others are asked for as alternatives; what is declared is to be judged.
+        if matches!(report.strategy.as_str(), "declared" | "interleaved" | "apart") {
+            one_place(simulation, report, &mut findings);
+            single_row(simulation, report, &mut findings);
+            order_of_history(simulation, report, &mut findings);
+            two_phases(report, &mut findings);
+        }
+        if report.strategy == "declared" {
+            report.indexes.iter().for_each(|index| judge_index(simulation, report, index, &mut findings));
+        }
+    }
+    for (column, version) in &simulation.timed_uuids {
+        findings.push(Finding {
+            code: "time_ordered_uuid",
+            severity: Severity::Warning,
+            subject: column.clone(),
+            message: format!("its values are UUIDs of version {version}, which begin with the time"),
+            measured: f64::from(*version),
+            threshold: 4.0,
+            advice: "Generate UUIDs of version 4 (GENERATE_UUID()), or do not let this column lead a key."
+                .to_owned(),
+        });
+    }
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// How grave it is that writes go to one place: only where they are too many for it.
+fn gravity(report: &StrategyReport) -> Severity {
+    if report.outcome.relief.hot_windows > 0 { Severity::Problem } else { Severity::Note }
+}
+
+fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let share = report.outcome.whole.hottest_share();
+    let first = simulation.primary_key.first().map_or("", |part| part.column.as_str());
+    let moving = report.outcome.heat.pattern == Pattern::MonotonicKeys;
+    if share < ONE_PLACE || !moving {
+        return;
+    }
+    let (severity, parameters) = (gravity(report), &simulation.parameters);
+    let message = format!(
+        "{:.1} % of the rows go to the last split at that time, because {first} rises or falls with time; its score is {:.0}{}",
+        share * 100.0,
+        report.outcome.whole.highest_score,
+        match severity {
+            Severity::Problem => ", and dividing splits does not help".to_owned(),
+            _ => format!(", below the {:.0} of a hot split: at this rate it does no harm", parameters.hot),
+        }
+    );
+    findings.push(Finding {
+        code: "monotonic_key",
+        severity,
+        subject: first.to_owned(),
+        message,
+        measured: share,
+        threshold: ONE_PLACE,
+        advice: "Do not let a column lead the key whose values follow time: put another column first (swapped), a hash of the key (shard-N), \
+                 or a UUID of version 4 or a bit-reversed sequence in its place."
+            .to_owned(),
+    });
+}
+
+fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let stuck = report.outcome.stuck.iter().find(|stuck| stuck.obstacle == Obstacle::SingleRow);
+    let Some(stuck) = stuck else { return };
+    let share = stuck.rows as f64 / simulation.rows.max(1) as f64;
+    findings.push(Finding {
+        code: "hot_row",
+        severity: Severity::Problem,
+        subject: key_text(simulation),
+        message: format!("{:.1} % of the rows come to a hot split where one key has nearly all", share * 100.0),
+        measured: share,
+        threshold: 0.0,
+        advice: "A row is not divided: let the key tell these rows apart, or add what is written so often at longer intervals.".to_owned(),
+    });
+}
+
+fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let backwards = report.reads.iter().find(|read| {
+        matches!(read.kind, ReadKind::History | ReadKind::ParentWithChildren)
+            && read.newest_first == Some(false)
+    });
+    if backwards.is_none() {
+        return;
+    }
+    findings.push(Finding {
+        code: "history_ascends",
+        severity: Severity::Note,
+        subject: simulation.time.clone().unwrap_or_default(),
+        message: "the newest rows of one owner stand behind all older ones".to_owned(),
+        measured: 1.0,
+        threshold: 0.0,
+        advice: "Where the newest are read first, let the time descend (DESC): they then stand at the beginning, next to their parent.".to_owned(),
+    });
+}
+
+fn two_phases(report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let share = report.outcome.two_phase_share;
+    if share < OFTEN {
+        return;
+    }
+    findings.push(Finding {
+        code: "two_phase_commits",
+        severity: Severity::Note,
+        subject: report.strategy.clone(),
+        message: format!(
+            "{:.0} % of the transactions touch more than one split, {:.1} on average",
+            share * 100.0,
+            report.outcome.splits_per_transaction
+        ),
+        measured: share,
+        threshold: OFTEN,
+        advice: "Such a commit takes two phases. Where it matters, write rows together whose keys are near each other, or interleave them."
+            .to_owned(),
+    });
+}
+
+fn judge_index(
+    simulation: &Simulation,
+    report: &StrategyReport,
+    index: &IndexReport,
+    findings: &mut Vec<Finding>,
+) {
+    if index.hottest_share >= ONE_PLACE && !index.interleaved {
+        findings.push(Finding {
+            code: "monotonic_index",
+            severity: gravity(report),
+            subject: index.name.clone(),
+            message: format!(
+                "{:.1} % of its entries go to one split at that time: it begins with a column that follows time",
+                index.hottest_share * 100.0
+            ),
+            measured: index.hottest_share,
+            threshold: ONE_PLACE,
+            advice: "Interleave it in the table, put a ShardId in front (shard-N), or leave it out.".to_owned(),
+        });
+    }
+    let share = index.bytes as f64 / simulation.bytes.max(1) as f64;
+    if share >= LARGE_INDEX {
+        findings.push(Finding {
+            code: "large_index",
+            severity: Severity::Note,
+            subject: index.name.clone(),
+            message: format!("it holds {:.0} % as many bytes as the table", share * 100.0),
+            measured: share,
+            threshold: LARGE_INDEX,
+            advice: "STORING copies columns: keep it to those that the reads of this index need, and to rows that matter (NULL_FILTERED)."
+                .to_owned(),
+        });
+    }
+}
+
+fn key_text(simulation: &Simulation) -> String {
+    simulation.primary_key.iter().map(|part| part.column.as_str()).collect::<Vec<_>>().join(", ")
+}
