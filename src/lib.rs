@@ -45,6 +45,7 @@ pub mod sketch;
 pub mod skew;
 pub mod sort;
 pub mod source;
+pub mod spanner;
 pub mod sql;
 pub mod storage;
 pub mod table;

@@ -337,7 +337,7 @@ fn write_report(path: &Path, html: &str) -> Result<(), Failure> {
 }
 
 /// A name for the table: that of the first input without its endings, as far as it can be one.
-fn table_name(inputs: &[String]) -> String {
+pub(crate) fn table_name(inputs: &[String]) -> String {
     let first = inputs.first().filter(|input| *input != "-").map_or("table", String::as_str);
     let stem =
         Path::new(first).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -1,25 +1,30 @@
 //! `evenkeel simulate`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use evenkeel::report;
 use evenkeel::simulate::splits::ModelParameters;
 use evenkeel::simulate::{
-    IndexSpec, KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy, parse_key_order, simulate,
-    simulate_interleaved,
+    IndexSpec, KeyKind, KeyOrder, Migration, SimulateError, SimulateOptions, Simulation, Strategy, UuidForm,
+    migrate, parse_key_order, simulate, simulate_interleaved,
 };
 use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
+use evenkeel::spanner::{Dialect, Made, MadeKey, parse_schema, write_migrated_table};
+use evenkeel::table::Column;
+use evenkeel::transform::UuidKind;
 use evenkeel::units::{ByteSize, Micros};
+use serde::Serialize;
 
+use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Play an export through a model: how range splits of Spanner would take it.
+/// Play an export through a model of Spanner: how its range splits would take it, how its keys would move there.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -29,6 +34,55 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     Splits(Box<SplitsArgs>),
+    Migrate(MigrateArgs),
+}
+
+/// Plan how a table with generated keys moves to Spanner: values stay as they are, and the statements make new ones that never meet
+/// them, proved on the data.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel simulate migrate users.csv --key user_id
+  evenkeel simulate migrate users.csv --key user_id --target spanner-postgres --name users")]
+pub(crate) struct MigrateArgs {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// The key column: UUIDs, or numbers that a sequence or an auto-increment gave.
+    #[arg(long, value_name = "COLUMN")]
+    key: String,
+
+    /// How its values came to be [default: found from them].
+    #[arg(long, value_enum)]
+    kind: Option<KindArg>,
+
+    /// Room for values that come before the switch, as a share of those that are there.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
+    room: f64,
+
+    /// The dialect of the statements: spanner (GoogleSQL) or spanner-postgres.
+    #[arg(long, default_value = "spanner")]
+    target: Dialect,
+
+    /// Name of the table in the statements [default: that of the first input].
+    #[arg(long)]
+    name: Option<String>,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// How the values of a key came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KindArg {
+    Uuid,
+    Sequential,
+    BitReversed,
 }
 
 /// Insert an export into a model of Spanner's range splits, once for each strategy of choosing the key, and compare: where writes
@@ -54,8 +108,21 @@ pub(crate) struct SplitsArgs {
     inputs: Vec<String>,
 
     /// The primary key as it is declared: columns separated by commas, each with desc where it descends.
-    #[arg(long, value_name = "COLUMNS", value_parser = key_order, required = true)]
-    primary_key: KeyOrders,
+    #[arg(long, value_name = "COLUMNS", value_parser = key_order, required_unless_present = "ddl")]
+    primary_key: Option<KeyOrders>,
+
+    /// Statements that declare the table and its indexes, in GoogleSQL or the PostgreSQL dialect of Spanner, in place of
+    /// --primary-key and --index.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["primary_key", "indexes"])]
+    ddl: Option<PathBuf>,
+
+    /// The table among those of --ddl.
+    #[arg(long, value_name = "NAME", requires = "ddl")]
+    table: Option<String>,
+
+    /// Print the statements that declare the recommended strategy, for: spanner (GoogleSQL) or spanner-postgres.
+    #[arg(long, value_name = "TARGET")]
+    print_ddl: Option<Dialect>,
 
     /// Columns that the hash partitions of hash-N hash [default: the primary key].
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
@@ -186,6 +253,11 @@ fn positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number above 0".to_owned())
 }
 
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share >= 0.0 && share.is_finite());
+    share.ok_or_else(|| "write a share such as 0.1".to_owned())
+}
+
 fn scale(text: &str) -> Result<Scale, String> {
     if text.eq_ignore_ascii_case("auto") { Ok(Scale::Auto) } else { positive(text).map(Scale::Of) }
 }
@@ -193,6 +265,7 @@ fn scale(text: &str) -> Result<Scale, String> {
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match args.what {
         What::Splits(args) => splits(*args, out).await,
+        What::Migrate(args) => plan_migration(args, out).await,
     }
 }
 
@@ -203,16 +276,26 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
     if args.model.split_size.0 == 0 {
         return Err(Failure::wrong_usage("--split-size 0: a split has room for a row"));
     }
+    let declared = match &args.ddl {
+        Some(path) => Declared::read(path, args.table.as_deref())?,
+        None => Declared {
+            primary_key: args.primary_key.map(|key| key.0).unwrap_or_default(),
+            indexes: args.indexes,
+            strategy: None,
+            notes: Vec::new(),
+        },
+    };
+    declared.notes.iter().for_each(|note| out.note(note));
     let mut strategies = Vec::new();
-    for strategy in args.strategies {
+    for strategy in declared.strategy.into_iter().chain(args.strategies) {
         if !strategies.contains(&strategy) {
             strategies.push(strategy);
         }
     }
     let options = SimulateOptions {
-        primary_key: args.primary_key.0,
+        primary_key: declared.primary_key,
         partition_key: args.partition_key,
-        indexes: args.indexes,
+        indexes: declared.indexes,
         strategies,
         parameters: ModelParameters {
             split_size: args.model.split_size,
@@ -246,13 +329,155 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
     let (export, children) = exports.await??;
     let tree =
         children.zip(args.child_key).map(|(export, key)| Tree { export, key: key.0, parent: args.parent });
+    let columns = export.columns().to_vec();
     let simulation = in_background(export, tree, options, out).await?;
     if let Some(path) = &args.html {
         std::fs::write(path, report::simulation_html(&simulation))
             .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
         out.note(&format!("the report is in {}", path.display()));
     }
-    out.result(args.format, &simulation, report::simulation)
+    let schema = match args.print_ddl {
+        Some(dialect) => recommended_schema(&simulation, &columns, &table_name(&args.inputs), dialect)?,
+        None => String::new(),
+    };
+    out.result(args.format, &simulation, |simulation, layout| {
+        let mut text = report::simulation(simulation, layout);
+        if !schema.is_empty() {
+            text.push('\n');
+            text.push_str(&schema);
+        }
+        text
+    })
+}
+
+/// The statements of the strategy that is recommended.
+fn recommended_schema(
+    simulation: &Simulation,
+    columns: &[Column],
+    name: &str,
+    dialect: Dialect,
+) -> Result<String, Failure> {
+    let strategy: Strategy = match &simulation.recommended {
+        Some(strategy) => strategy.parse().map_err(Failure::usage)?,
+        None => return Err(anyhow::anyhow!("no strategy is recommended, so no schema is printed").into()),
+    };
+    let schema = strategy.schema(name, columns, &simulation.primary_key, dialect);
+    schema.ok_or_else(|| {
+        anyhow::anyhow!("strategy {strategy} is there to be compared with; no schema is written for it")
+            .into()
+    })
+}
+
+/// A table as it is declared.
+struct Declared {
+    primary_key: Vec<KeyOrder>,
+    indexes: Vec<IndexSpec>,
+    /// What the first column of the key stands for, where the database makes it.
+    strategy: Option<Strategy>,
+    notes: Vec<String>,
+}
+
+impl Declared {
+    /// What statements in a file declare of a table.
+    fn read(path: &Path, table: Option<&str>) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
+        let at = |error| Failure::wrong_usage(format!("{}: {error}", path.display()));
+        let schema = parse_schema(&text).map_err(at)?;
+        let table = schema.table(table).map_err(at)?;
+        let mut notes = schema.notes.clone();
+        let mut key: Vec<KeyOrder> = table
+            .primary_key
+            .iter()
+            .map(|part| KeyOrder { column: part.column.clone(), descending: part.descending })
+            .collect();
+        let first = key.first().and_then(|part| {
+            table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(&part.column))
+        });
+        let strategy = match first.and_then(|column| column.made) {
+            Some(Made::Shard(shards)) => Some(Strategy::GeneratedShards(shards)),
+            Some(Made::Uuid) => Some(Strategy::Uuid(UuidKind::Random, UuidForm::Text)),
+            Some(Made::Sequence) => Some(Strategy::BitReversed),
+            Some(Made::Other) | None => None,
+        };
+        // A key of nothing else is kept: the export has it.
+        let strategy = strategy.filter(|_| key.len() > 1);
+        if let Some(strategy) = strategy {
+            notes.push(format!(
+                "{} is made by the database: strategy {strategy} stands for the key as declared",
+                key.remove(0).column
+            ));
+        }
+        let inside = |name: &String| {
+            table.parent.as_ref().is_some_and(|parent| parent.eq_ignore_ascii_case(name))
+                || table.name.eq_ignore_ascii_case(name)
+        };
+        let order = |parts: &[evenkeel::spanner::SchemaKey]| {
+            let part = |part: &evenkeel::spanner::SchemaKey| KeyOrder {
+                column: part.column.clone(),
+                descending: part.descending,
+            };
+            parts.iter().map(part).collect()
+        };
+        let indexes = schema.indexes_of(table).map(|index| IndexSpec {
+            name: index.name.clone(),
+            columns: order(&index.columns),
+            storing: index.storing.clone(),
+            null_filtered: index.null_filtered,
+            interleaved: index.interleaved_in.as_ref().is_some_and(inside),
+            shards: None,
+        });
+        let indexes = indexes.collect();
+        Ok(Self { primary_key: key, indexes, strategy, notes })
+    }
+}
+
+/// What a migration needs, and the statements for it.
+#[derive(Debug, Serialize)]
+struct Planned<'a> {
+    #[serde(flatten)]
+    migration: &'a Migration,
+    ddl: String,
+}
+
+async fn plan_migration(args: MigrateArgs, out: &mut Output) -> Result<(), Failure> {
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let reading = args.input.options()?;
+    let kind = args.kind.map(|kind| match kind {
+        KindArg::Uuid => KeyKind::Uuid,
+        KindArg::Sequential => KeyKind::Sequential,
+        KindArg::BitReversed => KeyKind::BitReversed,
+    });
+    let (key, room) = (args.key.clone(), args.room);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let mut work = tokio::task::spawn_blocking(move || {
+        let export = Export::open(&inputs.paths, reading, &BTreeMap::new())?;
+        let migration = migrate(&export, &key, kind, room, &stopped)?;
+        Ok::<_, SimulateError>((migration, export.columns().to_vec()))
+    });
+    let pressed = out.interrupt();
+    let done = tokio::select! {
+        done = &mut work => done,
+        () = pressed.notified() => {
+            stop.store(true, Ordering::Relaxed);
+            work.await
+        }
+    };
+    let (migration, columns) = done?.map_err(failure)?;
+    let made = match migration.kind {
+        KeyKind::Uuid => MadeKey::Uuid,
+        KeyKind::Sequential | KeyKind::BitReversed => {
+            MadeKey::Sequence { skip: migration.skip_range, start: migration.start_counter }
+        }
+    };
+    let name = args.name.clone().unwrap_or_else(|| table_name(&args.inputs));
+    let ddl = write_migrated_table(&name, &columns, &args.key, &made, args.target);
+    let planned = Planned { migration: &migration, ddl };
+    out.result(args.format, &planned, |planned, layout| {
+        report::migration(planned.migration, &planned.ddl, layout)
+    })
 }
 
 /// Children that are interleaved.
@@ -290,7 +515,12 @@ async fn in_background(
         }
     };
     bar.finish_and_clear();
-    done?.map_err(|error| match error {
+    done?.map_err(failure)
+}
+
+/// What was asked for cannot be, or what happened.
+fn failure(error: SimulateError) -> Failure {
+    match error {
         error @ (SimulateError::UnknownColumn { .. }
         | SimulateError::KeyType { .. }
         | SimulateError::Repeated { .. }
@@ -300,5 +530,5 @@ async fn in_background(
         | SimulateError::NoClock
         | SimulateError::Time { .. }) => Failure::usage(error),
         other => other.into(),
-    })
+    }
 }

@@ -21,5 +21,5 @@ pub use ingest::ingest;
 pub use keys::keys;
 pub use maintenance::{check, clean, compaction, repartition_plan};
 pub use overview::{history, overview};
-pub use simulation::simulation;
+pub use simulation::{migration, simulation};
 pub use skew::skew;

@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::report::evaluation::heading;
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::simulate::splits::{Obstacle, Outcome};
-use crate::simulate::{IndexReport, ReadKind, ReadReport, Simulation, StrategyReport};
+use crate::simulate::{IndexReport, KeyKind, Migration, ReadKind, ReadReport, Simulation, StrategyReport};
 use crate::units::ByteSize;
 
 /// What the strategies make of writes and reads, beside each other.
@@ -48,6 +48,15 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     }
     for report in &simulation.strategies {
         let _ = writeln!(text, "{}: {}", report.strategy, sentence(simulation, report));
+    }
+    match (&simulation.recommended, simulation.strategies.iter().any(|report| report.reads.len() > 1)) {
+        (Some(strategy), true) => {
+            let _ = writeln!(text, "\nrecommended of these: {strategy}");
+        }
+        (None, true) => {
+            text.push_str("\nnone of these cools its hot splits; try another column in front of the key\n")
+        }
+        _ => {}
     }
     if !simulation.findings.is_empty() {
         text.push('\n');
@@ -289,6 +298,52 @@ fn indexes(simulation: &Simulation, layout: Layout) -> String {
         "a read finds the newest rows where the index begins with the time, else those with one value; a back join looks a row up in the table \
          for what the index does not hold\n",
     );
+    text
+}
+
+/// What a migration does, and the proof that it is safe.
+#[must_use]
+pub fn migration(migration: &Migration, ddl: &str, layout: Layout) -> String {
+    let mut text = heading(layout, &format!("Moving {} to Spanner", migration.column));
+    let kind = match migration.kind {
+        KeyKind::Uuid => "UUIDs",
+        KeyKind::Sequential => "numbers that count up",
+        KeyKind::BitReversed => "numbers that count up, with their bits reversed",
+    };
+    let _ = writeln!(text, "{} rows; the key holds {kind}", count(migration.rows));
+    if let Some((least, most)) = migration.range {
+        let _ = writeln!(text, "values from {least} to {most}");
+    }
+    if let Some((least, most)) = migration.counters {
+        let _ = writeln!(text, "reversed again they are {least} to {most}");
+    }
+    for (version, rows) in &migration.versions {
+        let _ = writeln!(text, "{} of version {version}", count(*rows));
+    }
+    if migration.to_normalize > 0 {
+        let _ = writeln!(
+            text,
+            "{} have to be written in lower case with hyphens, as GENERATE_UUID() does",
+            count(migration.to_normalize)
+        );
+    }
+    if let Some((least, most)) = migration.skip_range {
+        let _ = writeln!(text, "the sequence leaves out {least} to {most}");
+    }
+    if let Some(start) = migration.start_counter {
+        let _ = writeln!(text, "the sequence begins with counter {start}");
+    }
+    let _ = writeln!(text, "safe: {}", migration.proof);
+    if migration.tried > 0 {
+        let _ = writeln!(
+            text,
+            "tried: the first {} values of the sequence, of which {} are there already",
+            count(migration.tried),
+            count(migration.collisions)
+        );
+    }
+    text.push('\n');
+    text.push_str(ddl);
     text
 }
 

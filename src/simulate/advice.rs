@@ -11,6 +11,34 @@ const LARGE_INDEX: f64 = 0.5;
 /// Rows of a commit in several splits that are worth a word.
 const OFTEN: f64 = 0.5;
 
+/// Share of the rows that may come to hot splits which dividing does not cool.
+const HARMLESS: f64 = 0.02;
+/// So many times the share of the best strategy in its hottest split is as good.
+const AS_GOOD: f64 = 3.0;
+
+/// The strategy to choose: of those that spread writes, the one that changes the declared key least, so that its reads stay cheap. They are
+/// asked for in the order of the options where they change it alike.
+pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
+    let stuck = |report: &StrategyReport| -> f64 {
+        let rows: u64 = report.outcome.stuck.iter().map(|stuck| stuck.rows).sum();
+        rows as f64 / simulation.rows.max(1) as f64
+    };
+    let range = || simulation.strategies.iter().filter(|report| report.is_range);
+    let best = range().map(|report| report.outcome.whole.hottest_share()).min_by(f64::total_cmp)?;
+    let is_quiet = range().all(|report| report.outcome.relief.hot_windows == 0);
+    let spreads = |report: &&StrategyReport| {
+        is_quiet || stuck(report) <= HARMLESS && report.outcome.whole.hottest_share() <= best * AS_GOOD
+    };
+    // Reads that have to look through everything are what a change costs.
+    let cost = |report: &&StrategyReport| {
+        let through_all = report.reads.iter().filter(|read| read.ranges.is_none()).count();
+        let declared = usize::from(report.strategy != "declared");
+        let splits: usize = report.reads.iter().map(|read| read.splits).sum();
+        (through_all, declared, splits)
+    };
+    range().filter(spreads).min_by_key(cost).map(|report| report.strategy.clone())
+}
+
 /// The findings of a simulation, the gravest first.
 pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     let mut findings = Vec::new();

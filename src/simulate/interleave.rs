@@ -9,7 +9,7 @@ use arrow::compute::{and, cast};
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::SimulateError;
-use crate::simulate::advice::advise;
+use crate::simulate::advice::{advise, recommend};
 use crate::simulate::arrivals::{Block, Source, replay, survey};
 use crate::simulate::columns::{asked_columns, key_columns, time_column, timed_uuids};
 use crate::simulate::design::{Asked, Design, KeyColumn, Part};
@@ -142,9 +142,11 @@ pub fn simulate_interleaved(
         strategies,
         notes,
         timed_uuids: timed_uuids(child.columns(), &asked.fixed, Some(&asked.values)),
+        recommended: None,
         findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),
     };
+    simulation.recommended = recommend(&simulation);
     simulation.findings = advise(&simulation);
     Ok(simulation)
 }

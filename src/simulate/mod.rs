@@ -9,6 +9,7 @@ mod columns;
 mod design;
 mod index;
 mod interleave;
+mod migrate;
 mod reads;
 mod replay;
 mod result;
@@ -22,6 +23,7 @@ use crate::source::SourceError;
 
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
+pub use crate::simulate::migrate::{KeyKind, Migration, migrate};
 pub use crate::simulate::replay::simulate;
 pub use crate::simulate::result::{
     IndexReport, KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport,
@@ -46,6 +48,8 @@ pub enum SimulateError {
     Repeated { column: String },
     #[error("the key of the children does not begin with that of the parent: {reason}")]
     ChildKey { reason: String },
+    #[error("{reason}")]
+    Migration { reason: String },
     #[error("index '{name}' is given twice")]
     RepeatedIndex { name: String },
     #[error("strategy {strategy} needs {what}")]

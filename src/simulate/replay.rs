@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
-use crate::simulate::advice::advise;
+use crate::simulate::advice::{advise, recommend};
 use crate::simulate::arrivals::{Arrived, BEFORE, Block, Rate, Source, Survey, replay, survey};
 use crate::simulate::columns::{
     asked_columns, check_suited, indexes_of, key_columns, position, time_column, timed_uuids,
@@ -195,9 +195,11 @@ pub fn simulate(
         strategies,
         notes,
         timed_uuids: timed_uuids(columns, &all, survey.last_row.as_ref()),
+        recommended: None,
         findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),
     };
+    simulation.recommended = recommend(&simulation);
     simulation.findings = advise(&simulation);
     Ok(simulation)
 }

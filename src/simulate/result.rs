@@ -148,6 +148,8 @@ pub struct Simulation {
     pub strategies: Vec<StrategyReport>,
     /// Columns of the key that hold UUIDs which begin with the time, and their version.
     pub timed_uuids: Vec<(String, u8)>,
+    /// The strategy that the figures recommend; none where none of them cools its hot splits.
+    pub recommended: Option<String>,
     /// What the figures advise, the gravest first.
     pub findings: Vec<Finding>,
     /// What else is worth knowing, one sentence each.

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 12] = [
     &["sql"],
     &["source", "log", "generate", "placement"],
     &["text_value", "values", "transform", "merge", "sort", "sketch", "portion"],
-    &["sink", "skew", "overlap"],
+    &["sink", "skew", "overlap", "spanner"],
     &["storage", "table", "finding"],
     &["units", "numbering"],
 ];

@@ -1,0 +1,267 @@
+//! Moving a table with generated keys to Spanner: values stay as they are, and those to come never meet them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ahash::AHashSet;
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::simulate::SimulateError;
+use crate::simulate::columns::position;
+use crate::source::{Export, OnUnreadable};
+use crate::transform::{BitReversedSequence, bit_reverse};
+
+/// Values of the new sequence that are made and looked up among those that are there.
+const TRIED: usize = 1_000_000;
+
+/// How the values of a key came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    /// UUIDs.
+    Uuid,
+    /// Numbers that count up.
+    Sequential,
+    /// Numbers that count up with their bits reversed.
+    BitReversed,
+}
+
+/// What a migration has to do, and the proof that it is safe.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Migration {
+    /// The inputs.
+    pub inputs: Vec<String>,
+    /// The key column.
+    pub column: String,
+    /// How its values came to be.
+    pub kind: KeyKind,
+    /// Rows.
+    pub rows: u64,
+    /// The smallest and the largest value, of numbers.
+    pub range: Option<(i64, i64)>,
+    /// The smallest and the largest counter, of bit-reversed numbers.
+    pub counters: Option<(i64, i64)>,
+    /// UUIDs that have to be written in lower case or with hyphens.
+    pub to_normalize: u64,
+    /// Versions of the UUIDs, with how many there are of each.
+    pub versions: Vec<(u8, u64)>,
+    /// The range of values that the sequence leaves out.
+    pub skip_range: Option<(i64, i64)>,
+    /// The counter that the sequence begins with.
+    pub start_counter: Option<i64>,
+    /// Values of the sequence that were made and looked up.
+    pub tried: u64,
+    /// Of these, values that are there already: always 0.
+    pub collisions: u64,
+    /// Why no later value can be there either, in a sentence.
+    pub proof: String,
+}
+
+/// What one reading finds.
+struct Found {
+    rows: u64,
+    least: i64,
+    most: i64,
+    least_counter: i64,
+    most_counter: i64,
+    negative: bool,
+    values: AHashSet<i64>,
+    uuids: AHashSet<u128>,
+    to_normalize: u64,
+    versions: [u64; 16],
+}
+
+/// Plans the migration of a key column.
+///
+/// # Errors
+/// [`SimulateError`] where the export cannot be read, the column is of another type, or a value stands in the way.
+pub fn migrate(
+    export: &Export,
+    column: &str,
+    kind: Option<KeyKind>,
+    room: f64,
+    stop: &AtomicBool,
+) -> Result<Migration, SimulateError> {
+    let at = position(export.columns(), column)?;
+    let is_number =
+        export.columns().get(at).is_some_and(|column| column.column_type.arrow_type().is_integer());
+    let mut found = Found {
+        rows: 0,
+        least: i64::MAX,
+        most: i64::MIN,
+        least_counter: i64::MAX,
+        most_counter: i64::MIN,
+        negative: false,
+        values: AHashSet::new(),
+        uuids: AHashSet::new(),
+        to_normalize: 0,
+        versions: [0; 16],
+    };
+    let mut problem = None;
+    export.read_columns::<SimulateError>(
+        OnUnreadable::Fail,
+        &|position| position == at,
+        |place, batch| {
+            let taken = if is_number { found.numbers(&batch, at) } else { found.uuids(&batch, at) };
+            if let Err((row, reason)) = taken {
+                problem = Some(format!("{}, column '{column}': {reason}", place.of(row)));
+                return Ok(false);
+            }
+            if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(true) }
+        },
+    )?;
+    if let Some(reason) = problem {
+        return Err(SimulateError::Migration { reason });
+    }
+    if found.rows == 0 {
+        return Err(SimulateError::NoRows);
+    }
+    let found_kind = if is_number { found.kind() } else { KeyKind::Uuid };
+    let kind = kind.unwrap_or(found_kind);
+    if (kind == KeyKind::Uuid) == is_number {
+        let what = if is_number { "numbers" } else { "UUIDs" };
+        return Err(SimulateError::Migration { reason: format!("column '{column}' holds {what}") });
+    }
+    let mut migration = Migration {
+        inputs: export.input_names(),
+        column: column.to_owned(),
+        kind,
+        rows: found.rows,
+        range: is_number.then_some((found.least, found.most)),
+        counters: None,
+        to_normalize: found.to_normalize,
+        versions: (0u8..).zip(found.versions).filter(|(_, count)| *count > 0).collect(),
+        skip_range: None,
+        start_counter: None,
+        tried: 0,
+        collisions: 0,
+        proof: String::new(),
+    };
+    match kind {
+        KeyKind::Uuid => {
+            "every UUID is there once, also in lower case; random ones to come do not meet them but by a chance of 2^-122 for each pair"
+                .clone_into(&mut migration.proof);
+        }
+        KeyKind::Sequential => migration.skip(&found, room),
+        KeyKind::BitReversed => migration.start_above(&found, room)?,
+    }
+    Ok(migration)
+}
+
+impl Migration {
+    /// Leaves out a range that holds all values, with room for those that come before the switch.
+    fn skip(&mut self, found: &Found, room: f64) {
+        let wanted = (found.most.max(1) as f64 * (1.0 + room)).min(i64::MAX as f64) as i64;
+        let power = (wanted.max(found.most).max(1).cast_unsigned()).checked_next_power_of_two();
+        let most = power.and_then(|power| i64::try_from(power).ok()).unwrap_or(i64::MAX);
+        let least = found.least.min(1);
+        self.skip_range = Some((least, most));
+        self.look_up(BitReversedSequence::new(1, Some(least..=most)), found);
+        self.proof = format!(
+            "every value lies in {least} to {most}, which the sequence leaves out; it leaves {} values of it unused and {} for others",
+            most - found.most,
+            i64::MAX - most
+        );
+    }
+
+    /// Begins with a counter above those whose reversal is there.
+    fn start_above(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
+        if found.negative {
+            return Err(SimulateError::Migration {
+                reason: format!(
+                    "column '{}' has negative values, which no positive sequence gives",
+                    self.column
+                ),
+            });
+        }
+        self.counters = Some((found.least_counter, found.most_counter));
+        let start = (found.most_counter as f64 * (1.0 + room)) as i64;
+        let start = start.max(found.most_counter.saturating_add(1));
+        self.start_counter = Some(start);
+        self.look_up(BitReversedSequence::new(start, None), found);
+        self.proof = format!(
+            "every value is the reversal of a counter from {} to {}; the sequence begins with {start}, and reversing is one to one",
+            found.least_counter, found.most_counter
+        );
+        Ok(())
+    }
+
+    fn look_up(&mut self, sequence: BitReversedSequence, found: &Found) {
+        for value in sequence.take(TRIED) {
+            self.tried += 1;
+            self.collisions += u64::from(found.values.contains(&value));
+        }
+    }
+}
+
+impl Found {
+    /// Takes numbers; a row with a NULL or a value that is there already stands in the way.
+    fn numbers(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
+        let Some(array) = batch.columns().get(column) else { return Ok(()) };
+        let numbers = cast(array, &DataType::Int64).map_err(|error| (0, error.to_string()))?;
+        for (row, value) in numbers.as_primitive::<Int64Type>().iter().enumerate() {
+            let value = value.ok_or_else(|| match array.is_null(row) {
+                true => (row, "is NULL, and a key is NOT NULL".to_owned()),
+                false => (row, "is larger than INT64 holds".to_owned()),
+            })?;
+            if !self.values.insert(value) {
+                return Err((row, format!("{value} is there twice, and a key is unique")));
+            }
+            self.rows += 1;
+            let counter = bit_reverse(value, true);
+            self.least = self.least.min(value);
+            self.most = self.most.max(value);
+            self.least_counter = self.least_counter.min(counter);
+            self.most_counter = self.most_counter.max(counter);
+            self.negative |= value < 0;
+        }
+        Ok(())
+    }
+
+    fn uuids(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
+        let Some(array) = batch.columns().get(column) else { return Ok(()) };
+        let texts = match array.data_type() {
+            DataType::FixedSizeBinary(16) => None,
+            _ => Some(cast(array, &DataType::Utf8View).map_err(|error| (0, error.to_string()))?),
+        };
+        for row in 0..array.len() {
+            if array.is_null(row) {
+                return Err((row, "is NULL, and a key is NOT NULL".to_owned()));
+            }
+            let uuid = match &texts {
+                None => Uuid::from_slice(array.as_fixed_size_binary().value(row)).ok(),
+                Some(texts) => {
+                    let text = texts.as_string_view().value(row);
+                    let uuid = Uuid::try_parse(text.trim()).ok();
+                    self.to_normalize +=
+                        u64::from(uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text));
+                    uuid
+                }
+            };
+            let uuid = uuid.ok_or_else(|| (row, "is no UUID and no number".to_owned()))?;
+            if !self.uuids.insert(uuid.as_u128()) {
+                return Err((
+                    row,
+                    format!("{uuid} is there twice once it is in lower case, and a key is unique"),
+                ));
+            }
+            self.rows += 1;
+            if let Some(count) = self.versions.get_mut(uuid.get_version_num()) {
+                *count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reversed numbers have small counters, counted ones are small themselves.
+    fn kind(&self) -> KeyKind {
+        if !self.negative && self.most_counter < self.most {
+            KeyKind::BitReversed
+        } else {
+            KeyKind::Sequential
+        }
+    }
+}
