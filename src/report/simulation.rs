@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::finding::Finding;
 use crate::report::evaluation::heading;
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
-use crate::simulate::splits::{Obstacle, Outcome};
+use crate::simulate::splits::{Obstacle, Outcome, Pattern};
 use crate::simulate::{IndexReport, KeyKind, Migration, ReadKind, ReadReport, Simulation, StrategyReport};
 use crate::units::ByteSize;
 
@@ -16,7 +16,7 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     assumptions(&mut text, simulation);
     text.push('\n');
     text.push_str(&heading(layout, "Writes"));
-    text.push_str(&writes(&simulation.strategies, layout));
+    text.push_str(&writes(simulation, layout));
     text.push('\n');
     text.push_str(&heading(layout, "Reads and transactions, in splits touched"));
     let of_trees =
@@ -110,7 +110,8 @@ pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
     }
 }
 
-fn writes(strategies: &[StrategyReport], layout: Layout) -> String {
+fn writes(simulation: &Simulation, layout: Layout) -> String {
+    let rows = simulation.rows;
     let headings = [
         Heading("strategy", false),
         Heading("hottest split", true),
@@ -125,10 +126,10 @@ fn writes(strategies: &[StrategyReport], layout: Layout) -> String {
         Heading("pattern", false),
     ];
     let row = |report: &StrategyReport| {
-        let Outcome { whole, relief, heat, .. } = &report.outcome;
+        let Outcome { whole, relief, .. } = &report.outcome;
         vec![
             report.strategy.clone(),
-            percent(whole.hottest_share()),
+            percent(whole.hottest_rows as f64 / rows.max(1) as f64),
             number(whole.highest_score),
             count(relief.hot_windows),
             match (relief.first_hot, relief.relieved_after) {
@@ -141,10 +142,21 @@ fn writes(strategies: &[StrategyReport], layout: Layout) -> String {
             count(whole.by_load),
             format!("{:.1}", whole.busy_servers),
             format!("{:.1}", whole.effective_servers),
-            heat.pattern.words().to_owned(),
+            patterns(&report.outcome),
         ]
     };
-    grid(layout, &headings, strategies.iter().map(row).collect())
+    grid(layout, &headings, simulation.strategies.iter().map(row).collect())
+}
+
+/// What the table looks like, and such indexes as look otherwise than evenly.
+pub(super) fn patterns(outcome: &Outcome) -> String {
+    let mut text = outcome.heat.pattern().words().to_owned();
+    for (pattern, space) in outcome.heat.patterns.iter().zip(&outcome.spaces).skip(1) {
+        if *pattern != Pattern::EvenlyDistributed {
+            let _ = write!(text, "; {}: {}", space.name, pattern.words());
+        }
+    }
+    text
 }
 
 fn reads(simulation: &Simulation, layout: Layout) -> String {
@@ -196,6 +208,7 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
 
 /// Hash partitions and range splits beside each other: writes, reads, and what a wrong choice costs.
 pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
+    let rows = simulation.rows;
     let real = ByteSize((simulation.bytes as f64 * simulation.parameters.scale) as u64);
     let row = |report: &StrategyReport| {
         let whole = &report.outcome.whole;
@@ -218,7 +231,7 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
         };
         vec![
             report.strategy.clone(),
-            percent(whole.hottest_share()),
+            percent(whole.hottest_rows as f64 / rows.max(1) as f64),
             percent(whole.hot_rows as f64 / whole.rows.max(1) as f64),
             count(whole.splits as u64),
             splits(ReadKind::TimeRange),
@@ -359,7 +372,9 @@ pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
                 "came to hot splits whose keys move on: a boundary leaves all that comes on one side"
             }
         };
-        let _ = write!(text, "; {} of the rows {why}", share(stuck.rows));
+        let space = outcome.spaces.get(stuck.space).map_or("", |space| space.name.as_str());
+        let of = if outcome.spaces.len() > 1 { format!(" of {space}") } else { String::new() };
+        let _ = write!(text, "; {} of the rows{of} {why}", share(stuck.rows));
     }
     if outcome.stuck.is_empty() && outcome.relief.first_hot.is_some() {
         text.push_str("; dividing helps");

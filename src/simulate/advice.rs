@@ -19,15 +19,17 @@ const AS_GOOD: f64 = 3.0;
 /// The strategy to choose: of those that spread writes, the one that changes the declared key least, so that its reads stay cheap. They are
 /// asked for in the order of the options where they change it alike.
 pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
+    // Indexes are judged for themselves.
     let stuck = |report: &StrategyReport| -> f64 {
-        let rows: u64 = report.outcome.stuck.iter().map(|stuck| stuck.rows).sum();
+        let of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
+        let rows: u64 = of_table.map(|stuck| stuck.rows).sum();
         rows as f64 / simulation.rows.max(1) as f64
     };
     let range = || simulation.strategies.iter().filter(|report| report.is_range);
-    let best = range().map(|report| report.outcome.whole.hottest_share()).min_by(f64::total_cmp)?;
+    let best = range().map(share_of_table).min_by(f64::total_cmp)?;
     let is_quiet = range().all(|report| report.outcome.relief.hot_windows == 0);
     let spreads = |report: &&StrategyReport| {
-        is_quiet || stuck(report) <= HARMLESS && report.outcome.whole.hottest_share() <= best * AS_GOOD
+        is_quiet || stuck(report) <= HARMLESS && share_of_table(report) <= best * AS_GOOD
     };
     // Reads that have to look through everything are what a change costs.
     let cost = |report: &&StrategyReport| {
@@ -70,15 +72,20 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     findings
 }
 
+/// Share of the rows in the hottest split of the table at their time.
+fn share_of_table(report: &StrategyReport) -> f64 {
+    report.outcome.spaces.first().map_or(0.0, |space| space.hottest_share)
+}
+
 /// How grave it is that writes go to one place: only where they are too many for it.
 fn gravity(report: &StrategyReport) -> Severity {
     if report.outcome.relief.hot_windows > 0 { Severity::Problem } else { Severity::Note }
 }
 
 fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
-    let share = report.outcome.whole.hottest_share();
+    let share = share_of_table(report);
     let first = simulation.primary_key.first().map_or("", |part| part.column.as_str());
-    let moving = report.outcome.heat.pattern == Pattern::MonotonicKeys;
+    let moving = report.outcome.heat.pattern() == Pattern::MonotonicKeys;
     if share < ONE_PLACE || !moving {
         return;
     }
@@ -106,7 +113,9 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
 }
 
 fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
-    let stuck = report.outcome.stuck.iter().find(|stuck| stuck.obstacle == Obstacle::SingleRow);
+    let of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
+    let mut of_table = of_table;
+    let stuck = of_table.find(|stuck| stuck.obstacle == Obstacle::SingleRow);
     let Some(stuck) = stuck else { return };
     let share = stuck.rows as f64 / simulation.rows.max(1) as f64;
     findings.push(Finding {

@@ -6,7 +6,7 @@ use crate::report::evaluation::instant;
 use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::{key_heat_map, legend};
 use crate::report::html::{END, begin, escape, list, table};
-use crate::report::simulation::{against_hash, assumptions, number, sentence};
+use crate::report::simulation::{against_hash, assumptions, number, patterns, sentence};
 use crate::simulate::{Simulation, StrategyReport};
 
 /// The whole report: a heat map of keys against time for each strategy, beside its figures.
@@ -62,16 +62,21 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
     );
     page.push_str("<figure>\n");
     page.push_str(&key_heat_map(&heat.cells));
+    let names: Vec<&str> = report.outcome.spaces.iter().map(|space| space.name.as_str()).collect();
+    let mut captions = patterns(&report.outcome);
+    if names.len() > 1 {
+        captions = format!("from the top {}: {captions}", names.join(", "));
+    }
     let at = |window: i64| instant(window.saturating_mul(simulation.parameters.window.get()));
     let _ = writeln!(
         page,
         "<figcaption>{}; {} to {}</figcaption>\n</figure>",
-        heat.pattern.words(),
+        escape(&captions),
         at(heat.windows.0),
         at(heat.windows.1.saturating_add(1))
     );
     let figures = [
-        ("hottest split", percent(whole.hottest_share())),
+        ("hottest split", percent(whole.hottest_rows as f64 / simulation.rows.max(1) as f64)),
         ("highest score", number(whole.highest_score)),
         ("hot windows", count(report.outcome.relief.hot_windows)),
         ("splits", count(whole.splits as u64)),

@@ -23,6 +23,8 @@ pub enum Obstacle {
 /// Rows that came to hot splits that could not be helped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Stuck {
+    /// The key space, by its position.
+    pub space: usize,
     /// Why.
     pub obstacle: Obstacle,
     /// Such splits, each counted in every window.
@@ -86,7 +88,7 @@ pub struct Database {
     window: Option<i64>,
     timeline: Timeline,
     relief: Relief,
-    stuck: BTreeMap<Obstacle, (u64, u64)>,
+    stuck: BTreeMap<(usize, Obstacle), (u64, u64)>,
     heat: HeatSamples,
     transactions: u64,
     /// Splits that the transaction under way has touched, and those of all.
@@ -230,10 +232,10 @@ impl Database {
             }
             least
         };
-        for space in &mut self.spaces {
+        for (number, space) in self.spaces.iter_mut().enumerate() {
             space.judge(parameters);
             for (obstacle, rows) in space.stuck() {
-                let (splits, all) = self.stuck.entry(obstacle).or_default();
+                let (splits, all) = self.stuck.entry((number, obstacle)).or_default();
                 *splits += 1;
                 *all += rows;
             }
@@ -274,12 +276,14 @@ impl Database {
             whole: self.timeline.whole(),
             timeline: self.timeline,
             relief: self.relief,
-            stuck: stuck.map(|(obstacle, (splits, rows))| Stuck { obstacle, splits, rows }).collect(),
+            stuck: stuck
+                .map(|((space, obstacle), (splits, rows))| Stuck { space, obstacle, splits, rows })
+                .collect(),
             transactions: self.transactions,
             splits_per_transaction: self.touched_in_all as f64 / transactions,
             most_splits_per_transaction: self.most_touched,
             two_phase_share: self.two_phase as f64 / transactions,
-            heat: self.heat.map(),
+            heat: self.heat.map(self.spaces.len()),
         };
         (outcome, self.spaces)
     }
@@ -349,7 +353,7 @@ mod tests {
         assert!(outcome.whole.by_size > 50 && largest > 30_000, "{}", outcome.whole.by_size);
         let stuck = outcome.stuck[0];
         assert!(stuck.obstacle == Obstacle::MovingHotspot && stuck.rows > 35_000, "{stuck:?}");
-        assert_eq!(outcome.heat.pattern, crate::simulate::splits::Pattern::MonotonicKeys);
+        assert_eq!(outcome.heat.pattern(), crate::simulate::splits::Pattern::MonotonicKeys);
     }
 
     #[test]

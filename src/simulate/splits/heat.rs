@@ -48,8 +48,18 @@ pub struct HeatMap {
     pub spaces: Vec<usize>,
     /// The first and the last window.
     pub windows: (i64, i64),
-    /// What it looks like.
-    pub pattern: Pattern,
+    /// What each key space looks like.
+    pub patterns: Vec<Pattern>,
+    /// The key space that nearly all rows go to, where there are several.
+    pub single_hot: Option<usize>,
+}
+
+impl HeatMap {
+    /// What the table looks like, which is the first key space.
+    #[must_use]
+    pub fn pattern(&self) -> Pattern {
+        self.patterns.first().copied().unwrap_or(Pattern::EvenlyDistributed)
+    }
 }
 
 /// A row that is remembered.
@@ -94,7 +104,7 @@ impl HeatSamples {
         self.until_next = random.below(2 * self.each - 1);
     }
 
-    pub(super) fn map(mut self) -> HeatMap {
+    pub(super) fn map(mut self, key_spaces: usize) -> HeatMap {
         let first = self.rows.iter().map(|sample| sample.window).min().unwrap_or(0);
         let last = self.rows.iter().map(|sample| sample.window).max().unwrap_or(0);
         let span = (last - first).max(0).cast_unsigned() as usize + 1;
@@ -114,8 +124,18 @@ impl HeatSamples {
             cells.push(row);
             spaces.push(range.first().map_or(0, |sample| sample.space));
         }
-        let pattern = pattern(&cells, &spaces);
-        HeatMap { cells, spaces, windows: (first, last), pattern }
+        let of_space = |space: usize| -> Vec<&Vec<u32>> {
+            cells.iter().zip(&spaces).filter(|(_, of)| **of == space).map(|(row, _)| row).collect()
+        };
+        let rows_of = |space: usize| self.rows.iter().filter(|sample| sample.space == space).count() as f64;
+        let most = SINGLE_TABLE_SHARE * self.rows.len() as f64;
+        let single_hot = (0..key_spaces).find(|space| key_spaces > 1 && rows_of(*space) >= most);
+        let patterns = (0..key_spaces).map(|space| match pattern(&of_space(space)) {
+            Pattern::EvenlyDistributed if single_hot == Some(space) => Pattern::SingleHotTable,
+            other => other,
+        });
+        let patterns = patterns.collect();
+        HeatMap { cells, spaces, windows: (first, last), patterns, single_hot }
     }
 }
 
@@ -155,7 +175,7 @@ const NARROW: f64 = 0.15;
 /// A hot range has so many times the rows of the middle one.
 const BAND: f64 = 5.0;
 
-fn pattern(cells: &[Vec<u32>], spaces: &[usize]) -> Pattern {
+fn pattern(cells: &[&Vec<u32>]) -> Pattern {
     let sums: Vec<f64> = cells.iter().map(|row| row.iter().map(|rows| f64::from(*rows)).sum()).collect();
     let all: f64 = sums.iter().sum();
     if all == 0.0 {
@@ -164,17 +184,10 @@ fn pattern(cells: &[Vec<u32>], spaces: &[usize]) -> Pattern {
     if follow_time(cells) {
         return Pattern::MonotonicKeys;
     }
-    let of_space = |space: usize| -> f64 {
-        sums.iter().zip(spaces).filter(|(_, of)| **of == space).map(|(sum, _)| sum).sum()
-    };
-    let several = spaces.windows(2).any(|pair| pair.first() != pair.last());
-    if several && spaces.iter().any(|space| of_space(*space) >= SINGLE_TABLE_SHARE * all) {
-        return Pattern::SingleHotTable;
-    }
     let mut sorted = sums.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-    let lasts = |row: &[u32]| {
+    let lasts = |row: &&Vec<u32>| {
         let busy = row.iter().filter(|rows| **rows > 0).count();
         busy * 2 >= row.len()
     };
@@ -183,8 +196,8 @@ fn pattern(cells: &[Vec<u32>], spaces: &[usize]) -> Pattern {
 }
 
 /// Whether each slice of time has its rows in few ranges, and these rise or fall from slice to slice.
-fn follow_time(cells: &[Vec<u32>]) -> bool {
-    let slices = cells.first().map_or(0, Vec::len);
+fn follow_time(cells: &[&Vec<u32>]) -> bool {
+    let slices = cells.first().map_or(0, |row| row.len());
     let (mut middles, mut widths) = (Vec::new(), Vec::new());
     for slice in 0..slices {
         let rows: Vec<f64> =
@@ -240,7 +253,8 @@ mod tests {
             let key = Key { bytes: &bytes, lead: 8, root: 16 };
             samples.see(space, key, window / 50, &mut random);
         }
-        samples.map()
+        let spaces = samples.rows.iter().map(|sample| sample.space + 1).max().unwrap_or(1);
+        samples.map(spaces)
     }
 
     #[test]
@@ -248,20 +262,23 @@ mod tests {
         let mixed = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let rows = 50_000;
         let rising = map_of((0..rows).map(|row| (0, row, 0)));
-        assert_eq!(rising.pattern, Pattern::MonotonicKeys);
-        assert_eq!(map_of((0..rows).map(|row| (0, u64::MAX - row, 0))).pattern, Pattern::MonotonicKeys);
-        assert_eq!(map_of((0..rows).map(|row| (0, mixed(row), 0))).pattern, Pattern::EvenlyDistributed);
+        assert_eq!(rising.pattern(), Pattern::MonotonicKeys);
+        assert_eq!(map_of((0..rows).map(|row| (0, u64::MAX - row, 0))).pattern(), Pattern::MonotonicKeys);
+        assert_eq!(map_of((0..rows).map(|row| (0, mixed(row), 0))).pattern(), Pattern::EvenlyDistributed);
         // Sixteen shards, each in order.
         assert_eq!(
-            map_of((0..rows).map(|row| (0, mixed(row) >> 60, row))).pattern,
+            map_of((0..rows).map(|row| (0, mixed(row) >> 60, row))).pattern(),
             Pattern::EvenlyDistributed
         );
         // One user among a thousand has a third of the rows.
         let users = |row: u64| if row.is_multiple_of(3) { 777 } else { (mixed(row) >> 32) % 1000 };
-        assert_eq!(map_of((0..rows).map(|row| (0, users(row), row))).pattern, Pattern::PersistentlyHotRanges);
+        assert_eq!(
+            map_of((0..rows).map(|row| (0, users(row), row))).pattern(),
+            Pattern::PersistentlyHotRanges
+        );
         let tables = |row: u64| usize::from(row.is_multiple_of(20));
         assert_eq!(
-            map_of((0..rows).map(|row| (tables(row), mixed(row), 0))).pattern,
+            map_of((0..rows).map(|row| (tables(row), mixed(row), 0))).pattern(),
             Pattern::SingleHotTable
         );
     }
