@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use evenkeel::generate::AccessLog;
 use evenkeel::report;
 use evenkeel::simulate::splits::ModelParameters;
 use evenkeel::simulate::{
     IndexSpec, KeyKind, KeyOrder, Migration, SimulateError, SimulateOptions, Simulation, Strategy, UuidForm,
     migrate, parse_key_order, simulate, simulate_interleaved,
 };
-use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
+use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable, SourceError, find_inputs};
 use evenkeel::spanner::{Dialect, Made, MadeKey, parse_schema, write_migrated_table};
 use evenkeel::table::Column;
 use evenkeel::transform::UuidKind;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
+use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
 /// Play an export through a model of Spanner: how its range splits would take it, how its keys would move there.
@@ -35,6 +37,32 @@ pub(crate) struct Args {
 enum What {
     Splits(Box<SplitsArgs>),
     Migrate(MigrateArgs),
+    AccessLog(AccessLogArgs),
+}
+
+/// The access log of Spanner's guide under each of its strategies: generated rows, no file needed.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  evenkeel simulate access-log --html access-log.html")]
+pub(crate) struct AccessLogArgs {
+    /// Number of rows.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+
+    /// Number of users, equally busy.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    users: u64,
+
+    /// Rows of the real table that come in a second.
+    #[arg(long, value_name = "ROWS", default_value_t = 20_000.0, value_parser = positive)]
+    rate: f64,
+
+    /// Write a report with pictures to this file; it needs no network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
 }
 
 /// Plan how a table with generated keys moves to Spanner: values stay as they are, and the statements make new ones that never meet
@@ -151,7 +179,7 @@ pub(crate) struct SplitsArgs {
         long,
         value_delimiter = ',',
         value_name = "NAMES",
-        default_value = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16"
+        default_value = GUIDE
     )]
     strategies: Vec<Strategy>,
 
@@ -266,6 +294,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match args.what {
         What::Splits(args) => splits(*args, out).await,
         What::Migrate(args) => plan_migration(args, out).await,
+        What::AccessLog(args) => access_log(args, out).await,
     }
 }
 
@@ -331,11 +360,7 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
         children.zip(args.child_key).map(|(export, key)| Tree { export, key: key.0, parent: args.parent });
     let columns = export.columns().to_vec();
     let simulation = in_background(export, tree, options, out).await?;
-    if let Some(path) = &args.html {
-        std::fs::write(path, report::simulation_html(&simulation))
-            .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
-        out.note(&format!("the report is in {}", path.display()));
-    }
+    write_html(args.html.as_deref(), &simulation, out)?;
     let schema = match args.print_ddl {
         Some(dialect) => recommended_schema(&simulation, &columns, &table_name(&args.inputs), dialect)?,
         None => String::new(),
@@ -430,6 +455,53 @@ impl Declared {
         let indexes = indexes.collect();
         Ok(Self { primary_key: key, indexes, strategy, notes })
     }
+}
+
+/// Strategies of the guide.
+const GUIDE: &str = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16";
+
+async fn access_log(args: AccessLogArgs, out: &mut Output) -> Result<(), Failure> {
+    let workplace = Workplace::open(None)?;
+    let path = workplace.path().join("access-log.parquet");
+    let strategies = GUIDE.split(',').map(str::parse).collect::<Result<Vec<Strategy>, _>>()?;
+    let log = AccessLog { rows: args.rows, users: args.users, ..AccessLog::default() };
+    let export = tokio::task::spawn_blocking(move || {
+        log.write_file(&path)?;
+        Ok::<_, anyhow::Error>(Export::open(
+            &[InputPath::File(path)],
+            InputOptions::default(),
+            &BTreeMap::new(),
+        )?)
+    });
+    let export = export.await??;
+    let key = |column: &str| KeyOrder { column: column.to_owned(), descending: false };
+    let options = SimulateOptions {
+        primary_key: vec![key("last_access"), key("user_id")],
+        partition_key: vec!["user_id".to_owned()],
+        indexes: Vec::new(),
+        strategies,
+        parameters: ModelParameters::default(),
+        find_scale: true,
+        rate: Some(args.rate),
+        time: None,
+        owner: Some("user_id".to_owned()),
+        presplits: 0,
+        transaction_rows: 100,
+        on_unreadable: OnUnreadable::Fail,
+    };
+    let mut simulation = in_background(export, None, options, out).await?;
+    simulation.inputs = vec!["the access log of Spanner's guide".to_owned()];
+    write_html(args.html.as_deref(), &simulation, out)?;
+    out.result(args.format, &simulation, report::simulation)
+}
+
+/// Writes the report with pictures, where one is wanted.
+fn write_html(path: Option<&Path>, simulation: &Simulation, out: &Output) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(path, report::simulation_html(simulation))
+        .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
+    out.note(&format!("the report is in {}", path.display()));
+    Ok(())
 }
 
 /// What a migration needs, and the statements for it.

@@ -1,5 +1,7 @@
 //! Generated exports: the ad events of the YDB documentation, the same for the same seed.
 
+mod access_log;
+
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use thiserror::Error;
 
 use crate::sink::{OutputFormat, PartFile, Sink, SinkError};
 use crate::table::{CreateTable, DdlError, SpecError, TableDefinition, TableSpec, parse_create_table};
+
+pub use crate::generate::access_log::AccessLog;
 
 /// The DDL of the table that the events are for.
 pub const AD_EVENTS_DDL: &str = include_str!("../../data/ad_events.sql");

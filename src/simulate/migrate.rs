@@ -157,11 +157,13 @@ impl Migration {
         let wanted = (found.most.max(1) as f64 * (1.0 + room)).min(i64::MAX as f64) as i64;
         let power = (wanted.max(found.most).max(1).cast_unsigned()).checked_next_power_of_two();
         let most = power.and_then(|power| i64::try_from(power).ok()).unwrap_or(i64::MAX);
-        let least = found.least.min(1);
+        // A positive sequence gives no value below that.
+        let least = 1;
         self.skip_range = Some((least, most));
         self.look_up(BitReversedSequence::new(1, Some(least..=most)), found);
         self.proof = format!(
-            "every value lies in {least} to {most}, which the sequence leaves out; it leaves {} values of it unused and {} for others",
+            "every positive value lies in {least} to {most}, which the sequence leaves out; {} of these are free for values until the switch, {} are left \
+             for the sequence",
             most - found.most,
             i64::MAX - most
         );

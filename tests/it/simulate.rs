@@ -302,3 +302,188 @@ fn children_beside_their_parent_are_read_at_once() {
         assert!(refused.code == 2 && refused.stderr.contains(message), "{}", refused.stderr);
     }
 }
+
+/// Finds a finding by its code.
+fn finding<'a>(simulation: &'a Value, code: &str) -> Option<&'a Value> {
+    simulation["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code)
+}
+
+#[test]
+fn a_schema_is_judged_by_what_its_rows_do() {
+    let dir = tempfile::tempdir().unwrap();
+    events(dir.path());
+    let schema = |key: &str| {
+        let text = format!(
+            "CREATE TABLE Other (x INT64) PRIMARY KEY (x);\n\
+             CREATE TABLE Events (event_timestamp TIMESTAMP NOT NULL, user_id STRING(MAX) NOT NULL, campaign_id INT64)\n  \
+             PRIMARY KEY ({key});\n\
+             CREATE NULL_FILTERED INDEX ByTime ON Events(event_timestamp) STORING (campaign_id);\n\
+             CREATE INDEX ByUser ON Events(user_id, event_timestamp DESC);"
+        );
+        std::fs::write(dir.path().join("schema.sql"), text).unwrap();
+        json(
+            dir.path(),
+            "simulate splits {}/exports --ddl {}/schema.sql --table events --strategies declared --format json",
+        )
+    };
+    let by_time = schema("event_timestamp, user_id");
+    let found = finding(&by_time, "monotonic_key").unwrap();
+    assert_eq!((&found["severity"], &found["subject"]), (&"problem".into(), &"event_timestamp".into()));
+    assert!(number(&found["measured"]) > 0.99);
+    assert_eq!(finding(&by_time, "monotonic_index").unwrap()["subject"], "ByTime");
+    assert_eq!(by_time["recommended"], Value::Null);
+    // A key that begins with a time-like type is not blamed for that alone, nor one that begins with a user.
+    let by_user = schema("user_id, event_timestamp");
+    assert!(finding(&by_user, "monotonic_key").is_none(), "{}", by_user["findings"]);
+    assert!(
+        finding(&by_user, "history_ascends").is_some() && finding(&by_user, "two_phase_commits").is_some()
+    );
+    assert_eq!(by_user["recommended"], "declared");
+    let descending = schema("user_id, event_timestamp DESC");
+    assert!(finding(&descending, "history_ascends").is_none());
+    assert_eq!(descending["primary_key"][1]["descending"], true);
+    // Where so little comes that one split takes it, it does no harm.
+    let quiet = json(
+        dir.path(),
+        "simulate splits {}/exports --primary-key event_timestamp,user_id --scale 1 --strategies declared,uuid4 --format json",
+    );
+    assert_eq!(finding(&quiet, "monotonic_key").unwrap()["severity"], "note");
+    assert_eq!(quiet["recommended"], "declared");
+}
+
+#[test]
+fn the_recommended_schema_is_printed_and_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    events(dir.path());
+    for target in ["spanner", "spanner-postgres"] {
+        let text = done(
+            dir.path(),
+            &format!(
+                "simulate splits {{}}/exports --primary-key event_timestamp,user_id --print-ddl {target} --html {{}}/s.html"
+            ),
+        );
+        assert!(text.contains("recommended of these: swapped"), "{text}");
+        let ddl = text
+            .split_once("CREATE TABLE exports")
+            .map(|(_, rest)| format!("CREATE TABLE exports{rest}"))
+            .unwrap();
+        std::fs::write(dir.path().join("schema.sql"), ddl).unwrap();
+        let again = json(
+            dir.path(),
+            "simulate splits {}/exports --ddl {}/schema.sql --strategies declared --format json",
+        );
+        assert_eq!(again["primary_key"][0]["column"], "user_id");
+    }
+    let html = std::fs::read_to_string(dir.path().join("s.html")).unwrap();
+    assert_eq!(html.matches("<img class=\"heat\"").count(), 10);
+    assert!(!html.contains("<script") && !html.contains("http"));
+
+    done(dir.path(), "create {}/t --ddl data/ad_events.sql");
+    let google = done(dir.path(), "ddl {}/t --target spanner --strategy shard-16");
+    assert!(google.contains("ShardId INT64 NOT NULL AS (MOD(MOD(FARM_FINGERPRINT(CONCAT("), "{google}");
+    assert!(
+        done(dir.path(), "ddl {}/t --target spanner")
+            .contains("PRIMARY KEY (user_id, event_timestamp, campaign_id)")
+    );
+    assert!(done(dir.path(), "ddl {}/t").contains("PARTITION BY HASH"));
+    for (arguments, message) in [
+        ("ddl {}/t --strategy swapped", "give --target spanner"),
+        ("ddl {}/t --target mysql", "unknown target 'mysql'; there are: ydb, spanner, spanner-postgres"),
+        ("ddl {}/t --target spanner --strategy uuid7", "no schema is written for it"),
+    ] {
+        let refused = run(dir.path(), arguments);
+        assert!(refused.code == 2 && refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_shard_column_that_the_database_makes_is_a_strategy() {
+    let dir = tempfile::tempdir().unwrap();
+    events(dir.path());
+    let ddl = "CREATE TABLE Log (\n  ShardId INT64 NOT NULL AS (MOD(FARM_FINGERPRINT(CAST(event_timestamp AS STRING)), 64)) STORED,\n  \
+               event_timestamp TIMESTAMP NOT NULL,\n) PRIMARY KEY (ShardId, event_timestamp);";
+    std::fs::write(dir.path().join("schema.sql"), ddl).unwrap();
+    let output =
+        run(dir.path(), "simulate splits {}/exports --ddl {}/schema.sql --strategies declared --format json");
+    assert!(
+        output.stderr.contains("ShardId is made by the database: strategy generated-64"),
+        "{}",
+        output.stderr
+    );
+    let simulation: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(read(strategy(&simulation, "generated-64"), "time_range")["ranges"], 127);
+    std::fs::write(dir.path().join("schema.sql"), "CREATE TABLE t (a INT64) PRIMARY").unwrap();
+    let refused = run(dir.path(), "simulate splits {}/exports --ddl {}/schema.sql");
+    assert!(
+        refused.code == 2 && refused.stderr.contains("schema.sql: line 1, column 26: expected KEY"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn migrated_keys_never_meet_those_to_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, values: &[String]| {
+        let rows: String = values.iter().map(|value| format!("{value},x\n")).collect();
+        std::fs::write(dir.path().join(name), format!("id,note\n{rows}")).unwrap();
+    };
+    let reverse = |value: u64| (value << 1).reverse_bits();
+    write("counted.csv", &(1..=3000).map(|id| (id * 2).to_string()).collect::<Vec<_>>());
+    write("reversed.csv", &(1..=1000).map(|id| reverse(id).to_string()).collect::<Vec<_>>());
+    let uuids: Vec<String> = (0..500_u128)
+        .map(|n| format!("{:032X}", n * 0x1_0000_0000_0001_4000_8000 + 0x4000_8000_0000_0000_0000))
+        .collect();
+    write("uuids.csv", &uuids);
+    let migrate =
+        |name: &str| json(dir.path(), &format!("simulate migrate {{}}/{name} --key id --format json"));
+
+    let counted = migrate("counted.csv");
+    assert_eq!(
+        (&counted["kind"], &counted["skip_range"]),
+        (&"sequential".into(), &serde_json::json!([1, 8192]))
+    );
+    assert_eq!((&counted["tried"], &counted["collisions"]), (&1_000_000.into(), &0.into()));
+    assert!(counted["ddl"].as_str().unwrap().contains("skip_range_max = 8192"));
+    let reversed = migrate("reversed.csv");
+    assert_eq!(
+        (&reversed["kind"], &reversed["counters"]),
+        (&"bit_reversed".into(), &serde_json::json!([1, 1000]))
+    );
+    assert_eq!((&reversed["start_counter"], &reversed["collisions"]), (&1100.into(), &0.into()));
+
+    let text = migrate("uuids.csv");
+    assert_eq!((&text["kind"], &text["to_normalize"]), (&"uuid".into(), &500.into()));
+    assert!(text["ddl"].as_str().unwrap().contains("STRING(36) NOT NULL DEFAULT (GENERATE_UUID())"));
+
+    let twice = [&uuids[..], &[uuids[7].to_lowercase()]].concat();
+    write("twice.csv", &twice);
+    write("none.csv", &["abc".to_owned()]);
+    write("negative.csv", &["-5".to_owned(), "7".to_owned()]);
+    for (arguments, code, message) in [
+        (
+            "twice.csv --key id",
+            1,
+            "line 502, column 'id': 00000000-0007-4000-8000-0008c0038000 is there twice",
+        ),
+        ("none.csv --key id", 1, "line 2, column 'id': is no UUID and no number"),
+        ("counted.csv --key nope", 2, "there is no column 'nope'"),
+        ("counted.csv --key id --kind uuid", 1, "column 'id' holds numbers"),
+        ("negative.csv --key id --kind bit-reversed", 1, "has negative values"),
+        ("counted.csv --key id --room x", 2, "write a share such as 0.1"),
+    ] {
+        let refused = run(dir.path(), &format!("simulate migrate {{}}/{arguments}"));
+        assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+    assert_eq!(migrate("negative.csv")["skip_range"], serde_json::json!([1, 8]));
+}
+
+#[test]
+fn the_access_log_of_the_guide_takes_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = done(dir.path(), "simulate access-log --rows 100000 --html {}/log.html");
+    assert!(text.contains("recommended of these: swapped"), "{text}");
+    assert!(text.contains("[monotonic_key] last_access: 100.0 % of the rows"), "{text}");
+    assert!(dir.path().join("log.html").exists());
+}
