@@ -457,6 +457,8 @@ impl Declared {
     }
 }
 
+/// Bytes of a row of the access log, about.
+const ROW_BYTES: f64 = 21.0;
 /// Strategies of the guide.
 const GUIDE: &str = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16";
 
@@ -480,8 +482,12 @@ async fn access_log(args: AccessLogArgs, out: &mut Output) -> Result<(), Failure
         partition_key: vec!["user_id".to_owned()],
         indexes: Vec::new(),
         strategies,
-        parameters: ModelParameters::default(),
-        find_scale: true,
+        // Four full splits: enough to see, and each row stands for few.
+        parameters: ModelParameters {
+            scale: 4.0 * (8u64 << 30) as f64 / (ROW_BYTES * args.rows as f64),
+            ..ModelParameters::default()
+        },
+        find_scale: false,
         rate: Some(args.rate),
         time: None,
         owner: Some("user_id".to_owned()),

@@ -41,9 +41,9 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
             Heading("newest rows", true),
             Heading("one owner", true),
             Heading("a wrong choice", false),
-            Heading("is undone by", false),
         ];
         text.push_str(&grid(layout, &headings, against_hash(simulation)));
+        let _ = writeln!(text, "{}", undone(simulation));
         text.push('\n');
     }
     for report in &simulation.strategies {
@@ -206,10 +206,18 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
     text
 }
 
+/// How a wrong choice is undone.
+pub(super) fn undone(simulation: &Simulation) -> String {
+    let real = ByteSize((simulation.bytes as f64 * simulation.parameters.scale) as u64);
+    format!(
+        "undone: a primary key of Spanner by a new table, into which {real} are copied; a partition key, or the number of partitions, likewise \
+         ('evenkeel repartition')"
+    )
+}
+
 /// Hash partitions and range splits beside each other: writes, reads, and what a wrong choice costs.
 pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
     let rows = simulation.rows;
-    let real = ByteSize((simulation.bytes as f64 * simulation.parameters.scale) as u64);
     let row = |report: &StrategyReport| {
         let whole = &report.outcome.whole;
         let splits = |kind: ReadKind| match report.reads.iter().find(|read| read.kind == kind) {
@@ -225,10 +233,6 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
             (true, 0, _) => "hot until splits are divided".to_owned(),
             (true, _, _) => "hot splits that dividing does not cool".to_owned(),
         };
-        let undone = match report.is_range {
-            true => format!("a new table with another key, into which {real} are copied"),
-            false => format!("a new table with another partition key or number: repartition, {real}"),
-        };
         vec![
             report.strategy.clone(),
             percent(whole.hottest_rows as f64 / rows.max(1) as f64),
@@ -237,7 +241,6 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
             splits(ReadKind::TimeRange),
             splits(ReadKind::History),
             wrong,
-            undone,
         ]
     };
     simulation.strategies.iter().map(row).collect()

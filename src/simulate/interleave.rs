@@ -13,7 +13,7 @@ use crate::simulate::advice::{advise, recommend};
 use crate::simulate::arrivals::{Block, Source, replay, survey};
 use crate::simulate::columns::{asked_columns, key_columns, time_column, timed_uuids};
 use crate::simulate::design::{Asked, Design, KeyColumn, Part};
-use crate::simulate::replay::{Replayed, Runner, scaled};
+use crate::simulate::replay::{Replayed, Runner, note_on_scale, scaled};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeyRange, KeySpace};
 use crate::source::Export;
@@ -123,6 +123,7 @@ pub fn simulate_interleaved(
         ["interleaved", "apart"].into_iter().zip(runners).map(report).collect::<Result<_, _>>()?;
     let mut notes = parent.notes().to_vec();
     notes.extend_from_slice(child.notes());
+    notes.extend(note_on_scale(&parameters));
     let mut inputs = parent.input_names();
     inputs.extend(child.input_names());
     let mut simulation = Simulation {

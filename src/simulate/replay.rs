@@ -21,6 +21,8 @@ use crate::table::Column;
 
 /// Full splits that the whole export makes where no scale is given.
 const USUAL_SPLITS: f64 = 16.0;
+/// Where fewer rows of the export make a split hot in a window, chance does.
+const FEWEST_HOT_ROWS: f64 = 20.0;
 
 /// One design under way: what becomes of the rows of each source.
 pub(super) struct Runner {
@@ -126,6 +128,7 @@ pub fn simulate(
     let source = Source { export, asked: asked_columns(columns, &named), time };
     let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
     let parameters = scaled(options, survey.bytes);
+    notes.extend(note_on_scale(&parameters));
     let rate = options.rate.map(|rate| Rate {
         from: survey.range.map_or(0, |range| range.0),
         between: 1e6 * parameters.scale / rate,
@@ -220,6 +223,17 @@ fn round_to_two_digits(number: f64) -> f64 {
     }
     let unit = 10f64.powf(number.log10().floor() - 1.0);
     (number / unit).round() * unit
+}
+
+/// A warning where rows of the export stand for so many that a few of them make a split hot.
+pub(super) fn note_on_scale(parameters: &ModelParameters) -> Option<String> {
+    let rows = parameters.split_rate * parameters.window.seconds() / parameters.scale;
+    (rows < FEWEST_HOT_ROWS).then(|| {
+        format!(
+            "{rows:.1} rows of the export in a window make a split hot, which chance does too: give more rows, a longer --window or a smaller \
+             --scale"
+        )
+    })
 }
 
 /// What is worth knowing of the times of rows that come along them.

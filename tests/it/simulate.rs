@@ -482,7 +482,7 @@ fn migrated_keys_never_meet_those_to_come() {
 #[test]
 fn the_access_log_of_the_guide_takes_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let text = done(dir.path(), "simulate access-log --rows 100000 --html {}/log.html");
+    let text = done(dir.path(), "simulate access-log --rows 300000 --html {}/log.html");
     assert!(text.contains("recommended of these: swapped"), "{text}");
     assert!(text.contains("[monotonic_key] last_access: 100.0 % of the rows"), "{text}");
     assert!(dir.path().join("log.html").exists());

@@ -6,7 +6,7 @@ use crate::report::evaluation::instant;
 use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::{key_heat_map, legend};
 use crate::report::html::{END, begin, escape, list, table};
-use crate::report::simulation::{against_hash, assumptions, number, patterns, sentence};
+use crate::report::simulation::{against_hash, assumptions, number, patterns, sentence, undone};
 use crate::simulate::{Simulation, StrategyReport};
 
 /// The whole report: a heat map of keys against time for each strategy, beside its figures.
@@ -27,9 +27,9 @@ pub fn simulation_html(simulation: &Simulation) -> String {
         "#newest rows",
         "#one owner",
         "a wrong choice",
-        "is undone by",
     ];
     table(&mut page, &headings, against_hash(simulation).into_iter());
+    let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&undone(simulation)));
     page.push_str("</section>\n");
     for finding in &simulation.findings {
         let word = finding.severity.word();

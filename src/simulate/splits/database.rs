@@ -84,6 +84,8 @@ pub struct Database {
     random: SplitMix,
     /// Divisions before the first window.
     before: Changes,
+    /// Whether the window under way is the last.
+    ending: bool,
     /// The window under way; none before the first row.
     window: Option<i64>,
     timeline: Timeline,
@@ -106,6 +108,7 @@ impl Database {
         Self {
             hottest_rows: vec![0; spaces.len()],
             before: Changes::default(),
+            ending: false,
             random: SplitMix::new(parameters.seed),
             parameters,
             names,
@@ -216,7 +219,10 @@ impl Database {
         period.busy_servers = busy.count() as f64;
         period.highest_score = parameters.score(period.hottest_rows);
         period.hot_windows = u64::from(period.highest_score >= parameters.hot);
-        self.relief.push(window, period.hot_windows > 0);
+        // The last window may be cut short, and tells nothing of relief.
+        if period.hot_windows > 0 || !self.ending {
+            self.relief.push(window, period.hot_windows > 0);
+        }
         // New splits go where there is least to do.
         let mut splits_of = vec![0usize; loads.len()];
         for split in self.spaces.iter().flat_map(KeySpace::splits) {
@@ -257,6 +263,7 @@ impl Database {
         if self.window.is_none() {
             self.begin();
         }
+        self.ending = true;
         self.end_window(self.window.unwrap_or(0));
         let figures = |((name, space), hottest): ((String, &KeySpace), &u64)| {
             let splits: Vec<SplitFigures> = space.figures().map(|(_, figures)| figures).collect();

@@ -77,6 +77,8 @@ pub(super) struct Split {
     watch: Option<Watch>,
     pending: Option<Pending>,
     obstacle: Option<Obstacle>,
+    /// Whether it was hot in the window before.
+    was_hot: bool,
     quiet_windows: u32,
 }
 
@@ -124,6 +126,7 @@ impl Split {
             watch: None,
             pending: None,
             obstacle: None,
+            was_hot: false,
             quiet_windows: 0,
         }
     }
@@ -275,9 +278,15 @@ impl KeySpace {
         if self.fixed {
             return;
         }
+        // Load that leaves one split for another moves, also where no split sees it for two windows.
+        let left_one = self
+            .splits
+            .iter()
+            .any(|split| split.was_hot && parameters.score(split.window_rows) < parameters.warm);
         for split in &mut self.splits {
             let score = parameters.score(split.window_rows);
             split.obstacle = None;
+            split.was_hot = score >= parameters.hot;
             if score < parameters.warm {
                 split.watch = None;
                 split.quiet_windows = split.quiet_windows.saturating_add(1);
@@ -293,6 +302,7 @@ impl KeySpace {
                     }
                     Balance::SingleRow => split.obstacle = Some(Obstacle::SingleRow),
                     Balance::Moving => split.obstacle = Some(Obstacle::MovingHotspot),
+                    Balance::Unknown if left_one => split.obstacle = Some(Obstacle::MovingHotspot),
                     Balance::At(_) | Balance::Unknown => {}
                 }
             }

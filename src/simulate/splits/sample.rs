@@ -117,6 +117,9 @@ impl Samples {
 /// Keys that a warm split is watched by, at most.
 const MOST_WATCHED: usize = 128;
 
+/// Fewer keys say nothing of where they come.
+const FEWEST_WATCHED: usize = 8;
+
 /// The keys that came to a warm split in one window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
@@ -178,7 +181,7 @@ impl Watch {
     /// Where the load of this window is divided evenly.
     pub(super) fn balance(&self, single_row_share: f64, moving_share: f64) -> Balance {
         let Some(Range { start: least, end: most }) = &self.before else { return Balance::Unknown };
-        if self.keys.is_empty() {
+        if self.keys.len() < FEWEST_WATCHED {
             return Balance::Unknown;
         }
         let share = |count: usize| count as f64 / self.keys.len() as f64;
@@ -267,7 +270,8 @@ mod tests {
             let mut watch = Watch::default();
             before.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
             watch.turn();
-            now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
+            // Each several times, so that there are enough to tell.
+            (0..4).for_each(|_| {now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random)));
             watch.balance(0.99, 0.9)
         };
         let at = |key: &str| Balance::At(Boundary { key: key.as_bytes().into(), inside: false });
