@@ -271,7 +271,7 @@ mod tests {
             before.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
             watch.turn();
             // Each several times, so that there are enough to tell.
-            (0..4).for_each(|_| {now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random)));
+            (0..4).for_each(|_| now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random)));
             watch.balance(0.99, 0.9)
         };
         let at = |key: &str| Balance::At(Boundary { key: key.as_bytes().into(), inside: false });
