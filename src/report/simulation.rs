@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::finding::Finding;
 use crate::report::evaluation::heading;
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
+use crate::simulate::HARMLESS;
 use crate::simulate::splits::{Obstacle, Outcome, Pattern};
 use crate::simulate::{IndexReport, KeyKind, Migration, ReadKind, ReadReport, Simulation, StrategyReport};
 use crate::units::ByteSize;
@@ -226,12 +227,13 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
             None => "-".to_owned(),
         };
         let stuck: u64 = report.outcome.stuck.iter().map(|stuck| stuck.rows).sum();
-        let wrong = match (report.is_range, stuck, whole.hot_rows) {
+        let is_stuck = stuck as f64 > HARMLESS * rows as f64;
+        let wrong = match (report.is_range, is_stuck, whole.hot_rows) {
             (false, _, 0) => "a partition takes more than its share for good".to_owned(),
             (false, _, _) => "a hot partition stays: it is never divided".to_owned(),
-            (true, 0, 0) => "no split was hot".to_owned(),
-            (true, 0, _) => "hot until splits are divided".to_owned(),
-            (true, _, _) => "hot splits that dividing does not cool".to_owned(),
+            (true, false, 0) => "no split was hot".to_owned(),
+            (true, false, _) => "hot until splits are divided".to_owned(),
+            (true, true, _) => "hot splits that dividing does not cool".to_owned(),
         };
         vec![
             report.strategy.clone(),
@@ -379,7 +381,7 @@ pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
         let of = if outcome.spaces.len() > 1 { format!(" of {space}") } else { String::new() };
         let _ = write!(text, "; {} of the rows{of} {why}", share(stuck.rows));
     }
-    if outcome.stuck.is_empty() && outcome.relief.first_hot.is_some() {
+    if report.is_range && outcome.stuck.is_empty() && outcome.relief.first_hot.is_some() {
         text.push_str("; dividing helps");
     }
     text

@@ -12,7 +12,7 @@ const LARGE_INDEX: f64 = 0.5;
 const OFTEN: f64 = 0.5;
 
 /// Share of the rows that may come to hot splits which dividing does not cool.
-const HARMLESS: f64 = 0.02;
+pub const HARMLESS: f64 = 0.02;
 /// So many times the share of the best strategy in its hottest split is as good.
 const AS_GOOD: f64 = 3.0;
 

@@ -21,6 +21,7 @@ use thiserror::Error;
 use crate::placement::PlacementError;
 use crate::source::SourceError;
 
+pub use crate::simulate::advice::HARMLESS;
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
 pub use crate::simulate::migrate::{KeyKind, Migration, migrate};

@@ -182,8 +182,11 @@ impl Reads<'_> {
     }
 }
 
-/// An hour where the export spans two, else the tenth part of it.
+/// The longest of the usual lengths up to an hour that the export spans twice.
 pub(super) fn read_length((first, last): (i64, i64)) -> Micros {
     let span = last - first;
-    if span >= 2 * Micros::HOUR.get() { Micros::HOUR } else { Micros::new((span / 10).max(1)) }
+    let usual =
+        [Micros::HOUR, Micros::new(600_000_000), Micros::MINUTE, Micros::new(10_000_000), Micros::SECOND];
+    let fits = |length: &Micros| span >= 2 * length.get();
+    usual.into_iter().find(fits).unwrap_or(Micros::new((span / 2).max(1)))
 }
