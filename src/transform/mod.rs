@@ -3,6 +3,7 @@
 //! Sources: the GoogleSQL reference of `FARM_FINGERPRINT` and `BIT_REVERSE`; the bit-reversed positive sequence of `CREATE SEQUENCE`;
 //! RFC 9562 for UUIDs.
 
+mod fingerprint;
 mod generated;
 mod text;
 
@@ -16,7 +17,7 @@ use crate::transform::text::Texts;
 /// `FARM_FINGERPRINT(bytes)`: Fingerprint64 of FarmHash as a signed number.
 #[must_use]
 pub fn farm_fingerprint(bytes: &[u8]) -> i64 {
-    farmhash::fingerprint64(bytes).cast_signed()
+    fingerprint::fingerprint(bytes).cast_signed()
 }
 
 /// `BIT_REVERSE(value, preserve_sign)`: the bits in the opposite order; where the sign is preserved, those below it.
