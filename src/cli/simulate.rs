@@ -149,7 +149,7 @@ pub(crate) struct SplitsArgs {
     table: Option<String>,
 
     /// Print the statements that declare the recommended strategy, for: spanner (GoogleSQL) or spanner-postgres.
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", conflicts_with = "interleave")]
     print_ddl: Option<Dialect>,
 
     /// Columns that the hash partitions of hash-N hash [default: the primary key].
@@ -201,8 +201,8 @@ pub(crate) struct SplitsArgs {
     owner: Option<String>,
 
     /// Boundaries from the beginning, from the keys of the first rows.
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    presplit: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
+    presplit: u64,
 
     /// Servers that splits are spread over.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
@@ -243,6 +243,22 @@ struct ModelArgs {
     #[arg(long, value_name = "ROWS", default_value_t = 2500.0, value_parser = positive)]
     split_rate: f64,
 
+    /// Score from which a split is watched.
+    #[arg(long, value_name = "SCORE", default_value_t = 50.0, value_parser = positive)]
+    warm: f64,
+
+    /// Score from which a split is divided by load.
+    #[arg(long, value_name = "SCORE", default_value_t = 100.0, value_parser = positive)]
+    hot: f64,
+
+    /// Share of a hot split's keys that one row has where dividing does not help.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
+    single_row_share: f64,
+
+    /// Share of a hot split's keys beyond all of the window before, where dividing does not help.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
+    moving_share: f64,
+
     /// Length of the windows that load is measured over.
     #[arg(long, value_name = "LENGTH", default_value = "1m")]
     window: Micros,
@@ -252,7 +268,7 @@ struct ModelArgs {
     split_delay: u32,
 
     /// Windows that parts divided by load are quiet for before they are joined again.
-    #[arg(long, value_name = "WINDOWS", default_value_t = 60)]
+    #[arg(long, value_name = "WINDOWS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=100_000))]
     merge_after: u32,
 
     /// Seed of what is made up and sampled.
@@ -312,12 +328,15 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
             indexes: args.indexes,
             strategy: None,
             notes: Vec::new(),
+            table: None,
         },
     };
     declared.notes.iter().for_each(|note| out.note(note));
     let mut strategies = Vec::new();
+    // What stands for the declared key is judged in its place.
+    let replaced = |strategy: &Strategy| declared.strategy.is_some() && *strategy == Strategy::Declared;
     for strategy in declared.strategy.into_iter().chain(args.strategies) {
-        if !strategies.contains(&strategy) {
+        if !strategies.contains(&strategy) && !replaced(&strategy) {
             strategies.push(strategy);
         }
     }
@@ -326,6 +345,7 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
         partition_key: args.partition_key,
         indexes: declared.indexes,
         strategies,
+        judged: declared.strategy.map(|strategy| strategy.to_string()),
         parameters: ModelParameters {
             split_size: args.model.split_size,
             split_rate: args.model.split_rate,
@@ -334,14 +354,17 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
             delay_windows: args.model.split_delay,
             quiet_windows: args.model.merge_after,
             servers: usize::try_from(args.servers).unwrap_or(usize::MAX),
+            warm: args.model.warm,
+            hot: args.model.hot,
+            single_row_share: args.model.single_row_share,
+            moving_share: args.model.moving_share,
             seed: args.model.seed,
-            ..ModelParameters::default()
         },
         find_scale: matches!(args.scale, Scale::Auto),
         rate: args.rate,
         time: args.time,
         owner: args.owner,
-        presplits: args.presplit,
+        presplits: usize::try_from(args.presplit).unwrap_or(usize::MAX),
         transaction_rows: args.transaction,
         on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
     };
@@ -361,36 +384,36 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
     let columns = export.columns().to_vec();
     let simulation = in_background(export, tree, options, out).await?;
     write_html(args.html.as_deref(), &simulation, out)?;
-    let schema = match args.print_ddl {
-        Some(dialect) => recommended_schema(&simulation, &columns, &table_name(&args.inputs), dialect)?,
-        None => String::new(),
-    };
-    out.result(args.format, &simulation, |simulation, layout| {
-        let mut text = report::simulation(simulation, layout);
-        if !schema.is_empty() {
+    let name = declared.table.unwrap_or_else(|| table_name(&args.inputs));
+    let schema = args.print_ddl.map(|dialect| recommended_schema(&simulation, &columns, &name, dialect));
+    let simulated = Simulated { simulation: &simulation, ddl: schema };
+    out.result(args.format, &simulated, |simulated, layout| {
+        let mut text = report::simulation(simulated.simulation, layout);
+        if let Some(ddl) = &simulated.ddl {
             text.push('\n');
-            text.push_str(&schema);
+            text.push_str(ddl);
         }
         text
     })
 }
 
-/// The statements of the strategy that is recommended.
-fn recommended_schema(
-    simulation: &Simulation,
-    columns: &[Column],
-    name: &str,
-    dialect: Dialect,
-) -> Result<String, Failure> {
-    let strategy: Strategy = match &simulation.recommended {
-        Some(strategy) => strategy.parse().map_err(Failure::usage)?,
-        None => return Ok("-- no strategy is recommended, so there is no schema\n".to_owned()),
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Simulated<'a> {
+    #[serde(flatten)]
+    simulation: &'a Simulation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ddl: Option<String>,
+}
+
+/// The statements of the strategy that is recommended, or a comment that says why there are none.
+fn recommended_schema(simulation: &Simulation, columns: &[Column], name: &str, dialect: Dialect) -> String {
+    let strategy = simulation.recommended.as_ref().and_then(|strategy| strategy.parse::<Strategy>().ok());
+    let Some(strategy) = strategy else {
+        return "-- no strategy is recommended, so there is no schema\n".to_owned();
     };
     let schema = strategy.schema(name, columns, &simulation.primary_key, dialect);
-    schema.ok_or_else(|| {
-        anyhow::anyhow!("strategy {strategy} is there to be compared with; no schema is written for it")
-            .into()
-    })
+    schema.unwrap_or_else(|| format!("-- no schema is written for strategy {strategy}\n"))
 }
 
 /// A table as it is declared.
@@ -400,6 +423,8 @@ struct Declared {
     /// What the first column of the key stands for, where the database makes it.
     strategy: Option<Strategy>,
     notes: Vec<String>,
+    /// Its name.
+    table: Option<String>,
 }
 
 impl Declared {
@@ -416,21 +441,38 @@ impl Declared {
             .iter()
             .map(|part| KeyOrder { column: part.column.clone(), descending: part.descending })
             .collect();
-        let first = key.first().and_then(|part| {
-            table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(&part.column))
-        });
-        let strategy = match first.and_then(|column| column.made) {
-            Some(Made::Shard(shards)) => Some(Strategy::GeneratedShards(shards)),
+        let column_of =
+            |name: &str| table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+        let made_of = |name: &str| column_of(name).and_then(|column| column.made.clone());
+        let rest: Vec<&str> = key.iter().skip(1).map(|part| part.column.as_str()).collect();
+        let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
+        let strategy = match key.first().and_then(|part| made_of(&part.column)).filter(|_| !rest.is_empty()) {
+            Some(Made::Shard(shard)) => {
+                let of_first = matches!((shard.columns.as_slice(), rest.first()), ([only], Some(first)) if same(only, first));
+                let of_all = shard.columns.len() == rest.len()
+                    && shard.columns.iter().all(|column| rest.iter().any(|part| same(column, part)));
+                let exact = if shard.signed { of_first } else { of_all };
+                if !exact {
+                    notes.push(format!(
+                        "the shard is the remainder of a fingerprint of {}; one of {} stands for it, which spreads alike",
+                        shard.columns.join(", "),
+                        if shard.signed { rest.first().copied().unwrap_or_default().to_owned() } else { rest.join(", ") }
+                    ));
+                }
+                Some(if shard.signed {
+                    Strategy::GeneratedShards(shard.shards)
+                } else {
+                    Strategy::Shards(shard.shards)
+                })
+            }
             Some(Made::Uuid) => Some(Strategy::Uuid(UuidKind::Random, UuidForm::Text)),
             Some(Made::Sequence) => Some(Strategy::BitReversed),
             Some(Made::Other) | None => None,
         };
-        // A key of nothing else is kept: the export has it.
-        let strategy = strategy.filter(|_| key.len() > 1);
         if let Some(strategy) = strategy {
+            let front = key.remove(0).column;
             notes.push(format!(
-                "{} is made by the database: strategy {strategy} stands for the key as declared",
-                key.remove(0).column
+                "{front} is made by the database: strategy {strategy} stands for the key as declared"
             ));
         }
         let inside = |name: &String| {
@@ -444,16 +486,31 @@ impl Declared {
             };
             parts.iter().map(part).collect()
         };
-        let indexes = schema.indexes_of(table).map(|index| IndexSpec {
-            name: index.name.clone(),
-            columns: order(&index.columns),
-            storing: index.storing.clone(),
-            null_filtered: index.null_filtered,
-            interleaved: index.interleaved_in.as_ref().is_some_and(inside),
-            shards: None,
-        });
-        let indexes = indexes.collect();
-        Ok(Self { primary_key: key, indexes, strategy, notes })
+        let mut indexes = Vec::new();
+        for index in schema.indexes_of(table) {
+            // A shard in front of an index is a shard in front of its entries.
+            let front = index.columns.first().and_then(|part| made_of(&part.column));
+            let shards = match front {
+                Some(Made::Shard(shard)) => Some(shard.shards),
+                _ => None,
+            };
+            let interleaved = index.interleaved_in.as_ref().is_some_and(inside);
+            if let Some(parent) = index.interleaved_in.as_ref().filter(|_| !interleaved || shards.is_some()) {
+                notes.push(format!(
+                    "index {} is modelled as a key space of its own, not within {parent}",
+                    index.name
+                ));
+            }
+            indexes.push(IndexSpec {
+                name: index.name.clone(),
+                columns: order(index.columns.get(usize::from(shards.is_some())..).unwrap_or_default()),
+                storing: index.storing.clone(),
+                null_filtered: index.null_filtered,
+                interleaved: interleaved && shards.is_none(),
+                shards,
+            });
+        }
+        Ok(Self { primary_key: key, indexes, strategy, notes, table: Some(table.name.clone()) })
     }
 }
 
@@ -482,6 +539,7 @@ async fn access_log(args: AccessLogArgs, out: &mut Output) -> Result<(), Failure
         partition_key: vec!["user_id".to_owned()],
         indexes: Vec::new(),
         strategies,
+        judged: None,
         // Four full splits: enough to see, and each row stands for few.
         parameters: ModelParameters {
             scale: 4.0 * (8u64 << 30) as f64 / (ROW_BYTES * args.rows as f64),

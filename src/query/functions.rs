@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
@@ -46,6 +46,9 @@ impl KeyFunction {
         let Some(ColumnarValue::Scalar(count)) = args.args.first() else {
             return exec_err!("the first argument of {name} is how many there are, a number, not a column");
         };
+        if !count.data_type().is_integer() {
+            return exec_err!("the first argument of {name} is how many there are, a whole number");
+        }
         let ScalarValue::Int64(Some(count)) = count.cast_to(&DataType::Int64)? else {
             return exec_err!("the first argument of {name} is how many there are, not NULL");
         };
@@ -113,11 +116,21 @@ impl ScalarUDFImpl for KeyFunction {
     }
 }
 
+/// A cast that fails where a value does not fit.
+fn strict(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(cast_with_options(array, to, &options)?)
+}
+
 fn reversed(arrays: &[ArrayRef]) -> Result<Int64Array> {
     let Some(values) = arrays.first() else { return exec_err!("bit_reverse needs a value") };
-    let values = cast(values, &DataType::Int64)?;
+    let whole = values.data_type().is_integer() || values.data_type() == &DataType::Null;
+    if !whole {
+        return exec_err!("bit_reverse takes whole numbers, not {}", values.data_type());
+    }
+    let values = strict(values, &DataType::Int64)?;
     let values = values.as_primitive::<Int64Type>();
-    let preserve = arrays.get(1).map(|array| cast(array, &DataType::Boolean)).transpose()?;
+    let preserve = arrays.get(1).map(|array| strict(array, &DataType::Boolean)).transpose()?;
     let preserve: Option<&BooleanArray> = preserve.as_ref().map(|array| array.as_boolean());
     let of_row = |(row, value): (usize, Option<i64>)| {
         let preserve = match preserve {

@@ -106,13 +106,27 @@ pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
         parameters.delay_windows,
         parameters.servers
     );
+    let _ = writeln!(
+        text,
+        "watched from score {}, hot from {}; not divided where one row has {} of the keys, or {} lie beyond all before; joined again after {} \
+         quiet windows; seed {}",
+        number(parameters.warm),
+        number(parameters.hot),
+        percent(parameters.single_row_share),
+        percent(parameters.moving_share),
+        parameters.quiet_windows,
+        parameters.seed
+    );
     if simulation.presplits > 0 {
-        let _ = writeln!(text, "{} boundaries are there from the beginning", simulation.presplits);
+        let _ = writeln!(
+            text,
+            "{} boundaries from the first rows are there from the beginning",
+            simulation.presplits
+        );
     }
 }
 
 fn writes(simulation: &Simulation, layout: Layout) -> String {
-    let rows = simulation.rows;
     let headings = [
         Heading("strategy", false),
         Heading("hottest split", true),
@@ -130,7 +144,7 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
         let Outcome { whole, relief, .. } = &report.outcome;
         vec![
             report.strategy.clone(),
-            percent(whole.hottest_rows as f64 / rows.max(1) as f64),
+            percent(hottest_share(&report.outcome)),
             number(whole.highest_score),
             count(relief.hot_windows),
             match (relief.first_hot, relief.relieved_after) {
@@ -147,6 +161,12 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
         ]
     };
     grid(layout, &headings, simulation.strategies.iter().map(row).collect())
+}
+
+/// Share of the table's rows that stand against those of the hottest split of their window, of the table or of an index.
+pub(super) fn hottest_share(outcome: &Outcome) -> f64 {
+    let rows = outcome.spaces.iter().map(|space| space.rows_in_time).max().unwrap_or(0);
+    outcome.whole.hottest_rows as f64 / rows.max(1) as f64
 }
 
 /// What the table looks like, and such indexes as look otherwise than evenly.
@@ -237,7 +257,7 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
         };
         vec![
             report.strategy.clone(),
-            percent(whole.hottest_rows as f64 / rows.max(1) as f64),
+            percent(hottest_share(&report.outcome)),
             percent(whole.hot_rows as f64 / whole.rows.max(1) as f64),
             count(whole.splits as u64),
             splits(ReadKind::TimeRange),

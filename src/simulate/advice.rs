@@ -46,20 +46,23 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     let mut findings = Vec::new();
     for report in simulation.strategies.iter().filter(|report| report.is_range) {
         // Others are asked for as alternatives; what is declared is to be judged.
-        if matches!(report.strategy.as_str(), "declared" | "interleaved" | "apart") {
+        let judged = simulation.judged.as_deref().unwrap_or("declared");
+        if report.strategy == judged || matches!(report.strategy.as_str(), "interleaved" | "apart") {
             one_place(simulation, report, &mut findings);
             single_row(simulation, report, &mut findings);
             order_of_history(simulation, report, &mut findings);
             two_phases(report, &mut findings);
         }
-        if report.strategy == "declared" {
+        if report.strategy == judged {
             report.indexes.iter().for_each(|index| judge_index(simulation, report, index, &mut findings));
         }
     }
     for (column, version) in &simulation.timed_uuids {
+        let leads = simulation.primary_key.first().is_some_and(|part| part.column == *column);
         findings.push(Finding {
             code: "time_ordered_uuid",
-            severity: Severity::Warning,
+            // Behind another column they do no harm.
+            severity: if leads { Severity::Warning } else { Severity::Note },
             subject: column.clone(),
             message: format!("its values are UUIDs of version {version}, which begin with the time"),
             measured: f64::from(*version),
@@ -77,6 +80,16 @@ fn share_of_table(report: &StrategyReport) -> f64 {
     report.outcome.spaces.first().map_or(0.0, |space| space.hottest_share)
 }
 
+/// Whether the writes of a key space move on with time: its hot splits say so, or the picture where none was hot.
+fn moves(report: &StrategyReport, space: usize) -> bool {
+    let rows = report.outcome.spaces.get(space).map_or(0, |figures| figures.rows);
+    let of_space = report.outcome.stuck.iter().filter(|stuck| stuck.space == space);
+    let moving: u64 =
+        of_space.filter(|stuck| stuck.obstacle == Obstacle::MovingHotspot).map(|stuck| stuck.rows).sum();
+    moving as f64 >= 0.5 * rows as f64
+        || report.outcome.heat.patterns.get(space) == Some(&Pattern::MonotonicKeys)
+}
+
 /// How grave it is that writes go to one place: only where they are too many for it.
 fn gravity(report: &StrategyReport) -> Severity {
     if report.outcome.relief.hot_windows > 0 { Severity::Problem } else { Severity::Note }
@@ -85,13 +98,12 @@ fn gravity(report: &StrategyReport) -> Severity {
 fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
     let share = share_of_table(report);
     let first = simulation.primary_key.first().map_or("", |part| part.column.as_str());
-    let moving = report.outcome.heat.pattern() == Pattern::MonotonicKeys;
-    if share < ONE_PLACE || !moving {
+    if share < ONE_PLACE || !moves(report, 0) {
         return;
     }
     let (severity, parameters) = (gravity(report), &simulation.parameters);
     let message = format!(
-        "{:.1} % of the rows go to the last split at that time, because {first} rises or falls with time; its score is {:.0}{}",
+        "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; its score is {:.0}{}",
         share * 100.0,
         report.outcome.whole.highest_score,
         match severity {
@@ -113,8 +125,7 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
 }
 
 fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
-    let of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
-    let mut of_table = of_table;
+    let mut of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
     let stuck = of_table.find(|stuck| stuck.obstacle == Obstacle::SingleRow);
     let Some(stuck) = stuck else { return };
     let share = stuck.rows as f64 / simulation.rows.max(1) as f64;
@@ -134,7 +145,8 @@ fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: 
         matches!(read.kind, ReadKind::History | ReadKind::ParentWithChildren)
             && read.newest_first == Some(false)
     });
-    if backwards.is_none() {
+    // Children that stand apart have no parent beside them.
+    if backwards.is_none() || report.strategy == "apart" {
         return;
     }
     findings.push(Finding {
@@ -175,10 +187,12 @@ fn judge_index(
     index: &IndexReport,
     findings: &mut Vec<Finding>,
 ) {
-    if index.hottest_share >= ONE_PLACE && !index.interleaved {
+    let space = report.outcome.spaces.iter().position(|space| space.name == index.name);
+    if let Some(space) = space.filter(|space| index.hottest_share >= ONE_PLACE && moves(report, *space)) {
+        let is_hot = report.outcome.stuck.iter().any(|stuck| stuck.space == space);
         findings.push(Finding {
             code: "monotonic_index",
-            severity: gravity(report),
+            severity: if is_hot { Severity::Problem } else { Severity::Note },
             subject: index.name.clone(),
             message: format!(
                 "{:.1} % of its entries go to one split at that time: it begins with a column that follows time",

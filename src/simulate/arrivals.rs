@@ -18,6 +18,9 @@ use crate::values::{instants, row_bytes};
 const BATCHES_TOGETHER: usize = 16;
 /// Bytes of these, about, where rows are wide.
 const BYTES_TOGETHER: usize = 16 << 20;
+/// Rows that are looked at for what they are, about, and how many of one batch.
+const SOME_ROWS: usize = 64;
+const ROWS_OF_BATCH: usize = 16;
 /// The window, and the time, of rows that are there before the clock begins.
 pub(super) const BEFORE: i64 = i64::MIN;
 
@@ -42,6 +45,8 @@ pub(super) struct Survey {
     pub(super) late_rows: u64,
     pub(super) without_time: u64,
     pub(super) last_row: Option<RecordBatch>,
+    /// Some rows, one by one: the first of each batch, and of them some.
+    pub(super) some_rows: Vec<RecordBatch>,
 }
 
 /// When rows come, where it is not as their times say.
@@ -84,6 +89,10 @@ pub(super) fn survey(
         survey.rows += batch.num_rows() as u64;
         survey.bytes += row_bytes(&batch).iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
         survey.last_row = Some(batch.slice(batch.num_rows() - 1, 1));
+        let step = (batch.num_rows() / ROWS_OF_BATCH).max(1);
+        if survey.some_rows.len() < SOME_ROWS {
+            survey.some_rows.extend((0..batch.num_rows()).step_by(step).map(|row| batch.slice(row, 1)));
+        }
         if let Some(time) = source.time {
             let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::NoRows)?;
             let micros = array.as_primitive::<TimestampMicrosecondType>();
@@ -116,8 +125,14 @@ pub(super) fn replay(
         for source in sources {
             let (sender, receiver) = sync_channel(1);
             readers.push(scope.spawn(move || read(source, on_unreadable, &sender)));
-            let queue =
-                Queue { receiver, time: source.time, batches: VecDeque::new(), rows: 0, ended: false };
+            let queue = Queue {
+                receiver,
+                time: source.time,
+                batches: VecDeque::new(),
+                rows: 0,
+                last: BEFORE,
+                ended: false,
+            };
             queues.push(queue);
         }
         let mut clock = Clock { window, now: BEFORE };
@@ -173,6 +188,8 @@ struct Queue {
     batches: VecDeque<(RecordBatch, Vec<i64>)>,
     /// Rows that came out of it so far.
     rows: u64,
+    /// When the last of them came.
+    last: i64,
     ended: bool,
 }
 
@@ -185,7 +202,7 @@ impl Queue {
                 return Ok(());
             };
             for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
-                let times = times(&batch, self.time, rate, self.rows)?;
+                let times = times(&batch, self.time, rate, self.rows, &mut self.last)?;
                 self.rows += batch.num_rows() as u64;
                 self.batches.push_back((batch, times));
             }
@@ -200,6 +217,7 @@ fn times(
     time: Option<usize>,
     rate: Option<Rate>,
     rows_before: u64,
+    last: &mut i64,
 ) -> Result<Vec<i64>, SimulateError> {
     if let Some(Rate { from, between }) = rate {
         let at = |row: u64| from.saturating_add((row as f64 * between) as i64);
@@ -207,10 +225,9 @@ fn times(
     }
     let Some(time) = time else { return Ok(vec![BEFORE; batch.num_rows()]) };
     let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::NoRows)?;
-    let mut last = BEFORE;
     let micros = array.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| {
-        last = micros.unwrap_or(last);
-        last
+        *last = micros.unwrap_or(*last);
+        *last
     });
     Ok(micros.collect())
 }
@@ -310,7 +327,7 @@ mod tests {
             (RecordBatch::try_from_iter([("x", column)]).unwrap(), times.clone())
         };
         let batches = batches.iter().filter(|times| !times.is_empty()).map(batch).collect();
-        Queue { receiver, time: None, batches, rows: 0, ended: true }
+        Queue { receiver, time: None, batches, rows: 0, last: BEFORE, ended: true }
     }
 
     proptest! {

@@ -11,7 +11,10 @@ use crate::table::{Column, ColumnType};
 use crate::values::width;
 
 pub(super) fn position(columns: &[Column], name: &str) -> Result<usize, SimulateError> {
-    columns.iter().position(|column| column.name == name).ok_or_else(|| SimulateError::UnknownColumn {
+    // Names of Spanner do not differ by their case alone.
+    let alike = |column: &Column| column.name.eq_ignore_ascii_case(name);
+    let exact = columns.iter().position(|column| column.name == name);
+    exact.or_else(|| columns.iter().position(alike)).ok_or_else(|| SimulateError::UnknownColumn {
         column: name.to_owned(),
         known: columns.iter().map(|column| column.name.clone()).collect(),
     })
@@ -108,20 +111,25 @@ pub(super) fn asked_columns(columns: &[Column], named: &[usize]) -> Vec<bool> {
         .collect()
 }
 
-/// Of these columns those whose value in a row is a UUID that begins with the time, with its version. One value tells: a column has UUIDs
-/// of one kind.
-pub(super) fn timed_uuids(columns: &[Column], key: &[usize], row: Option<&RecordBatch>) -> Vec<(String, u8)> {
-    let version = |column: &usize| {
-        let array = row?.columns().get(*column).filter(|array| array.is_valid(0))?;
-        let uuid = match array.data_type() {
-            DataType::FixedSizeBinary(16) => Uuid::from_slice(array.as_fixed_size_binary().value(0)).ok()?,
-            DataType::Utf8 => Uuid::try_parse(array.as_string::<i32>().value(0)).ok()?,
-            DataType::Utf8View => Uuid::try_parse(array.as_string_view().value(0)).ok()?,
-            _ => return None,
-        };
-        let version = uuid.get_version_num() as u8;
-        let name = columns.get(*column)?.name.clone();
-        [1, 6, 7].contains(&version).then_some((name, version))
+/// Of these columns those whose values are UUIDs that begin with the time, in most of some rows, with the version that most have.
+pub(super) fn timed_uuids(columns: &[Column], key: &[usize], rows: &[RecordBatch]) -> Vec<(String, u8)> {
+    let uuid = |row: &RecordBatch, column: usize| {
+        let array = row.columns().get(column).filter(|array| array.is_valid(0))?;
+        match array.data_type() {
+            DataType::FixedSizeBinary(16) => Uuid::from_slice(array.as_fixed_size_binary().value(0)).ok(),
+            DataType::Utf8 => Uuid::try_parse(array.as_string::<i32>().value(0)).ok(),
+            DataType::Utf8View => Uuid::try_parse(array.as_string_view().value(0)).ok(),
+            _ => None,
+        }
     };
-    key.iter().filter_map(version).collect()
+    let timed = |column: &usize| {
+        let versions =
+            rows.iter().filter_map(|row| uuid(row, *column)).map(|uuid| uuid.get_version_num() as u8);
+        let versions: Vec<u8> = versions.filter(|version| [1, 6, 7].contains(version)).collect();
+        let most =
+            versions.iter().max_by_key(|version| versions.iter().filter(|other| other == version).count());
+        let version = most.copied().filter(|_| versions.len() * 2 > rows.len())?;
+        Some((columns.get(*column)?.name.clone(), version))
+    };
+    key.iter().filter_map(timed).collect()
 }

@@ -39,7 +39,7 @@ pub(super) struct Index {
 /// An index that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "'{found}' is no index; write NAME(COLUMNS), and behind it what it has of: storing(COLUMNS), null_filtered, interleaved, \
+    "'{found}' is no index; write NAME(COLUMNS), and behind it what it has of: storing(COLUMNS), null_filtered, interleaved or \
      shard-N: by_time(event_timestamp desc) storing(ad_id) null_filtered"
 )]
 pub struct IndexSpecError {
@@ -84,7 +84,8 @@ impl FromStr for IndexSpec {
         loop {
             rest = rest.trim_start();
             if rest.is_empty() {
-                return Ok(index);
+                // A shard in front is no place among the rows of a parent.
+                return if index.interleaved && index.shards.is_some() { Err(wrong()) } else { Ok(index) };
             }
             let lower = rest.to_ascii_lowercase();
             if lower.starts_with("storing") {
@@ -133,6 +134,7 @@ mod tests {
             "(a)",
             "i(a) sorted",
             "i(a) shard-0",
+            "i(a) interleaved shard-4",
             "i(a up)",
             "i j(a)",
             "i(a) storing a",

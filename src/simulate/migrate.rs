@@ -16,6 +16,11 @@ use crate::transform::{BitReversedSequence, bit_reverse};
 
 /// Values of the new sequence that are made and looked up among those that are there.
 const TRIED: usize = 1_000_000;
+/// The largest number that a range to be left out ends with, or that a counter begins with: half of all are left then.
+const MOST_SKIPPED: i64 = 1 << 62;
+
+/// Counters that were given for each that is there still, at most, for numbers to count as reversed.
+const SPARSE: f64 = 1e6;
 
 /// How the values of a key came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -145,7 +150,7 @@ pub fn migrate(
             "every UUID is there once, also in lower case; random ones to come do not meet them but by a chance of 2^-122 for each pair"
                 .clone_into(&mut migration.proof);
         }
-        KeyKind::Sequential => migration.skip(&found, room),
+        KeyKind::Sequential => migration.skip(&found, room)?,
         KeyKind::BitReversed => migration.start_above(&found, room)?,
     }
     Ok(migration)
@@ -153,20 +158,28 @@ pub fn migrate(
 
 impl Migration {
     /// Leaves out a range that holds all values, with room for those that come before the switch.
-    fn skip(&mut self, found: &Found, room: f64) {
+    fn skip(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
         let wanted = (found.most.max(1) as f64 * (1.0 + room)).min(i64::MAX as f64) as i64;
         let power = (wanted.max(found.most).max(1).cast_unsigned()).checked_next_power_of_two();
-        let most = power.and_then(|power| i64::try_from(power).ok()).unwrap_or(i64::MAX);
+        let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
+        let most = most.ok_or_else(|| SimulateError::Migration {
+            reason: format!(
+                "column '{}' holds {}: a range with all values leaves the sequence less than half of the numbers. Make new keys as UUIDs, in a \
+                 column of their own",
+                self.column, found.most
+            ),
+        })?;
         // A positive sequence gives no value below that.
         let least = 1;
         self.skip_range = Some((least, most));
-        self.look_up(BitReversedSequence::new(1, Some(least..=most)), found);
+        self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
         self.proof = format!(
             "every positive value lies in {least} to {most}, which the sequence leaves out; {} of these are free for values until the switch, {} are left \
              for the sequence",
-            most - found.most,
+            most - found.most.max(0),
             i64::MAX - most
         );
+        Ok(())
     }
 
     /// Begins with a counter above those whose reversal is there.
@@ -182,8 +195,17 @@ impl Migration {
         self.counters = Some((found.least_counter, found.most_counter));
         let start = (found.most_counter as f64 * (1.0 + room)) as i64;
         let start = start.max(found.most_counter.saturating_add(1));
+        if start > MOST_SKIPPED {
+            return Err(SimulateError::Migration {
+                reason: format!(
+                    "column '{}' holds the reversals of counters up to {}: they leave the sequence less than half of the numbers. These look like \
+                     random numbers; make new keys as UUIDs, in a column of their own",
+                    self.column, found.most_counter
+                ),
+            });
+        }
         self.start_counter = Some(start);
-        self.look_up(BitReversedSequence::new(start, None), found);
+        self.look_up(BitReversedSequence::new(start, None), found)?;
         self.proof = format!(
             "every value is the reversal of a counter from {} to {}; the sequence begins with {start}, and reversing is one to one",
             found.least_counter, found.most_counter
@@ -191,11 +213,18 @@ impl Migration {
         Ok(())
     }
 
-    fn look_up(&mut self, sequence: BitReversedSequence, found: &Found) {
+    /// Makes values and looks them up: what the proof says must be seen.
+    fn look_up(&mut self, sequence: BitReversedSequence, found: &Found) -> Result<(), SimulateError> {
         for value in sequence.take(TRIED) {
             self.tried += 1;
             self.collisions += u64::from(found.values.contains(&value));
         }
+        if self.collisions > 0 {
+            let reason =
+                format!("{} of {} values of the sequence are there already", self.collisions, self.tried);
+            return Err(SimulateError::Migration { reason });
+        }
+        Ok(())
     }
 }
 
@@ -258,12 +287,12 @@ impl Found {
         Ok(())
     }
 
-    /// Reversed numbers have small counters, counted ones are small themselves.
+    /// Numbers that count up are dense among those up to the largest; of reversed ones that is true of their counters.
     fn kind(&self) -> KeyKind {
-        if !self.negative && self.most_counter < self.most {
-            KeyKind::BitReversed
-        } else {
-            KeyKind::Sequential
+        let is_dense = self.most_counter as f64 <= self.rows as f64 * SPARSE;
+        match !self.negative && is_dense && self.most_counter < self.most {
+            true => KeyKind::BitReversed,
+            false => KeyKind::Sequential,
         }
     }
 }

@@ -193,11 +193,12 @@ pub fn simulate(
         read_length,
         owner: owner.and_then(name_of),
         transaction_rows: options.transaction_rows,
-        presplits: options.presplits,
+        presplits: options.presplits.min(usize::try_from(rows).unwrap_or(usize::MAX)),
         parameters,
         strategies,
         notes,
-        timed_uuids: timed_uuids(columns, &all, survey.last_row.as_ref()),
+        timed_uuids: timed_uuids(columns, &all, &survey.some_rows),
+        judged: options.judged.clone(),
         recommended: None,
         findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),
@@ -247,7 +248,7 @@ fn notes_on_time(survey: &Survey) -> Vec<String> {
         ));
     }
     if survey.without_time > 0 {
-        notes.push(format!("{} rows have no time: they come with the row before them", survey.without_time));
+        notes.push(format!("{} rows have no time: they come with the row before them, the first ones before the clock begins", survey.without_time));
     }
     notes
 }

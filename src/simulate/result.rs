@@ -31,6 +31,8 @@ pub struct SimulateOptions {
     pub strategies: Vec<Strategy>,
     /// The model. Its scale counts only where it is not to be found.
     pub parameters: ModelParameters,
+    /// The strategy that stands for the key as declared; `declared` where none is named.
+    pub judged: Option<String>,
     /// Whether the scale is found, so that the export makes sixteen full splits.
     pub find_scale: bool,
     /// Rows of the real table per second, instead of the times of the export.
@@ -146,6 +148,9 @@ pub struct Simulation {
     pub parameters: ModelParameters,
     /// The strategies.
     pub strategies: Vec<StrategyReport>,
+    /// The strategy that is judged; `declared` where none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<String>,
     /// Columns of the key that hold UUIDs which begin with the time, and their version.
     pub timed_uuids: Vec<(String, u8)>,
     /// The strategy that the figures recommend; none where none of them cools its hot splits.

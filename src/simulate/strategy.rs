@@ -46,7 +46,7 @@ pub enum Strategy {
 }
 
 /// Names without a number.
-const NAMES: [(&str, Strategy); 13] = [
+const NAMES: [(&str, Strategy); 14] = [
     ("declared", Strategy::Declared),
     ("swapped", Strategy::Swapped),
     ("desc", Strategy::Descending),
@@ -59,6 +59,7 @@ const NAMES: [(&str, Strategy); 13] = [
     ("uuid1-int64", Strategy::Uuid(UuidKind::TimeLow, UuidForm::TwoIntegers)),
     ("uuid1-bytes", Strategy::Uuid(UuidKind::TimeLow, UuidForm::Bytes)),
     ("uuid7", Strategy::Uuid(UuidKind::TimeHigh, UuidForm::Text)),
+    ("uuid7-int64", Strategy::Uuid(UuidKind::TimeHigh, UuidForm::TwoIntegers)),
     ("uuid7-bytes", Strategy::Uuid(UuidKind::TimeHigh, UuidForm::Bytes)),
 ];
 
@@ -69,7 +70,7 @@ const MOST: u64 = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "unknown strategy '{found}'; there are: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, \
-     uuid4-bytes, uuid1, uuid1-int64, uuid1-bytes, uuid7, uuid7-bytes, hash-N, with N from 1 to {MOST}"
+     uuid4-bytes, uuid1, uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N, with N from 1 to {MOST}"
 )]
 pub struct StrategyError {
     found: String,
@@ -105,8 +106,7 @@ impl fmt::Display for Strategy {
             Self::HashPartitions(partitions) => write!(f, "hash-{}", partitions.len()),
             other => {
                 let named = NAMES.iter().find(|(_, strategy)| strategy == other);
-                // UUIDs of version 7 as two integers have no name.
-                f.write_str(named.map_or("uuid7-int64", |(name, _)| name))
+                f.write_str(named.map_or("", |(name, _)| name))
             }
         }
     }

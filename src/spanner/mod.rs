@@ -56,16 +56,27 @@ pub struct SchemaColumn {
 }
 
 /// How a database makes values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Made {
-    /// The remainder of a fingerprint by so many.
-    Shard(u32),
+    /// The remainder of a fingerprint.
+    Shard(Shard),
     /// A random UUID.
     Uuid,
     /// A bit-reversed sequence.
     Sequence,
     /// Otherwise.
     Other,
+}
+
+/// The remainder of the fingerprint of columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shard {
+    /// By how many it is.
+    pub shards: u32,
+    /// The columns, in order.
+    pub columns: Vec<String>,
+    /// Whether it may be negative.
+    pub signed: bool,
 }
 
 /// A column of a key.

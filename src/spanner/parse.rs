@@ -3,7 +3,10 @@
 use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::spanner::{Made, Schema, SchemaColumn, SchemaError, SchemaIndex, SchemaKey, SchemaTable};
+use crate::spanner::{Made, Schema, SchemaColumn, SchemaError, SchemaIndex, SchemaKey, SchemaTable, Shard};
+
+/// Most shards that are modelled.
+const MOST_SHARDS: u32 = 100_000;
 
 /// Reads a schema. Statements that declare no table and no index are left out, with a note.
 ///
@@ -109,7 +112,8 @@ impl<'a> Statement<'a> {
                 Token::Number(number, _) => number.parse().ok(),
                 _ => None,
             });
-            numbers.next_back().map_or(Some(Made::Other), |shards| Some(Made::Shard(shards)))
+            let shards = numbers.next_back().filter(|shards| (1..=MOST_SHARDS).contains(shards));
+            shards.map_or(Some(Made::Other), |shards| Some(Made::Shard(self.shard(rest, shards))))
         } else if has("GENERATE_UUID") || has("NEW_UUID") {
             Some(Made::Uuid)
         } else if has("GET_NEXT_SEQUENCE_VALUE") || has("NEXTVAL") || has("IDENTITY") || has("AUTO_INCREMENT")
@@ -121,6 +125,24 @@ impl<'a> Statement<'a> {
             None
         };
         Ok((SchemaColumn { name, made }, is_key))
+    }
+
+    /// What a fingerprint is of, and whether its remainder may be negative: where MOD stands once, and ABS nowhere.
+    fn shard(&self, rest: &[TokenWithSpan], shards: u32) -> Shard {
+        let count = |word: &str| rest.iter().filter(|token| is_word(&token.token, word)).count();
+        let words = rest.iter().skip_while(|token| !is_word(&token.token, "FARM_FINGERPRINT")).skip(1);
+        let known =
+            ["CAST", "CONCAT", "AS", "STRING", "STORED", "MOD", "ABS", "TEXT", "BYTES", "VARCHAR", "MAX"];
+        let mut columns: Vec<String> = Vec::new();
+        for token in words {
+            if let Token::Word(word) = &token.token
+                && !known.iter().any(|known| word.value.eq_ignore_ascii_case(known))
+                && !columns.contains(&word.value)
+            {
+                columns.push(word.value.clone());
+            }
+        }
+        Shard { shards, columns, signed: count("MOD") == 1 && count("ABS") == 0 }
     }
 
     fn index(&mut self, null_filtered: bool) -> Result<SchemaIndex, SchemaError> {
@@ -244,15 +266,21 @@ fn is_word(token: &Token, expected: &str) -> bool {
 
 /// The pieces between commas that stand in no brackets.
 fn split_at_commas(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
-    let mut depth = 0usize;
+    let (mut depth, mut types) = (0usize, 0usize);
+    let mut behind_type = false;
     tokens
         .split(|token| {
             match token.token {
-                Token::LParen | Token::Lt => depth += 1,
-                Token::RParen | Token::Gt => depth = depth.saturating_sub(1),
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                // Elsewhere these compare.
+                Token::Lt if types > 0 || behind_type => types += 1,
+                Token::Gt => types = types.saturating_sub(1),
+                Token::ShiftRight => types = types.saturating_sub(2),
                 _ => {}
             }
-            depth == 0 && matches!(token.token, Token::Comma)
+            behind_type = is_word(&token.token, "ARRAY") || is_word(&token.token, "STRUCT");
+            depth == 0 && types == 0 && matches!(token.token, Token::Comma)
         })
         .collect()
 }
@@ -285,7 +313,8 @@ mod tests {
             ("Logs", 4, Some("Users"))
         );
         assert_eq!(keys(&table.primary_key), "ShardId, LastAccess DESC, UserId");
-        assert_eq!(table.columns[0].made, Some(Made::Shard(2048)));
+        let shard = Shard { shards: 2048, columns: vec!["LastAccess".to_owned()], signed: true };
+        assert_eq!(table.columns[0].made.clone(), Some(Made::Shard(shard)));
         let index = schema.indexes_of(table).next().unwrap();
         assert!(
             index.null_filtered
@@ -305,12 +334,12 @@ mod tests {
         let schema = parse_schema(postgres).unwrap();
         let logs = schema.table(Some("LOGS")).unwrap();
         assert_eq!(
-            (keys(&logs.primary_key).as_str(), logs.columns[0].made),
+            (keys(&logs.primary_key).as_str(), logs.columns[0].made.clone()),
             ("lastaccess, id", Some(Made::Uuid))
         );
         let users = schema.table(Some("users")).unwrap();
         assert_eq!(
-            (keys(&users.primary_key).as_str(), users.columns[0].made),
+            (keys(&users.primary_key).as_str(), users.columns[0].made.clone()),
             ("userid", Some(Made::Sequence))
         );
         let index = schema.indexes_of(logs).next().unwrap();
@@ -336,6 +365,18 @@ mod tests {
         ] {
             let error = parse_schema(text).unwrap_err().to_string();
             assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_compares_is_no_bracket() {
+        for text in [
+            "CREATE TABLE t (a bigint, b bigint, CHECK (a < 5), PRIMARY KEY (a))",
+            "CREATE TABLE t (a bigint, b bool AS (a < 5) STORED, c ARRAY<STRUCT<x INT64, y STRING(MAX)>>, PRIMARY KEY (a))",
+        ] {
+            let schema = parse_schema(text).unwrap();
+            assert_eq!(schema.tables[0].primary_key[0].column, "a");
+            assert!(schema.tables[0].columns.len() == 2 + usize::from(text.contains("ARRAY")), "{text}");
         }
     }
 

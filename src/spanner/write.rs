@@ -20,7 +20,7 @@ pub enum KeyFront {
     BitReversed,
 }
 
-/// The statements that declare a table with a key. `indexes` are statements that follow.
+/// The statements that declare a table with a key.
 #[must_use]
 pub fn write_table(
     name: &str,
@@ -100,7 +100,7 @@ pub fn write_migrated_table(
         (MadeKey::Sequence { .. }, Dialect::GoogleSql) => {
             ("INT64", format!("(GET_NEXT_SEQUENCE_VALUE(SEQUENCE {}))", quoted(&sequence)))
         }
-        (MadeKey::Sequence { .. }, Dialect::Postgres) => ("bigint", format!("nextval('{sequence}')")),
+        (MadeKey::Sequence { .. }, Dialect::Postgres) => ("bigint", nextval(&sequence)),
     };
     if let MadeKey::Sequence { skip, start } = made {
         text.push_str(&write_sequence(&sequence, *skip, *start, dialect));
@@ -110,7 +110,10 @@ pub fn write_migrated_table(
     for column in columns {
         let declared = match column.name == key {
             true => format!("{key_type} NOT NULL DEFAULT {default}"),
-            false => type_name(column.column_type, dialect).to_owned(),
+            false => {
+                let not_null = if column.nullable { "" } else { " NOT NULL" };
+                format!("{}{not_null}", type_name(column.column_type, dialect))
+            }
         };
         let _ = writeln!(text, "  {} {declared},", quoted(&column.name));
     }
@@ -200,7 +203,7 @@ fn front_of(
             (Some(free("EntryId")), Some(format!("INT64 NOT NULL DEFAULT ({next})")))
         }
         (KeyFront::BitReversed, Dialect::Postgres) => {
-            (Some(free("entryid")), Some(format!("bigint NOT NULL DEFAULT nextval('{sequence}')")))
+            (Some(free("entryid")), Some(format!("bigint NOT NULL DEFAULT {}", nextval(sequence))))
         }
     }
 }
@@ -236,10 +239,22 @@ fn type_name(column_type: ColumnType, dialect: Dialect) -> &'static str {
     }
 }
 
+/// Words that are no names in one of the dialects, as their references list them; quotes are harmless around others.
+const RESERVED: &str = " all analyse analyze and any array as asc assert_rows_modified asymmetric at authorization between binary both by case cast \
+                        check collate collation column concurrently constraint contains create cross cube current current_catalog \
+                        current_date current_role current_time current_timestamp current_user default deferrable define desc distinct \
+                        do else end enum escape except exclude exists extract false fetch following for foreign freeze from full grant group \
+                        grouping groups hash having if ignore ilike in initially inner intersect interval into is isnull join lateral leading \
+                        left like limit localtime localtimestamp lookup merge natural new no not notnull null nulls of offset on only or order \
+                        outer over overlaps partition placing preceding primary proto range recursive references respect returning right rollup \
+                        rows select session_user set similar some struct symmetric table tablesample then to trailing treat true unbounded \
+                        union unique unnest user using variadic verbose when where window with within ";
+
 /// A name, in quotes where it needs them.
 fn quote(name: &str, dialect: Dialect) -> String {
     let plain = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
-        && !name.starts_with(|character: char| character.is_ascii_digit());
+        && !name.starts_with(|character: char| character.is_ascii_digit())
+        && !RESERVED.contains(&format!(" {} ", name.to_ascii_lowercase()));
     match (plain, dialect) {
         // Names that are not quoted are read in lower case there.
         (true, Dialect::Postgres) if name.chars().any(|c| c.is_ascii_uppercase()) => format!("\"{name}\""),
@@ -249,10 +264,15 @@ fn quote(name: &str, dialect: Dialect) -> String {
     }
 }
 
+/// The next value of a sequence, in the PostgreSQL dialect: its name is a text that is read as a name.
+fn nextval(sequence: &str) -> String {
+    format!("nextval('{}')", quote(sequence, Dialect::Postgres).replace('\'', "''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spanner::{Made, parse_schema};
+    use crate::spanner::{Made, Shard, parse_schema};
 
     #[test]
     fn what_is_written_is_read_back_with_its_key() {
@@ -266,8 +286,14 @@ mod tests {
         for dialect in [Dialect::GoogleSql, Dialect::Postgres] {
             for (front, made) in [
                 (KeyFront::Nothing, None),
-                (KeyFront::Shard(both.clone(), 16), Some(Made::Shard(16))),
-                (KeyFront::SignedShard("at".to_owned(), 2048), Some(Made::Shard(2048))),
+                (
+                    KeyFront::Shard(both.clone(), 16),
+                    Some(Made::Shard(Shard { shards: 16, columns: both.clone(), signed: false })),
+                ),
+                (
+                    KeyFront::SignedShard("at".to_owned(), 2048),
+                    Some(Made::Shard(Shard { shards: 2048, columns: vec!["at".to_owned()], signed: true })),
+                ),
                 (KeyFront::Uuid, Some(Made::Uuid)),
                 (KeyFront::BitReversed, Some(Made::Sequence)),
             ] {
@@ -284,6 +310,23 @@ mod tests {
                 assert_eq!(table.columns.len(), 3 + usize::from(made.is_some()), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn names_that_are_words_of_the_language_stand_in_quotes() {
+        let columns =
+            [Column::required("order", ColumnType::Int64), Column::nullable("Total", ColumnType::Int64)];
+        let key = [("order".to_owned(), false)];
+        let google = write_table("user", &columns, &key, &KeyFront::BitReversed, Dialect::GoogleSql);
+        assert!(
+            google.contains("CREATE TABLE `user` (") && google.contains("PRIMARY KEY (EntryId, `order`)"),
+            "{google}"
+        );
+        let postgres = write_table("Logs", &columns, &key, &KeyFront::BitReversed, Dialect::Postgres);
+        assert!(
+            postgres.contains("nextval('\"Logs_ids\"')") && postgres.contains("\"Total\" bigint"),
+            "{postgres}"
+        );
     }
 
     #[test]

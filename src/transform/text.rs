@@ -1,16 +1,20 @@
 //! Values as `CAST(value AS STRING)` of GoogleSQL has them.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono::DateTime;
+use uuid::Uuid;
 
 /// The texts of a column.
 pub(super) enum Texts<'a> {
     Text(ArrayRef),
     Instants(ArrayRef),
+    Uuid(ArrayRef),
     Other(ArrayFormatter<'a>, &'a ArrayRef),
 }
 
@@ -30,7 +34,19 @@ impl<'a> Texts<'a> {
             DataType::Timestamp(_, _) => {
                 Self::Instants(cast(column, &DataType::Timestamp(TimeUnit::Microsecond, None))?)
             }
-            _ => Self::Other(ArrayFormatter::try_new(column.as_ref(), &FORMAT)?, column),
+            DataType::FixedSizeBinary(16) => Self::Uuid(Arc::clone(column)),
+            DataType::Decimal128(_, _) | DataType::Boolean | DataType::Date32 | DataType::Null => {
+                Self::Other(ArrayFormatter::try_new(column.as_ref(), &FORMAT)?, column)
+            }
+            whole if whole.is_integer() => {
+                Self::Other(ArrayFormatter::try_new(column.as_ref(), &FORMAT)?, column)
+            }
+            other => {
+                let message = format!(
+                    "values of type {other} have no one text to take the fingerprint of; cast them to text first"
+                );
+                return Err(ArrowError::InvalidArgumentError(message));
+            }
         })
     }
 
@@ -45,8 +61,23 @@ impl<'a> Texts<'a> {
                 let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
                 out.extend_from_slice(instant(micros).as_bytes());
             }
+            Self::Uuid(array) if array.is_valid(row) => {
+                let Ok(uuid) = Uuid::from_slice(array.as_fixed_size_binary().value(row)) else {
+                    return false;
+                };
+                out.extend_from_slice(uuid.hyphenated().to_string().as_bytes());
+            }
+            Self::Other(_, array) if array.data_type() == &DataType::Null => return false,
             Self::Other(formatter, array) if array.is_valid(row) => {
-                out.extend_from_slice(formatter.value(row).to_string().as_bytes());
+                let text = formatter.value(row).to_string();
+                // NUMERIC has no zeros behind its last digit.
+                let text = match array.data_type() {
+                    DataType::Decimal128(_, scale) if *scale > 0 => {
+                        text.trim_end_matches('0').trim_end_matches('.')
+                    }
+                    _ => &text,
+                };
+                out.extend_from_slice(text.as_bytes());
             }
             _ => return false,
         }

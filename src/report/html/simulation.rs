@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use crate::report::evaluation::instant;
-use crate::report::grid::{count, percent};
+use crate::report::grid::{Layout, count, percent};
 use crate::report::html::heat_map::{key_heat_map, legend};
 use crate::report::html::{END, begin, escape, list, table};
-use crate::report::simulation::{against_hash, assumptions, number, patterns, sentence, undone};
+use crate::report::simulation::{
+    against_hash, assumptions, hottest_share, number, patterns, sentence, simulation as simulation_text,
+    undone,
+};
 use crate::simulate::{Simulation, StrategyReport};
 
 /// The whole report: a heat map of keys against time for each strategy, beside its figures.
@@ -44,10 +47,8 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     page.push_str("<h2>Where writes land</h2>\n<p class=\"lead\">Keys from the first at the top, time from left to right.</p>\n");
     page.push_str(&legend());
     simulation.strategies.iter().for_each(|report| strategy(&mut page, simulation, report));
-    if !simulation.notes.is_empty() {
-        page.push_str("<h2>Notes</h2>\n");
-        list(&mut page, &simulation.notes);
-    }
+    page.push_str("<h2>All figures</h2>\n");
+    let _ = writeln!(page, "<pre>{}</pre>", escape(&simulation_text(simulation, Layout::Plain)));
     page.push_str(END);
     page
 }
@@ -76,7 +77,7 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
         at(heat.windows.1.saturating_add(1))
     );
     let figures = [
-        ("hottest split", percent(whole.hottest_rows as f64 / simulation.rows.max(1) as f64)),
+        ("hottest split", percent(hottest_share(&report.outcome))),
         ("highest score", number(whole.highest_score)),
         ("hot windows", count(report.outcome.relief.hot_windows)),
         ("splits", count(whole.splits as u64)),

@@ -42,7 +42,9 @@ pub struct SpaceFigures {
     pub rows: u64,
     /// Bytes of these.
     pub bytes: u64,
-    /// Share of its rows that went to its hottest split of their window.
+    /// Rows that came along the clock; others were there before it began.
+    pub rows_in_time: u64,
+    /// Share of these that went to the hottest split of their window.
     pub hottest_share: f64,
     /// Its splits in key order.
     pub splits: Vec<SplitFigures>,
@@ -79,8 +81,8 @@ pub struct Database {
     parameters: ModelParameters,
     names: Vec<String>,
     spaces: Vec<KeySpace>,
-    /// Rows of each space that went to its hottest split of their window.
-    hottest_rows: Vec<u64>,
+    /// Of each space, rows that came along the clock, and those of its hottest split of their window.
+    hottest_rows: Vec<(u64, u64)>,
     random: SplitMix,
     /// Divisions before the first window.
     before: Changes,
@@ -106,7 +108,7 @@ impl Database {
     pub fn new(parameters: ModelParameters, spaces: Vec<(String, KeySpace)>) -> Self {
         let (names, spaces): (Vec<String>, Vec<KeySpace>) = spaces.into_iter().unzip();
         Self {
-            hottest_rows: vec![0; spaces.len()],
+            hottest_rows: vec![(0, 0); spaces.len()],
             before: Changes::default(),
             ending: false,
             random: SplitMix::new(parameters.seed),
@@ -195,7 +197,8 @@ impl Database {
         let by_size = std::mem::take(&mut self.before).by_size;
         let mut period = Period { begin: window, windows: 1, by_size, ..Period::default() };
         for (hottest, space) in self.hottest_rows.iter_mut().zip(&self.spaces) {
-            *hottest += space.splits().iter().map(|split| split.window_rows).max().unwrap_or(0);
+            let rows = || space.splits().iter().map(|split| split.window_rows);
+            *hottest = (hottest.0 + rows().sum::<u64>(), hottest.1 + rows().max().unwrap_or(0));
         }
         let mut loads = vec![0u64; parameters.servers.max(1)];
         let mut squares = 0.0;
@@ -265,13 +268,14 @@ impl Database {
         }
         self.ending = true;
         self.end_window(self.window.unwrap_or(0));
-        let figures = |((name, space), hottest): ((String, &KeySpace), &u64)| {
+        let figures = |((name, space), (in_time, hottest)): ((String, &KeySpace), &(u64, u64))| {
             let splits: Vec<SplitFigures> = space.figures().map(|(_, figures)| figures).collect();
             let rows: u64 = splits.iter().map(|split| split.rows).sum();
             SpaceFigures {
                 name,
                 rows,
-                hottest_share: *hottest as f64 / rows.max(1) as f64,
+                rows_in_time: *in_time,
+                hottest_share: *hottest as f64 / (*in_time).max(1) as f64,
                 bytes: splits.iter().map(|split| split.bytes).sum(),
                 splits,
             }

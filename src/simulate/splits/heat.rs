@@ -143,7 +143,7 @@ impl HeatSamples {
 /// each, with as many rows. So a value with many rows is a band, and rows that come in order are a diagonal.
 fn key_ranges(sorted: &[Sample]) -> Vec<&[Sample]> {
     let spaces: Vec<&[Sample]> = sorted.chunk_by(|a, b| a.space == b.space).collect();
-    let most = (KEY_RANGES / spaces.len().max(1)).max(4);
+    let most = (KEY_RANGES / spaces.len().max(1)).max(16);
     let mut ranges = Vec::new();
     for space in spaces {
         let lead = |sample: &Sample| sample.key.get(..sample.lead).unwrap_or_default().to_vec();

@@ -283,6 +283,7 @@ impl KeySpace {
             .splits
             .iter()
             .any(|split| split.was_hot && parameters.score(split.window_rows) < parameters.warm);
+        let all: u64 = self.splits.iter().map(|split| split.window_rows).sum();
         for split in &mut self.splits {
             let score = parameters.score(split.window_rows);
             split.obstacle = None;
@@ -302,7 +303,9 @@ impl KeySpace {
                     }
                     Balance::SingleRow => split.obstacle = Some(Obstacle::SingleRow),
                     Balance::Moving => split.obstacle = Some(Obstacle::MovingHotspot),
-                    Balance::Unknown if left_one => split.obstacle = Some(Obstacle::MovingHotspot),
+                    Balance::Unknown if left_one && split.window_rows * 2 >= all => {
+                        split.obstacle = Some(Obstacle::MovingHotspot)
+                    }
                     Balance::At(_) | Balance::Unknown => {}
                 }
             }
