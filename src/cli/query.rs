@@ -39,7 +39,8 @@ Examples:
   evenkeel query events 'SELECT * FROM t' --output events.parquet
   evenkeel query events 'SELECT * FROM sys.partition_stats'
 
-System tables: sys.partition_stats, sys.primary_index_portion_stats. $now is by default the newest event in the table.
+System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions besides those of DataFusion: farm_fingerprint(value, ...),
+bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), ydb_partition(N, value, ...). $now is by default the newest event in the table.
 Names of tables and columns are case-sensitive, as in YQL.")]
 pub(crate) struct Args {
     /// Directory of the table.

@@ -385,7 +385,12 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
     let simulation = in_background(export, tree, options, out).await?;
     write_html(args.html.as_deref(), &simulation, out)?;
     let name = declared.table.unwrap_or_else(|| table_name(&args.inputs));
-    let schema = args.print_ddl.map(|dialect| recommended_schema(&simulation, &columns, &name, dialect));
+    let from_ddl = args.ddl.is_some();
+    let schema = args.print_ddl.map(|dialect| {
+        let left_out = "-- columns and types are those of the export; constraints, defaults and indexes of --ddl are left out\n";
+        let schema = recommended_schema(&simulation, &columns, &name, dialect);
+        if from_ddl { format!("{left_out}{schema}") } else { schema }
+    });
     let simulated = Simulated { simulation: &simulation, ddl: schema };
     out.result(args.format, &simulated, |simulated, layout| {
         let mut text = report::simulation(simulated.simulation, layout);
@@ -609,7 +614,14 @@ async fn plan_migration(args: MigrateArgs, out: &mut Output) -> Result<(), Failu
         }
     };
     let name = args.name.clone().unwrap_or_else(|| table_name(&args.inputs));
-    let ddl = write_migrated_table(&name, &columns, &args.key, &made, args.target);
+    let mut ddl = write_migrated_table(&name, &columns, &args.key, &made, args.target);
+    if migration.kind == KeyKind::Uuid && migration.to_normalize > 0 {
+        let key = &args.key;
+        ddl.push_str(&format!(
+            "\n-- in what is loaded: LOWER({key}), with hyphens, for {} of its values\n",
+            migration.to_normalize
+        ));
+    }
     let planned = Planned { migration: &migration, ddl };
     out.result(args.format, &planned, |planned, layout| {
         report::migration(planned.migration, &planned.ddl, layout)

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
-use crate::report::evaluation::heading;
+use crate::report::evaluation::{heading, spark, spark_of};
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::simulate::HARMLESS;
-use crate::simulate::splits::{Obstacle, Outcome, Pattern};
+use crate::simulate::splits::{Obstacle, Outcome, Pattern, Period, Stuck};
 use crate::simulate::{IndexReport, KeyKind, Migration, ReadKind, ReadReport, Simulation, StrategyReport};
 use crate::units::ByteSize;
 
@@ -15,9 +15,16 @@ use crate::units::ByteSize;
 pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     let mut text = heading(layout, "Range splits: a model, not a measurement");
     assumptions(&mut text, simulation);
+    simulation.notes.iter().for_each(|note| {
+        let _ = writeln!(text, "note: {note}");
+    });
     text.push('\n');
     text.push_str(&heading(layout, "Writes"));
     text.push_str(&writes(simulation, layout));
+    text.push_str(
+        "hottest split: share of the rows that go to the hottest split of their window; score: of a split in a window, 100 is hot; relief: from the \
+         first hot window to the first that is not; even servers: as many, equally busy, would be as uneven\n",
+    );
     text.push('\n');
     text.push_str(&heading(layout, "Reads and transactions, in splits touched"));
     let of_trees =
@@ -47,6 +54,9 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
         let _ = writeln!(text, "{}", undone(simulation));
         text.push('\n');
     }
+    text.push_str(&heading(layout, "Over time"));
+    text.push_str(&over_time(simulation));
+    text.push('\n');
     for report in &simulation.strategies {
         let _ = writeln!(text, "{}: {}", report.strategy, sentence(simulation, report));
     }
@@ -61,17 +71,12 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     }
     if !simulation.findings.is_empty() {
         text.push('\n');
-        text.push_str(&heading(layout, "Findings"));
+        let judged = simulation.judged.as_deref().unwrap_or("declared");
+        text.push_str(&heading(layout, &format!("Findings on {judged}")));
         for finding in &simulation.findings {
             let Finding { severity, code, subject, message, advice, .. } = finding;
             let _ = writeln!(text, "- {} [{code}] {subject}: {message}\n  {advice}", severity.word());
         }
-    }
-    if !simulation.notes.is_empty() {
-        text.push('\n');
-        simulation.notes.iter().for_each(|note| {
-            let _ = writeln!(text, "note: {note}");
-        });
     }
     text
 }
@@ -131,13 +136,14 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
         Heading("strategy", false),
         Heading("hottest split", true),
         Heading("highest score", true),
+        Heading("in the end", true),
         Heading("hot windows", true),
         Heading("relief after", true),
         Heading("splits", true),
         Heading("by size", true),
         Heading("by load", true),
         Heading("servers busy", true),
-        Heading("as if even", true),
+        Heading("even servers", true),
         Heading("pattern", false),
     ];
     let row = |report: &StrategyReport| {
@@ -146,6 +152,7 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
             report.strategy.clone(),
             percent(hottest_share(&report.outcome)),
             number(whole.highest_score),
+            number(last_score(&report.outcome)),
             count(relief.hot_windows),
             match (relief.first_hot, relief.relieved_after) {
                 (None, _) => "-".to_owned(),
@@ -161,6 +168,40 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
         ]
     };
     grid(layout, &headings, simulation.strategies.iter().map(row).collect())
+}
+
+/// The share of the hottest split and the splits alive of each strategy, from the first window to the last.
+fn over_time(simulation: &Simulation) -> String {
+    let width = simulation.strategies.iter().map(|report| report.strategy.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for report in &simulation.strategies {
+        let periods = slices(report);
+        let shares: String = periods.iter().map(|(share, _)| spark_of(*share, 1.0)).collect();
+        let splits: Vec<u64> = periods.iter().map(|(_, splits)| *splits).collect();
+        let _ =
+            writeln!(text, "{:width$}  hottest split {shares}  splits {}", report.strategy, spark(&splits));
+    }
+    text
+}
+
+/// Characters of a row over time.
+const SLICES: usize = 40;
+
+/// The share of the hottest split and the splits alive in slices of equally many periods.
+pub(super) fn slices(report: &StrategyReport) -> Vec<(f64, u64)> {
+    let periods = &report.outcome.timeline.periods;
+    let of_slice = |slice: &[Period]| {
+        let rows: u64 = slice.iter().map(|period| period.rows).sum();
+        let hottest: u64 = slice.iter().map(|period| period.hottest_rows).sum();
+        (hottest as f64 / rows.max(1) as f64, slice.last().map_or(0, |period| period.splits as u64))
+    };
+    periods.chunks(periods.len().div_ceil(SLICES).max(1)).map(of_slice).collect()
+}
+
+/// The highest score of the last quarter of the time, when splits have been divided.
+fn last_score(outcome: &Outcome) -> f64 {
+    let periods = &outcome.timeline.periods;
+    periods.iter().skip(periods.len() * 3 / 4).map(|period| period.highest_score).fold(0.0, f64::max)
 }
 
 /// Share of the table's rows that stand against those of the hottest split of their window, of the table or of an index.
@@ -252,6 +293,7 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
             (false, _, 0) => "a partition takes more than its share for good".to_owned(),
             (false, _, _) => "a hot partition stays: it is never divided".to_owned(),
             (true, false, 0) => "no split was hot".to_owned(),
+            (true, false, _) if whole.by_load == 0 => "hot, and not divided by load".to_owned(),
             (true, false, _) => "hot until splits are divided".to_owned(),
             (true, true, _) => "hot splits that dividing does not cool".to_owned(),
         };
@@ -390,7 +432,8 @@ pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
     let outcome = &report.outcome;
     let share = |rows: u64| percent(rows as f64 / simulation.rows.max(1) as f64);
     let mut text = report.words.clone();
-    for stuck in &outcome.stuck {
+    let told = |stuck: &&Stuck| stuck.rows as f64 > HARMLESS * simulation.rows as f64;
+    for stuck in outcome.stuck.iter().filter(told) {
         let why = match stuck.obstacle {
             Obstacle::SingleRow => "came to hot splits where one key has nearly all: a row cannot be divided",
             Obstacle::MovingHotspot => {
@@ -401,8 +444,13 @@ pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
         let of = if outcome.spaces.len() > 1 { format!(" of {space}") } else { String::new() };
         let _ = write!(text, "; {} of the rows{of} {why}", share(stuck.rows));
     }
-    if report.is_range && outcome.stuck.is_empty() && outcome.relief.first_hot.is_some() {
-        text.push_str("; dividing helps");
+    let is_hot = report.is_range
+        && outcome.relief.first_hot.is_some()
+        && !outcome.stuck.iter().any(|stuck| told(&stuck));
+    match (is_hot, outcome.relief.relieved_after.is_some() && outcome.whole.by_load > 0) {
+        (false, _) => {}
+        (true, true) => text.push_str("; dividing helps"),
+        (true, false) => text.push_str("; it was hot and was not divided by load"),
     }
     text
 }

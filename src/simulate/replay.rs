@@ -16,11 +16,16 @@ use crate::simulate::reads::{Found, Reads, read_length};
 use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome};
 use crate::simulate::{SimulateError, Strategy};
+use crate::sketch::{KeyCounter, column_identities, combine};
 use crate::source::Export;
 use crate::table::Column;
 
+/// Memory for counting distinct keys exactly.
+const KEY_BYTES: usize = 256 << 20;
 /// Full splits that the whole export makes where no scale is given.
 const USUAL_SPLITS: f64 = 16.0;
+/// Rows of the beginning that boundaries are taken from: nobody knows the later ones.
+const PRESPLIT_ROWS: usize = 10_000;
 /// Where fewer rows of the export make a split hot in a window, chance does.
 const FEWEST_HOT_ROWS: f64 = 20.0;
 
@@ -140,6 +145,7 @@ pub fn simulate(
     let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
     let mut found = Found::new(&survey, &indexes, time, read_length);
     let (mut runners, mut rows) = (Vec::new(), 0);
+    let mut keys = KeyCounter::new();
     let mut take = |block: Block| -> Result<(), SimulateError> {
         if runners.is_empty() {
             for strategy in &options.strategies {
@@ -149,12 +155,27 @@ pub fn simulate(
         for arrived in &block.arrived {
             found.count(&arrived.batch)?;
             rows += arrived.batch.num_rows() as u64;
+            let of_column = |column: &usize| arrived.batch.columns().get(*column).map(column_identities);
+            let identities: Vec<Vec<u64>> = all.iter().filter_map(of_column).collect();
+            keys.add(&combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>()), |_| ());
+            if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
+                keys.estimate();
+            }
         }
         runners.par_iter_mut().try_for_each(|runner| runner.take(&block))?;
         progress(rows);
         if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
     };
     replay(&[source], options.on_unreadable, rate, parameters.window, &mut take)?;
+    let distinct = keys.finish(0).distinct;
+    // An estimate is told only where it is sure.
+    let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
+    if repeated > 0 {
+        notes.push(format!(
+            "{} {repeated} rows have a key that is there already: Spanner refuses to insert them; they count as writes here",
+            if distinct.exact { "exactly" } else { "at least" }
+        ));
+    }
     let reads = Reads {
         survey: &survey,
         columns,
@@ -231,8 +252,8 @@ pub(super) fn note_on_scale(parameters: &ModelParameters) -> Option<String> {
     let rows = parameters.split_rate * parameters.window.seconds() / parameters.scale;
     (rows < FEWEST_HOT_ROWS).then(|| {
         format!(
-            "{rows:.1} rows of the export in a window make a split hot, which chance does too: give more rows, a longer --window or a smaller \
-             --scale"
+            "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
+             --window or a smaller --scale"
         )
     })
 }
@@ -242,8 +263,8 @@ fn notes_on_time(survey: &Survey) -> Vec<String> {
     let mut notes = Vec::new();
     if survey.late_rows * 20 > survey.rows {
         notes.push(format!(
-            "{:.0} % of the rows come more than a window after a later one: the clock does not go back for them. Where the export is not in \
-             the order of arrival, sort it, or give --rate",
+            "{:.0} % of the rows come more than a window after a later one: the clock does not go back for them, and what is said of load is not \
+             to be relied on. Where the export is not in the order of arrival, sort it by time, or give --rate",
             100.0 * survey.late_rows as f64 / survey.rows as f64
         ));
     }
@@ -308,7 +329,7 @@ impl Table<'_> {
         for rows in first {
             let made = design.entries(&rows.batch, &rows.times)?;
             let Some(table) = made.first() else { continue };
-            for row in 0..rows.batch.num_rows() {
+            for row in 0..rows.batch.num_rows().min(PRESPLIT_ROWS - keys.len()) {
                 let mut bytes = Vec::new();
                 table.entry(row, &mut bytes);
                 keys.push(bytes);

@@ -36,6 +36,21 @@ pub fn write_table(
         text.push_str(&write_sequence(&sequence, None, None, dialect));
         text.push('\n');
     }
+    let is_wide = |column: &&Column| column.column_type == ColumnType::Uint64;
+    if columns.iter().any(|column| is_wide(&column)) {
+        text.push_str("-- Uint64 is wider than any integer of Spanner: NUMERIC, where that can be; take INT64 for ids below 2^63\n");
+    }
+    let of_time = |name: &String| {
+        columns.iter().any(|column| column.name == *name && column.column_type.is_timestamp())
+    };
+    let hashes_time = match front {
+        KeyFront::Shard(of, _) => of.iter().any(of_time),
+        KeyFront::SignedShard(of, _) => of_time(of),
+        _ => false,
+    };
+    if hashes_time {
+        text.push_str("-- the text of a TIMESTAMP is in the default time zone of the database; shards were simulated in UTC, and spread alike\n");
+    }
     let _ = writeln!(text, "CREATE TABLE {} (", quoted(name));
     let (front_column, front_text) = front_of(front, &sequence, columns, dialect);
     if let (Some(column), Some(declaration)) = (&front_column, front_text) {

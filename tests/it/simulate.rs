@@ -65,6 +65,8 @@ fn every_strategy_does_what_the_guides_say() {
     // N shards make N ranges of one.
     assert_eq!(read(strategy(&simulation, "declared"), "time_range")["ranges"], 1);
     assert_eq!(read(strategy(&simulation, "shard-16"), "time_range")["ranges"], 16);
+    assert_eq!(read(strategy(&simulation, "declared"), "time_range")["splits"], 1);
+    assert_eq!(read(strategy(&simulation, "shard-16"), "time_range")["splits"], 16);
     assert_eq!(read(strategy(&simulation, "shard-16"), "row")["splits"], 1);
     // The remainder of a negative number is negative.
     assert_eq!(read(strategy(&simulation, "generated-2048"), "time_range")["ranges"], 4095);
@@ -205,6 +207,26 @@ fn key_transforms_are_functions_of_sql() {
     assert_eq!(value("ydb_partition(64, 'abc')"), "17");
     assert_eq!(value("ydb_partition(64, arrow_cast(42, 'UInt64'))"), "45");
     assert!(value("shard_id(0, 'a')").contains("1 to 100000"), "{}", value("shard_id(0, 'a')"));
+    // What has no value has no fingerprint, and what does not fit is told.
+    for null in
+        ["farm_fingerprint(NULL)", "farm_fingerprint('a', NULL)", "shard_id(4, NULL)", "bit_reverse(NULL)"]
+    {
+        assert!(["", "\"\"", "NULL"].contains(&value(null).as_str()), "{null}: {}", value(null));
+    }
+    assert_eq!(
+        value("farm_fingerprint(arrow_cast('1.50', 'Decimal128(10, 2)'))"),
+        value("farm_fingerprint('1.5')")
+    );
+    for (wrong, message) in [
+        ("bit_reverse('abc')", "bit_reverse takes whole numbers"),
+        ("bit_reverse(arrow_cast(18446744073709551615, 'UInt64'))", "18446744073709551615"),
+        ("bit_reverse(1.9)", "bit_reverse takes whole numbers"),
+        ("shard_id(2.7, 'foo')", "a whole number"),
+        ("farm_fingerprint(1.5)", "cast them to text first"),
+        ("farm_fingerprint(make_array(1, 2))", "cast them to text first"),
+    ] {
+        assert!(value(wrong).contains(message), "{wrong}: {}", value(wrong));
+    }
     assert!(value("shard_id(4)").contains("write shard_id(N, value, ...)"), "{}", value("shard_id(4)"));
 }
 
@@ -486,4 +508,145 @@ fn the_access_log_of_the_guide_takes_one_line() {
     assert!(text.contains("recommended of these: swapped"), "{text}");
     assert!(text.contains("[monotonic_key] last_access: 100.0 % of the rows"), "{text}");
     assert!(dir.path().join("log.html").exists());
+}
+
+#[test]
+fn numbers_without_order_are_not_migrated_by_a_sequence() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, values: &[u64]| {
+        let rows: String = values.iter().map(|value| format!("{value}\n")).collect();
+        std::fs::write(dir.path().join(name), format!("id\n{rows}")).unwrap();
+    };
+    // Random numbers of 63 bits.
+    let mut state = 7_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 1
+    };
+    write("random.csv", &(0..50).map(|_| random()).collect::<Vec<_>>());
+    write("edges.csv", &[1, u64::MAX >> 1]);
+    for name in ["random.csv", "edges.csv"] {
+        for kind in ["", "--kind bit-reversed"] {
+            let refused = run(dir.path(), &format!("simulate migrate {{}}/{name} --key id {kind}"));
+            assert!(
+                refused.code == 1 && refused.stderr.contains("Make new keys as UUIDs")
+                    || refused.stderr.contains("make new keys as UUIDs"),
+                "{name} {kind}: {}{}",
+                refused.stdout,
+                refused.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn a_swapped_key_is_as_even_as_the_users_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, user: &dyn Fn(u64) -> u64| {
+        let row = |row: u64| {
+            format!(
+                "2024-01-01T{:02}:{:02}:{:02}Z,{:04}\n",
+                row / 18_000,
+                row / 300 % 60,
+                row / 5 % 60,
+                user(row)
+            )
+        };
+        let rows: String = (0..60_000).map(row).collect();
+        std::fs::write(dir.path().join(name), format!("at,user\n{rows}")).unwrap();
+    };
+    let mixed = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    write("even.csv", &|row| mixed(row) % 1000);
+    // One user has 30 % of the rows.
+    write("heavy.csv", &|row| if mixed(row) % 10 < 3 { 500 } else { mixed(row + 1) % 1000 });
+    let share = |name: &str| {
+        let command = format!(
+            "simulate splits {{}}/{name} --primary-key at,user --strategies swapped --scale 500 --split-size 4MiB --format json"
+        );
+        let found = json(dir.path(), &command);
+        // Once splits have been divided.
+        let periods = found["strategies"][0]["outcome"]["timeline"]["periods"].as_array().unwrap().clone();
+        let sum = |field: &str| {
+            periods.iter().skip(periods.len() / 2).map(|period| number(&period[field])).sum::<f64>()
+        };
+        sum("hottest_rows") / sum("rows")
+    };
+    let (even, heavy) = (share("even.csv"), share("heavy.csv"));
+    assert!(even < 0.15, "{even}");
+    assert!((0.29..0.36).contains(&heavy), "{heavy}");
+}
+
+#[test]
+fn findings_say_what_is_so() {
+    let dir = tempfile::tempdir().unwrap();
+    events(dir.path());
+    let simulate = |arguments: &[&str]| {
+        let exports = dir.path().join("exports");
+        let output = crate::common::evenkeel()
+            .args(["simulate", "splits"])
+            .arg(exports)
+            .args(arguments)
+            .args(["--strategies", "declared", "--format", "json"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    // An index on users is in one split because it is small, not because it follows time.
+    let small =
+        simulate(&["--primary-key", "user_id,event_timestamp", "--index", "u(user_id)", "--scale", "1"]);
+    assert!(finding(&small, "monotonic_index").is_none(), "{}", small["findings"]);
+    // Many indexes do not hide the table.
+    let names: Vec<String> = (0..8).map(|number| format!("i{number}(user_id)")).collect();
+    let mut many = vec!["--primary-key", "event_timestamp,user_id"];
+    names.iter().for_each(|name| many.extend(["--index", name.as_str()]));
+    assert_eq!(finding(&simulate(&many), "monotonic_key").unwrap()["severity"], "problem");
+    // A shard of the schema is judged in its place, by its own function.
+    let schema = dir.path().join("schema.sql");
+    let ddl = "CREATE TABLE Log (ShardId INT64 AS (MOD(MOD(FARM_FINGERPRINT(CONCAT(CAST(event_timestamp AS STRING), \
+               CAST(user_id AS STRING))), 16) + 16, 16)) STORED, event_timestamp TIMESTAMP, User_Id STRING(MAX))\n\
+               PRIMARY KEY (ShardId, event_timestamp, user_id);\n\
+               CREATE INDEX ByT ON Log(ShardId, event_timestamp DESC);";
+    std::fs::write(&schema, ddl).unwrap();
+    let sharded = simulate(&["--ddl", schema.to_str().unwrap()]);
+    assert_eq!(sharded["judged"], "shard-16");
+    assert!(finding(&sharded, "monotonic_key").is_none(), "{}", sharded["findings"]);
+    assert_eq!(read(strategy(&sharded, "shard-16"), "time_range")["ranges"], 16);
+    assert!(number(&strategy(&sharded, "shard-16")["indexes"][0]["hottest_share"]) < 0.5);
+}
+
+#[test]
+fn rows_without_a_time_are_there_before_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |row: u64| match row {
+        0..3000 => format!("{row},\n"),
+        _ => format!("{row},2024-01-01T{:02}:{:02}:00Z\n", row / 3600, row / 60 % 60),
+    };
+    std::fs::write(dir.path().join("x.csv"), format!("id,at\n{}", (0..10_000).map(row).collect::<String>()))
+        .unwrap();
+    let found =
+        json(dir.path(), "simulate splits {}/x.csv --primary-key id --strategies declared --format json");
+    let space = &found["strategies"][0]["outcome"]["spaces"][0];
+    assert_eq!((&space["rows"], &space["rows_in_time"]), (&10_000.into(), &7000.into()));
+    assert!(number(&space["hottest_share"]) > 0.999);
+    assert_eq!(finding(&found, "monotonic_key").unwrap()["subject"], "id");
+}
+
+#[test]
+fn uuids_that_begin_with_the_time_are_found_in_the_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = |row: u64| format!("{:08x}-{:04x}-7000-8000-{:012x}", 0x018c_c251 + row / 100, row, row * 7919);
+    let rows: String = (0..2000)
+        .map(|row| format!("{},2024-01-01T00:{:02}:{:02}Z\n", id(row), row / 60 % 60, row % 60))
+        .chain(["00000000-0000-4000-8000-000000000000,2024-01-01T00:59:59Z\n".to_owned()])
+        .collect();
+    std::fs::write(dir.path().join("x.csv"), format!("id,at\n{rows}")).unwrap();
+    let found = |key: &str| {
+        json(
+            dir.path(),
+            &format!("simulate splits {{}}/x.csv --primary-key {key} --strategies declared --format json"),
+        )
+    };
+    assert_eq!(finding(&found("id"), "time_ordered_uuid").unwrap()["severity"], "warning");
+    assert_eq!(finding(&found("at,id"), "time_ordered_uuid").unwrap()["severity"], "note");
 }

@@ -10,6 +10,7 @@ use crate::report::simulation::{
     against_hash, assumptions, hottest_share, number, patterns, sentence, simulation as simulation_text,
     undone,
 };
+use crate::simulate::splits::{Period, Timeline};
 use crate::simulate::{Simulation, StrategyReport};
 
 /// The whole report: a heat map of keys against time for each strategy, beside its figures.
@@ -34,6 +35,9 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     table(&mut page, &headings, against_hash(simulation).into_iter());
     let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&undone(simulation)));
     page.push_str("</section>\n");
+    if let Some(strategy) = &simulation.recommended {
+        let _ = writeln!(page, "<p class=\"answer\">recommended of these: {}</p>", escape(strategy));
+    }
     for finding in &simulation.findings {
         let word = finding.severity.word();
         let _ = writeln!(
@@ -51,6 +55,31 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     let _ = writeln!(page, "<pre>{}</pre>", escape(&simulation_text(simulation, Layout::Plain)));
     page.push_str(END);
     page
+}
+
+/// The share of the hottest split and the splits alive along time.
+fn lines(timeline: &Timeline) -> String {
+    const WIDTH: f64 = 960.0;
+    const HEIGHT: f64 = 80.0;
+    let periods = &timeline.periods;
+    let most = periods.iter().map(|period| period.splits).max().unwrap_or(1).max(1);
+    let line = |class: &str, value: &dyn Fn(&Period) -> f64| {
+        let points = periods.iter().enumerate().map(|(number, period)| {
+            let x = (number as f64 + 0.5) / periods.len() as f64 * WIDTH;
+            format!("{x:.1},{:.1}", HEIGHT - value(period).clamp(0.0, 1.0) * HEIGHT)
+        });
+        format!("<polyline class=\"{class}\" points=\"{}\"/>\n", points.collect::<Vec<_>>().join(" "))
+    };
+    format!(
+        "<figure>\n<svg viewBox=\"0 -2 {WIDTH} {:.0}\" role=\"img\" aria-label=\"hottest split and splits alive\">\n{}{}</svg>\n\
+         <figcaption>over time: share of the hottest split, 0 to 100 % (line), and splits alive, 0 to {most} (dashes); {} of {} for each point\
+         </figcaption>\n</figure>\n",
+        HEIGHT + 4.0,
+        line("line", &Period::hottest_share),
+        line("dashes", &|period| period.splits as f64 / most as f64),
+        timeline.windows_of_period,
+        if timeline.windows_of_period == 1 { "window" } else { "windows" },
+    )
 }
 
 fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport) {
@@ -88,6 +117,7 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
         ("servers as if even", format!("{:.1}", whole.effective_servers)),
         ("splits per transaction", format!("{:.1}", report.outcome.splits_per_transaction)),
     ];
+    page.push_str(&lines(&report.outcome.timeline));
     page.push_str("<dl>\n");
     for (name, value) in figures {
         let _ = writeln!(page, "<div><dt>{name}</dt><dd>{value}</dd></div>");

@@ -222,8 +222,8 @@ impl Database {
         period.busy_servers = busy.count() as f64;
         period.highest_score = parameters.score(period.hottest_rows);
         period.hot_windows = u64::from(period.highest_score >= parameters.hot);
-        // The last window may be cut short, and tells nothing of relief.
-        if period.hot_windows > 0 || !self.ending {
+        // The last window may be cut short, and one without rows is no relief.
+        if period.hot_windows > 0 || (!self.ending && period.rows > 0) {
             self.relief.push(window, period.hot_windows > 0);
         }
         // New splits go where there is least to do.
