@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use ahash::{AHashMap, AHashSet};
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{and, cast};
@@ -16,6 +17,7 @@ use crate::simulate::design::{Asked, Design, KeyColumn, Part};
 use crate::simulate::replay::{Replayed, Runner, note_on_scale, scaled};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeyRange, KeySpace};
+use crate::sketch::{column_identities, combine};
 use crate::source::Export;
 use crate::table::Column;
 
@@ -73,11 +75,13 @@ pub fn simulate_interleaved(
     let root_values: Vec<ArrayRef> =
         child_root.iter().filter_map(|part| last_child.columns().get(part.column).cloned()).collect();
     let (mut rows, mut tree_rows) = (0, 0);
+    let mut family = Family::default();
     let mut take = |block: Block| -> Result<(), SimulateError> {
         for arrived in &block.arrived {
             rows += arrived.batch.num_rows() as u64;
             let key = if arrived.source == 0 { root.as_slice() } else { child_root };
             tree_rows += rows_with(&arrived.batch, key, &root_values)?;
+            family.add(arrived.source == 0, key, &arrived.batch);
         }
         runners.par_iter_mut().try_for_each(|runner| runner.take(&block))?;
         progress(rows);
@@ -124,6 +128,7 @@ pub fn simulate_interleaved(
     let mut notes = parent.notes().to_vec();
     notes.extend_from_slice(child.notes());
     notes.extend(note_on_scale(&parameters));
+    notes.extend(family.notes());
     let mut inputs = parent.input_names();
     inputs.extend(child.input_names());
     let mut simulation = Simulation {
@@ -151,6 +156,47 @@ pub fn simulate_interleaved(
     simulation.recommended = recommend(&simulation);
     simulation.findings = advise(&simulation);
     Ok(simulation)
+}
+
+/// Which parents there are, and which the children name.
+#[derive(Default)]
+struct Family {
+    parents: AHashSet<u64>,
+    repeated: u64,
+    children: AHashMap<u64, u64>,
+}
+
+impl Family {
+    fn add(&mut self, is_parent: bool, key: &[KeyColumn], batch: &RecordBatch) {
+        let of_column = |part: &KeyColumn| batch.columns().get(part.column).map(column_identities);
+        let columns: Vec<Vec<u64>> = key.iter().filter_map(of_column).collect();
+        let identities = combine(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        for identity in identities {
+            match is_parent {
+                true => self.repeated += u64::from(!self.parents.insert(identity)),
+                false => *self.children.entry(identity).or_default() += 1,
+            }
+        }
+    }
+
+    /// What Spanner refuses.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.repeated > 0 {
+            notes.push(format!(
+                "{} parents have a key that is there already: Spanner refuses to insert them; they count as writes here",
+                self.repeated
+            ));
+        }
+        let orphans = self.children.iter().filter(|(root, _)| !self.parents.contains(root));
+        let orphans: u64 = orphans.map(|(_, rows)| rows).sum();
+        if orphans > 0 {
+            notes.push(format!(
+                "{orphans} children have no parent: Spanner refuses to insert them; they count as writes here"
+            ));
+        }
+        notes
+    }
 }
 
 /// Rows whose key has the given values.

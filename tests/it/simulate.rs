@@ -302,6 +302,7 @@ fn children_beside_their_parent_are_read_at_once() {
         assert_eq!(of(report)["rows"], 1 + children as u64);
         assert_eq!(of(report)["newest_first"], false);
     }
+    assert!(!found["notes"].to_string().contains("Spanner refuses"), "{}", found["notes"]);
     assert_eq!((&of(interleaved)["splits"], &of(interleaved)["ranges"]), (&1.into(), &1.into()));
     assert_eq!((&of(apart)["splits"], &of(apart)["ranges"]), (&2.into(), &2.into()));
     // Boundaries stand between parents, but within the one that has half of all rows.
@@ -316,6 +317,16 @@ fn children_beside_their_parent_are_read_at_once() {
         "{} of {splits}",
         inside(interleaved)
     );
+    std::fs::write(dir.path().join("few.csv"), "user,name\n7,a\n7,b\n8,c\n").unwrap();
+    let few = json(
+        dir.path(),
+        "simulate splits {}/few.csv --primary-key user --interleave {}/orders.csv --child-key user,at --format json",
+    );
+    let named =
+        (0..40_000_u64).filter(|row| row.is_multiple_of(2) || [7, 8].contains(&(row * 7919 % 500))).count();
+    let notes = few["notes"].to_string();
+    assert!(notes.contains("1 parents have a key that is there already"), "{notes}");
+    assert!(notes.contains(&format!("{} children have no parent", 40_000 - named)), "{notes}");
     for (child_key, message) in [
         ("at", "it is the parent's key and at least one column more"),
         ("at,user", "column 'at' of type Timestamp stands where the parent has 'user' of type Int64"),
