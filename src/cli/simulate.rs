@@ -328,6 +328,7 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
             indexes: args.indexes,
             strategy: None,
             notes: Vec::new(),
+            shard_columns: Vec::new(),
             table: None,
         },
     };
@@ -346,6 +347,7 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
         indexes: declared.indexes,
         strategies,
         judged: declared.strategy.map(|strategy| strategy.to_string()),
+        shard_columns: declared.shard_columns,
         parameters: ModelParameters {
             split_size: args.model.split_size,
             split_rate: args.model.split_rate,
@@ -428,6 +430,8 @@ struct Declared {
     /// What the first column of the key stands for, where the database makes it.
     strategy: Option<Strategy>,
     notes: Vec<String>,
+    /// What the shard in front is made of, where there is one.
+    shard_columns: Vec<String>,
     /// Its name.
     table: Option<String>,
 }
@@ -450,20 +454,10 @@ impl Declared {
             |name: &str| table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
         let made_of = |name: &str| column_of(name).and_then(|column| column.made.clone());
         let rest: Vec<&str> = key.iter().skip(1).map(|part| part.column.as_str()).collect();
-        let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
+        let mut shard_columns = Vec::new();
         let strategy = match key.first().and_then(|part| made_of(&part.column)).filter(|_| !rest.is_empty()) {
             Some(Made::Shard(shard)) => {
-                let of_first = matches!((shard.columns.as_slice(), rest.first()), ([only], Some(first)) if same(only, first));
-                let of_all = shard.columns.len() == rest.len()
-                    && shard.columns.iter().all(|column| rest.iter().any(|part| same(column, part)));
-                let exact = if shard.signed { of_first } else { of_all };
-                if !exact {
-                    notes.push(format!(
-                        "the shard is the remainder of a fingerprint of {}; one of {} stands for it, which spreads alike",
-                        shard.columns.join(", "),
-                        if shard.signed { rest.first().copied().unwrap_or_default().to_owned() } else { rest.join(", ") }
-                    ));
-                }
+                shard_columns.clone_from(&shard.columns);
                 Some(if shard.signed {
                     Strategy::GeneratedShards(shard.shards)
                 } else {
@@ -515,7 +509,14 @@ impl Declared {
                 shards,
             });
         }
-        Ok(Self { primary_key: key, indexes, strategy, notes, table: Some(table.name.clone()) })
+        Ok(Self {
+            primary_key: key,
+            indexes,
+            strategy,
+            notes,
+            shard_columns,
+            table: Some(table.name.clone()),
+        })
     }
 }
 
@@ -545,6 +546,7 @@ async fn access_log(args: AccessLogArgs, out: &mut Output) -> Result<(), Failure
         indexes: Vec::new(),
         strategies,
         judged: None,
+        shard_columns: Vec::new(),
         // Four full splits: enough to see, and each row stands for few.
         parameters: ModelParameters {
             scale: 4.0 * (8u64 << 30) as f64 / (ROW_BYTES * args.rows as f64),

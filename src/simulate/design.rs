@@ -134,6 +134,15 @@ impl Entries {
     }
 }
 
+/// Columns that are hashed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hashed<'a> {
+    /// By hash partitions.
+    pub(super) partition_key: &'a [usize],
+    /// By a shard in front; the strategy says which where none are given.
+    pub(super) shard: Option<&'a [usize]>,
+}
+
 /// What a read asks for.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
@@ -146,16 +155,16 @@ pub(super) struct Asked {
 }
 
 impl Design {
-    /// The design of `strategy` for a declared key; `partition_key` are the columns that hash partitions hash.
+    /// The design of `strategy` for a declared key.
     pub(super) fn new(
         strategy: Strategy,
         columns: &[Column],
         key: &[KeyColumn],
-        partition_key: &[usize],
+        hashed: Hashed<'_>,
         indexes: &[Index],
         seed: u64,
     ) -> Result<Self, SimulateError> {
-        let (generator, placement, parts) = primary_key(strategy, columns, key, partition_key, seed);
+        let (generator, placement, parts) = primary_key(strategy, columns, key, hashed, seed);
         let generated_bytes = match strategy {
             Strategy::Declared | Strategy::Swapped | Strategy::Descending | Strategy::HashPartitions(_) => 0,
             Strategy::Uuid(_, UuidForm::Text) => 36,
@@ -383,7 +392,7 @@ fn primary_key(
     strategy: Strategy,
     columns: &[Column],
     key: &[KeyColumn],
-    partition_key: &[usize],
+    hashed: Hashed<'_>,
     seed: u64,
 ) -> (Option<Generator>, Option<Placement>, Vec<Part>) {
     let type_of = |column: usize| columns.get(column).map_or(ColumnType::Int64, |found| found.column_type);
@@ -406,12 +415,16 @@ fn primary_key(
             };
             (None, None, key.iter().map(turned).collect())
         }
-        Strategy::Shards(shards) => (None, None, with(derived(&all, Derived::Shard(shards)), declared)),
+        Strategy::Shards(shards) => {
+            let of = hashed.shard.unwrap_or(&all);
+            (None, None, with(derived(of, Derived::Shard(shards)), declared))
+        }
         Strategy::GeneratedShards(shards) => {
-            let first = all.get(..1).unwrap_or_default();
-            (None, None, with(derived(first, Derived::SignedShard(shards)), declared))
+            let of = hashed.shard.unwrap_or(all.get(..1).unwrap_or_default());
+            (None, None, with(derived(of, Derived::SignedShard(shards)), declared))
         }
         Strategy::HashPartitions(partitions) => {
+            let partition_key = hashed.partition_key;
             let types = partition_key.iter().map(|column| type_of(*column)).collect();
             let placement = Placement::new(PlacementFunction::Ydb, partitions, types);
             (None, Some(placement), with(derived(partition_key, Derived::Partition), declared))

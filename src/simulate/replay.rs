@@ -10,7 +10,7 @@ use crate::simulate::arrivals::{Arrived, BEFORE, Block, Rate, Source, Survey, re
 use crate::simulate::columns::{
     asked_columns, check_suited, indexes_of, key_columns, position, time_column, timed_uuids,
 };
-use crate::simulate::design::{Design, KeyColumn};
+use crate::simulate::design::{Design, Hashed, KeyColumn};
 use crate::simulate::index::Index;
 use crate::simulate::reads::{Found, Reads, read_length};
 use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
@@ -112,6 +112,8 @@ pub fn simulate(
         [] => all.clone(),
         names => names.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
     };
+    let shard: Vec<usize> =
+        options.shard_columns.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?;
     let time = time_column(columns, options.time.as_deref())?;
     if time.is_none() && options.rate.is_none() {
         return Err(SimulateError::NoClock);
@@ -127,7 +129,7 @@ pub fn simulate(
         check_suited(*strategy, columns, &key)?;
     }
     let mut named = all.clone();
-    named.extend(&partition_key);
+    named.extend(partition_key.iter().chain(&shard));
     named.extend(time.iter().chain(&owner));
     named.extend(indexes.iter().flat_map(|index| index.columns.iter().map(|part| part.column)));
     let source = Source { export, asked: asked_columns(columns, &named), time };
@@ -141,7 +143,14 @@ pub fn simulate(
     if rate.is_none() {
         notes.extend(notes_on_time(&survey));
     }
-    let table = Table { columns, key: &key, partition_key: &partition_key, indexes: &indexes };
+    let table = Table {
+        columns,
+        key: &key,
+        partition_key: &partition_key,
+        indexes: &indexes,
+        judged: options.judged.as_deref(),
+        shard: &shard,
+    };
     let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
     let mut found = Found::new(&survey, &indexes, time, read_length);
     let (mut runners, mut rows) = (Vec::new(), 0);
@@ -280,11 +289,17 @@ struct Table<'a> {
     key: &'a [KeyColumn],
     partition_key: &'a [usize],
     indexes: &'a [Index],
+    judged: Option<&'a str>,
+    /// What the shard of the judged strategy is made of.
+    shard: &'a [usize],
 }
 
 impl Table<'_> {
     fn design(&self, strategy: Strategy, indexes: &[Index], seed: u64) -> Result<Design, SimulateError> {
-        Design::new(strategy, self.columns, self.key, self.partition_key, indexes, seed)
+        let is_judged = self.judged == Some(strategy.to_string().as_str());
+        let shard = (is_judged && !self.shard.is_empty()).then_some(self.shard);
+        let hashed = Hashed { partition_key: self.partition_key, shard };
+        Design::new(strategy, self.columns, self.key, hashed, indexes, seed)
     }
 
     /// A strategy before its first row; `first` are the first rows.

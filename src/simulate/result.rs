@@ -33,6 +33,9 @@ pub struct SimulateOptions {
     pub parameters: ModelParameters,
     /// The strategy that stands for the key as declared; `declared` where none is named.
     pub judged: Option<String>,
+    /// Columns that the shard of the judged strategy is made of, where it has one; those of the strategy's own definition where none are
+    /// named.
+    pub shard_columns: Vec<String>,
     /// Whether the scale is found, so that the export makes sixteen full splits.
     pub find_scale: bool,
     /// Rows of the real table per second, instead of the times of the export.

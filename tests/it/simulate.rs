@@ -624,6 +624,16 @@ fn findings_say_what_is_so() {
     assert!(finding(&sharded, "monotonic_key").is_none(), "{}", sharded["findings"]);
     assert_eq!(read(strategy(&sharded, "shard-16"), "time_range")["ranges"], 16);
     assert!(number(&strategy(&sharded, "shard-16")["indexes"][0]["hottest_share"]) < 0.5);
+    // A shard of the user alone is one range for a user, and as many as shards for a time.
+    let ddl = "CREATE TABLE Log (s INT64 AS (MOD(ABS(FARM_FINGERPRINT(user_id)), 16)) STORED, event_timestamp TIMESTAMP, user_id STRING(MAX))\n\
+               PRIMARY KEY (s, user_id, event_timestamp);";
+    std::fs::write(&schema, ddl).unwrap();
+    let by_user = simulate(&["--ddl", schema.to_str().unwrap()]);
+    let by_user = strategy(&by_user, "shard-16");
+    assert_eq!(
+        (&read(by_user, "history")["ranges"], &read(by_user, "history")["splits"]),
+        (&1.into(), &1.into())
+    );
 }
 
 #[test]
