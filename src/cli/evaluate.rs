@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -17,6 +17,7 @@ use evenkeel::source::{Export, OnUnreadable, find_inputs};
 use evenkeel::sql::{plan_statements, read_statements};
 use evenkeel::table::{ColumnType, PlacementFunction};
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -242,8 +243,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let now = serde_json::to_value(&assessment)?;
     let drift = baseline.map(|baseline| compare(&baseline, &now)).transpose().map_err(Failure::usage)?;
     if let Some(path) = &args.html {
-        write_report(path, &report::html(&assessment))?;
-        out.note(&format!("the report is in {}", path.display()));
+        write_report(path, &report::html(&assessment), out)?;
     }
     let evaluated = Evaluated { assessment: &assessment, drift: drift.as_deref() };
     out.result(args.format, &evaluated, |evaluated, layout| {
@@ -263,22 +263,10 @@ async fn assess_in_background(
     plan: AssessOptions,
     out: &Output,
 ) -> Result<Assessment, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let bar = out.progress(None, "rows");
-    let pressed = out.interrupt();
-    let (stopped, counter) = (Arc::clone(&stop), bar.clone());
-    let mut work = tokio::task::spawn_blocking(move || {
-        assess(&export, plan, &|rows| counter.set_position(rows), &stopped)
-    });
-    let done = tokio::select! {
-        done = &mut work => done,
-        () = pressed.notified() => {
-            stop.store(true, Ordering::Relaxed);
-            work.await
-        }
+    let work = move |bar: &ProgressBar, stop: &AtomicBool| {
+        assess(&export, plan, &|rows| bar.set_position(rows), stop)
     };
-    bar.finish_and_clear();
-    done?.map_err(|error| match error {
+    out.in_background(work).await?.map_err(|error| match error {
         EvaluateError::UnknownColumn { .. }
         | EvaluateError::NotTime { .. }
         | EvaluateError::UnknownTime { .. }
@@ -331,9 +319,12 @@ fn read_baseline(path: &Path) -> Result<Value, Failure> {
         .map_err(|error| Failure::wrong_usage(format!("{}: is not JSON: {error}", path.display())))
 }
 
-fn write_report(path: &Path, html: &str) -> Result<(), Failure> {
+/// Writes a report with pictures, and says where it is.
+pub(crate) fn write_report(path: &Path, html: &str, out: &Output) -> Result<(), Failure> {
     std::fs::write(path, html)
-        .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()).into())
+        .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
+    out.note(&format!("the report is in {}", path.display()));
+    Ok(())
 }
 
 /// A name for the table: that of the first input without its endings, as far as it can be one.

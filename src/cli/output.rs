@@ -15,6 +15,7 @@ use evenkeel::ingest::IngestError;
 use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
 use evenkeel::report::Layout;
+use evenkeel::simulate::SimulateError;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -138,7 +139,9 @@ fn is_interrupt(error: &anyhow::Error) -> bool {
                 | TableError::Repartition(RepartitionError::Ingest(IngestError::Interrupted))
         )
     );
-    of_table || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
+    of_table
+        || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
+        || matches!(error.downcast_ref(), Some(SimulateError::Interrupted))
 }
 
 /// Standard output for results and standard error for everything else.
@@ -203,6 +206,27 @@ impl Output {
     /// Standard output as a stream, and whether it is a terminal.
     pub(crate) fn stdout(&self) -> (io::Stdout, bool) {
         (io::stdout(), self.stdout.is_terminal())
+    }
+
+    /// Does work in a thread of its own, which is asked to stop when Ctrl-C is pressed. It gets the progress bar and whether to stop.
+    pub(crate) async fn in_background<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&ProgressBar, &AtomicBool) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let bar = self.progress(None, "rows");
+        let pressed = self.interrupt();
+        let (stopped, counter) = (Arc::clone(&stop), bar.clone());
+        let mut work = tokio::task::spawn_blocking(move || work(&counter, &stopped));
+        let done = tokio::select! {
+            done = &mut work => done,
+            () = pressed.notified() => {
+                stop.store(true, Ordering::Relaxed);
+                work.await
+            }
+        };
+        bar.finish_and_clear();
+        Ok(done?)
     }
 
     /// A progress bar on standard error, where that is a terminal. Without a length it shows a spinner.

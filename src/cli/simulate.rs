@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use evenkeel::generate::AccessLog;
@@ -18,9 +17,10 @@ use evenkeel::spanner::{Dialect, Made, MadeKey, parse_schema, write_migrated_tab
 use evenkeel::table::Column;
 use evenkeel::transform::UuidKind;
 use evenkeel::units::{ByteSize, Micros};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::cli::evaluate::table_name;
+use crate::cli::evaluate::{table_name, write_report};
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
 use crate::cli::workplace::Workplace;
@@ -128,8 +128,8 @@ Examples:
   evenkeel simulate splits users.csv --primary-key user_id \\
       --interleave exports --child-key user_id,event_timestamp
 
-Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1, uuid7,
-hash-N. All figures are those of a model; what it assumes is printed with them.")]
+Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1,
+uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N. All figures are those of a model; what it assumes is printed with them.")]
 pub(crate) struct SplitsArgs {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -385,7 +385,9 @@ async fn splits(args: SplitsArgs, out: &mut Output) -> Result<(), Failure> {
         children.zip(args.child_key).map(|(export, key)| Tree { export, key: key.0, parent: args.parent });
     let columns = export.columns().to_vec();
     let simulation = in_background(export, tree, options, out).await?;
-    write_html(args.html.as_deref(), &simulation, out)?;
+    if let Some(path) = &args.html {
+        write_report(path, &report::simulation_html(&simulation), out)?;
+    }
     let name = declared.table.unwrap_or_else(|| table_name(&args.inputs));
     let from_ddl = args.ddl.is_some();
     let schema = args.print_ddl.map(|dialect| {
@@ -445,11 +447,7 @@ impl Declared {
         let schema = parse_schema(&text).map_err(at)?;
         let table = schema.table(table).map_err(at)?;
         let mut notes = schema.notes.clone();
-        let mut key: Vec<KeyOrder> = table
-            .primary_key
-            .iter()
-            .map(|part| KeyOrder { column: part.column.clone(), descending: part.descending })
-            .collect();
+        let mut key: Vec<KeyOrder> = table.primary_key.iter().map(KeyOrder::from).collect();
         let column_of =
             |name: &str| table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
         let made_of = |name: &str| column_of(name).and_then(|column| column.made.clone());
@@ -478,13 +476,6 @@ impl Declared {
             table.parent.as_ref().is_some_and(|parent| parent.eq_ignore_ascii_case(name))
                 || table.name.eq_ignore_ascii_case(name)
         };
-        let order = |parts: &[evenkeel::spanner::SchemaKey]| {
-            let part = |part: &evenkeel::spanner::SchemaKey| KeyOrder {
-                column: part.column.clone(),
-                descending: part.descending,
-            };
-            parts.iter().map(part).collect()
-        };
         let mut indexes = Vec::new();
         for index in schema.indexes_of(table) {
             // A shard in front of an index is a shard in front of its entries.
@@ -502,7 +493,12 @@ impl Declared {
             }
             indexes.push(IndexSpec {
                 name: index.name.clone(),
-                columns: order(index.columns.get(usize::from(shards.is_some())..).unwrap_or_default()),
+                columns: index
+                    .columns
+                    .iter()
+                    .skip(usize::from(shards.is_some()))
+                    .map(KeyOrder::from)
+                    .collect(),
                 storing: index.storing.clone(),
                 null_filtered: index.null_filtered,
                 interleaved: interleaved && shards.is_none(),
@@ -562,17 +558,10 @@ async fn access_log(args: AccessLogArgs, out: &mut Output) -> Result<(), Failure
     };
     let mut simulation = in_background(export, None, options, out).await?;
     simulation.inputs = vec!["the access log of Spanner's guide".to_owned()];
-    write_html(args.html.as_deref(), &simulation, out)?;
+    if let Some(path) = &args.html {
+        write_report(path, &report::simulation_html(&simulation), out)?;
+    }
     out.result(args.format, &simulation, report::simulation)
-}
-
-/// Writes the report with pictures, where one is wanted.
-fn write_html(path: Option<&Path>, simulation: &Simulation, out: &Output) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    std::fs::write(path, report::simulation_html(simulation))
-        .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
-    out.note(&format!("the report is in {}", path.display()));
-    Ok(())
 }
 
 /// What a migration needs, and the statements for it.
@@ -593,22 +582,12 @@ async fn plan_migration(args: MigrateArgs, out: &mut Output) -> Result<(), Failu
         KindArg::BitReversed => KeyKind::BitReversed,
     });
     let (key, room) = (args.key.clone(), args.room);
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let mut work = tokio::task::spawn_blocking(move || {
+    let work = move |_: &ProgressBar, stop: &AtomicBool| {
         let export = Export::open(&inputs.paths, reading, &BTreeMap::new())?;
-        let migration = migrate(&export, &key, kind, room, &stopped)?;
+        let migration = migrate(&export, &key, kind, room, stop)?;
         Ok::<_, SimulateError>((migration, export.columns().to_vec()))
-    });
-    let pressed = out.interrupt();
-    let done = tokio::select! {
-        done = &mut work => done,
-        () = pressed.notified() => {
-            stop.store(true, Ordering::Relaxed);
-            work.await
-        }
     };
-    let (migration, columns) = done?.map_err(failure)?;
+    let (migration, columns) = out.in_background(work).await?.map_err(failure)?;
     let made = match migration.kind {
         KeyKind::Uuid => MadeKey::Uuid,
         KeyKind::Sequential | KeyKind::BitReversed => {
@@ -644,28 +623,16 @@ async fn in_background(
     options: SimulateOptions,
     out: &Output,
 ) -> Result<Simulation, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let bar = out.progress(None, "rows");
-    let pressed = out.interrupt();
-    let (stopped, counter) = (Arc::clone(&stop), bar.clone());
-    let mut work = tokio::task::spawn_blocking(move || {
-        let progress = |rows| counter.set_position(rows);
+    let work = move |bar: &ProgressBar, stop: &AtomicBool| {
+        let progress = |rows| bar.set_position(rows);
         match &tree {
-            None => simulate(&export, &options, &progress, &stopped),
+            None => simulate(&export, &options, &progress, stop),
             Some(Tree { export: children, key, parent }) => {
-                simulate_interleaved((&export, parent), (children, key), &options, &progress, &stopped)
+                simulate_interleaved((&export, parent), (children, key), &options, &progress, stop)
             }
         }
-    });
-    let done = tokio::select! {
-        done = &mut work => done,
-        () = pressed.notified() => {
-            stop.store(true, Ordering::Relaxed);
-            work.await
-        }
     };
-    bar.finish_and_clear();
-    done?.map_err(failure)
+    out.in_background(work).await?.map_err(failure)
 }
 
 /// What was asked for cannot be, or what happened.

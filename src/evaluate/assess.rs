@@ -21,12 +21,6 @@ use crate::source::{Export, OnUnreadable};
 use crate::sql::PlannedStatement;
 use crate::table::ColumnType;
 
-/// Batches that are counted together, at most.
-const BATCHES_TOGETHER: usize = 16;
-/// Bytes of batches that are counted together, about, where rows are wide. Four times as many are in memory at one time: some are
-/// read, some wait, some are prepared and some are counted.
-const BYTES_TOGETHER: usize = 16 << 20;
-
 /// What is wanted of an export.
 #[derive(Debug, Clone)]
 pub struct AssessOptions {
@@ -232,22 +226,10 @@ fn read_all(
     let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
     let columns = 0..export.columns().len();
     let asked: Vec<bool> = columns.map(|column| evaluator.asks_for(column)).collect();
-    let asked = &|column: usize| asked.get(column).copied().unwrap_or(true);
     let unreadable = std::thread::scope(|scope| {
         let reading = scope.spawn(move || {
-            let (mut together, mut bytes) = (Vec::new(), 0);
-            let read = export.read_columns::<EvaluateError>(on_unreadable, asked, |_, batch| {
-                bytes += batch.get_array_memory_size();
-                together.push(batch);
-                if together.len() < BATCHES_TOGETHER && bytes < BYTES_TOGETHER {
-                    return Ok(true);
-                }
-                bytes = 0;
-                // Where nobody receives any more, counting has failed, and says so itself.
-                Ok(sender.send(std::mem::take(&mut together)).is_ok())
-            });
-            let _ = sender.send(together);
-            read
+            // Where nobody receives any more, counting has failed, and says so itself.
+            export.read_blocks::<EvaluateError>(on_unreadable, &asked, |block| sender.send(block).is_ok())
         });
         let counted = evaluator.add_all(
             || receiver.recv().ok(),

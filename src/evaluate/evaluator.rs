@@ -21,7 +21,7 @@ use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, 
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
 use crate::placement::{JointPlacement, Placement};
-use crate::table::{Column, ColumnType, PlacementFunction};
+use crate::table::{Column, ColumnType, PlacementFunction, only_time_column};
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 use crate::values::width;
@@ -430,14 +430,7 @@ pub(super) fn time_column(
         let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
         return if is_time { Ok(at(found)) } else { Err(EvaluateError::Time { column: name.to_owned() }) };
     }
-    let only = |is: fn(ColumnType) -> bool| {
-        let mut times = columns.iter().enumerate().filter(|(_, column)| is(column.column_type));
-        (times.next().map(|(index, _)| index), times.next().is_some())
-    };
-    Ok(match (only(ColumnType::is_timestamp), only(ColumnType::is_time)) {
-        ((Some(index), false), _) | ((None, _), (Some(index), false)) => at(index),
-        _ => None,
-    })
+    Ok(only_time_column(columns).and_then(at))
 }
 
 /// What the plan of a primary key is made from.

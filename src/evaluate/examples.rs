@@ -12,7 +12,7 @@ use crate::evaluate::key::Candidate;
 use crate::evaluate::partition_key::PartitionKeyReport;
 use crate::evaluate::prepared::{derived_column, json_value};
 use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
-use crate::sketch::{column_identities, combine};
+use crate::sketch::{column_identities, key_identities};
 use crate::source::{Export, ExportPlace, OnUnreadable};
 use crate::table::Column;
 
@@ -121,8 +121,7 @@ fn keys_of(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> (V
         derived_column(batch.columns().get(position)?, part.transform)
     };
     let key: Vec<ArrayRef> = candidate.parts().iter().filter_map(of_part).collect();
-    let identities: Vec<Vec<u64>> = key.iter().map(column_identities).collect();
-    let identities = combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let identities = key_identities(&key);
     (key, identities)
 }
 

@@ -221,6 +221,19 @@ pub(super) fn patterns(outcome: &Outcome) -> String {
     text
 }
 
+fn read_of(report: &StrategyReport, kind: ReadKind) -> Option<&ReadReport> {
+    report.reads.iter().find(|read| read.kind == kind)
+}
+
+/// The splits that a read touches, or that it is all of them.
+fn splits_of(report: &StrategyReport, kind: ReadKind) -> String {
+    match read_of(report, kind) {
+        Some(ReadReport { splits, ranges: None, .. }) => format!("all {}", count(*splits as u64)),
+        Some(read) => count(read.splits as u64),
+        None => "-".to_owned(),
+    }
+}
+
 fn reads(simulation: &Simulation, layout: Layout) -> String {
     let headings = [
         Heading("strategy", false),
@@ -233,13 +246,7 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
         Heading("two-phase", true),
     ];
     let row = |report: &StrategyReport| {
-        let of = |kind: ReadKind| report.reads.iter().find(|read| read.kind == kind);
-        let splits = |kind: ReadKind| match of(kind) {
-            Some(ReadReport { splits, ranges: None, .. }) => format!("all {}", count(*splits as u64)),
-            Some(read) => count(read.splits as u64),
-            None => "-".to_owned(),
-        };
-        let order = |kind| match of(kind).and_then(|read| read.newest_first) {
+        let order = |kind| match read_of(report, kind).and_then(|read| read.newest_first) {
             Some(true) => "yes",
             Some(false) => "backwards",
             None => "-",
@@ -247,10 +254,10 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
         vec![
             report.strategy.clone(),
             count(report.outcome.whole.splits as u64),
-            splits(ReadKind::TimeRange),
-            splits(ReadKind::History),
+            splits_of(report, ReadKind::TimeRange),
+            splits_of(report, ReadKind::History),
             order(ReadKind::History).to_owned(),
-            splits(ReadKind::Row),
+            splits_of(report, ReadKind::Row),
             format!("{:.1}", report.outcome.splits_per_transaction),
             percent(report.outcome.two_phase_share),
         ]
@@ -282,11 +289,6 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
     let rows = simulation.rows;
     let row = |report: &StrategyReport| {
         let whole = &report.outcome.whole;
-        let splits = |kind: ReadKind| match report.reads.iter().find(|read| read.kind == kind) {
-            Some(ReadReport { splits, ranges: None, .. }) => format!("all {}", count(*splits as u64)),
-            Some(read) => count(read.splits as u64),
-            None => "-".to_owned(),
-        };
         let stuck: u64 = report.outcome.stuck.iter().map(|stuck| stuck.rows).sum();
         let is_stuck = stuck as f64 > HARMLESS * rows as f64;
         let wrong = match (report.is_range, is_stuck, whole.hot_rows) {
@@ -302,8 +304,8 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
             percent(hottest_share(&report.outcome)),
             percent(whole.hot_rows as f64 / whole.rows.max(1) as f64),
             count(whole.splits as u64),
-            splits(ReadKind::TimeRange),
-            splits(ReadKind::History),
+            splits_of(report, ReadKind::TimeRange),
+            splits_of(report, ReadKind::History),
             wrong,
         ]
     };

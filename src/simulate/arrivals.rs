@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::{max, min};
@@ -14,10 +14,6 @@ use crate::source::{Export, OnUnreadable};
 use crate::units::Micros;
 use crate::values::{instants, row_bytes};
 
-/// Batches that are replayed together.
-const BATCHES_TOGETHER: usize = 16;
-/// Bytes of these, about, where rows are wide.
-const BYTES_TOGETHER: usize = 16 << 20;
 /// Rows that are looked at for what they are, about, and how many of one batch.
 const SOME_ROWS: usize = 64;
 const ROWS_OF_BATCH: usize = 16;
@@ -66,6 +62,8 @@ pub(super) struct Arrived {
     pub(super) times: Vec<i64>,
     /// The window of each.
     pub(super) windows: Vec<i64>,
+    /// Bytes of the values of each.
+    pub(super) bytes: Vec<u32>,
 }
 
 /// Rows that are replayed together.
@@ -124,7 +122,11 @@ pub(super) fn replay(
         let mut readers = Vec::new();
         for source in sources {
             let (sender, receiver) = sync_channel(1);
-            readers.push(scope.spawn(move || read(source, on_unreadable, &sender)));
+            readers.push(scope.spawn(move || {
+                // Where nobody receives any more, replaying has failed, and says so itself.
+                let send = |block: Vec<RecordBatch>| sender.send(block).is_ok();
+                source.export.read_blocks::<SimulateError>(on_unreadable, &source.asked, send)
+            }));
             let queue = Queue {
                 receiver,
                 time: source.time,
@@ -157,28 +159,6 @@ pub(super) fn replay(
         }
         replayed
     })
-}
-
-/// Sends an export block by block.
-fn read(
-    source: &Source<'_>,
-    on_unreadable: OnUnreadable,
-    sender: &SyncSender<Vec<RecordBatch>>,
-) -> Result<(), SimulateError> {
-    let asked = &|column: usize| source.asked.get(column).copied().unwrap_or(true);
-    let (mut together, mut bytes) = (Vec::new(), 0);
-    source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
-        bytes += batch.get_array_memory_size();
-        together.push(batch);
-        if together.len() < BATCHES_TOGETHER && bytes < BYTES_TOGETHER {
-            return Ok(true);
-        }
-        bytes = 0;
-        // Where nobody receives any more, replaying has failed, and says so itself.
-        Ok(sender.send(std::mem::take(&mut together)).is_ok())
-    })?;
-    let _ = sender.send(together);
-    Ok(())
 }
 
 /// Rows of one source that wait.
@@ -276,6 +256,7 @@ fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
                     batch: batch.clone(),
                     times: times.clone(),
                     windows: Vec::with_capacity(times.len()),
+                    bytes: Vec::new(),
                 });
                 0
             }
@@ -308,6 +289,7 @@ fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
         *batch = batch.slice(rows, batch.num_rows() - rows);
         times.drain(..rows);
     }
+    block.arrived.iter_mut().for_each(|arrived| arrived.bytes = row_bytes(&arrived.batch));
     block
 }
 

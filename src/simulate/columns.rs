@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::simulate::design::KeyColumn;
 use crate::simulate::index::{Index, IndexSpec};
 use crate::simulate::{KeyOrder, SimulateError, Strategy};
-use crate::table::{Column, ColumnType};
+use crate::table::{Column, only_time_column};
 use crate::values::width;
 
 pub(super) fn position(columns: &[Column], name: &str) -> Result<usize, SimulateError> {
@@ -74,16 +74,7 @@ pub(super) fn time_column(columns: &[Column], name: Option<&str>) -> Result<Opti
         let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
         return if is_time { Ok(Some(found)) } else { Err(SimulateError::Time { column: name.to_owned() }) };
     }
-    let of = |is: fn(ColumnType) -> bool| -> Vec<usize> {
-        let found = columns.iter().enumerate().filter(|(_, column)| is(column.column_type));
-        found.map(|(position, _)| position).collect()
-    };
-    let points = of(ColumnType::is_timestamp);
-    let times = of(ColumnType::is_time);
-    Ok(match (points.as_slice(), times.as_slice()) {
-        ([only], _) | ([], [only]) => Some(*only),
-        _ => None,
-    })
+    Ok(only_time_column(columns))
 }
 
 pub(super) fn check_suited(

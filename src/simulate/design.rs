@@ -9,6 +9,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::placement::Placement;
 use crate::simulate::SimulateError;
+use crate::simulate::arrivals::Arrived;
 use crate::simulate::index::Index;
 use crate::simulate::splits::{Key, KeyRange};
 use crate::simulate::strategy::{Strategy, UuidForm};
@@ -241,19 +242,14 @@ impl Design {
         Ok(Self { generator: None, placement: None, plans: vec![plan], spaces: Vec::new() })
     }
 
-    /// The entries that the rows of a batch make, for each plan; `times` are points in time in microseconds, for what is made up from
-    /// them.
-    pub(super) fn entries(
-        &mut self,
-        batch: &RecordBatch,
-        times: &[i64],
-    ) -> Result<Vec<Entries>, SimulateError> {
+    /// The entries that rows make, for each plan.
+    pub(super) fn entries(&mut self, arrived: &Arrived) -> Result<Vec<Entries>, SimulateError> {
         let mut generated = Vec::new();
         if let Some(generator) = self.generator.as_mut() {
-            generator.generate(times, &mut generated);
+            generator.generate(&arrived.times, &mut generated);
         }
         let placement = self.placement.as_ref();
-        self.plans.iter().map(|plan| plan.entries(batch, &generated, placement)).collect()
+        self.plans.iter().map(|plan| plan.entries(arrived, &generated, placement)).collect()
     }
 
     /// The ranges of keys with these parts that a read has to visit. None where it is all of them.
@@ -334,10 +330,11 @@ impl Design {
 impl RowPlan {
     fn entries(
         &self,
-        batch: &RecordBatch,
+        arrived: &Arrived,
         generated: &[ArrayRef],
         placement: Option<&Placement>,
     ) -> Result<Entries, SimulateError> {
+        let batch = &arrived.batch;
         let parts = self.parts.iter().filter(|part| !matches!(part, Part::Tag(_)));
         let arrays =
             parts.map(|part| array_of(part, batch, generated, placement)).collect::<Result<Vec<_>, _>>()?;
@@ -349,7 +346,7 @@ impl RowPlan {
             rest = after;
         }
         let mut bytes = match &self.stored {
-            None => row_bytes(batch),
+            None => arrived.bytes.clone(),
             Some(columns) => row_bytes(&batch.project(columns)?),
         };
         bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(self.added_bytes));

@@ -17,7 +17,7 @@ use crate::simulate::design::{Asked, Design, KeyColumn, Part};
 use crate::simulate::replay::{Replayed, Runner, note_on_scale, scaled};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeyRange, KeySpace};
-use crate::sketch::{column_identities, combine};
+use crate::sketch::key_identities;
 use crate::source::Export;
 use crate::table::Column;
 
@@ -168,10 +168,7 @@ struct Family {
 
 impl Family {
     fn add(&mut self, is_parent: bool, key: &[KeyColumn], batch: &RecordBatch) {
-        let of_column = |part: &KeyColumn| batch.columns().get(part.column).map(column_identities);
-        let columns: Vec<Vec<u64>> = key.iter().filter_map(of_column).collect();
-        let identities = combine(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        for identity in identities {
+        for identity in key_identities(key.iter().filter_map(|part| batch.columns().get(part.column))) {
             match is_parent {
                 true => self.repeated += u64::from(!self.parents.insert(identity)),
                 false => *self.children.entry(identity).or_default() += 1,

@@ -16,7 +16,7 @@ use crate::simulate::reads::{Found, Reads, read_length};
 use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome};
 use crate::simulate::{SimulateError, Strategy};
-use crate::sketch::{KeyCounter, column_identities, combine};
+use crate::sketch::{KeyCounter, key_identities};
 use crate::source::Export;
 use crate::table::Column;
 
@@ -59,9 +59,7 @@ impl Runner {
         let mut entries = Vec::with_capacity(block.arrived.len());
         for arrived in &block.arrived {
             let design = self.designs.get_mut(arrived.source);
-            entries.push(
-                design.map_or(Ok(Vec::new()), |design| design.entries(&arrived.batch, &arrived.times))?,
-            );
+            entries.push(design.map_or(Ok(Vec::new()), |design| design.entries(arrived))?);
         }
         for (at, rows) in &block.order {
             let (Some(arrived), Some(entries)) = (block.arrived.get(*at), entries.get(*at)) else { continue };
@@ -164,9 +162,10 @@ pub fn simulate(
         for arrived in &block.arrived {
             found.count(&arrived.batch)?;
             rows += arrived.batch.num_rows() as u64;
-            let of_column = |column: &usize| arrived.batch.columns().get(*column).map(column_identities);
-            let identities: Vec<Vec<u64>> = all.iter().filter_map(of_column).collect();
-            keys.add(&combine(&identities.iter().map(Vec::as_slice).collect::<Vec<_>>()), |_| ());
+            keys.add(
+                &key_identities(all.iter().filter_map(|column| arrived.batch.columns().get(*column))),
+                |_| (),
+            );
             if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
                 keys.estimate();
             }
@@ -342,7 +341,7 @@ impl Table<'_> {
         let mut design = self.design(strategy, &[], u64::MAX)?;
         let mut keys = Vec::new();
         for rows in first {
-            let made = design.entries(&rows.batch, &rows.times)?;
+            let made = design.entries(rows)?;
             let Some(table) = made.first() else { continue };
             for row in 0..rows.batch.num_rows().min(PRESPLIT_ROWS - keys.len()) {
                 let mut bytes = Vec::new();

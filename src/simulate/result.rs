@@ -7,6 +7,7 @@ use crate::simulate::Strategy;
 use crate::simulate::index::IndexSpec;
 use crate::simulate::splits::{ModelParameters, Outcome};
 use crate::source::OnUnreadable;
+use crate::spanner::SchemaKey;
 use crate::units::Micros;
 
 /// A column of the primary key, by name.
@@ -16,6 +17,12 @@ pub struct KeyOrder {
     pub column: String,
     /// Whether it descends.
     pub descending: bool,
+}
+
+impl From<&SchemaKey> for KeyOrder {
+    fn from(part: &SchemaKey) -> Self {
+        Self { column: part.column.clone(), descending: part.descending }
+    }
 }
 
 /// What is simulated.

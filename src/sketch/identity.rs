@@ -112,6 +112,13 @@ pub fn combine(columns: &[&[u64]]) -> Vec<u64> {
     identities
 }
 
+/// The identity of every row's values in some columns, in their order.
+#[must_use]
+pub fn key_identities<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> Vec<u64> {
+    let columns: Vec<Vec<u64>> = columns.into_iter().map(column_identities).collect();
+    combine(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

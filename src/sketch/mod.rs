@@ -10,6 +10,6 @@ mod repeats;
 mod reservoir;
 
 pub use counter::{DistinctKeys, HeavyKey, KeyCounter, KeyCounts};
-pub use identity::{column_identities, combine, fold};
+pub use identity::{column_identities, combine, fold, key_identities};
 pub use repeats::{RepeatedKey, RepeatedKeys, Repeats, RepeatsError};
 pub use reservoir::Reservoir;

@@ -16,6 +16,12 @@ use crate::source::{
 };
 use crate::table::{Column, ColumnType};
 
+/// Batches of a block, at most.
+const BATCHES_OF_BLOCK: usize = 16;
+/// Bytes of a block, about, where rows are wide. Who reads in one thread and works in others has four blocks in memory at one time: some
+/// rows are read, some wait, some are prepared and some are counted.
+const BYTES_OF_BLOCK: usize = 16 << 20;
+
 /// What is done with rows that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnUnreadable {
@@ -193,6 +199,32 @@ impl Export {
         let unasked = unasked.map(|(_, column)| (column.name.clone(), column.column_type.arrow_type()));
         let options = InputOptions { unasked: unasked.collect(), views: true, ..self.options.clone() };
         self.read_with(options, on_unreadable, each)
+    }
+
+    /// As [`Export::read_columns`], for someone in another thread: several batches at a time, of so many bytes about. `each` says whether
+    /// to go on.
+    ///
+    /// # Errors
+    /// As for [`Export::read`].
+    pub fn read_blocks<E: From<SourceError>>(
+        &self,
+        on_unreadable: OnUnreadable,
+        asked: &[bool],
+        mut each: impl FnMut(Vec<RecordBatch>) -> bool,
+    ) -> Result<Unreadable, E> {
+        let asked = &|column: usize| asked.get(column).copied().unwrap_or(true);
+        let (mut together, mut bytes) = (Vec::new(), 0);
+        let read = self.read_columns::<E>(on_unreadable, asked, |_, batch| {
+            bytes += batch.get_array_memory_size();
+            together.push(batch);
+            if together.len() < BATCHES_OF_BLOCK && bytes < BYTES_OF_BLOCK {
+                return Ok(true);
+            }
+            bytes = 0;
+            Ok(each(std::mem::take(&mut together)))
+        });
+        each(together);
+        read
     }
 
     fn read_with<E: From<SourceError>>(

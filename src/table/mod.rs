@@ -14,7 +14,8 @@ pub use ddl::{CreateTable, DdlError, parse_create_table, write_create_table};
 pub use key_value::{KeyRange, KeyValue};
 pub use placement_function::{PlacementFunction, PlacementFunctionError};
 pub use spec::{
-    Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec, as_view, view_schema,
+    Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec, as_view, only_time_column,
+    view_schema,
 };
 pub use ttl::{Ttl, TtlError};
 

@@ -18,6 +18,19 @@ pub const MAX_KEY_COLUMNS: usize = 20;
 /// The most bytes that one primary key of YDB takes (1 MB).
 pub const MAX_KEY_BYTES: usize = 1 << 20;
 
+/// The only column of points in time, by its position; where there is none, the only date.
+#[must_use]
+pub fn only_time_column(columns: &[Column]) -> Option<usize> {
+    let only = |is: fn(ColumnType) -> bool| {
+        let mut times = columns.iter().enumerate().filter(|(_, column)| is(column.column_type));
+        (times.next().map(|(index, _)| index), times.next().is_some())
+    };
+    match (only(ColumnType::is_timestamp), only(ColumnType::is_time)) {
+        ((Some(index), false), _) | ((None, _), (Some(index), false)) => Some(index),
+        _ => None,
+    }
+}
+
 /// One declared column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {

@@ -39,7 +39,7 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
 
 fn of_16(bytes: &[u8]) -> u64 {
     let length = bytes.len() as u64;
-    let factor = K2.wrapping_add(length * 2);
+    let factor = factor_of(bytes);
     match bytes {
         [] => K2,
         [first, .., last] | [first @ last] if bytes.len() < 4 => {
@@ -62,27 +62,32 @@ fn of_16(bytes: &[u8]) -> u64 {
     }
 }
 
-fn of_32(bytes: &[u8]) -> u64 {
+/// The factor of a length.
+fn factor_of(bytes: &[u8]) -> u64 {
+    K2.wrapping_add(bytes.len() as u64 * 2)
+}
+
+/// The first and the last sixteen of 17 to 64 bytes to two words; `a` is the first word, multiplied.
+fn ends(bytes: &[u8], a: u64) -> (u64, u64) {
     let length = bytes.len();
-    let factor = K2.wrapping_add(length as u64 * 2);
-    let a = word(bytes, 0).wrapping_mul(K1);
     let b = word(bytes, 8);
-    let c = word(bytes, length - 8).wrapping_mul(factor);
+    let c = word(bytes, length - 8).wrapping_mul(factor_of(bytes));
     let d = word(bytes, length - 16).wrapping_mul(K2);
     let first = a.wrapping_add(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
     let second = a.wrapping_add(b.wrapping_add(K2).rotate_right(18)).wrapping_add(c);
-    join(first, second, factor)
+    (first, second)
+}
+
+fn of_32(bytes: &[u8]) -> u64 {
+    let (first, second) = ends(bytes, word(bytes, 0).wrapping_mul(K1));
+    join(first, second, factor_of(bytes))
 }
 
 fn of_64(bytes: &[u8]) -> u64 {
-    let length = bytes.len();
-    let factor = K2.wrapping_add(length as u64 * 2);
+    let (length, factor) = (bytes.len(), factor_of(bytes));
     let a = word(bytes, 0).wrapping_mul(K2);
-    let b = word(bytes, 8);
-    let c = word(bytes, length - 8).wrapping_mul(factor);
-    let d = word(bytes, length - 16).wrapping_mul(K2);
-    let y = a.wrapping_add(b).rotate_right(43).wrapping_add(c.rotate_right(30)).wrapping_add(d);
-    let z = join(y, a.wrapping_add(b.wrapping_add(K2).rotate_right(18)).wrapping_add(c), factor);
+    let (y, second) = ends(bytes, a);
+    let z = join(y, second, factor);
     let e = word(bytes, 16).wrapping_mul(factor);
     let f = word(bytes, 24);
     let g = y.wrapping_add(word(bytes, length - 32)).wrapping_mul(factor);
