@@ -1,26 +1,36 @@
 //! `evenkeel ddl`.
 
+use std::io::BufWriter;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use evenkeel::Table;
-use evenkeel::simulate::{KeyOrder, Strategy};
+use evenkeel::query::{Params, QueryError};
+use evenkeel::simulate::splits::ModelParameters;
+use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Strategy};
+use evenkeel::sink::{OutputFormat, PartFile, Sink};
+use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 use evenkeel::spanner::Dialect;
-use evenkeel::table::{TableSpec, write_create_table};
+use evenkeel::table::{TableSpec, only_time_column, write_create_table};
+use futures::TryStreamExt;
 
+use crate::cli::simulate::in_background;
+use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
 /// Shards in front of a key of one column of time.
 const SHARDS: u32 = 16;
 
-/// Print the statements that declare a table: YQL, or those of Spanner.
+/// Print the statements that declare a table: YQL, or those of Spanner with the key that suits its rows.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   evenkeel ddl events > events.sql
-  evenkeel ddl events --target spanner --strategy shard-16
+  evenkeel ddl events --target spanner
+  evenkeel ddl events --target spanner-postgres --strategy shard-16
 
-'evenkeel simulate splits' tells which strategy suits the rows.")]
+Without --strategy the rows of the table are inserted into the model of 'evenkeel simulate splits', in the order of their times, and
+the statements are those of the strategy that it recommends.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
@@ -29,8 +39,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "ydb")]
     target: Target,
 
-    /// How the key of Spanner is chosen, as in 'simulate splits' [default: declared; where a time leads the key swapped, or shard-16 where
-    /// it is alone].
+    /// How the key of Spanner is chosen, as in 'simulate splits' [default: what the rows of the table recommend].
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
 }
@@ -63,22 +72,102 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 .primary_key_columns()
                 .map(|column| KeyOrder { column: column.name.clone(), descending: false })
                 .collect();
-            let strategy = args.strategy.unwrap_or_else(|| usual(spec));
-            let schema = strategy.schema(spec.name(), spec.columns(), &key, dialect).ok_or_else(|| {
+            let strategy = match args.strategy {
+                Some(strategy) => strategy,
+                None => suited(&table, &key, out).await?,
+            };
+            let declaration = Declaration {
+                name: spec.name(),
+                columns: spec.columns(),
+                key: &key,
+                indexes: &[],
+                parent: None,
+                shard_columns: &[],
+            };
+            let schema = declaration.statements(strategy, dialect).ok_or_else(|| {
                 Failure::wrong_usage(format!(
                     "strategy {strategy} is there to be compared with; no schema is written for it"
                 ))
             })?;
-            if args.strategy.is_none() && strategy != Strategy::Declared {
-                out.note(&format!("a time leads the primary key, so the key is that of strategy {strategy}; --strategy takes another"));
-            }
             out.text(&schema)
         }
     }
 }
 
-/// A key that a time does not lead.
-fn usual(spec: &TableSpec) -> Strategy {
+/// The strategy that suits the rows of a table.
+async fn suited(table: &Table, key: &[KeyOrder], out: &Output) -> Result<Strategy, Failure> {
+    let spec = table.spec();
+    let time = only_time_column(spec.columns()).and_then(|position| spec.columns().get(position));
+    // A key may say which of several times counts.
+    let of_key = spec.primary_key_columns().find(|column| column.column_type.is_time());
+    let is_empty = table.snapshot().portion_count() == 0;
+    let Some(time) = time.or(of_key).filter(|_| !is_empty) else {
+        let strategy = by_type(spec);
+        let reason = if is_empty { "the table has no rows" } else { "no column says when rows came" };
+        out.note(&format!(
+            "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy takes another"
+        ));
+        return Ok(strategy);
+    };
+    let simulation = simulated(table, key, &time.name, out).await?;
+    let recommended: Option<Strategy> = simulation.recommended.as_deref().and_then(|name| name.parse().ok());
+    let Some(strategy) = recommended else {
+        out.note(
+            "no strategy cools the hot splits of these rows, so the key is that of the table; 'evenkeel simulate splits' shows why",
+        );
+        return Ok(Strategy::Declared);
+    };
+    out.note(&format!(
+        "by the rows of the table, in a model of Spanner's splits: strategy {strategy}, {}; --strategy takes another",
+        Strategy::words(strategy)
+    ));
+    Ok(strategy)
+}
+
+/// The rows of a table in the order of their times, under the strategies that a schema can be written for.
+async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) -> Result<Simulation, Failure> {
+    let spec = table.spec();
+    let workplace = Workplace::open(None)?;
+    let path = workplace.path().join("rows.parquet");
+    let sql = format!("SELECT * FROM t ORDER BY \"{}\"", time.replace('"', "\"\""));
+    let mut result = table.session()?.query(&sql, &Params::default()).await?;
+    let file = PartFile::create(&path)?;
+    let mut sink = Sink::new(BufWriter::new(file.file()), OutputFormat::Parquet, &result.schema)?;
+    while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
+        sink.write(&batch)?;
+    }
+    drop(sink.finish()?);
+    file.publish()?;
+    let types = spec.columns().iter().map(|column| (column.name.clone(), column.column_type)).collect();
+    let opening = tokio::task::spawn_blocking(move || {
+        Export::open(&[InputPath::File(path)], InputOptions::default(), &types)
+    });
+    let mut strategies = vec![Strategy::Declared];
+    if key.len() > 1 {
+        strategies.push(Strategy::Swapped);
+    }
+    strategies.extend([Strategy::Shards(SHARDS), Strategy::BitReversed]);
+    let options = SimulateOptions {
+        primary_key: key.to_vec(),
+        partition_key: Vec::new(),
+        indexes: Vec::new(),
+        strategies,
+        judged: None,
+        shard_columns: Vec::new(),
+        parameters: ModelParameters::default(),
+        find_scale: true,
+        rate: None,
+        time: Some(time.to_owned()),
+        owner: None,
+        presplits: 0,
+        transaction_rows: 100,
+        on_unreadable: OnUnreadable::Fail,
+    };
+    in_background(opening.await??, None, options, out).await
+}
+
+/// Without rows: a key that a time does not lead.
+fn by_type(spec: &TableSpec) -> Strategy {
     let mut key = spec.primary_key_columns();
     match (key.next().is_some_and(|column| column.column_type.is_time()), key.next()) {
         (false, _) => Strategy::Declared,

@@ -200,14 +200,14 @@ fn format(args: &Args) -> Result<Format, Failure> {
     let Some(path) = &args.output else { return Ok(args.format.unwrap_or(Format::Table)) };
     let ending =
         path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let by_ending = match ending.as_str() {
-        "csv" => Some(Format::Csv),
-        "parquet" => Some(Format::Parquet),
-        "json" => Some(Format::Json),
-        "ndjson" | "jsonl" => Some(Format::Ndjson),
-        "md" => Some(Format::Markdown),
-        "txt" => Some(Format::Table),
-        _ => None,
+    let by_ending = match (ending.as_str(), OutputFormat::of_file(path)) {
+        ("md", _) => Some(Format::Markdown),
+        ("txt", _) => Some(Format::Table),
+        (_, Some(OutputFormat::Csv)) => Some(Format::Csv),
+        (_, Some(OutputFormat::Parquet)) => Some(Format::Parquet),
+        (_, Some(OutputFormat::Json)) => Some(Format::Json),
+        (_, Some(OutputFormat::Ndjson)) => Some(Format::Ndjson),
+        (_, None) => None,
     };
     args.format.or(by_ending).ok_or_else(|| {
         Failure::wrong_usage(format!("{}: name the format of the file with --format", path.display()))

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::finding::Finding;
 use crate::report::evaluation::{heading, spark, spark_of};
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
-use crate::simulate::HARMLESS;
-use crate::simulate::splits::{Obstacle, Outcome, Pattern, Period, Stuck};
+use crate::simulate::splits::{Obstacle, Outcome, Pattern, Period, Sampling, Stuck};
+use crate::simulate::{AS_GOOD, HARMLESS};
 use crate::simulate::{IndexReport, KeyKind, Migration, ReadKind, ReadReport, Simulation, StrategyReport};
 use crate::units::ByteSize;
 
@@ -62,7 +62,13 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     }
     match (&simulation.recommended, simulation.strategies.iter().any(|report| report.reads.len() > 1)) {
         (Some(strategy), true) => {
-            let _ = writeln!(text, "\nrecommended of these: {strategy}");
+            let _ = writeln!(
+                text,
+                "\nrecommended of these: {strategy}\nof those that leave at most {} of the rows in hot splits which dividing does not cool, and have at most {} \
+                 times the share of the best in their hottest split, the one whose reads look through least and that changes the key least",
+                percent(HARMLESS),
+                number(AS_GOOD)
+            );
         }
         (None, true) => {
             text.push_str("\nnone of these cools its hot splits; try another column in front of the key\n")
@@ -121,6 +127,13 @@ pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
         percent(parameters.moving_share),
         parameters.quiet_windows,
         parameters.seed
+    );
+    let Sampling { size_keys, load_keys, fewest_load_keys, root_share } = &parameters.sampling;
+    let _ = writeln!(
+        text,
+        "where to divide is told by {size_keys} sampled keys of a split, and by {fewest_load_keys} to {load_keys} of a window; a boundary at a root \
+         leaves {} on either side",
+        percent(*root_share)
     );
     if simulation.presplits > 0 {
         let _ = writeln!(

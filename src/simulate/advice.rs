@@ -14,7 +14,7 @@ const OFTEN: f64 = 0.5;
 /// Share of the rows that may come to hot splits which dividing does not cool.
 pub const HARMLESS: f64 = 0.02;
 /// So many times the share of the best strategy in its hottest split is as good.
-const AS_GOOD: f64 = 3.0;
+pub const AS_GOOD: f64 = 3.0;
 
 /// The strategy to choose: of those that spread writes, the one that changes the declared key least, so that its reads stay cheap. They are
 /// asked for in the order of the options where they change it alike.

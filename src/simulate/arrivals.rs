@@ -92,7 +92,7 @@ pub(super) fn survey(
             survey.some_rows.extend((0..batch.num_rows()).step_by(step).map(|row| batch.slice(row, 1)));
         }
         if let Some(time) = source.time {
-            let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::NoRows)?;
+            let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::Columns)?;
             let micros = array.as_primitive::<TimestampMicrosecondType>();
             survey.without_time += micros.null_count() as u64;
             if let (Some(first), Some(last)) = (min(micros), max(micros)) {
@@ -204,7 +204,7 @@ fn times(
         return Ok((rows_before..rows_before + batch.num_rows() as u64).map(at).collect());
     }
     let Some(time) = time else { return Ok(vec![BEFORE; batch.num_rows()]) };
-    let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::NoRows)?;
+    let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::Columns)?;
     let micros = array.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| {
         *last = micros.unwrap_or(*last);
         *last

@@ -6,12 +6,13 @@ use arrow::array::{Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, String
 use arrow::compute::{SortOptions, cast};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::row::{RowConverter, Rows, SortField};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::placement::Placement;
 use crate::simulate::SimulateError;
 use crate::simulate::arrivals::Arrived;
 use crate::simulate::index::Index;
-use crate::simulate::splits::{Key, KeyRange};
+use crate::simulate::splits::{HeatMap, Key, KeyRange, Outcome, SplitFigures, StartKey};
 use crate::simulate::strategy::{Strategy, UuidForm};
 use crate::table::{Column, ColumnType, PlacementFunction};
 use crate::transform::{BitReversedSequence, UuidSource, fingerprints, shard_id, signed_shard_id};
@@ -318,16 +319,48 @@ impl Design {
     }
 
     /// The boundaries between the partitions of a design that has a fixed number of them.
-    pub(super) fn partition_boundaries(&self) -> Result<Vec<Vec<u8>>, SimulateError> {
+    pub(super) fn partition_boundaries(&self) -> Result<Vec<StartKey>, SimulateError> {
         let first = self.plans.first().and_then(|plan| plan.parts.first());
         let (Some(part), Some(placement)) = (first, &self.placement) else { return Ok(Vec::new()) };
         let values: ArrayRef =
             Arc::new(Int64Array::from_iter_values(1..i64::from(placement.partitions().get())));
-        encode(part, &values)
+        Ok(encode(part, &values)?.into_iter().map(|bytes| StartKey { lead: bytes.len(), bytes }).collect())
     }
 }
 
+/// Writes the first column of the keys that splits and ranges of the heat map begin with as text.
+pub(super) fn name_keys(designs: &[Design], outcome: &mut Outcome) -> Result<(), SimulateError> {
+    let plan_of =
+        |space: usize| designs.iter().flat_map(|design| &design.plans).find(|plan| plan.space == space);
+    for (number, space) in outcome.spaces.iter_mut().enumerate() {
+        let Some(plan) = plan_of(number) else { continue };
+        let begun: Vec<&mut SplitFigures> =
+            space.splits.iter_mut().filter(|split| !split.start.bytes.is_empty()).collect();
+        let texts = plan.first_column(begun.iter().map(|split| split.start.first_column()))?;
+        begun.into_iter().zip(texts).for_each(|(split, text)| split.starts_at = Some(text));
+    }
+    let HeatMap { spaces, starts, starts_at, .. } = &mut outcome.heat;
+    for (space, start) in spaces.iter().zip(starts) {
+        let text = plan_of(*space)
+            .map(|plan| plan.first_column(std::iter::once(start.first_column())))
+            .transpose()?;
+        starts_at.push(text.unwrap_or_default().pop().unwrap_or_default());
+    }
+    Ok(())
+}
+
 impl RowPlan {
+    /// The first column of keys, as text.
+    fn first_column<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Result<Vec<String>, SimulateError> {
+        let Some(converter) = self.encoder.sections.first() else { return Ok(Vec::new()) };
+        let parser = converter.parser();
+        let columns = converter.convert_rows(keys.map(|key| parser.parse(key)))?;
+        let Some(column) = columns.first() else { return Ok(Vec::new()) };
+        let format = FormatOptions::default().with_null("NULL");
+        let text = ArrayFormatter::try_new(column, &format)?;
+        Ok((0..column.len()).map(|row| text.value(row).to_string()).collect())
+    }
+
     fn entries(
         &self,
         arrived: &Arrived,
@@ -510,7 +543,7 @@ fn encode(part: &Part, array: &ArrayRef) -> Result<Vec<Vec<u8>>, SimulateError> 
 }
 
 fn column_of(batch: &RecordBatch, column: usize) -> Result<ArrayRef, SimulateError> {
-    batch.columns().get(column).cloned().ok_or(SimulateError::NoRows)
+    batch.columns().get(column).cloned().ok_or(SimulateError::Columns)
 }
 
 fn array_of(
@@ -530,8 +563,8 @@ fn array_of(
             };
         }
         Part::Derived { columns, function } => (columns, function),
-        Part::Generated(number) => return generated.get(*number).cloned().ok_or(SimulateError::NoRows),
-        Part::Tag(_) => return Err(SimulateError::NoRows),
+        Part::Generated(number) => return generated.get(*number).cloned().ok_or(SimulateError::Columns),
+        Part::Tag(_) => return Err(SimulateError::Columns),
     };
     let arrays: Vec<ArrayRef> =
         columns.iter().map(|column| column_of(batch, *column)).collect::<Result<_, _>>()?;
@@ -545,7 +578,7 @@ fn array_of(
         (Derived::SignedShard(shards), _) => {
             fingerprints(&arrays)?.unary(|fingerprint| signed_shard_id(fingerprint, *shards))
         }
-        (Derived::Partition, None) => return Err(SimulateError::NoRows),
+        (Derived::Partition, None) => return Err(SimulateError::Columns),
     };
     Ok(Arc::new(shards))
 }

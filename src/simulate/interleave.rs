@@ -60,7 +60,7 @@ pub fn simulate_interleaved(
     let parameters = scaled(options, parents.bytes + children.bytes);
     let of_parent = |tag| Design::of_tree(parent.columns(), &root, &[], 0, tag);
     let database = |names: &[&str]| {
-        let space = |name: &&str| ((*name).to_owned(), KeySpace::new(Vec::new(), false, parameters.servers));
+        let space = |name: &&str| ((*name).to_owned(), KeySpace::new(Vec::new(), false, &parameters));
         Database::new(parameters.clone(), names.iter().map(space).collect())
     };
     let together =
@@ -92,7 +92,7 @@ pub fn simulate_interleaved(
     let asked = Asked { fixed, values: last_child, range: None };
     let newest_first = own.iter().find(|part| part.column == child_time).map(|part| part.descending);
     let report = |(name, runner): (&str, Runner)| {
-        let Replayed { designs, outcome, spaces, .. } = runner.finish();
+        let Replayed { designs, outcome, spaces, .. } = runner.finish()?;
         let mut splits = 0;
         let mut ranges_visited = 0;
         // The tree of a row is what begins with its key, in each key space.

@@ -1,17 +1,19 @@
 //! Moving a table with generated keys to Spanner: values stay as they are, and those to come never meet them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahash::AHashSet;
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use arrow::error::ArrowError;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::simulate::SimulateError;
 use crate::simulate::columns::position;
-use crate::source::{Export, OnUnreadable};
+use crate::source::{Export, OnUnreadable, SourceError};
 use crate::transform::{BitReversedSequence, bit_reverse};
 
 /// Values of the new sequence that are made and looked up among those that are there.
@@ -156,6 +158,65 @@ pub fn migrate(
     Ok(migration)
 }
 
+/// Gives all rows of an export with the UUIDs of a column as Spanner writes them: in lower case, with hyphens.
+///
+/// # Errors
+/// [`SimulateError`] where the export cannot be read, or a value is no UUID; the errors of `each`.
+pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
+    export: &Export,
+    column: &str,
+    stop: &AtomicBool,
+    mut each: impl FnMut(&RecordBatch) -> Result<(), E>,
+) -> Result<(), E> {
+    let at = position(export.columns(), column)?;
+    export.read_columns::<E>(OnUnreadable::Fail, &|_| true, |place, batch| {
+        let mut columns = batch.columns().to_vec();
+        let Some(array) = columns.get_mut(at) else { return Err(SimulateError::Columns.into()) };
+        let texts = UuidTexts::of(array).map_err(SimulateError::from)?;
+        let uuids = (0..array.len()).map(|row| {
+            let uuid = texts.uuid(array, row).map(|uuid| uuid.hyphenated().to_string());
+            uuid.ok_or_else(|| SimulateError::Migration {
+                reason: format!("{}, column '{column}': is no UUID", place.of(row)),
+            })
+        });
+        *array =
+            Arc::new(uuids.collect::<Result<Vec<_>, _>>()?.into_iter().map(Some).collect::<StringArray>());
+        let mut fields: Vec<Field> =
+            batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+        if let Some(field) = fields.get_mut(at) {
+            *field = field.clone().with_data_type(DataType::Utf8);
+        }
+        let normalized = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+        each(&normalized.map_err(SimulateError::from)?)?;
+        if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted.into()) } else { Ok(true) }
+    })?;
+    Ok(())
+}
+
+/// The texts of UUIDs, where they are not stored as 16 bytes.
+struct UuidTexts(Option<ArrayRef>);
+
+impl UuidTexts {
+    fn of(array: &ArrayRef) -> Result<Self, ArrowError> {
+        Ok(Self(match array.data_type() {
+            DataType::FixedSizeBinary(16) => None,
+            _ => Some(cast(array, &DataType::Utf8View)?),
+        }))
+    }
+
+    /// The text as it stands.
+    fn text(&self, row: usize) -> Option<&str> {
+        self.0.as_ref().map(|texts| texts.as_string_view().value(row))
+    }
+
+    fn uuid(&self, array: &ArrayRef, row: usize) -> Option<Uuid> {
+        match self.text(row) {
+            None => Uuid::from_slice(array.as_fixed_size_binary().value(row)).ok(),
+            Some(text) => Uuid::try_parse(text.trim()).ok(),
+        }
+    }
+}
+
 impl Migration {
     /// Leaves out a range that holds all values, with room for those that come before the switch.
     fn skip(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
@@ -254,24 +315,14 @@ impl Found {
 
     fn uuids(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
         let Some(array) = batch.columns().get(column) else { return Ok(()) };
-        let texts = match array.data_type() {
-            DataType::FixedSizeBinary(16) => None,
-            _ => Some(cast(array, &DataType::Utf8View).map_err(|error| (0, error.to_string()))?),
-        };
+        let texts = UuidTexts::of(array).map_err(|error| (0, error.to_string()))?;
         for row in 0..array.len() {
             if array.is_null(row) {
                 return Err((row, "is NULL, and a key is NOT NULL".to_owned()));
             }
-            let uuid = match &texts {
-                None => Uuid::from_slice(array.as_fixed_size_binary().value(row)).ok(),
-                Some(texts) => {
-                    let text = texts.as_string_view().value(row);
-                    let uuid = Uuid::try_parse(text.trim()).ok();
-                    self.to_normalize +=
-                        u64::from(uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text));
-                    uuid
-                }
-            };
+            let uuid = texts.uuid(array, row);
+            let differs = |text: &str| uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text);
+            self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
             let uuid = uuid.ok_or_else(|| (row, "is no UUID and no number".to_owned()))?;
             if !self.uuids.insert(uuid.as_u128()) {
                 return Err((

@@ -6,6 +6,7 @@
 mod advice;
 mod arrivals;
 mod columns;
+mod declared;
 mod design;
 mod index;
 mod interleave;
@@ -13,6 +14,7 @@ mod migrate;
 mod reads;
 mod replay;
 mod result;
+mod schema;
 pub mod splits;
 mod strategy;
 
@@ -21,14 +23,16 @@ use thiserror::Error;
 use crate::placement::PlacementError;
 use crate::source::SourceError;
 
-pub use crate::simulate::advice::HARMLESS;
+pub use crate::simulate::advice::{AS_GOOD, HARMLESS};
+pub use crate::simulate::declared::Declared;
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
-pub use crate::simulate::migrate::{KeyKind, Migration, migrate};
+pub use crate::simulate::migrate::{KeyKind, Migration, migrate, normalize_uuids};
 pub use crate::simulate::replay::simulate;
 pub use crate::simulate::result::{
     IndexReport, KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport,
 };
+pub use crate::simulate::schema::{Declaration, Parent};
 pub use crate::simulate::strategy::{Strategy, StrategyError, UuidForm};
 
 /// Why there is no simulation.
@@ -63,6 +67,8 @@ pub enum SimulateError {
     Time { column: String },
     #[error("there are no rows")]
     NoRows,
+    #[error("the columns of a batch are not those of its export")]
+    Columns,
     #[error("interrupted")]
     Interrupted,
 }

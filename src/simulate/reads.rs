@@ -172,7 +172,7 @@ impl Reads<'_> {
     /// The bounds of the newest rows, in the type of the column: the first, the one after the last, and each less one.
     fn bounds(&self, time: usize, last: i64, length: Micros) -> Result<ArrayRef, SimulateError> {
         let column_type = self.columns.get(time).map(|column| column.column_type.arrow_type());
-        let column_type = column_type.ok_or(SimulateError::NoRows)?;
+        let column_type = column_type.ok_or(SimulateError::Columns)?;
         let is_day = matches!(column_type, DataType::Date32);
         let unit = if is_day { Micros::DAY.get() } else { 1 };
         let first = last - length.get() + unit;

@@ -10,11 +10,11 @@ use crate::simulate::arrivals::{Arrived, BEFORE, Block, Rate, Source, Survey, re
 use crate::simulate::columns::{
     asked_columns, check_suited, indexes_of, key_columns, position, time_column, timed_uuids,
 };
-use crate::simulate::design::{Design, Hashed, KeyColumn};
+use crate::simulate::design::{Design, Hashed, KeyColumn, name_keys};
 use crate::simulate::index::Index;
 use crate::simulate::reads::{Found, Reads, read_length};
 use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
-use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome};
+use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, StartKey};
 use crate::simulate::{SimulateError, Strategy};
 use crate::sketch::{KeyCounter, key_identities};
 use crate::source::Export;
@@ -85,10 +85,11 @@ impl Runner {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Replayed {
+    pub(super) fn finish(self) -> Result<Replayed, SimulateError> {
         let Self { designs, counted, database, .. } = self;
-        let (outcome, spaces) = database.finish();
-        Replayed { designs, counted, outcome, spaces }
+        let (mut outcome, spaces) = database.finish();
+        name_keys(&designs, &mut outcome)?;
+        Ok(Replayed { designs, counted, outcome, spaces })
     }
 }
 
@@ -159,18 +160,22 @@ pub fn simulate(
                 runners.push(table.runner(*strategy, options, &parameters, &block.arrived)?);
             }
         }
-        for arrived in &block.arrived {
-            found.count(&arrived.batch)?;
-            rows += arrived.batch.num_rows() as u64;
-            keys.add(
-                &key_identities(all.iter().filter_map(|column| arrived.batch.columns().get(*column))),
-                |_| (),
-            );
-            if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
-                keys.estimate();
+        let mut count = || -> Result<(), SimulateError> {
+            for arrived in &block.arrived {
+                found.count(&arrived.batch)?;
+                rows += arrived.batch.num_rows() as u64;
+                let parts = all.iter().filter_map(|column| arrived.batch.columns().get(*column));
+                keys.add(&key_identities(parts), |_| ());
+                if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
+                    keys.estimate();
+                }
             }
-        }
-        runners.par_iter_mut().try_for_each(|runner| runner.take(&block))?;
+            Ok(())
+        };
+        let replay = || runners.par_iter_mut().try_for_each(|runner| runner.take(&block));
+        let (counted, replayed) = rayon::join(&mut count, replay);
+        counted?;
+        replayed?;
         progress(rows);
         if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
     };
@@ -195,9 +200,9 @@ pub fn simulate(
         found: &found.rows,
     };
     let report = |(strategy, runner): (&Strategy, Runner)| {
-        let Replayed { designs, counted, outcome, spaces } = runner.finish();
+        let Replayed { designs, counted, outcome, spaces } = runner.finish()?;
         let (Some(design), Some(counted)) = (designs.first(), counted.first()) else {
-            return Err(SimulateError::NoRows);
+            return Err(SimulateError::Columns);
         };
         Ok(StrategyReport {
             strategy: strategy.to_string(),
@@ -319,7 +324,7 @@ impl Table<'_> {
         let mut boundaries = Some(boundaries);
         let space = |name: &String| {
             let fixed = !strategy.is_range() && boundaries.is_some();
-            let space = KeySpace::new(boundaries.take().unwrap_or_default(), fixed, parameters.servers);
+            let space = KeySpace::new(boundaries.take().unwrap_or_default(), fixed, parameters);
             (name.clone(), space)
         };
         let spaces = design.spaces.iter().map(space).collect();
@@ -333,7 +338,7 @@ impl Table<'_> {
         strategy: Strategy,
         count: usize,
         first: &[Arrived],
-    ) -> Result<Vec<Vec<u8>>, SimulateError> {
+    ) -> Result<Vec<StartKey>, SimulateError> {
         if count == 0 {
             return Ok(Vec::new());
         }
@@ -345,8 +350,8 @@ impl Table<'_> {
             let Some(table) = made.first() else { continue };
             for row in 0..rows.batch.num_rows().min(PRESPLIT_ROWS - keys.len()) {
                 let mut bytes = Vec::new();
-                table.entry(row, &mut bytes);
-                keys.push(bytes);
+                let lead = table.entry(row, &mut bytes).map_or(0, |(key, _)| key.lead);
+                keys.push(StartKey { bytes, lead });
             }
         }
         keys.sort_unstable();

@@ -143,10 +143,12 @@ pub struct Simulation {
     /// The column of time.
     pub time: Option<String>,
     /// Rows of the real table per second, where that was given.
+    #[serde(rename = "rate_rows_per_second")]
     pub rate: Option<f64>,
     /// Rows that came more than one window after a later one.
     pub late_rows: u64,
     /// Length of the stretch of time that is read.
+    #[serde(rename = "read_length_micros")]
     pub read_length: Option<Micros>,
     /// The column whose history is read.
     pub owner: Option<String>,

@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::simulate::KeyOrder;
-use crate::spanner::{Dialect, KeyFront, write_table};
-use crate::table::Column;
 use crate::transform::UuidKind;
 use crate::units::PartitionCount;
 
@@ -143,42 +140,6 @@ impl Strategy {
                 format!("{} hash partitions of a column table", partitions.len())
             }
         }
-    }
-
-    /// The schema of a table with this strategy. None of hash partitions, which Spanner does not have, and where the anti-patterns are:
-    /// sequences that count up and UUIDs that begin with the time.
-    #[must_use]
-    pub fn schema(
-        self,
-        name: &str,
-        columns: &[Column],
-        key: &[KeyOrder],
-        dialect: Dialect,
-    ) -> Option<String> {
-        let is_time =
-            |name: &str| columns.iter().any(|column| column.name == name && column.column_type.is_time());
-        let mut key: Vec<(String, bool)> =
-            key.iter().map(|part| (part.column.clone(), part.descending)).collect();
-        let names: Vec<String> = key.iter().map(|(name, _)| name.clone()).collect();
-        let front = match self {
-            Self::Declared => KeyFront::Nothing,
-            Self::Swapped => {
-                if let [first, second, ..] = key.as_mut_slice() {
-                    std::mem::swap(first, second);
-                }
-                KeyFront::Nothing
-            }
-            Self::Descending => {
-                key.iter_mut().for_each(|(name, descending)| *descending |= is_time(name));
-                KeyFront::Nothing
-            }
-            Self::Shards(shards) => KeyFront::Shard(names, shards),
-            Self::GeneratedShards(shards) => KeyFront::SignedShard(names.into_iter().next()?, shards),
-            Self::BitReversed => KeyFront::BitReversed,
-            Self::Uuid(UuidKind::Random, UuidForm::Text) => KeyFront::Uuid,
-            Self::Uuid(..) | Self::Sequence | Self::HashPartitions(_) => return None,
-        };
-        Some(write_table(name, columns, &key, &front, dialect))
     }
 
     /// Whether it models Spanner, rather than the hash partitions of this store.

@@ -3,6 +3,7 @@
 mod part_file;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray};
@@ -30,6 +31,21 @@ pub enum OutputFormat {
     Ndjson,
     /// One JSON array of objects; NULL is `null`.
     Json,
+}
+
+impl OutputFormat {
+    /// The format that the ending of a file stands for.
+    #[must_use]
+    pub fn of_file(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
+        match ending.as_str() {
+            "csv" => Some(Self::Csv),
+            "parquet" => Some(Self::Parquet),
+            "json" => Some(Self::Json),
+            "ndjson" | "jsonl" => Some(Self::Ndjson),
+            _ => None,
+        }
+    }
 }
 
 /// Why rows cannot be written.

@@ -1,5 +1,6 @@
 //! Schemas of Spanner, in both of its dialects: read as far as keys go, and written.
 
+mod names;
 mod parse;
 mod write;
 
@@ -10,7 +11,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use crate::spanner::parse::parse_schema;
-pub use crate::spanner::write::{KeyFront, MadeKey, write_migrated_table, write_sequence, write_table};
+pub use crate::spanner::write::{
+    IndexDraft, KeyFront, MadeKey, TableDraft, write_migrated_table, write_sequence,
+};
 
 /// A dialect of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

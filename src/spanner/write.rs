@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::spanner::Dialect;
+use crate::spanner::names::{nextval, quote, type_name};
+use crate::spanner::{Dialect, SchemaKey};
 use crate::table::{Column, ColumnType};
 
 /// What a key begins with, besides columns of the table.
@@ -12,75 +13,276 @@ pub enum KeyFront {
     Nothing,
     /// `ShardId`: the fingerprint of these columns by so many shards.
     Shard(Vec<String>, u32),
-    /// `MOD` of the fingerprint of one column as it is, which is negative for half of the values.
-    SignedShard(String, u32),
-    /// A random UUID.
+    /// `MOD` of the fingerprint of columns as it is, which is negative for half of the values.
+    SignedShard(Vec<String>, u32),
+    /// A random UUID as text.
     Uuid,
+    /// The same as 16 bytes, which the application makes.
+    UuidBytes,
+    /// The same as two integers, which the application makes.
+    UuidIntegers,
     /// A bit-reversed sequence.
     BitReversed,
 }
 
-/// The statements that declare a table with a key.
-#[must_use]
-pub fn write_table(
-    name: &str,
-    columns: &[Column],
-    key: &[(String, bool)],
-    front: &KeyFront,
-    dialect: Dialect,
-) -> String {
-    let mut text = String::new();
-    let quoted = |name: &str| quote(name, dialect);
-    let sequence = format!("{name}_ids");
-    if *front == KeyFront::BitReversed {
-        text.push_str(&write_sequence(&sequence, None, None, dialect));
-        text.push('\n');
-    }
-    let is_wide = |column: &&Column| column.column_type == ColumnType::Uint64;
-    if columns.iter().any(|column| is_wide(&column)) {
-        text.push_str("-- Uint64 is wider than any integer of Spanner: NUMERIC, where that can be; take INT64 for ids below 2^63\n");
-    }
-    let of_time = |name: &String| {
-        columns.iter().any(|column| column.name == *name && column.column_type.is_timestamp())
-    };
-    let hashes_time = match front {
-        KeyFront::Shard(of, _) => of.iter().any(of_time),
-        KeyFront::SignedShard(of, _) => of_time(of),
-        _ => false,
-    };
-    if hashes_time {
-        text.push_str("-- the text of a TIMESTAMP is in the default time zone of the database; shards were simulated in UTC, and spread alike\n");
-    }
-    let _ = writeln!(text, "CREATE TABLE {} (", quoted(name));
-    let (front_column, front_text) = front_of(front, &sequence, columns, dialect);
-    if let (Some(column), Some(declaration)) = (&front_column, front_text) {
-        let _ = writeln!(text, "  {} {declaration},", quoted(column));
-    }
-    for column in columns {
-        let in_key = key.iter().any(|(name, _)| *name == column.name);
-        let not_null = if in_key || !column.nullable { " NOT NULL" } else { "" };
-        // The PostgreSQL dialect takes no numeric in a key.
-        let column_type = match (in_key, column.column_type, dialect) {
-            (true, ColumnType::Uint64, Dialect::Postgres) => ColumnType::Int64,
-            (_, other, _) => other,
+/// A table that is to be declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableDraft {
+    /// Its name.
+    pub name: String,
+    /// Its columns, without those that its key begins with besides.
+    pub columns: Vec<Column>,
+    /// Its primary key, without what it begins with besides.
+    pub key: Vec<SchemaKey>,
+    /// What its primary key begins with besides.
+    pub front: KeyFront,
+    /// The table that it is interleaved in.
+    pub parent: Option<String>,
+    /// Its indexes.
+    pub indexes: Vec<IndexDraft>,
+}
+
+/// An index that is to be declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexDraft {
+    /// Its name.
+    pub name: String,
+    /// What it is ordered by.
+    pub columns: Vec<SchemaKey>,
+    /// What it holds besides; what is in its order or in the primary key it holds anyway.
+    pub storing: Vec<String>,
+    /// Whether rows with a NULL have no entry.
+    pub null_filtered: bool,
+    /// Shards in front: a generated column of the table.
+    pub shards: Option<u32>,
+    /// The table that it is interleaved in.
+    pub interleaved_in: Option<String>,
+}
+
+impl TableDraft {
+    /// The statements that declare the table and its indexes.
+    #[must_use]
+    pub fn write(&self, dialect: Dialect) -> String {
+        let Self { name, columns, key, .. } = self;
+        let mut text = String::new();
+        let quoted = |name: &str| quote(name, dialect);
+        let sequence = format!("{name}_ids");
+        if self.front == KeyFront::BitReversed {
+            text.push_str(&write_sequence(&sequence, None, None, dialect));
+            text.push('\n');
+        }
+        self.comments().iter().for_each(|comment| {
+            let _ = writeln!(text, "-- {comment}");
+        });
+        let _ = writeln!(text, "CREATE TABLE {} (", quoted(name));
+        let front = self.front_columns(&sequence, dialect);
+        for (column, declaration) in &front {
+            let _ = writeln!(text, "  {} {declaration},", quoted(column));
+        }
+        for column in columns {
+            let in_key = self.in_key(&column.name);
+            let not_null = if in_key || !column.nullable { " NOT NULL" } else { "" };
+            // The PostgreSQL dialect takes no numeric in a key.
+            let column_type = match (in_key, column.column_type, dialect) {
+                (true, ColumnType::Uint64, Dialect::Postgres) => ColumnType::Int64,
+                (_, other, _) => other,
+            };
+            let _ =
+                writeln!(text, "  {} {}{not_null},", quoted(&column.name), type_name(column_type, dialect));
+        }
+        for (index, shards) in self.indexes.iter().filter_map(|index| Some((index, index.shards?))) {
+            let of: Vec<String> = index.columns.iter().map(|part| part.column.clone()).collect();
+            let is_nullable =
+                |column: &&Column| of.contains(&column.name) && column.nullable && !self.in_key(&column.name);
+            let not_null = if columns.iter().any(|column| is_nullable(&column)) { "" } else { " NOT NULL" };
+            let declaration = generated(&shard_of(&of, shards, false, dialect), not_null, dialect);
+            let _ = writeln!(text, "  {} {declaration},", quoted(&self.shard_column(index, dialect)));
+        }
+        let mut parts: Vec<String> = front.iter().map(|(column, _)| quoted(column)).collect();
+        parts.extend(key.iter().map(|part| key_part(part, dialect)));
+        let parts = parts.join(", ");
+        let parent = self.parent.as_ref().map(|parent| format!("INTERLEAVE IN PARENT {}", quoted(parent)));
+        let _ = match (dialect, parent) {
+            (Dialect::GoogleSql, None) => writeln!(text, ") PRIMARY KEY ({parts});"),
+            (Dialect::GoogleSql, Some(parent)) => writeln!(text, ") PRIMARY KEY ({parts}),\n  {parent};"),
+            (Dialect::Postgres, None) => writeln!(text, "  PRIMARY KEY ({parts})\n);"),
+            (Dialect::Postgres, Some(parent)) => writeln!(text, "  PRIMARY KEY ({parts})\n) {parent};"),
         };
-        let _ = writeln!(text, "  {} {}{not_null},", quoted(&column.name), type_name(column_type, dialect));
+        for index in &self.indexes {
+            text.push('\n');
+            text.push_str(&self.write_index(index, dialect));
+        }
+        text
     }
-    let part = |(column, descending): &(String, bool)| {
-        format!("{}{}", quoted(column), if *descending { " DESC" } else { "" })
-    };
-    let mut parts: Vec<String> = front_column.iter().map(|column| quoted(column)).collect();
-    parts.extend(key.iter().map(part));
-    let parts = parts.join(", ");
+
+    fn write_index(&self, index: &IndexDraft, dialect: Dialect) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        if index.shards.is_some() {
+            parts.push(quote(&self.shard_column(index, dialect), dialect));
+        }
+        parts.extend(index.columns.iter().map(|part| key_part(part, dialect)));
+        let of_index = |name: &String| index.columns.iter().any(|part| part.column == *name);
+        let storing: Vec<String> = index
+            .storing
+            .iter()
+            .filter(|name| !of_index(name) && !self.in_key(name))
+            .map(|name| quote(name, dialect))
+            .collect();
+        let filtered = index.null_filtered && dialect == Dialect::GoogleSql;
+        let mut text = format!(
+            "CREATE {}INDEX {} ON {} ({})",
+            if filtered { "NULL_FILTERED " } else { "" },
+            quote(&index.name, dialect),
+            quote(&self.name, dialect),
+            parts.join(", ")
+        );
+        if !storing.is_empty() {
+            let word = if dialect == Dialect::GoogleSql { "STORING" } else { "INCLUDE" };
+            let _ = write!(text, "\n  {word} ({})", storing.join(", "));
+        }
+        if let Some(parent) = &index.interleaved_in {
+            let comma = if dialect == Dialect::GoogleSql { "," } else { "" };
+            let _ = write!(text, "{comma}\n  INTERLEAVE IN {}", quote(parent, dialect));
+        }
+        if index.null_filtered && dialect == Dialect::Postgres {
+            let filters =
+                index.columns.iter().map(|part| format!("{} IS NOT NULL", quote(&part.column, dialect)));
+            let _ = write!(text, "\n  WHERE {}", filters.collect::<Vec<_>>().join(" AND "));
+        }
+        text.push_str(";\n");
+        text
+    }
+
+    /// What has to be known of the statements.
+    fn comments(&self) -> Vec<&'static str> {
+        let mut comments = Vec::new();
+        if self.columns.iter().any(|column| column.column_type == ColumnType::Uint64) {
+            comments.push(
+                "Uint64 is wider than any integer of Spanner: NUMERIC, where that can be; take INT64 for ids below 2^63",
+            );
+        }
+        let is_time = |name: &String| {
+            self.columns.iter().any(|column| column.name == *name && column.column_type.is_timestamp())
+        };
+        let sharded_indexes = self.indexes.iter().filter(|index| index.shards.is_some());
+        let mut hashed: Vec<&String> =
+            sharded_indexes.flat_map(|index| index.columns.iter().map(|part| &part.column)).collect();
+        if let KeyFront::Shard(of, _) | KeyFront::SignedShard(of, _) = &self.front {
+            hashed.extend(of);
+        }
+        if hashed.into_iter().any(is_time) {
+            comments.push(
+                "the text of a TIMESTAMP is in the default time zone of the database; shards were simulated in UTC, and spread alike",
+            );
+        }
+        match self.front {
+            KeyFront::UuidBytes => {
+                comments.push("the application makes EntryId: the 16 bytes of a random UUID (version 4)");
+            }
+            KeyFront::UuidIntegers => comments.push(
+                "the application makes EntryHigh and EntryLow: the two halves of a random UUID (version 4), as signed integers",
+            ),
+            _ => {}
+        }
+        comments
+    }
+
+    fn in_key(&self, column: &str) -> bool {
+        self.key.iter().any(|part| part.column == column)
+    }
+
+    /// A name that no column has.
+    fn free(&self, google: &str, dialect: Dialect) -> String {
+        let mut name = match dialect {
+            Dialect::GoogleSql => google.to_owned(),
+            Dialect::Postgres => google.to_ascii_lowercase(),
+        };
+        while self.columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name)) {
+            name.push('_');
+        }
+        name
+    }
+
+    /// The generated column in front of an index.
+    fn shard_column(&self, index: &IndexDraft, dialect: Dialect) -> String {
+        self.free(&format!("{}_ShardId", index.name), dialect)
+    }
+
+    /// Names and declarations of the columns in front of the key.
+    fn front_columns(&self, sequence: &str, dialect: Dialect) -> Vec<(String, String)> {
+        let one = |name: &str, declaration: String| vec![(self.free(name, dialect), declaration)];
+        let of = |google: &str, postgres: &str| match dialect {
+            Dialect::GoogleSql => google.to_owned(),
+            Dialect::Postgres => postgres.to_owned(),
+        };
+        match &self.front {
+            KeyFront::Nothing => Vec::new(),
+            KeyFront::Shard(columns, shards) => {
+                one("ShardId", generated(&shard_of(columns, *shards, false, dialect), " NOT NULL", dialect))
+            }
+            KeyFront::SignedShard(columns, shards) => {
+                one("ShardId", generated(&shard_of(columns, *shards, true, dialect), " NOT NULL", dialect))
+            }
+            KeyFront::Uuid => one(
+                "EntryId",
+                of(
+                    "STRING(36) NOT NULL DEFAULT (GENERATE_UUID())",
+                    "varchar(36) NOT NULL DEFAULT spanner.generate_uuid()",
+                ),
+            ),
+            KeyFront::UuidBytes => one("EntryId", of("BYTES(16) NOT NULL", "bytea NOT NULL")),
+            KeyFront::UuidIntegers => ["EntryHigh", "EntryLow"]
+                .into_iter()
+                .map(|name| (self.free(name, dialect), of("INT64 NOT NULL", "bigint NOT NULL")))
+                .collect(),
+            KeyFront::BitReversed => {
+                let next = match dialect {
+                    Dialect::GoogleSql => {
+                        format!("(GET_NEXT_SEQUENCE_VALUE(SEQUENCE {}))", quote(sequence, dialect))
+                    }
+                    Dialect::Postgres => nextval(sequence),
+                };
+                one("EntryId", format!("{} NOT NULL DEFAULT {next}", of("INT64", "bigint")))
+            }
+        }
+    }
+}
+
+fn key_part(part: &SchemaKey, dialect: Dialect) -> String {
+    format!("{}{}", quote(&part.column, dialect), if part.descending { " DESC" } else { "" })
+}
+
+/// The declaration of a generated integer.
+fn generated(expression: &str, not_null: &str, dialect: Dialect) -> String {
     match dialect {
-        Dialect::GoogleSql => {
-            let _ = writeln!(text, ") PRIMARY KEY ({parts});");
-        }
-        Dialect::Postgres => {
-            let _ = writeln!(text, "  PRIMARY KEY ({parts})\n);");
-        }
+        Dialect::GoogleSql => format!("INT64{not_null} AS ({expression}) STORED"),
+        Dialect::Postgres => format!("bigint{not_null} GENERATED ALWAYS AS ({expression}) STORED"),
     }
-    text
+}
+
+/// The remainder of the fingerprint of columns: signed as `MOD` leaves it, or from 0 on.
+fn shard_of(columns: &[String], shards: u32, signed: bool, dialect: Dialect) -> String {
+    let text = |column: &String| match dialect {
+        Dialect::GoogleSql => format!("CAST({} AS STRING)", quote(column, dialect)),
+        Dialect::Postgres => format!("{}::text", quote(column, dialect)),
+    };
+    let texts: Vec<String> = columns.iter().map(text).collect();
+    let (hash, modulo) = match dialect {
+        Dialect::GoogleSql => {
+            let all = if let [only] = texts.as_slice() {
+                only.clone()
+            } else {
+                format!("CONCAT({})", texts.join(", "))
+            };
+            (format!("FARM_FINGERPRINT({all})"), "MOD")
+        }
+        Dialect::Postgres => (format!("spanner.farm_fingerprint({})", texts.join(" || ")), "mod"),
+    };
+    if signed {
+        format!("{modulo}({hash}, {shards})")
+    } else {
+        format!("{modulo}({modulo}({hash}, {shards}) + {shards}, {shards})")
+    }
 }
 
 /// A key column whose values to come the database makes.
@@ -167,127 +369,19 @@ pub fn write_sequence(name: &str, skip: Option<(i64, i64)>, start: Option<i64>, 
     }
 }
 
-/// The name and the declaration of the column in front.
-fn front_of(
-    front: &KeyFront,
-    sequence: &str,
-    columns: &[Column],
-    dialect: Dialect,
-) -> (Option<String>, Option<String>) {
-    let free = |wanted: &str| {
-        let mut name = wanted.to_owned();
-        while columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name)) {
-            name.push('_');
-        }
-        name
-    };
-    let text = |column: &String| match dialect {
-        Dialect::GoogleSql => format!("CAST({} AS STRING)", quote(column, dialect)),
-        Dialect::Postgres => format!("{}::text", quote(column, dialect)),
-    };
-    match (front, dialect) {
-        (KeyFront::Nothing, _) => (None, None),
-        (KeyFront::Shard(of, shards), Dialect::GoogleSql) => {
-            let all = of.iter().map(text).collect::<Vec<_>>().join(", ");
-            let hash = format!("FARM_FINGERPRINT(CONCAT({all}))");
-            let shard = format!("MOD(MOD({hash}, {shards}) + {shards}, {shards})");
-            (Some(free("ShardId")), Some(format!("INT64 NOT NULL AS ({shard}) STORED")))
-        }
-        (KeyFront::Shard(of, shards), Dialect::Postgres) => {
-            let all = of.iter().map(text).collect::<Vec<_>>().join(" || ");
-            let hash = format!("spanner.farm_fingerprint({all})");
-            let shard = format!("mod(mod({hash}, {shards}) + {shards}, {shards})");
-            (Some(free("shardid")), Some(format!("bigint NOT NULL GENERATED ALWAYS AS ({shard}) STORED")))
-        }
-        (KeyFront::SignedShard(of, shards), Dialect::GoogleSql) => {
-            let shard = format!("MOD(FARM_FINGERPRINT({}), {shards})", text(of));
-            (Some(free("ShardId")), Some(format!("INT64 NOT NULL AS ({shard}) STORED")))
-        }
-        (KeyFront::SignedShard(of, shards), Dialect::Postgres) => {
-            let shard = format!("mod(spanner.farm_fingerprint({}), {shards})", text(of));
-            (Some(free("shardid")), Some(format!("bigint NOT NULL GENERATED ALWAYS AS ({shard}) STORED")))
-        }
-        (KeyFront::Uuid, Dialect::GoogleSql) => {
-            (Some(free("EntryId")), Some("STRING(36) NOT NULL DEFAULT (GENERATE_UUID())".to_owned()))
-        }
-        (KeyFront::Uuid, Dialect::Postgres) => {
-            (Some(free("entryid")), Some("varchar(36) NOT NULL DEFAULT spanner.generate_uuid()".to_owned()))
-        }
-        (KeyFront::BitReversed, Dialect::GoogleSql) => {
-            let next = format!("GET_NEXT_SEQUENCE_VALUE(SEQUENCE {})", quote(sequence, dialect));
-            (Some(free("EntryId")), Some(format!("INT64 NOT NULL DEFAULT ({next})")))
-        }
-        (KeyFront::BitReversed, Dialect::Postgres) => {
-            (Some(free("entryid")), Some(format!("bigint NOT NULL DEFAULT {}", nextval(sequence))))
-        }
-    }
-}
-
-/// The type that holds the values of a column of YDB. Uint64 is wider than any integer of Spanner.
-fn type_name(column_type: ColumnType, dialect: Dialect) -> &'static str {
-    let [google, postgres] = match column_type {
-        ColumnType::Bool => ["BOOL", "boolean"],
-        ColumnType::Int8
-        | ColumnType::Int16
-        | ColumnType::Int32
-        | ColumnType::Int64
-        | ColumnType::Uint8
-        | ColumnType::Uint16
-        | ColumnType::Uint32
-        | ColumnType::Interval
-        | ColumnType::Interval64 => ["INT64", "bigint"],
-        ColumnType::Uint64 | ColumnType::Decimal { .. } => ["NUMERIC", "numeric"],
-        ColumnType::Float => ["FLOAT32", "real"],
-        ColumnType::Double => ["FLOAT64", "double precision"],
-        ColumnType::Utf8 => ["STRING(MAX)", "varchar"],
-        ColumnType::String | ColumnType::Yson => ["BYTES(MAX)", "bytea"],
-        ColumnType::Json | ColumnType::JsonDocument => ["JSON", "jsonb"],
-        ColumnType::Uuid => ["STRING(36)", "varchar(36)"],
-        ColumnType::Date | ColumnType::Date32 => ["DATE", "date"],
-        ColumnType::Datetime | ColumnType::Timestamp | ColumnType::Datetime64 | ColumnType::Timestamp64 => {
-            ["TIMESTAMP", "timestamptz"]
-        }
-    };
-    match dialect {
-        Dialect::GoogleSql => google,
-        Dialect::Postgres => postgres,
-    }
-}
-
-/// Words that are no names in one of the dialects, as their references list them; quotes are harmless around others.
-const RESERVED: &str = " all analyse analyze and any array as asc assert_rows_modified asymmetric at authorization between binary both by case cast \
-                        check collate collation column concurrently constraint contains create cross cube current current_catalog \
-                        current_date current_role current_time current_timestamp current_user default deferrable define desc distinct \
-                        do else end enum escape except exclude exists extract false fetch following for foreign freeze from full grant group \
-                        grouping groups hash having if ignore ilike in initially inner intersect interval into is isnull join lateral leading \
-                        left like limit localtime localtimestamp lookup merge natural new no not notnull null nulls of offset on only or order \
-                        outer over overlaps partition placing preceding primary proto range recursive references respect returning right rollup \
-                        rows select session_user set similar some struct symmetric table tablesample then to trailing treat true unbounded \
-                        union unique unnest user using variadic verbose when where window with within ";
-
-/// A name, in quotes where it needs them.
-fn quote(name: &str, dialect: Dialect) -> String {
-    let plain = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
-        && !name.starts_with(|character: char| character.is_ascii_digit())
-        && !RESERVED.contains(&format!(" {} ", name.to_ascii_lowercase()));
-    match (plain, dialect) {
-        // Names that are not quoted are read in lower case there.
-        (true, Dialect::Postgres) if name.chars().any(|c| c.is_ascii_uppercase()) => format!("\"{name}\""),
-        (true, _) => name.to_owned(),
-        (false, Dialect::GoogleSql) => format!("`{name}`"),
-        (false, Dialect::Postgres) => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
-}
-
-/// The next value of a sequence, in the PostgreSQL dialect: its name is a text that is read as a name.
-fn nextval(sequence: &str) -> String {
-    format!("nextval('{}')", quote(sequence, Dialect::Postgres).replace('\'', "''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::spanner::{Made, Shard, parse_schema};
+
+    fn key(column: &str, descending: bool) -> SchemaKey {
+        SchemaKey { column: column.to_owned(), descending }
+    }
+
+    fn draft(name: &str, columns: &[Column], key: &[SchemaKey], front: KeyFront) -> TableDraft {
+        let (columns, key) = (columns.to_vec(), key.to_vec());
+        TableDraft { name: name.to_owned(), columns, key, front, parent: None, indexes: Vec::new() }
+    }
 
     #[test]
     fn what_is_written_is_read_back_with_its_key() {
@@ -296,34 +390,75 @@ mod tests {
             Column::required("user", ColumnType::Utf8),
             Column::nullable("the price", ColumnType::Uint64),
         ];
-        let key = [("at".to_owned(), true), ("user".to_owned(), false)];
+        let keys = [key("at", true), key("user", false)];
         let both = vec!["at".to_owned(), "user".to_owned()];
+        let shard = |columns: &[String], shards, signed| {
+            Some(Made::Shard(Shard { shards, columns: columns.to_vec(), signed }))
+        };
         for dialect in [Dialect::GoogleSql, Dialect::Postgres] {
-            for (front, made) in [
-                (KeyFront::Nothing, None),
-                (
-                    KeyFront::Shard(both.clone(), 16),
-                    Some(Made::Shard(Shard { shards: 16, columns: both.clone(), signed: false })),
-                ),
-                (
-                    KeyFront::SignedShard("at".to_owned(), 2048),
-                    Some(Made::Shard(Shard { shards: 2048, columns: vec!["at".to_owned()], signed: true })),
-                ),
-                (KeyFront::Uuid, Some(Made::Uuid)),
-                (KeyFront::BitReversed, Some(Made::Sequence)),
+            for (front, made, added) in [
+                (KeyFront::Nothing, None, 0),
+                (KeyFront::Shard(both.clone(), 16), shard(&both, 16, false), 1),
+                (KeyFront::SignedShard(both[..1].to_vec(), 2048), shard(&both[..1], 2048, true), 1),
+                (KeyFront::Uuid, Some(Made::Uuid), 1),
+                (KeyFront::UuidBytes, None, 1),
+                (KeyFront::UuidIntegers, None, 2),
+                (KeyFront::BitReversed, Some(Made::Sequence), 1),
             ] {
-                let text = write_table("Logs", &columns, &key, &front, dialect);
+                let text = draft("Logs", &columns, &keys, front).write(dialect);
                 let schema = parse_schema(&text).unwrap();
                 let table = schema.table(Some("Logs")).unwrap();
                 assert_eq!(table.columns[0].made, made, "{text}");
-                let rest = &table.primary_key[usize::from(made.is_some())..];
-                assert_eq!(
-                    rest.iter().map(|key| key.descending).collect::<Vec<_>>(),
-                    [true, false],
-                    "{text}"
-                );
-                assert_eq!(table.columns.len(), 3 + usize::from(made.is_some()), "{text}");
+                assert_eq!(table.primary_key[added..], keys, "{text}");
+                assert_eq!(table.columns.len(), 3 + added, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn indexes_and_parents_are_read_back() {
+        let columns = [
+            Column::required("user", ColumnType::Utf8),
+            Column::required("at", ColumnType::Timestamp),
+            Column::nullable("price", ColumnType::Int64),
+            Column::nullable("note", ColumnType::Utf8),
+        ];
+        let keys = [key("user", false), key("at", true)];
+        let mut table = draft("Orders", &columns, &keys, KeyFront::Nothing);
+        table.parent = Some("Users".to_owned());
+        let index = IndexDraft {
+            name: "ByPrice".to_owned(),
+            columns: vec![key("price", true)],
+            storing: vec!["note".to_owned(), "user".to_owned()],
+            null_filtered: true,
+            shards: Some(8),
+            interleaved_in: None,
+        };
+        let inside = IndexDraft {
+            name: "Inside".to_owned(),
+            columns: vec![key("user", false), key("price", false)],
+            storing: Vec::new(),
+            null_filtered: false,
+            shards: None,
+            interleaved_in: Some("Users".to_owned()),
+        };
+        table.indexes = vec![index, inside];
+        for dialect in [Dialect::GoogleSql, Dialect::Postgres] {
+            let text = table.write(dialect);
+            let schema = parse_schema(&text).unwrap();
+            let read = schema.table(Some("Orders")).unwrap();
+            assert_eq!(
+                (read.parent.as_deref(), &read.primary_key),
+                (Some("Users"), &keys.to_vec()),
+                "{text}"
+            );
+            let of_shard = read.columns.last().unwrap();
+            let made = Made::Shard(Shard { shards: 8, columns: vec!["price".to_owned()], signed: false });
+            assert_eq!(of_shard.made, Some(made), "{text}");
+            let [by_price, inside] = schema.indexes.as_slice() else { panic!("{text}") };
+            assert_eq!(by_price.columns, [key(&of_shard.name, false), key("price", true)], "{text}");
+            assert!(by_price.null_filtered && by_price.storing == ["note"], "{text}");
+            assert_eq!(inside.interleaved_in.as_deref(), Some("Users"), "{text}");
         }
     }
 
@@ -331,13 +466,13 @@ mod tests {
     fn names_that_are_words_of_the_language_stand_in_quotes() {
         let columns =
             [Column::required("order", ColumnType::Int64), Column::nullable("Total", ColumnType::Int64)];
-        let key = [("order".to_owned(), false)];
-        let google = write_table("user", &columns, &key, &KeyFront::BitReversed, Dialect::GoogleSql);
+        let keys = [key("order", false)];
+        let google = draft("user", &columns, &keys, KeyFront::BitReversed).write(Dialect::GoogleSql);
         assert!(
             google.contains("CREATE TABLE `user` (") && google.contains("PRIMARY KEY (EntryId, `order`)"),
             "{google}"
         );
-        let postgres = write_table("Logs", &columns, &key, &KeyFront::BitReversed, Dialect::Postgres);
+        let postgres = draft("Logs", &columns, &keys, KeyFront::BitReversed).write(Dialect::Postgres);
         assert!(
             postgres.contains("nextval('\"Logs_ids\"')") && postgres.contains("\"Total\" bigint"),
             "{postgres}"

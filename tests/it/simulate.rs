@@ -47,7 +47,7 @@ fn every_strategy_does_what_the_guides_say() {
     for name in ["declared", "desc", "uuid7"] {
         let found = strategy(&simulation, name);
         assert!(hottest_share(found) > 0.999, "{name}: {}", hottest_share(found));
-        assert_eq!(found["outcome"]["relief"]["relieved_after"], Value::Null, "{name}");
+        assert_eq!(found["outcome"]["relief"]["relieved_after_windows"], Value::Null, "{name}");
         assert_eq!(found["outcome"]["stuck"][0]["obstacle"], "moving_hotspot", "{name}");
         assert_eq!(found["outcome"]["heat"]["patterns"][0], "monotonic_keys", "{name}");
         assert!(number(&found["outcome"]["whole"]["busy_servers"]) < 1.01, "{name}");
@@ -56,7 +56,7 @@ fn every_strategy_does_what_the_guides_say() {
     for name in ["swapped", "shard-16", "generated-2048", "bit-reversed", "uuid4"] {
         let found = strategy(&simulation, name);
         assert!(hottest_share(found) < 0.25, "{name}: {}", hottest_share(found));
-        assert!(found["outcome"]["relief"]["relieved_after"].is_u64(), "{name}");
+        assert!(found["outcome"]["relief"]["relieved_after_windows"].is_u64(), "{name}");
         assert_eq!(found["outcome"]["heat"]["patterns"][0], "evenly_distributed", "{name}");
     }
     // UUIDs of version 1 follow time for seven minutes, and then begin anew.
@@ -414,10 +414,20 @@ fn the_recommended_schema_is_printed_and_read_back() {
     done(dir.path(), "create {}/t --ddl data/ad_events.sql");
     let google = done(dir.path(), "ddl {}/t --target spanner --strategy shard-16");
     assert!(google.contains("ShardId INT64 NOT NULL AS (MOD(MOD(FARM_FINGERPRINT(CONCAT("), "{google}");
+    let bytes = done(dir.path(), "ddl {}/t --target spanner --strategy uuid4-bytes");
     assert!(
-        done(dir.path(), "ddl {}/t --target spanner")
-            .contains("PRIMARY KEY (user_id, event_timestamp, campaign_id)")
+        bytes.contains("EntryId BYTES(16) NOT NULL") && bytes.contains("-- the application makes EntryId")
     );
+    let integers = done(dir.path(), "ddl {}/t --target spanner-postgres --strategy uuid4-int64");
+    assert!(integers.contains("PRIMARY KEY (entryhigh, entrylow, event_timestamp"), "{integers}");
+    // Without rows the types decide, with rows what they do.
+    let by_types = run(dir.path(), "ddl {}/t --target spanner");
+    assert!(by_types.stdout.contains("PRIMARY KEY (user_id, event_timestamp, campaign_id)"));
+    assert!(by_types.stderr.contains("the table has no rows"), "{}", by_types.stderr);
+    done(dir.path(), "ingest {}/t {}/exports --compact off");
+    let by_rows = run(dir.path(), "ddl {}/t --target spanner");
+    assert!(by_rows.stdout.contains("PRIMARY KEY (user_id, event_timestamp, campaign_id)"));
+    assert!(by_rows.stderr.contains("by the rows of the table, in a model"), "{}", by_rows.stderr);
     assert!(done(dir.path(), "ddl {}/t").contains("PARTITION BY HASH"));
     for (arguments, message) in [
         ("ddl {}/t --strategy swapped", "give --target spanner"),
@@ -427,6 +437,113 @@ fn the_recommended_schema_is_printed_and_read_back() {
         let refused = run(dir.path(), arguments);
         assert!(refused.code == 2 && refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
     }
+}
+
+#[test]
+fn the_rows_of_a_table_decide_its_key_not_its_types() {
+    let dir = tempfile::tempdir().unwrap();
+    // No time leads the key, but a number that counts up.
+    let row =
+        |row: u64| format!("{row},2024-01-01T{:02}:{:02}:{:02}Z\n", row / 7200, row / 120 % 60, row / 2 % 60);
+    let rows: String = (0..40_000).map(row).collect();
+    std::fs::write(dir.path().join("orders.csv"), format!("id,at\n{rows}")).unwrap();
+    let ddl = "CREATE TABLE orders (id Int64 NOT NULL, at Timestamp NOT NULL, PRIMARY KEY (id, at)) \
+               PARTITION BY HASH(id) WITH (STORE = COLUMN, PARTITION_COUNT = 4);";
+    std::fs::write(dir.path().join("orders.sql"), ddl).unwrap();
+    done(dir.path(), "create {}/orders --ddl {}/orders.sql");
+    assert!(done(dir.path(), "ddl {}/orders --target spanner").contains("PRIMARY KEY (id, at)"));
+    done(dir.path(), "ingest {}/orders {}/orders.csv");
+    let chosen = run(dir.path(), "ddl {}/orders --target spanner");
+    assert!(chosen.stderr.contains("strategy shard-16"), "{}", chosen.stderr);
+    assert!(chosen.stdout.contains("PRIMARY KEY (ShardId, id, at)"), "{}", chosen.stdout);
+}
+
+#[test]
+fn indexes_and_parents_are_declared_with_what_is_recommended() {
+    let dir = tempfile::tempdir().unwrap();
+    events(dir.path());
+    let users: String = (0..50).map(|user| format!("u{user:09},n{user}\n")).collect();
+    std::fs::write(dir.path().join("users.csv"), format!("user_id,name\n{users}")).unwrap();
+    let schema = "CREATE TABLE Users (User_Id STRING(MAX) NOT NULL, Name STRING(MAX)) PRIMARY KEY (User_Id);
+        CREATE TABLE Events (User_Id STRING(MAX) NOT NULL, Event_Timestamp TIMESTAMP NOT NULL, Campaign_Id INT64,
+          TimeShard INT64 NOT NULL AS (MOD(ABS(FARM_FINGERPRINT(CAST(Event_Timestamp AS STRING))), 8)) STORED
+        ) PRIMARY KEY (User_Id, Event_Timestamp DESC), INTERLEAVE IN PARENT Users ON DELETE CASCADE;
+        CREATE NULL_FILTERED INDEX ByCampaign ON Events(User_Id, Campaign_Id) STORING (Event_Timestamp), INTERLEAVE IN Users;
+        CREATE INDEX ByTime ON Events(TimeShard, Event_Timestamp);";
+    std::fs::write(dir.path().join("schema.sql"), schema).unwrap();
+    let alone = run(
+        dir.path(),
+        "simulate splits {}/exports --ddl {}/schema.sql --table events --strategies declared --print-ddl spanner --format json",
+    );
+    assert_eq!(alone.code, 0, "{}", alone.stderr);
+    assert!(
+        alone.stderr.contains("Events is interleaved in Users; its keys are modelled alone"),
+        "{}",
+        alone.stderr
+    );
+    let simulation: Value = serde_json::from_str(&alone.stdout).unwrap();
+    let ddl = simulation["ddl"].as_str().unwrap();
+    for statement in [
+        ") PRIMARY KEY (user_id, event_timestamp DESC),\n  INTERLEAVE IN PARENT Users;",
+        "CREATE NULL_FILTERED INDEX ByCampaign ON Events (user_id, campaign_id),\n  INTERLEAVE IN Users;",
+        "CREATE INDEX ByTime ON Events (ByTime_ShardId, event_timestamp);",
+        "  ByTime_ShardId INT64 NOT NULL AS (MOD(MOD(FARM_FINGERPRINT(CAST(event_timestamp AS STRING)), 8) + 8, 8)) STORED,",
+    ] {
+        assert!(ddl.contains(statement), "{statement}\n{ddl}");
+    }
+    // Parent and children in one order, from the same statements.
+    let both = "simulate splits {}/users.csv --ddl {}/schema.sql --interleave {}/exports --print-ddl spanner-postgres --format json";
+    let tree = run(dir.path(), both);
+    assert_eq!(tree.code, 0, "{}", tree.stderr);
+    let simulation: Value = serde_json::from_str(&tree.stdout).unwrap();
+    assert_eq!(simulation["strategies"][0]["outcome"]["spaces"][0]["name"], "Users and children");
+    let (written, recommended) = (simulation["ddl"].as_str().unwrap(), &simulation["recommended"]);
+    assert_eq!(
+        written.contains("INTERLEAVE IN PARENT \"Users\";"),
+        recommended == "interleaved",
+        "{written}"
+    );
+    assert!(
+        written.contains("CREATE TABLE \"Users\" (") && written.contains("CREATE TABLE \"Events\" ("),
+        "{written}"
+    );
+    for (arguments, message) in [
+        (
+            "{}/users.csv --primary-key user_id --interleave {}/exports",
+            "Give --child-key, or --ddl with both tables",
+        ),
+        (
+            "{}/users.csv --ddl {}/schema.sql --table Events --interleave {}/exports",
+            "no table is interleaved in Events",
+        ),
+        ("{}/users.csv --ddl {}/schema.sql --interleave {}/exports --child-table x", "there is no table 'x'"),
+    ] {
+        let refused = run(dir.path(), &format!("simulate splits {arguments}"));
+        assert!(refused.code == 2 && refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn splits_say_where_they_begin() {
+    let dir = tempfile::tempdir().unwrap();
+    events(dir.path());
+    let simulation = json(
+        dir.path(),
+        "simulate splits {}/exports --primary-key event_timestamp,user_id --strategies declared,swapped,shard-4,desc --format json",
+    );
+    for (name, falls) in [("declared", false), ("swapped", false), ("shard-4", false), ("desc", true)] {
+        let outcome = &strategy(&simulation, name)["outcome"];
+        let splits = outcome["spaces"][0]["splits"].as_array().unwrap();
+        assert_eq!(splits[0]["starts_at"], Value::Null);
+        let starts: Vec<&str> =
+            splits[1..].iter().map(|split| split["starts_at"].as_str().unwrap()).collect();
+        let in_order = |pair: &[&str]| if falls { pair[0] >= pair[1] } else { pair[0] <= pair[1] };
+        assert!(!starts.is_empty() && starts.windows(2).all(in_order), "{name}: {starts:?}");
+        let rows = outcome["heat"]["starts_at"].as_array().unwrap();
+        assert_eq!(rows.len(), outcome["heat"]["cells"].as_array().unwrap().len());
+    }
+    let of_shards = strategy(&simulation, "shard-4")["outcome"]["heat"]["starts_at"].as_array().unwrap();
+    assert!(of_shards.iter().all(|shard| ["0", "1", "2", "3"].contains(&shard.as_str().unwrap())));
 }
 
 #[test]
@@ -487,6 +604,13 @@ fn migrated_keys_never_meet_those_to_come() {
 
     let text = migrate("uuids.csv");
     assert_eq!((&text["kind"], &text["to_normalize"]), (&"uuid".into(), &500.into()));
+    // Written over, as the statements want them; a second time nothing is left to do.
+    done(dir.path(), "simulate migrate {}/uuids.csv --key id --output {}/lower.csv");
+    let lower: String =
+        uuids.iter().map(|uuid| format!("{},x\n", uuid::Uuid::parse_str(uuid).unwrap())).collect();
+    assert_eq!(std::fs::read_to_string(dir.path().join("lower.csv")).unwrap(), format!("id,note\n{lower}"));
+    done(dir.path(), "simulate migrate {}/lower.csv --key id --output {}/lower.parquet");
+    assert_eq!(migrate("lower.parquet")["to_normalize"], 0);
     assert!(text["ddl"].as_str().unwrap().contains("STRING(36) NOT NULL DEFAULT (GENERATE_UUID())"));
 
     let twice = [&uuids[..], &[uuids[7].to_lowercase()]].concat();
@@ -504,6 +628,8 @@ fn migrated_keys_never_meet_those_to_come() {
         ("counted.csv --key id --kind uuid", 1, "column 'id' holds numbers"),
         ("negative.csv --key id --kind bit-reversed", 1, "has negative values"),
         ("counted.csv --key id --room x", 2, "write a share such as 0.1"),
+        ("counted.csv --key id --output {}/x.csv", 2, "--output rewrites UUIDs; 'id' holds numbers"),
+        ("uuids.csv --key id --output {}/x.xls", 2, "its ending says no format"),
     ] {
         let refused = run(dir.path(), &format!("simulate migrate {{}}/{arguments}"));
         assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);

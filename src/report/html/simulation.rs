@@ -57,6 +57,20 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     page
 }
 
+/// Some of the keys that ranges begin with, from the first to the last.
+fn labels(keys: &[String]) -> Vec<String> {
+    const LABELS: usize = 5;
+    const MOST_CHARACTERS: usize = 26;
+    let last = keys.len().saturating_sub(1);
+    let shown = LABELS.min(keys.len());
+    let at = |label: usize| keys.get(label * last / shown.saturating_sub(1).max(1));
+    let short = |key: &String| match key.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
+        None => key.clone(),
+    };
+    (0..shown).filter_map(at).map(short).collect()
+}
+
 /// The share of the hottest split and the splits alive along time.
 fn lines(timeline: &Timeline) -> String {
     const WIDTH: f64 = 960.0;
@@ -91,7 +105,13 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
         escape(&sentence(simulation, report))
     );
     page.push_str("<figure>\n");
+    page.push_str("<div class=\"keys\">\n<ol>\n");
+    for key in labels(&heat.starts_at) {
+        let _ = writeln!(page, "<li>{}</li>", escape(&key));
+    }
+    page.push_str("</ol>\n");
     page.push_str(&key_heat_map(&heat.cells));
+    page.push_str("</div>\n");
     let names: Vec<&str> = report.outcome.spaces.iter().map(|space| space.name.as_str()).collect();
     let mut captions = patterns(&report.outcome);
     if names.len() > 1 {

@@ -269,7 +269,7 @@ impl Database {
         self.ending = true;
         self.end_window(self.window.unwrap_or(0));
         let figures = |((name, space), (in_time, hottest)): ((String, &KeySpace), &(u64, u64))| {
-            let splits: Vec<SplitFigures> = space.figures().map(|(_, figures)| figures).collect();
+            let splits: Vec<SplitFigures> = space.figures().collect();
             let rows: u64 = splits.iter().map(|split| split.rows).sum();
             SpaceFigures {
                 name,
@@ -324,11 +324,13 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
+    use crate::simulate::splits::{KeyRange, StartKey};
     use crate::skew::{KeyWeights, NoiseFloor, SkewFigures};
     use crate::units::ByteSize;
 
     fn database(parameters: &ModelParameters, boundaries: Vec<Vec<u8>>, fixed: bool) -> Database {
-        let space = KeySpace::new(boundaries, fixed, parameters.servers);
+        let boundaries = boundaries.into_iter().map(|bytes| StartKey { lead: bytes.len(), bytes }).collect();
+        let space = KeySpace::new(boundaries, fixed, parameters);
         Database::new(parameters.clone(), vec![("table".to_owned(), space)])
     }
 
@@ -353,15 +355,17 @@ mod tests {
         for row in 0..40_000_u64 {
             database.advance((row / 200) as i64);
             insert(&mut database, row, 100);
-            let (start, _) = database.spaces()[0].figures().last().unwrap();
-            let start = start.try_into().map_or(0, u64::from_be_bytes);
-            assert!(start <= row, "{row}");
-            largest = largest.max(start);
+            let last = database.spaces()[0].splits().last().unwrap();
+            let key = row.to_be_bytes();
+            assert_eq!(database.spaces()[0].touched(&[KeyRange::of_prefix(&key)]), 1);
+            // No other split was written to in this window, and nothing was written that it does not have.
+            assert_eq!(last.window_rows, row % 200 + 1, "{row}");
+            largest = database.spaces()[0].len();
         }
         let (outcome, _) = database.finish();
         assert_eq!(outcome.whole.hottest_rows, 40_000);
         assert_eq!((outcome.whole.by_load, outcome.relief.relieved_after), (0, None));
-        assert!(outcome.whole.by_size > 50 && largest > 30_000, "{}", outcome.whole.by_size);
+        assert!(outcome.whole.by_size > 50 && largest > 50, "{}", outcome.whole.by_size);
         let stuck = outcome.stuck[0];
         assert!(stuck.obstacle == Obstacle::MovingHotspot && stuck.rows > 35_000, "{stuck:?}");
         assert_eq!(outcome.heat.pattern(), crate::simulate::splits::Pattern::MonotonicKeys);
@@ -383,6 +387,36 @@ mod tests {
         let (floor, cv) = (NoiseFloor::of(&skew, &weights), skew.cv);
         assert!(cv < 1.6 * floor.expected_cv_weighted, "{cv} {floor:?}");
         assert_eq!((outcome.whole.splits, outcome.whole.by_size), (16, 0));
+    }
+
+    #[test]
+    fn splits_of_keys_that_are_anywhere_get_what_their_width_says() {
+        // They have divided by size and by load.
+        let mut database = database(&small(), Vec::new(), false);
+        for row in 0..60_000 {
+            database.advance((row / 600) as i64);
+            insert(&mut database, mixed(row), 100);
+        }
+        let rows = 20_000;
+        database.advance(1_000_000);
+        (60_000..60_000 + rows).for_each(|row| insert(&mut database, mixed(row), 100));
+        let splits = database.spaces()[0].splits();
+        assert!(splits.len() > 60, "{}", splits.len());
+        let start = |split: &crate::simulate::splits::key_space::Split| {
+            split.start().try_into().map_or(0, |bytes| u64::from_be_bytes(bytes)) as f64
+        };
+        let ends = splits.iter().skip(1).map(start).chain([u64::MAX as f64]);
+        let chi_square: f64 = splits
+            .iter()
+            .zip(ends)
+            .map(|(split, end)| {
+                let expected = rows as f64 * (end - start(split)) / u64::MAX as f64;
+                (split.window_rows as f64 - expected).powi(2) / expected
+            })
+            .sum();
+        let freedom = (splits.len() - 1) as f64;
+        // Within five standard deviations of its mean.
+        assert!((chi_square - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{chi_square} {freedom}");
     }
 
     #[test]
@@ -457,10 +491,10 @@ mod tests {
                     (inserted, bytes) = (inserted + 1, bytes + u64::from(*size));
                     if number % 100 == 0 {
                         let splits: Vec<_> = database.spaces()[0].figures().collect();
-                        assert!(splits[0].0.is_empty());
-                        assert!(splits.windows(2).all(|pair| pair[0].0 < pair[1].0));
-                        assert_eq!(splits.iter().map(|split| split.1.rows).sum::<u64>(), inserted);
-                        assert_eq!(splits.iter().map(|split| split.1.bytes).sum::<u64>(), bytes);
+                        assert!(splits[0].start.bytes.is_empty());
+                        assert!(splits.windows(2).all(|pair| pair[0].start < pair[1].start));
+                        assert_eq!(splits.iter().map(|split| split.rows).sum::<u64>(), inserted);
+                        assert_eq!(splits.iter().map(|split| split.bytes).sum::<u64>(), bytes);
                     }
                 }
                 database.finish().0

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::simulate::splits::Key;
 use crate::simulate::splits::sample::SplitMix;
+use crate::simulate::splits::{Key, StartKey};
 
 /// Rows that are remembered, at most.
 const MOST_SAMPLES: usize = 1 << 15;
@@ -46,7 +46,12 @@ pub struct HeatMap {
     pub cells: Vec<Vec<u32>>,
     /// The key space of each range.
     pub spaces: Vec<usize>,
-    /// The first and the last window.
+    /// The first column of the key that each range begins with, as text.
+    pub starts_at: Vec<String>,
+    /// These keys.
+    #[serde(skip)]
+    pub starts: Vec<StartKey>,
+    /// The first and the last window, in windows since 1970.
     pub windows: (i64, i64),
     /// What each key space looks like.
     pub patterns: Vec<Pattern>,
@@ -114,6 +119,7 @@ impl HeatSamples {
         let ranges = key_ranges(&self.rows);
         let mut cells = Vec::with_capacity(ranges.len());
         let mut spaces = Vec::with_capacity(ranges.len());
+        let mut starts = Vec::with_capacity(ranges.len());
         for range in &ranges {
             let mut row = vec![0; slices];
             for sample in *range {
@@ -123,6 +129,8 @@ impl HeatSamples {
             }
             cells.push(row);
             spaces.push(range.first().map_or(0, |sample| sample.space));
+            let start = |sample: &Sample| StartKey { bytes: sample.key.to_vec(), lead: sample.lead };
+            starts.push(range.first().map(start).unwrap_or_default());
         }
         let of_space = |space: usize| -> Vec<&Vec<u32>> {
             cells.iter().zip(&spaces).filter(|(_, of)| **of == space).map(|(row, _)| row).collect()
@@ -135,7 +143,7 @@ impl HeatSamples {
             other => other,
         });
         let patterns = patterns.collect();
-        HeatMap { cells, spaces, windows: (first, last), patterns, single_hot }
+        HeatMap { cells, spaces, starts_at: Vec::new(), starts, windows: (first, last), patterns, single_hot }
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::numbering::prefix;
 use crate::simulate::splits::sample::{Balance, Boundary, Sample, Samples, SplitMix, Watch, middle};
-use crate::simulate::splits::{ModelParameters, Obstacle};
+use crate::simulate::splits::{ModelParameters, Obstacle, Sampling};
 
 /// The key of a row, as bytes that sort as the key does.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,23 @@ pub struct Key<'a> {
     pub lead: usize,
     /// Length of the part that is the key of the row's root; that of the whole key where the row is a root itself.
     pub root: usize,
+}
+
+/// A key that a split begins with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StartKey {
+    /// The whole key, or as much of it as tells it from the one before; empty where it begins before all keys.
+    pub bytes: Vec<u8>,
+    /// Length of its first column.
+    pub lead: usize,
+}
+
+impl StartKey {
+    /// Its first column.
+    #[must_use]
+    pub fn first_column(&self) -> &[u8] {
+        self.bytes.get(..self.lead).unwrap_or(&self.bytes)
+    }
 }
 
 /// Keys from one on and below another.
@@ -62,6 +79,8 @@ struct Pending {
 pub(super) struct Split {
     /// Its first key; empty for the first split.
     start: Box<[u8]>,
+    /// Length of the first column of that.
+    lead: usize,
     /// The first bytes of that.
     head: u64,
     /// What made its lower boundary.
@@ -85,6 +104,11 @@ pub(super) struct Split {
 /// A split in the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitFigures {
+    /// The first column of the key that it begins with, as text; none for the first split, which begins before all keys.
+    pub starts_at: Option<String>,
+    /// That key.
+    #[serde(skip)]
+    pub start: StartKey,
     /// Rows of it.
     pub rows: u64,
     /// Their bytes.
@@ -107,14 +131,16 @@ pub struct KeySpace {
     splits: Vec<Split>,
     /// Whether splits stay as they are.
     fixed: bool,
+    sampling: Sampling,
     last: usize,
 }
 
 impl Split {
-    fn new(start: Box<[u8]>, origin: Origin, server: usize) -> Self {
+    fn new(start: Box<[u8]>, lead: usize, origin: Origin, server: usize) -> Self {
         Self {
             head: prefix(&start),
             start,
+            lead,
             origin,
             inside_root: false,
             rows: 0,
@@ -131,20 +157,25 @@ impl Split {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn start(&self) -> &[u8] {
+        &self.start
+    }
+
     fn is_at_most(&self, key: &[u8], head: u64) -> bool {
         self.head < head || self.head == head && *self.start <= *key
     }
 
     /// Where half of its bytes are below; none where all have one key.
-    fn middle(&self) -> Option<Boundary> {
+    fn middle(&self, root_share: f64) -> Option<Boundary> {
         let mut sorted: Vec<&Sample> = self.samples.rows.iter().collect();
         sorted.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        middle(&sorted, false).filter(|boundary| boundary.key > self.start)
+        middle(&sorted, false, root_share).filter(|boundary| boundary.key > self.start)
     }
 
     /// The part from `boundary` on; rows are shared out as the samples say.
     fn divide(&mut self, boundary: Boundary, origin: Origin, server: usize) -> Self {
-        let mut upper = Self::new(boundary.key, origin, server);
+        let mut upper = Self::new(boundary.key, boundary.lead, origin, server);
         upper.inside_root = boundary.inside;
         let (rows, bytes) = self.samples.shares_below(&upper.start);
         let below = |share: f64, whole: u64| ((share * whole as f64).round() as u64).min(whole);
@@ -171,14 +202,16 @@ impl KeySpace {
     /// A space that is divided at `boundaries` from the beginning, and these are spread over the servers in turn. Where it is `fixed`, it stays
     /// so.
     #[must_use]
-    pub fn new(mut boundaries: Vec<Vec<u8>>, fixed: bool, servers: usize) -> Self {
+    pub fn new(mut boundaries: Vec<StartKey>, fixed: bool, parameters: &ModelParameters) -> Self {
+        let (servers, sampling) = (parameters.servers, parameters.sampling);
         boundaries.sort_unstable();
         boundaries.dedup();
-        let starts = std::iter::once(Vec::new()).chain(boundaries.into_iter().filter(|key| !key.is_empty()));
+        let boundaries = boundaries.into_iter().filter(|start| !start.bytes.is_empty());
+        let starts = std::iter::once(StartKey::default()).chain(boundaries);
         let splits = starts.enumerate().map(|(number, start)| {
-            Split::new(start.into_boxed_slice(), Origin::Given, number % servers.max(1))
+            Split::new(start.bytes.into_boxed_slice(), start.lead, Origin::Given, number % servers.max(1))
         });
-        Self { splits: splits.collect(), fixed, last: 0 }
+        Self { splits: splits.collect(), fixed, sampling, last: 0 }
     }
 
     /// How many splits there are.
@@ -193,13 +226,14 @@ impl KeySpace {
         self.splits.is_empty()
     }
 
-    /// The splits in key order, with the first key of each.
-    pub fn figures(&self) -> impl Iterator<Item = (&[u8], SplitFigures)> {
-        self.splits.iter().map(|split| {
-            (
-                split.start.as_ref(),
-                SplitFigures { rows: split.rows, bytes: split.bytes, inside_root: split.inside_root },
-            )
+    /// The splits in key order.
+    pub fn figures(&self) -> impl Iterator<Item = SplitFigures> {
+        self.splits.iter().map(|split| SplitFigures {
+            starts_at: None,
+            start: StartKey { bytes: split.start.to_vec(), lead: split.lead },
+            rows: split.rows,
+            bytes: split.bytes,
+            inside_root: split.inside_root,
         })
     }
 
@@ -239,10 +273,10 @@ impl KeySpace {
         split.window_rows += 1;
         if !self.fixed {
             if split.samples.wants() {
-                split.samples.add(Sample { key: key.bytes.into(), root: key.root, bytes }, random);
+                split.samples.add(Sample::of(key, bytes), self.sampling.size_keys, random);
             }
             if let Some(watch) = split.watch.as_mut() {
-                watch.see(key.bytes, key.root, random);
+                watch.see(key, self.sampling.load_keys, random);
             }
         }
         std::mem::replace(&mut split.last_transaction, transaction) != transaction
@@ -296,7 +330,7 @@ impl KeySpace {
             split.quiet_windows = 0;
             let watch = split.watch.get_or_insert_default();
             if score >= parameters.hot && split.pending.is_none() {
-                match watch.balance(parameters.single_row_share, parameters.moving_share) {
+                match watch.balance(parameters) {
                     Balance::At(boundary) if boundary.key > split.start => {
                         split.pending =
                             Some(Pending { boundary, windows: parameters.delay_windows.saturating_add(1) });
@@ -338,7 +372,11 @@ impl KeySpace {
             // One window may bring more than a split holds. The lowest part stands last.
             above.push(split);
             while let Some(mut part) = above.pop() {
-                let boundary = if part.bytes as f64 >= size { part.middle() } else { None };
+                let boundary = if part.bytes as f64 >= size {
+                    part.middle(parameters.sampling.root_share)
+                } else {
+                    None
+                };
                 match boundary {
                     Some(boundary) => {
                         let to = server(part.server);
@@ -373,7 +411,7 @@ impl KeySpace {
                 Some(last) => {
                     last.rows += split.rows;
                     last.bytes += split.bytes;
-                    last.samples.join(split.samples);
+                    last.samples.join(split.samples, parameters.sampling.size_keys);
                     merges += 1;
                 }
                 None => joined.push(split),

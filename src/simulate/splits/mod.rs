@@ -22,6 +22,6 @@ mod timeline;
 
 pub use crate::simulate::splits::database::{Database, Obstacle, Outcome, SpaceFigures, Stuck};
 pub use crate::simulate::splits::heat::{HeatMap, Pattern};
-pub use crate::simulate::splits::key_space::{Key, KeyRange, KeySpace, SplitFigures};
-pub use crate::simulate::splits::parameters::ModelParameters;
+pub use crate::simulate::splits::key_space::{Key, KeyRange, KeySpace, SplitFigures, StartKey};
+pub use crate::simulate::splits::parameters::{ModelParameters, Sampling};
 pub use crate::simulate::splits::timeline::{Period, Relief, Timeline};

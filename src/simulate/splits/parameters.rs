@@ -8,15 +8,18 @@ use crate::units::{ByteSize, Micros};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelParameters {
     /// Bytes at which a split divides.
+    #[serde(rename = "split_size_bytes")]
     pub split_size: ByteSize,
     /// Rows per second that one split takes: a score of 100. No public figure exists; CockroachDB splits a range by load from 2500 requests per
     /// second on.
+    #[serde(rename = "split_rate_rows_per_second")]
     pub split_rate: f64,
     /// Score from which a split is watched.
     pub warm: f64,
     /// Score from which it is divided by load.
     pub hot: f64,
     /// Length of the windows that scores are for.
+    #[serde(rename = "window_micros")]
     pub window: Micros,
     /// So many rows of the real table each row of the export stands for.
     pub scale: f64,
@@ -30,8 +33,29 @@ pub struct ModelParameters {
     pub single_row_share: f64,
     /// Share of the sampled keys beyond all of the window before, where dividing does not help.
     pub moving_share: f64,
+    /// How keys are sampled.
+    pub sampling: Sampling,
     /// Seed of all samples.
     pub seed: u64,
+}
+
+/// By how many keys splits know where to divide.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Sampling {
+    /// Keys that a split keeps of its rows, at most: where to divide by size, and what either part has, is told by them.
+    pub size_keys: usize,
+    /// Keys that a warm split keeps of one window, at most: where to divide by load is told by them.
+    pub load_keys: usize,
+    /// Fewer of these say nothing.
+    pub fewest_load_keys: usize,
+    /// A boundary at the root of interleaved rows leaves at least this share on either side; else rows of one root are parted.
+    pub root_share: f64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { size_keys: 512, load_keys: 128, fewest_load_keys: 8, root_share: 0.2 }
+    }
 }
 
 impl Default for ModelParameters {
@@ -48,6 +72,7 @@ impl Default for ModelParameters {
             servers: 4,
             single_row_share: 0.99,
             moving_share: 0.9,
+            sampling: Sampling::default(),
             seed: 1,
         }
     }

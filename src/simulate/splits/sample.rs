@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::simulate::splits::{Key, ModelParameters};
+
 /// A generator of which only the cheapness matters: SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Debug, Clone)]
 pub(super) struct SplitMix(u64);
@@ -25,16 +27,21 @@ impl SplitMix {
     }
 }
 
-/// Samples that a split keeps of its rows, at most.
-const MOST_SAMPLES: usize = 512;
-
 /// A row of a split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) key: Box<[u8]>,
+    /// Length of the key's first column.
+    lead: usize,
     /// Length of the key of the row's root.
-    pub(super) root: usize,
-    pub(super) bytes: u32,
+    root: usize,
+    bytes: u32,
+}
+
+impl Sample {
+    pub(super) fn of(key: Key<'_>, bytes: u32) -> Self {
+        Self { key: key.bytes.into(), lead: key.lead, root: key.root, bytes }
+    }
 }
 
 /// Rows of a split, about each `each`-th one.
@@ -62,8 +69,9 @@ impl Samples {
         true
     }
 
-    pub(super) fn add(&mut self, sample: Sample, random: &mut SplitMix) {
-        if self.rows.len() == MOST_SAMPLES {
+    /// Keeps a row, and of all of them `most` at most.
+    pub(super) fn add(&mut self, sample: Sample, most: usize, random: &mut SplitMix) {
+        if self.rows.len() >= most {
             self.thin();
         }
         self.rows.push(sample);
@@ -89,7 +97,7 @@ impl Samples {
     }
 
     /// Adds the samples of a neighbour.
-    pub(super) fn join(&mut self, mut other: Self) {
+    pub(super) fn join(&mut self, mut other: Self, most: usize) {
         while self.each < other.each {
             self.thin();
         }
@@ -97,7 +105,7 @@ impl Samples {
             other.thin();
         }
         self.rows.append(&mut other.rows);
-        while self.rows.len() > MOST_SAMPLES {
+        while self.rows.len() > most {
             self.thin();
         }
     }
@@ -114,12 +122,6 @@ impl Samples {
     }
 }
 
-/// Keys that a warm split is watched by, at most.
-const MOST_WATCHED: usize = 128;
-
-/// Fewer keys say nothing of where they come.
-const FEWEST_WATCHED: usize = 8;
-
 /// The keys that came to a warm split in one window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
@@ -133,6 +135,8 @@ pub(super) struct Watch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Boundary {
     pub(super) key: Box<[u8]>,
+    /// Length of its first column.
+    pub(super) lead: usize,
     /// Whether it parts the rows of one root.
     pub(super) inside: bool,
 }
@@ -149,10 +153,10 @@ pub(super) enum Balance {
 
 impl Watch {
     #[inline]
-    pub(super) fn see(&mut self, key: &[u8], root: usize, random: &mut SplitMix) {
+    pub(super) fn see(&mut self, key: Key<'_>, most: usize, random: &mut SplitMix) {
         self.seen += 1;
-        let sample = || Sample { key: key.into(), root, bytes: 1 };
-        if self.keys.len() < MOST_WATCHED {
+        let sample = || Sample::of(key, 1);
+        if self.keys.len() < most {
             self.keys.push(sample());
             return;
         }
@@ -179,37 +183,35 @@ impl Watch {
     }
 
     /// Where the load of this window is divided evenly.
-    pub(super) fn balance(&self, single_row_share: f64, moving_share: f64) -> Balance {
+    pub(super) fn balance(&self, parameters: &ModelParameters) -> Balance {
+        let ModelParameters { single_row_share, moving_share, sampling, .. } = parameters;
         let Some(Range { start: least, end: most }) = &self.before else { return Balance::Unknown };
-        if self.keys.len() < FEWEST_WATCHED {
+        if self.keys.len() < sampling.fewest_load_keys {
             return Balance::Unknown;
         }
         let share = |count: usize| count as f64 / self.keys.len() as f64;
         let mut keys: Vec<&Sample> = self.keys.iter().collect();
         keys.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         let heaviest = keys.chunk_by(|a, b| a.key == b.key).map(<[_]>::len).max().unwrap_or(0);
-        if share(heaviest) >= single_row_share {
+        if share(heaviest) >= *single_row_share {
             return Balance::SingleRow;
         }
         let ahead = keys.iter().filter(|sample| sample.key > *most).count();
         let behind = keys.iter().filter(|sample| sample.key < *least).count();
-        if share(ahead.max(behind)) >= moving_share {
+        if share(ahead.max(behind)) >= *moving_share {
             return Balance::Moving;
         }
-        middle(&keys, true).map_or(Balance::SingleRow, Balance::At)
+        middle(&keys, true, sampling.root_share).map_or(Balance::SingleRow, Balance::At)
     }
 }
 
-/// A boundary at a root leaves at least this share on either side; else rows of one root are parted.
-const LEAST_SHARE_AT_ROOT: f64 = 0.2;
-
-/// The key that divides sorted samples most evenly, by rows or by bytes: the first key of a root where that is even enough. None where
-/// all have one key.
-pub(super) fn middle(sorted: &[&Sample], by_rows: bool) -> Option<Boundary> {
+/// The key that divides sorted samples most evenly, by rows or by bytes: the first key of a root where either side gets `root_share` at
+/// least, or as much as it can. None where all have one key.
+pub(super) fn middle(sorted: &[&Sample], by_rows: bool, root_share: f64) -> Option<Boundary> {
     let weight = |sample: &Sample| if by_rows { 1.0 } else { f64::from(sample.bytes.max(1)) };
     let all: f64 = sorted.iter().map(|sample| weight(sample)).sum();
     // How far from the middle each boundary is, with its place.
-    let mut best: [Option<(f64, &[u8], bool)>; 2] = [None, None];
+    let mut best: [Option<(f64, Candidate<'_>)>; 2] = [None, None];
     let mut below = 0.0;
     for pair in sorted.windows(2) {
         let [before, sample] = pair else { continue };
@@ -219,18 +221,29 @@ pub(super) fn middle(sorted: &[&Sample], by_rows: bool) -> Option<Boundary> {
         let of_root = before.key.as_ref() < root;
         let of_row = before.key < sample.key;
         let inside = sample.root < sample.key.len();
-        let candidates = [(of_root, root, false), (of_row, sample.key.as_ref(), inside)];
-        for (slot, (possible, key, inside)) in best.iter_mut().zip(candidates) {
-            if possible && slot.is_none_or(|(least, _, _)| off < least) {
-                *slot = Some((off, key, inside));
+        let lead = sample.lead;
+        let candidates = [
+            (of_root, Candidate { key: root, lead, inside: false }),
+            (of_row, Candidate { key: &sample.key, lead, inside }),
+        ];
+        for (slot, (possible, candidate)) in best.iter_mut().zip(candidates) {
+            if possible && slot.is_none_or(|(least, _)| off < least) {
+                *slot = Some((off, candidate));
             }
         }
     }
     let [at_root, at_row] = best;
-    let even_enough =
-        |off: f64| off <= 0.5 - LEAST_SHARE_AT_ROOT || at_row.is_none_or(|(least, _, _)| off <= least);
-    let chosen = at_root.filter(|(off, _, _)| even_enough(*off)).or(at_row);
-    chosen.map(|(_, key, inside)| Boundary { key: key.into(), inside })
+    let even_enough = |off: f64| off <= 0.5 - root_share || at_row.is_none_or(|(least, _)| off <= least);
+    let chosen = at_root.filter(|(off, _)| even_enough(*off)).or(at_row);
+    chosen.map(|(_, Candidate { key, lead, inside })| Boundary { key: key.into(), lead, inside })
+}
+
+/// A boundary that is possible.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    key: &'a [u8],
+    lead: usize,
+    inside: bool,
 }
 
 #[cfg(test)]
@@ -239,13 +252,19 @@ mod tests {
 
     fn samples(keys: &[&str], root: usize) -> Vec<Sample> {
         keys.iter()
-            .map(|key| Sample { key: key.as_bytes().into(), root: root.min(key.len()), bytes: 1 })
+            .map(|key| {
+                Sample::of(Key { bytes: key.as_bytes(), lead: key.len(), root: root.min(key.len()) }, 1)
+            })
             .collect()
+    }
+
+    fn whole(key: &str) -> Key<'_> {
+        Key { bytes: key.as_bytes(), lead: key.len(), root: key.len() }
     }
 
     fn middle_of(keys: &[&str], root: usize) -> Option<(String, bool)> {
         let samples = samples(keys, root);
-        middle(&samples.iter().collect::<Vec<_>>(), true)
+        middle(&samples.iter().collect::<Vec<_>>(), true, 0.2)
             .map(|at| (String::from_utf8(at.key.into_vec()).unwrap(), at.inside))
     }
 
@@ -268,13 +287,14 @@ mod tests {
         let mut random = SplitMix::new(1);
         let mut balance = |before: &[&str], now: &[&str]| {
             let mut watch = Watch::default();
-            before.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random));
+            before.iter().for_each(|key| watch.see(whole(key), 128, &mut random));
             watch.turn();
             // Each several times, so that there are enough to tell.
-            (0..4).for_each(|_| now.iter().for_each(|key| watch.see(key.as_bytes(), key.len(), &mut random)));
-            watch.balance(0.99, 0.9)
+            (0..4).for_each(|_| now.iter().for_each(|key| watch.see(whole(key), 128, &mut random)));
+            watch.balance(&ModelParameters::default())
         };
-        let at = |key: &str| Balance::At(Boundary { key: key.as_bytes().into(), inside: false });
+        let at =
+            |key: &str| Balance::At(Boundary { key: key.as_bytes().into(), lead: key.len(), inside: false });
         assert_eq!(balance(&["a", "b"], &["c", "d"]), Balance::Moving);
         assert_eq!(balance(&["c", "d"], &["a", "b"]), Balance::Moving);
         assert_eq!(balance(&["a", "z"], &["m", "m", "m"]), Balance::SingleRow);
@@ -291,16 +311,16 @@ mod tests {
         for row in 0..100_000_u32 {
             if samples.wants() {
                 let key = row.to_be_bytes();
-                samples.add(Sample { key: key.into(), root: 4, bytes: 1 }, &mut random);
+                samples.add(Sample::of(Key { bytes: &key, lead: 4, root: 4 }, 1), 512, &mut random);
             }
         }
-        assert!((MOST_SAMPLES / 2..=MOST_SAMPLES).contains(&samples.rows.len()));
+        assert!((256..=512).contains(&samples.rows.len()));
         let (rows, _) = samples.shares_below(&25_000_u32.to_be_bytes());
         assert!((rows - 0.25).abs() < 0.06, "{rows}");
         let (below, mut above) = samples.divide(&50_000_u32.to_be_bytes());
         assert!(below.rows.iter().all(|sample| sample.key.as_ref() < 50_000_u32.to_be_bytes().as_slice()));
         let parts = below.rows.len() + above.rows.len();
-        above.join(below);
+        above.join(below, 512);
         assert_eq!(above.rows.len(), parts);
     }
 }

@@ -9,6 +9,7 @@ const MOST_PERIODS: usize = 240;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Period {
     /// Where it begins, in windows since 1970.
+    #[serde(rename = "begin_window")]
     pub begin: i64,
     /// How many windows it has.
     pub windows: u64,
@@ -118,13 +119,17 @@ impl Timeline {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Relief {
     /// The first window with a hot split, since 1970.
+    #[serde(rename = "first_hot_window")]
     pub first_hot: Option<i64>,
     /// Windows from then until none was hot any more; none where that did not come.
+    #[serde(rename = "relieved_after_windows")]
     pub relieved_after: Option<u64>,
     /// Windows with a hot split, in all.
     pub hot_windows: u64,
     /// The longest time with a hot split in every window.
+    #[serde(rename = "longest_windows")]
     pub longest: u64,
+    #[serde(skip)]
     since: Option<i64>,
 }
 

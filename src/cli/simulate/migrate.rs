@@ -1,0 +1,168 @@
+//! `evenkeel simulate migrate`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::report;
+use evenkeel::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
+use evenkeel::sink::{OutputFormat, PartFile, Sink};
+use evenkeel::source::{Export, find_inputs};
+use evenkeel::spanner::{Dialect, MadeKey, write_migrated_table};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use crate::cli::evaluate::table_name;
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::simulate::{failure, share};
+use crate::cli::{Failure, Output};
+
+/// Plan how a table with generated keys moves to Spanner: values stay as they are, and the statements make new ones that never meet
+/// them, proved on the data.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel simulate migrate users.csv --key user_id
+  evenkeel simulate migrate users.csv --key user_id --target spanner-postgres --name users")]
+pub(crate) struct Args {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// The key column: UUIDs, or numbers that a sequence or an auto-increment gave.
+    #[arg(long, value_name = "COLUMN")]
+    key: String,
+
+    /// How its values came to be [default: found from them].
+    #[arg(long, value_enum)]
+    kind: Option<KindArg>,
+
+    /// Room for values that come before the switch, as a share of those that are there.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
+    room: f64,
+
+    /// The dialect of the statements: spanner (GoogleSQL) or spanner-postgres.
+    #[arg(long, default_value = "spanner")]
+    target: Dialect,
+
+    /// Name of the table in the statements [default: that of the first input].
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Write the rows with their UUIDs in lower case, with hyphens, as GENERATE_UUID() makes them: .csv, .parquet, .ndjson or .json.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// How the values of a key came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KindArg {
+    Uuid,
+    Sequential,
+    BitReversed,
+}
+
+/// What a migration needs, and the statements for it.
+#[derive(Debug, Serialize)]
+struct Planned<'a> {
+    #[serde(flatten)]
+    migration: &'a Migration,
+    ddl: String,
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let reading = args.input.options()?;
+    let kind = args.kind.map(|kind| match kind {
+        KindArg::Uuid => KeyKind::Uuid,
+        KindArg::Sequential => KeyKind::Sequential,
+        KindArg::BitReversed => KeyKind::BitReversed,
+    });
+    let (key, room) = (args.key.clone(), args.room);
+    let written = args.output.clone();
+    let to = written
+        .map(|path| match OutputFormat::of_file(&path) {
+            Some(format) => Ok((path, format)),
+            None => Err(Failure::wrong_usage(format!(
+                "{}: its ending says no format; there are .csv, .parquet, .ndjson and .json",
+                path.display()
+            ))),
+        })
+        .transpose()?;
+    let work = move |_: &ProgressBar, stop: &AtomicBool| {
+        let export = Export::open(&inputs.paths, reading, &BTreeMap::new()).map_err(SimulateError::from)?;
+        let migration = migrate(&export, &key, kind, room, stop).map_err(failure)?;
+        if let Some((path, format)) = &to {
+            if migration.kind != KeyKind::Uuid {
+                return Err(Failure::wrong_usage(format!(
+                    "--output rewrites UUIDs; '{key}' holds numbers, which stay as they are"
+                )));
+            }
+            write(&export, &key, path, *format, stop)?;
+        }
+        Ok((migration, export.columns().to_vec()))
+    };
+    let (migration, columns) = out.in_background(work).await??;
+    let made = match migration.kind {
+        KeyKind::Uuid => MadeKey::Uuid,
+        KeyKind::Sequential | KeyKind::BitReversed => {
+            MadeKey::Sequence { skip: migration.skip_range, start: migration.start_counter }
+        }
+    };
+    let name = args.name.clone().unwrap_or_else(|| table_name(&args.inputs));
+    let mut ddl = write_migrated_table(&name, &columns, &args.key, &made, args.target);
+    match &args.output {
+        Some(path) => {
+            ddl.push_str(&format!("\n-- what is loaded: {}, where they are so\n", path.display()));
+        }
+        None if migration.kind == KeyKind::Uuid && migration.to_normalize > 0 => {
+            let key = &args.key;
+            ddl.push_str(&format!(
+                "\n-- in what is loaded: LOWER({key}), with hyphens, for {} of its values; --output FILE writes the rows so\n",
+                migration.to_normalize
+            ));
+        }
+        None => {}
+    }
+    let planned = Planned { migration: &migration, ddl };
+    out.result(args.format, &planned, |planned, layout| {
+        report::migration(planned.migration, &planned.ddl, layout)
+    })
+}
+
+/// Writes all rows with their UUIDs as Spanner has them; the file gets its name when it is complete.
+fn write(
+    export: &Export,
+    key: &str,
+    path: &Path,
+    format: OutputFormat,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| anyhow::anyhow!("{}: cannot write: {error}", path.display());
+    let file = PartFile::create(path).map_err(cannot)?;
+    let mut sink: Option<Sink<BufWriter<&File>>> = None;
+    normalize_uuids::<Failure>(export, key, stop, |batch| {
+        let sink = match &mut sink {
+            Some(sink) => sink,
+            None => sink.insert(Sink::new(BufWriter::new(file.file()), format, &batch.schema())?),
+        };
+        Ok(sink.write(batch)?)
+    })?;
+    if let Some(sink) = sink.take() {
+        sink.finish()?.into_inner().map_err(|error| cannot(error.into_error()))?;
+    }
+    drop(sink);
+    Ok(file.publish().map_err(cannot)?)
+}

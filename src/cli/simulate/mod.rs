@@ -1,0 +1,94 @@
+//! `evenkeel simulate`.
+
+mod access_log;
+mod migrate;
+mod splits;
+
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::simulate::{
+    KeyOrder, SimulateError, SimulateOptions, Simulation, simulate, simulate_interleaved,
+};
+use evenkeel::source::Export;
+use indicatif::ProgressBar;
+
+use crate::cli::{Failure, Output};
+
+/// Play an export through a model of Spanner: how its range splits would take it, how its keys would move there.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Splits(Box<splits::Args>),
+    Migrate(migrate::Args),
+    AccessLog(access_log::Args),
+}
+
+/// Strategies of the guide.
+const GUIDE: &str = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16";
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    match args.what {
+        What::Splits(args) => splits::run(*args, out).await,
+        What::Migrate(args) => migrate::run(args, out).await,
+        What::AccessLog(args) => access_log::run(args, out).await,
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number =
+        text.replace('_', "").parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "write a number above 0".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share >= 0.0 && share.is_finite());
+    share.ok_or_else(|| "write a share such as 0.1".to_owned())
+}
+
+/// Children that are interleaved.
+pub(super) struct Tree {
+    export: Export,
+    key: Vec<KeyOrder>,
+    /// What the parent is called.
+    parent: String,
+}
+
+/// Simulates in a thread that Ctrl-C stops.
+pub(super) async fn in_background(
+    export: Export,
+    tree: Option<Tree>,
+    options: SimulateOptions,
+    out: &Output,
+) -> Result<Simulation, Failure> {
+    let work = move |bar: &ProgressBar, stop: &AtomicBool| {
+        let progress = |rows| bar.set_position(rows);
+        match &tree {
+            None => simulate(&export, &options, &progress, stop),
+            Some(Tree { export: children, key, parent }) => {
+                simulate_interleaved((&export, parent), (children, key), &options, &progress, stop)
+            }
+        }
+    };
+    out.in_background(work).await?.map_err(failure)
+}
+
+/// What was asked for cannot be, or what happened.
+fn failure(error: SimulateError) -> Failure {
+    match error {
+        error @ (SimulateError::UnknownColumn { .. }
+        | SimulateError::KeyType { .. }
+        | SimulateError::Repeated { .. }
+        | SimulateError::RepeatedIndex { .. }
+        | SimulateError::ChildKey { .. }
+        | SimulateError::Unsuited { .. }
+        | SimulateError::NoClock
+        | SimulateError::Time { .. }) => Failure::usage(error),
+        other => other.into(),
+    }
+}

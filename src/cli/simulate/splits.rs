@@ -1,0 +1,487 @@
+//! `evenkeel simulate splits`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use evenkeel::report;
+use evenkeel::simulate::splits::{ModelParameters, Sampling};
+use evenkeel::simulate::{
+    Declaration, Declared, IndexSpec, KeyOrder, SimulateOptions, Simulation, Strategy, parse_key_order,
+};
+use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
+use evenkeel::spanner::{Dialect, Schema, SchemaTable, parse_schema};
+use evenkeel::table::Column;
+use evenkeel::units::{ByteSize, Micros};
+use serde::Serialize;
+
+use crate::cli::evaluate::{table_name, write_report};
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::simulate::{GUIDE, Tree, in_background, positive, share};
+use crate::cli::{Failure, Output};
+
+/// Insert an export into a model of Spanner's range splits, once for each strategy of choosing the key, and compare: where writes
+/// land, how the table splits, what reads cost.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel simulate splits exports \\
+      --primary-key event_timestamp,user_id
+  evenkeel simulate splits exports --rate 50000 --servers 8 \\
+      --primary-key 'user_id,event_timestamp desc' \\
+      --strategies declared,desc,shard-16,uuid4,uuid7
+  evenkeel simulate splits exports --primary-key user_id,event_timestamp \\
+      --index 'by_time(event_timestamp)' --strategies declared
+  evenkeel simulate splits users.csv --primary-key user_id \\
+      --interleave exports --child-key user_id,event_timestamp
+  evenkeel simulate splits exports --ddl schema.sql --table Events --print-ddl spanner
+
+Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1,
+uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N. All figures are those of a model; what it assumes is printed with them.")]
+pub(crate) struct Args {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// The primary key as it is declared: columns separated by commas, each with desc where it descends.
+    #[arg(long, value_name = "COLUMNS", value_parser = key_order, required_unless_present = "ddl")]
+    primary_key: Option<KeyOrders>,
+
+    /// Statements that declare the table and its indexes, in GoogleSQL or the PostgreSQL dialect of Spanner, in place of
+    /// --primary-key and --index.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["primary_key", "indexes"])]
+    ddl: Option<PathBuf>,
+
+    /// The table among those of --ddl; with --interleave, the parent.
+    #[arg(long, value_name = "NAME", requires = "ddl")]
+    table: Option<String>,
+
+    /// Print the statements that declare what is recommended, with its indexes, for: spanner (GoogleSQL) or spanner-postgres.
+    #[arg(long, value_name = "TARGET")]
+    print_ddl: Option<Dialect>,
+
+    /// Columns that the hash partitions of hash-N hash [default: the primary key].
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    partition_key: Vec<String>,
+
+    /// An index that the table has besides: NAME(COLUMNS), and behind it what it has of storing(COLUMNS), null_filtered,
+    /// interleaved and shard-N; as often as needed.
+    #[arg(long = "index", value_name = "INDEX")]
+    indexes: Vec<IndexSpec>,
+
+    /// Children of the table, whose key is in --child-key or --ddl: they are replayed among the rows of their parents and apart, in
+    /// place of the strategies.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["indexes", "rate", "presplit"])]
+    interleave: Vec<String>,
+
+    /// The primary key of the children, which begins with that of the parent.
+    #[arg(long, value_name = "COLUMNS", value_parser = key_order, requires = "interleave", conflicts_with = "ddl")]
+    child_key: Option<KeyOrders>,
+
+    /// The table of the children among those of --ddl [default: the only one that is interleaved in the parent].
+    #[arg(long, value_name = "NAME", requires_all = ["interleave", "ddl"])]
+    child_table: Option<String>,
+
+    /// What the parent is called in results [default: its name in --ddl, or parent].
+    #[arg(long = "in", value_name = "NAME", requires = "interleave")]
+    parent: Option<String>,
+
+    /// Strategies to compare, by name.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAMES",
+        default_value = GUIDE
+    )]
+    strategies: Vec<Strategy>,
+
+    /// So many rows of the real table each row of the export stands for: a number, or auto, so that the export makes 16 full
+    /// splits.
+    #[arg(long, value_name = "auto|NUMBER", default_value = "auto", value_parser = scale)]
+    scale: Scale,
+
+    /// Rows of the real table that come in a second, one after the other [default: as the times of the export say].
+    #[arg(long, value_name = "ROWS", value_parser = positive)]
+    rate: Option<f64>,
+
+    /// Column of time that rows come along [default: the only point in time, or the only date].
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
+    /// Column whose history is read [default: the first column of the key that is no time].
+    #[arg(long, value_name = "COLUMN")]
+    owner: Option<String>,
+
+    /// Boundaries from the beginning, from the keys of the first rows.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
+    presplit: u64,
+
+    /// Servers that splits are spread over.
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    servers: u64,
+
+    /// Rows of a transaction.
+    #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    transaction: u64,
+
+    /// Rows that cannot be read: fail at the first, or skip and count them.
+    #[arg(long)]
+    skip_unreadable: bool,
+
+    /// Write a report with pictures to this file; it needs no network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    #[command(flatten)]
+    model: ModelArgs,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// What the model assumes.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "The model")]
+struct ModelArgs {
+    /// Bytes at which a split divides.
+    #[arg(long, value_name = "BYTES", default_value = "8GiB")]
+    split_size: ByteSize,
+
+    /// Rows per second at which a split is hot. No public figure exists for Spanner; this is what CockroachDB divides a range at.
+    #[arg(long, value_name = "ROWS", default_value_t = 2500.0, value_parser = positive)]
+    split_rate: f64,
+
+    /// Score from which a split is watched.
+    #[arg(long, value_name = "SCORE", default_value_t = 50.0, value_parser = positive)]
+    warm: f64,
+
+    /// Score from which a split is divided by load.
+    #[arg(long, value_name = "SCORE", default_value_t = 100.0, value_parser = positive)]
+    hot: f64,
+
+    /// Share of a hot split's keys that one row has where dividing does not help.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
+    single_row_share: f64,
+
+    /// Share of a hot split's keys beyond all of the window before, where dividing does not help.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
+    moving_share: f64,
+
+    /// Length of the windows that load is measured over.
+    #[arg(long, value_name = "LENGTH", default_value = "1m")]
+    window: Micros,
+
+    /// Windows from the decision to divide a split until it is divided.
+    #[arg(long, value_name = "WINDOWS", default_value_t = 2)]
+    split_delay: u32,
+
+    /// Windows that parts divided by load are quiet for before they are joined again.
+    #[arg(long, value_name = "WINDOWS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    merge_after: u32,
+
+    /// Sampled keys of a split, at most, that tell where to divide it by size.
+    #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    size_keys: u32,
+
+    /// Sampled keys of a warm split in a window, at most, that tell where to divide it by load.
+    #[arg(long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    load_keys: u32,
+
+    /// Fewer of these say nothing.
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    fewest_load_keys: u32,
+
+    /// Share that a boundary at the root of interleaved rows leaves on either side; else rows of one root are parted.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
+    root_share: f64,
+
+    /// Seed of what is made up and sampled.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// A key as it is written.
+#[derive(Debug, Clone)]
+struct KeyOrders(Vec<KeyOrder>);
+
+#[derive(Debug, Clone, Copy)]
+enum Scale {
+    Auto,
+    Of(f64),
+}
+
+fn key_order(text: &str) -> Result<KeyOrders, String> {
+    let columns = parse_key_order(text).map(KeyOrders);
+    columns.ok_or_else(|| "write columns separated by commas, such as user_id,at desc".to_owned())
+}
+
+fn scale(text: &str) -> Result<Scale, String> {
+    if text.eq_ignore_ascii_case("auto") { Ok(Scale::Auto) } else { positive(text).map(Scale::Of) }
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let reading = args.input.options()?;
+    if args.model.split_size.0 == 0 {
+        return Err(Failure::wrong_usage("--split-size 0: a split has room for a row"));
+    }
+    let (declared, child) = declared(&args)?;
+    declared.notes.iter().for_each(|note| out.note(note));
+    let children = match args.interleave.as_slice() {
+        [] => None,
+        files => Some(find_inputs(files)?),
+    };
+    children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));
+    let exports = tokio::task::spawn_blocking(move || {
+        let open = |paths: &[InputPath]| Export::open(paths, reading.clone(), &BTreeMap::new());
+        let children = children.map(|inputs| open(&inputs.paths)).transpose()?;
+        Ok::<_, SourceError>((open(&inputs.paths)?, children))
+    });
+    let (export, children) = exports.await??;
+    let columns = export.columns().to_vec();
+    let child_columns = children.as_ref().map(|export| export.columns().to_vec()).unwrap_or_default();
+    let parent_name =
+        args.parent.clone().or_else(|| declared.table.clone()).unwrap_or_else(|| "parent".to_owned());
+    let tree = children.zip(child.as_ref()).map(|(export, child)| Tree {
+        export,
+        key: child.primary_key.clone(),
+        parent: parent_name.clone(),
+    });
+    let simulation = in_background(export, tree, options(&args, &declared), out).await?;
+    if let Some(path) = &args.html {
+        write_report(path, &report::simulation_html(&simulation), out)?;
+    }
+    let ddl = args.print_ddl.map(|dialect| {
+        let name = declared.table.clone().unwrap_or_else(|| table_name(&args.inputs));
+        let recommended = Recommended { simulation: &simulation, dialect };
+        let mut text = String::new();
+        if args.ddl.is_some() {
+            text.push_str("-- columns and types are those of the export; constraints and defaults of --ddl are left out\n");
+        }
+        text.push_str(&match &child {
+            None => recommended.table(&name, &columns, &declared),
+            Some(child) => {
+                // Without statements that name it the parent goes by its file, unless --in names it.
+                let parent = if declared.table.is_some() { &name } else { args.parent.as_ref().unwrap_or(&name) };
+                let child_name = child.table.clone().unwrap_or_else(|| table_name(&args.interleave));
+                recommended.tree((parent, &columns, &declared), (&child_name, &child_columns, child))
+            }
+        });
+        text
+    });
+    let simulated = Simulated { simulation: &simulation, ddl };
+    out.result(args.format, &simulated, |simulated, layout| {
+        let mut text = report::simulation(simulated.simulation, layout);
+        if let Some(ddl) = &simulated.ddl {
+            text.push('\n');
+            text.push_str(ddl);
+        }
+        text
+    })
+}
+
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Simulated<'a> {
+    #[serde(flatten)]
+    simulation: &'a Simulation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ddl: Option<String>,
+}
+
+fn options(args: &Args, declared: &Declared) -> SimulateOptions {
+    let mut strategies = Vec::new();
+    // What stands for the declared key is judged in its place.
+    let replaced = |strategy: &Strategy| declared.strategy.is_some() && *strategy == Strategy::Declared;
+    for strategy in declared.strategy.iter().chain(&args.strategies) {
+        if !strategies.contains(strategy) && !replaced(strategy) {
+            strategies.push(*strategy);
+        }
+    }
+    SimulateOptions {
+        primary_key: declared.primary_key.clone(),
+        partition_key: args.partition_key.clone(),
+        indexes: declared.indexes.clone(),
+        strategies,
+        judged: declared.strategy.map(|strategy| strategy.to_string()),
+        shard_columns: declared.shard_columns.clone(),
+        parameters: ModelParameters {
+            split_size: args.model.split_size,
+            split_rate: args.model.split_rate,
+            window: args.model.window,
+            scale: if let Scale::Of(scale) = args.scale { scale } else { 1.0 },
+            delay_windows: args.model.split_delay,
+            quiet_windows: args.model.merge_after,
+            servers: usize::try_from(args.servers).unwrap_or(usize::MAX),
+            warm: args.model.warm,
+            hot: args.model.hot,
+            single_row_share: args.model.single_row_share,
+            moving_share: args.model.moving_share,
+            sampling: Sampling {
+                size_keys: args.model.size_keys as usize,
+                load_keys: args.model.load_keys as usize,
+                fewest_load_keys: args.model.fewest_load_keys as usize,
+                root_share: args.model.root_share,
+            },
+            seed: args.model.seed,
+        },
+        find_scale: matches!(args.scale, Scale::Auto),
+        rate: args.rate,
+        time: args.time.clone(),
+        owner: args.owner.clone(),
+        presplits: usize::try_from(args.presplit).unwrap_or(usize::MAX),
+        transaction_rows: args.transaction,
+        on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
+    }
+}
+
+/// What is declared of the table, and of its children where they are replayed too.
+fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Failure> {
+    let children = !args.interleave.is_empty();
+    if let Some(path) = &args.ddl {
+        return declared_by(path, args, children);
+    }
+    let of_key = |key: &Option<KeyOrders>, indexes: &[IndexSpec]| Declared {
+        primary_key: key.as_ref().map(|key| key.0.clone()).unwrap_or_default(),
+        indexes: indexes.to_vec(),
+        ..Declared::default()
+    };
+    if children && args.child_key.is_none() {
+        return Err(Failure::wrong_usage(
+            "what is the key of the children? Give --child-key, or --ddl with both tables",
+        ));
+    }
+    let child = children.then(|| of_key(&args.child_key, &[]));
+    Ok((of_key(&args.primary_key, &args.indexes), child))
+}
+
+/// The same by the statements in a file.
+fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Option<Declared>), Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
+    let wrong = |message: String| Failure::wrong_usage(format!("{}: {message}", path.display()));
+    let schema = parse_schema(&text).map_err(|error| wrong(error.to_string()))?;
+    let named = |name: Option<&str>| schema.table(name).map_err(|error| wrong(error.to_string()));
+    if !children {
+        let table = named(args.table.as_deref())?;
+        let mut declared = Declared::new(&schema, table);
+        if let Some(parent) = &table.parent {
+            declared.notes.push(format!(
+                "{} is interleaved in {parent}; its keys are modelled alone. With the rows of {parent} as FILE and these as --interleave both are \
+                 modelled in one order",
+                table.name
+            ));
+        }
+        return Ok((declared, None));
+    }
+    let table = match &args.table {
+        Some(name) => named(Some(name))?,
+        None => {
+            let mut parents =
+                schema.tables.iter().filter(|table| children_of(&schema, table).next().is_some());
+            match (parents.next(), parents.next()) {
+                (Some(only), None) => only,
+                (None, _) => {
+                    return Err(wrong("no table is interleaved in another of its tables".to_owned()));
+                }
+                _ => {
+                    return Err(wrong(
+                        "several tables have children; name the parent with --table".to_owned(),
+                    ));
+                }
+            }
+        }
+    };
+    let child = match &args.child_table {
+        Some(name) => named(Some(name))?,
+        None => {
+            let mut children = children_of(&schema, table);
+            match (children.next(), children.next()) {
+                (Some(only), None) => only,
+                (None, _) => return Err(wrong(format!("no table is interleaved in {}", table.name))),
+                _ => {
+                    return Err(wrong(format!(
+                        "several tables are interleaved in {}; name one with --child-table",
+                        table.name
+                    )));
+                }
+            }
+        }
+    };
+    let (mut parent, mut child) = (Declared::new(&schema, table), Declared::new(&schema, child));
+    // The statements are left out for both alike.
+    parent.notes.append(&mut child.notes);
+    parent.notes.dedup();
+    if let Some(root) = parent.parent.take() {
+        parent
+            .notes
+            .push(format!("{} is itself interleaved in {}, which is not modelled", table.name, root.name));
+    }
+    for index in parent.indexes.drain(..).chain(child.indexes.drain(..)) {
+        parent.notes.push(format!("index {} is left out beside --interleave", index.name));
+    }
+    Ok((parent, Some(child)))
+}
+
+fn children_of<'a>(schema: &'a Schema, table: &'a SchemaTable) -> impl Iterator<Item = &'a SchemaTable> {
+    schema
+        .tables
+        .iter()
+        .filter(|child| child.parent.as_ref().is_some_and(|parent| parent.eq_ignore_ascii_case(&table.name)))
+}
+
+/// The statements that declare what is recommended.
+struct Recommended<'a> {
+    simulation: &'a Simulation,
+    dialect: Dialect,
+}
+
+impl Recommended<'_> {
+    /// Of a table, or a comment that says why there are none.
+    fn table(&self, name: &str, columns: &[Column], declared: &Declared) -> String {
+        let recommended = self.simulation.recommended.as_ref();
+        let Some(strategy) = recommended.and_then(|name| name.parse::<Strategy>().ok()) else {
+            return "-- no strategy is recommended, so there is no schema\n".to_owned();
+        };
+        let is_judged = declared.strategy == Some(strategy);
+        let declaration = Declaration {
+            name,
+            columns,
+            key: &declared.primary_key,
+            indexes: &declared.indexes,
+            parent: declared.parent.as_ref(),
+            shard_columns: if is_judged { &declared.shard_columns } else { &[] },
+        };
+        let statements = declaration.statements(strategy, self.dialect);
+        statements.unwrap_or_else(|| format!("-- no schema is written for strategy {strategy}\n"))
+    }
+
+    /// Of a parent and its children.
+    fn tree(&self, parent: (&str, &[Column], &Declared), child: (&str, &[Column], &Declared)) -> String {
+        let (parent_name, parent_columns, parent) = parent;
+        let (name, columns, child) = child;
+        let together = self.simulation.recommended.as_deref() != Some("apart");
+        let declaration = |name, columns, key| Declaration {
+            name,
+            columns,
+            key,
+            indexes: &[],
+            parent: None,
+            shard_columns: &[],
+        };
+        let of_parent = declaration(parent_name, parent_columns, parent.primary_key.as_slice());
+        let in_parent =
+            evenkeel::simulate::Parent { name: parent_name.to_owned(), key: parent.primary_key.clone() };
+        let mut of_child = declaration(name, columns, child.primary_key.as_slice());
+        of_child.parent = together.then_some(&in_parent);
+        let statements =
+            [&of_parent, &of_child].map(|table| table.statements(Strategy::Declared, self.dialect));
+        statements.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    }
+}
