@@ -4,7 +4,6 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::Table;
 use evenkeel::query::{Params, QueryError};
 use evenkeel::simulate::splits::ModelParameters;
 use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Strategy};
@@ -12,6 +11,7 @@ use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 use evenkeel::spanner::Dialect;
 use evenkeel::table::{TableSpec, only_time_column, write_create_table};
+use evenkeel::{Table, report};
 use futures::TryStreamExt;
 
 use crate::cli::simulate::in_background;
@@ -30,7 +30,8 @@ Examples:
   evenkeel ddl events --target spanner-postgres --strategy shard-16
 
 Without --strategy the rows of the table are inserted into the model of 'evenkeel simulate splits', in the order of their times, and
-the statements are those of the strategy that it recommends.")]
+the statements are those of the strategy that it recommends. So that few rows divide splits too, each stands for as many as make sixteen
+full ones.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
@@ -118,8 +119,9 @@ async fn suited(table: &Table, key: &[KeyOrder], out: &Output) -> Result<Strateg
         return Ok(Strategy::Declared);
     };
     out.note(&format!(
-        "by the rows of the table, in a model of Spanner's splits: strategy {strategy}, {}; --strategy takes another",
-        Strategy::words(strategy)
+        "by the rows of the table, each of them for {}, in a model of Spanner's splits: strategy {strategy}, {}; --strategy takes another",
+        report::count(simulation.parameters.scale.round() as u64),
+        strategy.words()
     ));
     Ok(strategy)
 }
