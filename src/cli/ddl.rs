@@ -43,6 +43,10 @@ pub(crate) struct Args {
     /// How the key of Spanner is chosen, as in 'simulate splits' [default: what the rows of the table recommend].
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
+
+    /// Column of time that rows came along [default: the only point in time, or the only date, or that of the key].
+    #[arg(long, value_name = "COLUMN", conflicts_with = "strategy")]
+    time: Option<String>,
 }
 
 /// What statements are for.
@@ -56,7 +60,8 @@ impl std::str::FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "ydb" { Ok(Self::Ydb) } else { text.parse().map(Self::Spanner) }
+        let unknown = |_| format!("unknown target '{text}'; there are: ydb, spanner, spanner-postgres");
+        if text == "ydb" { Ok(Self::Ydb) } else { text.parse().map(Self::Spanner).map_err(unknown) }
     }
 }
 
@@ -75,7 +80,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 .collect();
             let strategy = match args.strategy {
                 Some(strategy) => strategy,
-                None => suited(&table, &key, out).await?,
+                None => suited(&table, &key, args.time.as_deref(), out).await?,
             };
             let declaration = Declaration {
                 name: spec.name(),
@@ -83,12 +88,17 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 key: &key,
                 indexes: &[],
                 parent: None,
-                shard_columns: &[],
+                nullable: &[],
+                declared: None,
+                ttl: spec.definition().ttl.as_ref(),
             };
             let schema = declaration.statements(strategy, dialect).ok_or_else(|| {
-                Failure::wrong_usage(format!(
-                    "strategy {strategy} is there to be compared with; no schema is written for it"
-                ))
+                Failure::wrong_usage(match strategy {
+                    Strategy::Swapped => "strategy swapped needs a key of two columns".to_owned(),
+                    _ => format!(
+                        "strategy {strategy} is there to be compared with; no schema is written for it"
+                    ),
+                })
             })?;
             out.text(&schema)
         }
@@ -96,21 +106,52 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 /// The strategy that suits the rows of a table.
-async fn suited(table: &Table, key: &[KeyOrder], out: &Output) -> Result<Strategy, Failure> {
+async fn suited(
+    table: &Table,
+    key: &[KeyOrder],
+    time: Option<&str>,
+    out: &Output,
+) -> Result<Strategy, Failure> {
     let spec = table.spec();
-    let time = only_time_column(spec.columns()).and_then(|position| spec.columns().get(position));
-    // A key may say which of several times counts.
-    let of_key = spec.primary_key_columns().find(|column| column.column_type.is_time());
-    let is_empty = table.snapshot().portion_count() == 0;
-    let Some(time) = time.or(of_key).filter(|_| !is_empty) else {
+    let time = match time {
+        Some(name) => match spec.columns().iter().find(|column| column.name == name) {
+            Some(column) if column.column_type.is_time() => Some(column),
+            Some(_) => {
+                return Err(Failure::wrong_usage(format!(
+                    "column '{name}' is not a point in time or a date"
+                )));
+            }
+            None => return Err(Failure::wrong_usage(format!("there is no column '{name}'"))),
+        },
+        None => {
+            let only = only_time_column(spec.columns()).and_then(|position| spec.columns().get(position));
+            // A key may say which of several times counts.
+            only.or_else(|| spec.primary_key_columns().find(|column| column.column_type.is_time()))
+        }
+    };
+    let by_types = |reason: &str| {
         let strategy = by_type(spec);
-        let reason = if is_empty { "the table has no rows" } else { "no column says when rows came" };
         out.note(&format!(
             "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy takes another"
         ));
-        return Ok(strategy);
+        strategy
+    };
+    if table.snapshot().portion_count() == 0 {
+        return Ok(by_types("the table has no rows"));
+    }
+    let Some(time) = time else {
+        let times = spec.columns().iter().filter(|column| column.column_type.is_time());
+        let times: Vec<&str> = times.map(|column| column.name.as_str()).collect();
+        return Ok(by_types(&match times.as_slice() {
+            [] => "no column says when rows came".to_owned(),
+            times => format!("{} say when rows came, and --time names one of them", times.join(" and ")),
+        }));
     };
     let simulation = simulated(table, key, &time.name, out).await?;
+    simulation.notes.iter().for_each(|note| out.note(note));
+    if let Some(reason) = &simulation.unsure {
+        return Ok(by_types(reason));
+    }
     let recommended: Option<Strategy> = simulation.recommended.as_deref().and_then(|name| name.parse().ok());
     let Some(strategy) = recommended else {
         out.note(
@@ -131,14 +172,14 @@ async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) ->
     let spec = table.spec();
     let workplace = Workplace::open(None)?;
     let path = workplace.path().join("rows.parquet");
-    let sql = format!("SELECT * FROM t ORDER BY \"{}\"", time.replace('"', "\"\""));
+    let sql = format!("SELECT * FROM t ORDER BY \"{}\" NULLS FIRST", time.replace('"', "\"\""));
     let mut result = table.session()?.query(&sql, &Params::default()).await?;
     let file = PartFile::create(&path)?;
     let mut sink = Sink::new(BufWriter::new(file.file()), OutputFormat::Parquet, &result.schema)?;
     while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         sink.write(&batch)?;
     }
-    drop(sink.finish()?);
+    sink.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.publish()?;
     let types = spec.columns().iter().map(|column| (column.name.clone(), column.column_type)).collect();
     let opening = tokio::task::spawn_blocking(move || {

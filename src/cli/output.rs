@@ -98,6 +98,19 @@ impl Failure {
         }
     }
 
+    /// The failure with what to do about it, where its message lets `hint` know.
+    pub(crate) fn with_hint(self, hint: impl Fn(&str) -> Option<String>) -> Self {
+        let told = |error: anyhow::Error| match hint(&error.to_string()) {
+            Some(hint) => anyhow::anyhow!("{error}. {hint}"),
+            None => error,
+        };
+        match self {
+            Self::Usage(error) => Self::Usage(told(error)),
+            Self::Failed(error) => Self::Failed(told(error)),
+            threshold @ Self::Threshold(_) => threshold,
+        }
+    }
+
     /// Prints the failure and gives the exit code. A reader that went away, as `head` does, is no failure.
     pub(crate) fn report(&self) -> ExitCode {
         let (error, code) = match self {

@@ -70,6 +70,10 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
                 number(AS_GOOD)
             );
         }
+        (None, true) if simulation.unsure.is_some() => {
+            let _ =
+                writeln!(text, "\nnone is recommended: {}", simulation.unsure.as_deref().unwrap_or_default());
+        }
         (None, true) => {
             text.push_str("\nnone of these cools its hot splits; try another column in front of the key\n")
         }
@@ -91,10 +95,17 @@ pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
     let parameters = &simulation.parameters;
     let _ = writeln!(
         text,
-        "{} rows, {} of values; each row stands for {}",
+        "{} rows, {} of values; each row stands for {}{}",
         count(simulation.rows),
         ByteSize(simulation.bytes),
-        number(parameters.scale)
+        number(parameters.scale),
+        match parameters.load_scale < parameters.scale {
+            true => format!(
+                ", of which {} come at its time: fewer rows in a window would be chance",
+                number(parameters.load_scale)
+            ),
+            false => String::new(),
+        }
     );
     match simulation.rate {
         Some(rate) => {
@@ -220,7 +231,7 @@ fn last_score(outcome: &Outcome) -> f64 {
 /// Share of the table's rows that stand against those of the hottest split of their window, of the table or of an index.
 pub(super) fn hottest_share(outcome: &Outcome) -> f64 {
     let rows = outcome.spaces.iter().map(|space| space.rows_in_time).max().unwrap_or(0);
-    outcome.whole.hottest_rows as f64 / rows.max(1) as f64
+    (outcome.whole.hottest_rows as f64 / rows.max(1) as f64).min(1.0)
 }
 
 /// What the table looks like, and such indexes as look otherwise than evenly.
@@ -462,10 +473,11 @@ pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
     let is_hot = report.is_range
         && outcome.relief.first_hot.is_some()
         && !outcome.stuck.iter().any(|stuck| told(&stuck));
-    match (is_hot, outcome.relief.relieved_after.is_some() && outcome.whole.by_load > 0) {
-        (false, _) => {}
-        (true, true) => text.push_str("; dividing helps"),
-        (true, false) => text.push_str("; it was hot and was not divided by load"),
+    match (is_hot, outcome.whole.by_load > 0, outcome.relief.relieved_after.is_some()) {
+        (false, _, _) => {}
+        (true, true, true) => text.push_str("; dividing helps"),
+        (true, true, false) => text.push_str("; it was divided by load, and did not cool to the end"),
+        (true, false, _) => text.push_str("; it was hot and was not divided by load"),
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Finding, Severity};
 use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
-use crate::simulate::splits::{Obstacle, Pattern};
+use crate::simulate::splits::{Obstacle, Outcome, Pattern};
 
 /// Share of the rows in the hottest split of their window from which a key counts as one place for all writes.
 const ONE_PLACE: f64 = 0.9;
@@ -19,17 +19,26 @@ pub const AS_GOOD: f64 = 3.0;
 /// The strategy to choose: of those that spread writes, the one that changes the declared key least, so that its reads stay cheap. They are
 /// asked for in the order of the options where they change it alike.
 pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
-    // Indexes are judged for themselves.
+    if simulation.unsure.is_some() {
+        return None;
+    }
+    // Indexes are judged for themselves; children are rows like their parents.
     let stuck = |report: &StrategyReport| -> f64 {
-        let of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
+        let of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0 || is_tree(report));
         let rows: u64 = of_table.map(|stuck| stuck.rows).sum();
         rows as f64 / simulation.rows.max(1) as f64
     };
     let range = || simulation.strategies.iter().filter(|report| report.is_range);
     let best = range().map(share_of_table).min_by(f64::total_cmp)?;
     let is_quiet = range().all(|report| report.outcome.relief.hot_windows == 0);
+    // Hot to the end, and never divided, is no better than hot and said to be indivisible.
+    let is_divided = |report: &StrategyReport| {
+        let Outcome { relief, whole, .. } = &report.outcome;
+        relief.hot_windows == 0 || relief.relieved_after.is_some() || whole.by_load > 0
+    };
     let spreads = |report: &&StrategyReport| {
-        is_quiet || stuck(report) <= HARMLESS && share_of_table(report) <= best * AS_GOOD
+        is_quiet
+            || stuck(report) <= HARMLESS && share_of_table(report) <= best * AS_GOOD && is_divided(report)
     };
     // Reads that have to look through everything are what a change costs.
     let cost = |report: &&StrategyReport| {
@@ -44,10 +53,21 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
 /// The findings of a simulation, the gravest first.
 pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if let Some(reason) = &simulation.unsure {
+        findings.push(Finding {
+            code: "too_few_rows",
+            severity: Severity::Warning,
+            subject: simulation.inputs.first().cloned().unwrap_or_default(),
+            message: format!("nothing is said of load: {reason}"),
+            measured: simulation.parameters.hot_rows(),
+            threshold: 20.0,
+            advice: "What is said of reads and of bytes holds all the same.".to_owned(),
+        });
+    }
     for report in simulation.strategies.iter().filter(|report| report.is_range) {
         // Others are asked for as alternatives; what is declared is to be judged.
         let judged = simulation.judged.as_deref().unwrap_or("declared");
-        if report.strategy == judged || matches!(report.strategy.as_str(), "interleaved" | "apart") {
+        if report.strategy == judged || is_tree(report) {
             one_place(simulation, report, &mut findings);
             single_row(simulation, report, &mut findings);
             order_of_history(simulation, report, &mut findings);
@@ -75,8 +95,17 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     findings
 }
 
-/// Share of the rows in the hottest split of the table at their time.
+/// Whether it is about a parent and its children.
+fn is_tree(report: &StrategyReport) -> bool {
+    matches!(report.strategy.as_str(), "interleaved" | "apart")
+}
+
+/// Share of the rows in the hottest split of the table at their time; of a tree, in the hottest of all.
 fn share_of_table(report: &StrategyReport) -> f64 {
+    if is_tree(report) {
+        let whole = &report.outcome.whole;
+        return whole.hottest_rows as f64 / whole.rows.max(1) as f64;
+    }
     report.outcome.spaces.first().map_or(0.0, |space| space.hottest_share)
 }
 
@@ -91,8 +120,12 @@ fn moves(report: &StrategyReport, space: usize) -> bool {
 }
 
 /// How grave it is that writes go to one place: only where they are too many for it.
-fn gravity(report: &StrategyReport) -> Severity {
-    if report.outcome.relief.hot_windows > 0 { Severity::Problem } else { Severity::Note }
+fn gravity(simulation: &Simulation, report: &StrategyReport) -> Severity {
+    if report.outcome.relief.hot_windows > 0 && simulation.unsure.is_none() {
+        Severity::Problem
+    } else {
+        Severity::Note
+    }
 }
 
 fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
@@ -103,13 +136,14 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
     if share < ONE_PLACE || !(moves(report, 0) || is_time) {
         return;
     }
-    let (severity, parameters) = (gravity(report), &simulation.parameters);
+    let (severity, parameters) = (gravity(simulation, report), &simulation.parameters);
     let message = format!(
         "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; its score is {:.0}{}",
         share * 100.0,
         report.outcome.whole.highest_score,
         match severity {
             Severity::Problem => ", and dividing splits does not help".to_owned(),
+            _ if simulation.unsure.is_some() => String::new(),
             _ => format!(", below the {:.0} of a hot split: at this rate it does no harm", parameters.hot),
         }
     );
@@ -127,6 +161,9 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
 }
 
 fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    if simulation.unsure.is_some() {
+        return;
+    }
     let mut of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
     let stuck = of_table.find(|stuck| stuck.obstacle == Obstacle::SingleRow);
     let Some(stuck) = stuck else { return };
@@ -191,7 +228,8 @@ fn judge_index(
 ) {
     let space = report.outcome.spaces.iter().position(|space| space.name == index.name);
     if let Some(space) = space.filter(|space| index.hottest_share >= ONE_PLACE && moves(report, *space)) {
-        let is_hot = report.outcome.stuck.iter().any(|stuck| stuck.space == space);
+        let is_hot =
+            simulation.unsure.is_none() && report.outcome.stuck.iter().any(|stuck| stuck.space == space);
         findings.push(Finding {
             code: "monotonic_index",
             severity: if is_hot { Severity::Problem } else { Severity::Note },

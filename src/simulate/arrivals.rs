@@ -41,6 +41,8 @@ pub(super) struct Survey {
     pub(super) late_rows: u64,
     pub(super) without_time: u64,
     pub(super) last_row: Option<RecordBatch>,
+    /// NULLs of each column that is looked at.
+    pub(super) nulls: Vec<u64>,
     /// Some rows, one by one: the first of each batch, and of them some.
     pub(super) some_rows: Vec<RecordBatch>,
 }
@@ -86,6 +88,10 @@ pub(super) fn survey(
     source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
         survey.rows += batch.num_rows() as u64;
         survey.bytes += row_bytes(&batch).iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
+        survey.nulls.resize(batch.num_columns(), 0);
+        for (nulls, column) in survey.nulls.iter_mut().zip(batch.columns()) {
+            *nulls += column.null_count() as u64;
+        }
         survey.last_row = Some(batch.slice(batch.num_rows() - 1, 1));
         let step = (batch.num_rows() / ROWS_OF_BATCH).max(1);
         if survey.some_rows.len() < SOME_ROWS {

@@ -5,8 +5,9 @@ use arrow::datatypes::DataType;
 use uuid::Uuid;
 
 use crate::simulate::design::KeyColumn;
-use crate::simulate::index::{Index, IndexSpec};
+use crate::simulate::index::{Index, IndexShard, IndexSpec};
 use crate::simulate::{KeyOrder, SimulateError, Strategy};
+use crate::spanner::ShardFront;
 use crate::table::{Column, only_time_column};
 use crate::values::width;
 
@@ -61,10 +62,18 @@ pub(super) fn indexes_of(
             storing: spec.storing.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
             null_filtered: spec.null_filtered,
             interleaved: spec.interleaved,
-            shards: spec.shards,
+            shard: spec.shard.as_ref().map(|shard| shard_of(columns, spec, shard)).transpose()?,
         });
     }
     Ok(indexes)
+}
+
+fn shard_of(columns: &[Column], spec: &IndexSpec, shard: &ShardFront) -> Result<IndexShard, SimulateError> {
+    let of: Result<Vec<usize>, SimulateError> = match shard.columns.as_slice() {
+        [] => spec.columns.iter().map(|part| position(columns, &part.column)).collect(),
+        names => names.iter().map(|name| position(columns, name)).collect(),
+    };
+    Ok(IndexShard { shards: shard.shards, columns: of?, signed: shard.signed })
 }
 
 /// The column of time that is named, or the only point in time, or the only date.
@@ -100,6 +109,16 @@ pub(super) fn asked_columns(columns: &[Column], named: &[usize]) -> Vec<bool> {
         .enumerate()
         .map(|(position, column)| named.contains(&position) || of_any_length(column))
         .collect()
+}
+
+/// The names of those of these columns that are NULL in some rows.
+pub(super) fn nullable(columns: &[Column], named: &[usize], nulls: &[u64]) -> Vec<String> {
+    let mut named: Vec<usize> = named.to_vec();
+    named.sort_unstable();
+    named.dedup();
+    let has_null = |column: &usize| nulls.get(*column).is_some_and(|nulls| *nulls > 0);
+    let name = |column: usize| columns.get(column).map(|column| column.name.clone());
+    named.into_iter().filter(has_null).filter_map(name).collect()
 }
 
 /// Of these columns those whose values are UUIDs that begin with the time, in most of some rows, with the version that most have.

@@ -2,7 +2,7 @@
 
 use crate::simulate::schema::Parent;
 use crate::simulate::{IndexSpec, KeyOrder, Strategy, UuidForm};
-use crate::spanner::{Made, Schema, SchemaIndex, SchemaTable};
+use crate::spanner::{Dialect, Made, Schema, SchemaColumn, SchemaIndex, SchemaTable, ShardFront};
 use crate::transform::UuidKind;
 
 /// A table as it is declared.
@@ -20,14 +20,39 @@ pub struct Declared {
     pub shard_columns: Vec<String>,
     /// The table that it is interleaved in.
     pub parent: Option<Parent>,
+    /// How it is written, where it is.
+    pub written: Option<Written>,
+    /// Columns that the database generates by an expression that is not modelled.
+    pub unmodelled: Vec<String>,
     /// What is modelled otherwise, one sentence each.
     pub notes: Vec<String>,
 }
 
+/// A table as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// In which dialect.
+    pub dialect: Dialect,
+    /// Its columns with their declarations.
+    pub columns: Vec<(String, String)>,
+    /// Its whole primary key.
+    pub key: Vec<KeyOrder>,
+    /// What stands behind the key and the parent.
+    pub clauses: String,
+}
+
 impl Declared {
-    /// What a schema says of one of its tables.
+    /// What a schema says of one of its tables, with a first column that the database makes as the strategy that it is.
     #[must_use]
     pub fn new(schema: &Schema, table: &SchemaTable) -> Self {
+        let mut declared = Self::as_exported(schema, table);
+        declared.first_column(table);
+        declared
+    }
+
+    /// The same with all columns of the key as the export has them.
+    #[must_use]
+    pub fn as_exported(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self {
             table: Some(table.name.clone()),
             primary_key: table.primary_key.iter().map(KeyOrder::from).collect(),
@@ -39,7 +64,15 @@ impl Declared {
             name: parent.name.clone(),
             key: parent.primary_key.iter().map(KeyOrder::from).collect(),
         });
-        declared.first_column(table);
+        let written = |column: &SchemaColumn| (column.name.clone(), column.declaration.clone());
+        declared.written = Some(Written {
+            dialect: table.dialect,
+            columns: table.columns.iter().map(written).collect(),
+            key: declared.primary_key.clone(),
+            clauses: table.clauses.clone(),
+        });
+        let unmodelled = table.columns.iter().filter(|column| column.made == Some(Made::Other));
+        declared.unmodelled = unmodelled.map(|column| column.name.clone()).collect();
         for index in schema.indexes_of(table) {
             declared.index(table, index);
         }
@@ -71,17 +104,26 @@ impl Declared {
 
     fn index(&mut self, table: &SchemaTable, index: &SchemaIndex) {
         // A shard in front of an index is a shard in front of its entries.
-        let front = index.columns.first().and_then(|part| made_of(table, &part.column));
-        let shards = match front {
-            Some(Made::Shard(shard)) => Some(shard.shards),
+        let front = index.columns.first().map(|part| (&part.column, made_of(table, &part.column)));
+        let shard = match front {
+            Some((name, Some(Made::Shard(shard)))) => Some(ShardFront {
+                shards: shard.shards,
+                columns: shard.columns.clone(),
+                signed: shard.signed,
+                name: Some(name.clone()),
+            }),
             _ => None,
         };
+        if shard.is_some() && index.columns.len() == 1 {
+            self.notes.push(format!("index {} is of a shard alone: it is left out", index.name));
+            return;
+        }
         let inside = |name: &String| {
             table.parent.as_ref().is_some_and(|parent| parent.eq_ignore_ascii_case(name))
                 || table.name.eq_ignore_ascii_case(name)
         };
         let interleaved = index.interleaved_in.as_ref().is_some_and(inside);
-        if let Some(parent) = index.interleaved_in.as_ref().filter(|_| !interleaved || shards.is_some()) {
+        if let Some(parent) = index.interleaved_in.as_ref().filter(|_| !interleaved || shard.is_some()) {
             self.notes.push(format!(
                 "index {} is modelled as a key space of its own, not within {parent}",
                 index.name
@@ -89,11 +131,12 @@ impl Declared {
         }
         self.indexes.push(IndexSpec {
             name: index.name.clone(),
-            columns: index.columns.iter().skip(usize::from(shards.is_some())).map(KeyOrder::from).collect(),
+            columns: index.columns.iter().skip(usize::from(shard.is_some())).map(KeyOrder::from).collect(),
             storing: index.storing.clone(),
+            unique: index.unique,
             null_filtered: index.null_filtered,
-            interleaved: interleaved && shards.is_none(),
-            shards,
+            interleaved: interleaved && shard.is_none(),
+            shard,
         });
     }
 }

@@ -197,8 +197,12 @@ impl Design {
         for (number, index) in (1u8..).zip(indexes) {
             let all: Vec<usize> = index.columns.iter().map(|part| part.column).collect();
             let mut entry: Vec<Part> = Vec::new();
-            if let Some(shards) = index.shards {
-                entry.push(Part::Derived { columns: all.clone(), function: Derived::Shard(shards) });
+            if let Some(shard) = &index.shard {
+                let function = match shard.signed {
+                    true => Derived::SignedShard(shard.shards),
+                    false => Derived::Shard(shard.shards),
+                };
+                entry.push(Part::Derived { columns: shard.columns.clone(), function });
             }
             entry.extend(index.columns.iter().cloned().map(Part::Column));
             let of_index = |part: &&Part| matches!(part, Part::Column(key) if all.contains(&key.column));
@@ -215,7 +219,7 @@ impl Design {
                 encoder: context.encoder(&entry)?,
                 parts: entry,
                 stored: Some(stored),
-                added_bytes: generated_bytes + if index.shards.is_some() { 8 } else { 0 },
+                added_bytes: generated_bytes + if index.shard.is_some() { 8 } else { 0 },
                 not_null: if index.null_filtered { all } else { Vec::new() },
             });
             if inside.is_none() {

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::simulate::KeyOrder;
 use crate::simulate::design::KeyColumn;
+use crate::spanner::ShardFront;
 
 /// An index by the names of its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,8 +22,10 @@ pub struct IndexSpec {
     pub null_filtered: bool,
     /// Whether its entries stand among the rows of the table.
     pub interleaved: bool,
-    /// Shards in front.
-    pub shards: Option<u32>,
+    /// Whether no two rows have the same entry.
+    pub unique: bool,
+    /// A shard in front.
+    pub shard: Option<ShardFront>,
 }
 
 /// The same by positions.
@@ -33,7 +36,15 @@ pub(super) struct Index {
     pub(super) storing: Vec<usize>,
     pub(super) null_filtered: bool,
     pub(super) interleaved: bool,
-    pub(super) shards: Option<u32>,
+    pub(super) shard: Option<IndexShard>,
+}
+
+/// A shard in front of an index.
+#[derive(Debug, Clone)]
+pub(super) struct IndexShard {
+    pub(super) shards: u32,
+    pub(super) columns: Vec<usize>,
+    pub(super) signed: bool,
 }
 
 /// An index that does not parse.
@@ -79,13 +90,14 @@ impl FromStr for IndexSpec {
             storing: Vec::new(),
             null_filtered: false,
             interleaved: false,
-            shards: None,
+            unique: false,
+            shard: None,
         };
         loop {
             rest = rest.trim_start();
             if rest.is_empty() {
                 // A shard in front is no place among the rows of a parent.
-                return if index.interleaved && index.shards.is_some() { Err(wrong()) } else { Ok(index) };
+                return if index.interleaved && index.shard.is_some() { Err(wrong()) } else { Ok(index) };
             }
             let lower = rest.to_ascii_lowercase();
             if lower.starts_with("storing") {
@@ -101,8 +113,8 @@ impl FromStr for IndexSpec {
                 "interleaved" => index.interleaved = true,
                 other => {
                     let shards = other.strip_prefix("shard-").and_then(|number| number.parse().ok());
-                    index.shards =
-                        Some(shards.filter(|shards| (1..=100_000).contains(shards)).ok_or_else(wrong)?);
+                    let shards = shards.filter(|shards| (1..=100_000).contains(shards)).ok_or_else(wrong)?;
+                    index.shard = Some(ShardFront { shards, columns: Vec::new(), signed: false, name: None });
                 }
             }
             rest = after;
@@ -122,7 +134,7 @@ mod tests {
             ("by_time", 2, true)
         );
         assert_eq!(
-            (index.storing.join("+"), index.null_filtered, index.shards),
+            (index.storing.join("+"), index.null_filtered, index.shard.map(|shard| shard.shards)),
             ("a+b".to_owned(), true, Some(8))
         );
         assert!("i(a) interleaved".parse::<IndexSpec>().unwrap().interleaved);

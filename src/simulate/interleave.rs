@@ -12,9 +12,9 @@ use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 use crate::simulate::SimulateError;
 use crate::simulate::advice::{advise, recommend};
 use crate::simulate::arrivals::{Block, Source, replay, survey};
-use crate::simulate::columns::{asked_columns, key_columns, time_column, timed_uuids};
+use crate::simulate::columns::{asked_columns, key_columns, nullable, time_column, timed_uuids};
 use crate::simulate::design::{Asked, Design, KeyColumn, Part};
-use crate::simulate::replay::{Replayed, Runner, note_on_scale, scaled};
+use crate::simulate::replay::{Replayed, Runner, scaled, unsure};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeyRange, KeySpace};
 use crate::sketch::key_identities;
@@ -127,7 +127,6 @@ pub fn simulate_interleaved(
         ["interleaved", "apart"].into_iter().zip(runners).map(report).collect::<Result<_, _>>()?;
     let mut notes = parent.notes().to_vec();
     notes.extend_from_slice(child.notes());
-    notes.extend(note_on_scale(&parameters));
     notes.extend(family.notes());
     let mut inputs = parent.input_names();
     inputs.extend(child.input_names());
@@ -144,9 +143,11 @@ pub fn simulate_interleaved(
         owner: None,
         transaction_rows: options.transaction_rows,
         presplits: 0,
+        unsure: unsure(&parameters, children.range.map_or(0.0, |(first, last)| (last - first) as f64)),
         parameters,
         strategies,
         notes,
+        nullable: nullable(child.columns(), &asked.fixed, &children.nulls),
         timed_uuids: timed_uuids(child.columns(), &asked.fixed, &children.some_rows),
         judged: options.judged.clone(),
         recommended: None,

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::simulate::SimulateError;
 use crate::simulate::columns::position;
 use crate::source::{Export, OnUnreadable, SourceError};
+use crate::text_value::excerpt;
 use crate::transform::{BitReversedSequence, bit_reverse};
 
 /// Values of the new sequence that are made and looked up among those that are there.
@@ -134,7 +135,7 @@ pub fn migrate(
     }
     let mut migration = Migration {
         inputs: export.input_names(),
-        column: column.to_owned(),
+        column: export.columns().get(at).map_or_else(|| column.to_owned(), |column| column.name.clone()),
         kind,
         rows: found.rows,
         range: is_number.then_some((found.least, found.most)),
@@ -158,7 +159,8 @@ pub fn migrate(
     Ok(migration)
 }
 
-/// Gives all rows of an export with the UUIDs of a column as Spanner writes them: in lower case, with hyphens.
+/// Gives all rows of an export with the UUIDs of a column as Spanner writes them: in lower case, with hyphens. Other values of CSV stay as they are
+/// written; points in time of other formats are in UTC and say so.
 ///
 /// # Errors
 /// [`SimulateError`] where the export cannot be read, or a value is no UUID; the errors of `each`.
@@ -169,7 +171,8 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
     mut each: impl FnMut(&RecordBatch) -> Result<(), E>,
 ) -> Result<(), E> {
     let at = position(export.columns(), column)?;
-    export.read_columns::<E>(OnUnreadable::Fail, &|_| true, |place, batch| {
+    let text = export.as_text().map_err(SimulateError::from)?;
+    text.as_ref().unwrap_or(export).read_columns::<E>(OnUnreadable::Fail, &|_| true, |place, batch| {
         let mut columns = batch.columns().to_vec();
         let Some(array) = columns.get_mut(at) else { return Err(SimulateError::Columns.into()) };
         let texts = UuidTexts::of(array).map_err(SimulateError::from)?;
@@ -181,11 +184,16 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
         });
         *array =
             Arc::new(uuids.collect::<Result<Vec<_>, _>>()?.into_iter().map(Some).collect::<StringArray>());
-        let mut fields: Vec<Field> =
-            batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
-        if let Some(field) = fields.get_mut(at) {
-            *field = field.clone().with_data_type(DataType::Utf8);
+        for column in &mut columns {
+            if let DataType::Timestamp(unit, None) = column.data_type() {
+                let in_utc = DataType::Timestamp(*unit, Some("UTC".into()));
+                *column = cast(column, &in_utc).map_err(SimulateError::from)?;
+            }
         }
+        let typed = |(field, column): (&Arc<Field>, &ArrayRef)| {
+            field.as_ref().clone().with_data_type(column.data_type().clone())
+        };
+        let fields: Vec<Field> = batch.schema().fields().iter().zip(&columns).map(typed).collect();
         let normalized = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
         each(&normalized.map_err(SimulateError::from)?)?;
         if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted.into()) } else { Ok(true) }
@@ -323,7 +331,10 @@ impl Found {
             let uuid = texts.uuid(array, row);
             let differs = |text: &str| uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text);
             self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
-            let uuid = uuid.ok_or_else(|| (row, "is no UUID and no number".to_owned()))?;
+            let uuid = uuid.ok_or_else(|| {
+                let found = texts.text(row).map(|text| format!("'{}' ", excerpt(text.as_bytes())));
+                (row, format!("{}is no UUID and no number", found.unwrap_or_default()))
+            })?;
             if !self.uuids.insert(uuid.as_u128()) {
                 return Err((
                     row,

@@ -24,7 +24,7 @@ use crate::placement::PlacementError;
 use crate::source::SourceError;
 
 pub use crate::simulate::advice::{AS_GOOD, HARMLESS};
-pub use crate::simulate::declared::Declared;
+pub use crate::simulate::declared::{Declared, Written};
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
 pub use crate::simulate::migrate::{KeyKind, Migration, migrate, normalize_uuids};

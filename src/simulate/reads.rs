@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, Scalar, TimestampMicrosecondArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, Scalar, TimestampMicrosecondArray};
 use arrow::compute::cast;
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
 
 use crate::simulate::SimulateError;
 use crate::simulate::arrivals::Survey;
-use crate::simulate::design::{Asked, Design};
+use crate::simulate::design::{Asked, Design, KeyColumn};
 use crate::simulate::index::Index;
 use crate::simulate::result::{IndexReport, ReadKind, ReadReport};
 use crate::simulate::splits::{KeySpace, Outcome};
@@ -40,7 +40,8 @@ impl Found {
     ) -> Self {
         let wanted = |index: &Index| {
             let Some(first) = index.columns.first().map(|part| part.column) else { return Wanted::Nothing };
-            match (survey.range, length, survey.last_row.as_ref().and_then(|row| row.columns().get(first))) {
+            let row = row_for(index, survey);
+            match (survey.range, length, row.and_then(|row| row.columns().get(first))) {
                 (Some((_, last)), Some(length), _) if time == Some(first) => {
                     Wanted::Range(first, last - length.get() + 1, last)
                 }
@@ -76,6 +77,16 @@ impl Found {
     }
 }
 
+/// A row whose values a read through an index looks for: the last one, or where that has no entry, another that has.
+fn row_for<'a>(index: &Index, survey: &'a Survey) -> Option<&'a RecordBatch> {
+    let has_entry = |row: &&RecordBatch| {
+        let is_null = |part: &KeyColumn| row.columns().get(part.column).is_none_or(|array| array.is_null(0));
+        !index.null_filtered || !index.columns.iter().any(is_null)
+    };
+    let last = survey.last_row.as_ref();
+    last.filter(has_entry).or_else(|| survey.some_rows.iter().find(has_entry)).or(last)
+}
+
 /// The reads that are weighed.
 pub(super) struct Reads<'a> {
     pub(super) survey: &'a Survey,
@@ -98,10 +109,10 @@ impl Reads<'_> {
         outcome: &Outcome,
         counted: &[(u64, u64)],
     ) -> Result<Vec<IndexReport>, SimulateError> {
-        let Some(values) = self.survey.last_row.clone() else { return Ok(Vec::new()) };
         let mut reports = Vec::new();
         let plans = design.plans.iter().zip(counted).skip(1);
         for ((index, (plan, (entries, bytes))), found) in self.indexes.iter().zip(plans).zip(self.found) {
+            let Some(values) = row_for(index, self.survey).cloned() else { continue };
             let first = index.columns.first().map(|part| part.column);
             let range = match (first == self.time, self.time, self.survey.range, self.read_length) {
                 (true, Some(time), Some((_, last)), Some(length)) => {

@@ -8,7 +8,7 @@ use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 use crate::simulate::advice::{advise, recommend};
 use crate::simulate::arrivals::{Arrived, BEFORE, Block, Rate, Source, Survey, replay, survey};
 use crate::simulate::columns::{
-    asked_columns, check_suited, indexes_of, key_columns, position, time_column, timed_uuids,
+    asked_columns, check_suited, indexes_of, key_columns, nullable, position, time_column, timed_uuids,
 };
 use crate::simulate::design::{Design, Hashed, KeyColumn, name_keys};
 use crate::simulate::index::Index;
@@ -28,6 +28,8 @@ const USUAL_SPLITS: f64 = 16.0;
 const PRESPLIT_ROWS: usize = 10_000;
 /// Where fewer rows of the export make a split hot in a window, chance does.
 const FEWEST_HOT_ROWS: f64 = 20.0;
+/// A load is seen by so many windows: it is watched, divided after the delay, and seen again.
+const FEWEST_WINDOWS: f64 = 5.0;
 
 /// One design under way: what becomes of the rows of each source.
 pub(super) struct Runner {
@@ -131,16 +133,28 @@ pub fn simulate(
     named.extend(partition_key.iter().chain(&shard));
     named.extend(time.iter().chain(&owner));
     named.extend(indexes.iter().flat_map(|index| index.columns.iter().map(|part| part.column)));
+    named.extend(indexes.iter().filter_map(|index| index.shard.as_ref()).flat_map(|shard| &shard.columns));
     let source = Source { export, asked: asked_columns(columns, &named), time };
     let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
     let parameters = scaled(options, survey.bytes);
-    notes.extend(note_on_scale(&parameters));
     let rate = options.rate.map(|rate| Rate {
         from: survey.range.map_or(0, |range| range.0),
-        between: 1e6 * parameters.scale / rate,
+        between: 1e6 * parameters.load_scale / rate,
     });
     if rate.is_none() {
         notes.extend(notes_on_time(&survey));
+    }
+    let span = match (&rate, survey.range) {
+        (Some(rate), _) => rate.between * survey.rows as f64,
+        (None, range) => range.map_or(0.0, |(first, last)| (last - first) as f64),
+    };
+    let unsure = unsure(&parameters, span);
+    let of_window =
+        survey.rows as f64 * parameters.window.get() as f64 / span.max(parameters.window.get() as f64);
+    if of_window < FEWEST_HOT_ROWS {
+        notes.push(format!(
+            "a window has {of_window:.1} rows of the export on average: the hottest split has many of so few by chance; a longer --window has more"
+        ));
     }
     let table = Table {
         columns,
@@ -200,7 +214,15 @@ pub fn simulate(
         found: &found.rows,
     };
     let report = |(strategy, runner): (&Strategy, Runner)| {
-        let Replayed { designs, counted, outcome, spaces } = runner.finish()?;
+        let Replayed { designs, counted, mut outcome, spaces } = runner.finish()?;
+        // Entries of indexes among the rows of the table are no rows of it.
+        let rows_of_table =
+            counted.first().and_then(|plans| plans.first()).map_or(0, |(entries, _)| *entries);
+        if let Some(space) = outcome.spaces.first_mut().filter(|space| space.rows_in_time > rows_of_table) {
+            let hottest = space.hottest_share * space.rows_in_time as f64;
+            space.hottest_share = (hottest / rows_of_table.max(1) as f64).min(1.0);
+            space.rows_in_time = rows_of_table;
+        }
         let (Some(design), Some(counted)) = (designs.first(), counted.first()) else {
             return Err(SimulateError::Columns);
         };
@@ -231,8 +253,10 @@ pub fn simulate(
         parameters,
         strategies,
         notes,
+        nullable: nullable(columns, &named, &survey.nulls),
         timed_uuids: timed_uuids(columns, &all, &survey.some_rows),
         judged: options.judged.clone(),
+        unsure,
         recommended: None,
         findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),
@@ -248,6 +272,12 @@ pub(super) fn scaled(options: &SimulateOptions, bytes: u64) -> ModelParameters {
     if options.find_scale {
         let scale = USUAL_SPLITS * parameters.split_size.0 as f64 / bytes.max(1) as f64;
         parameters.scale = round_to_two_digits(scale);
+        // Of fewer rows in a window chance would make hot splits.
+        parameters.load_scale = 1.0;
+        parameters.load_scale =
+            parameters.scale.min(round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS));
+    } else {
+        parameters.load_scale = parameters.scale;
     }
     parameters
 }
@@ -261,13 +291,27 @@ fn round_to_two_digits(number: f64) -> f64 {
 }
 
 /// A warning where rows of the export stand for so many that a few of them make a split hot.
-pub(super) fn note_on_scale(parameters: &ModelParameters) -> Option<String> {
-    let rows = parameters.split_rate * parameters.window.seconds() / parameters.scale;
-    (rows < FEWEST_HOT_ROWS).then(|| {
+fn few_rows(parameters: &ModelParameters) -> Option<String> {
+    let rows = parameters.hot_rows();
+    // Rounding may leave a little less.
+    (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
         format!(
             "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
              --window or a smaller --scale"
         )
+    })
+}
+
+/// Why nothing can be said of load, where that is so: rows are too few, or come in too few windows.
+pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> {
+    let windows = span / parameters.window.get() as f64;
+    few_rows(parameters).or_else(|| {
+        (windows < FEWEST_WINDOWS).then(|| {
+            format!(
+                "all rows come within {windows:.1} windows of {}, too few to see splits divide: give more rows, a shorter --window or a lower --rate",
+                parameters.window
+            )
+        })
     })
 }
 

@@ -163,8 +163,13 @@ pub struct Simulation {
     /// The strategy that is judged; `declared` where none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<String>,
+    /// Columns of keys that are NULL in some rows.
+    pub nullable: Vec<String>,
     /// Columns of the key that hold UUIDs which begin with the time, and their version.
     pub timed_uuids: Vec<(String, u8)>,
+    /// Why nothing can be said of load, where that is so: then none is recommended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<String>,
     /// The strategy that the figures recommend; none where none of them cools its hot splits.
     pub recommended: Option<String>,
     /// What the figures advise, the gravest first.

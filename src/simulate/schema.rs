@@ -1,10 +1,12 @@
 //! The statements that declare a table under a strategy.
 
+use crate::simulate::declared::{Declared, Written};
 use crate::simulate::strategy::UuidForm;
 use crate::simulate::{IndexSpec, KeyOrder, Strategy};
-use crate::spanner::{Dialect, IndexDraft, KeyFront, SchemaKey, TableDraft};
-use crate::table::Column;
+use crate::spanner::{Dialect, IndexDraft, KeyFront, SchemaKey, ShardFront, TableDraft};
+use crate::table::{Column, Ttl};
 use crate::transform::UuidKind;
+use crate::units::Micros;
 
 /// A table that it is interleaved in, by its name and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +30,12 @@ pub struct Declaration<'a> {
     pub indexes: &'a [IndexSpec],
     /// What it is interleaved in.
     pub parent: Option<&'a Parent>,
-    /// Columns that a shard in front is made of; where there are none, those that the strategy says.
-    pub shard_columns: &'a [String],
+    /// Columns that are NULL in some rows.
+    pub nullable: &'a [String],
+    /// What was declared, where it was: its own key, which one of the strategies stands for, and its columns as they are written.
+    pub declared: Option<&'a Declared>,
+    /// When its rows expire.
+    pub ttl: Option<&'a Ttl>,
 }
 
 impl Declaration<'_> {
@@ -40,17 +46,23 @@ impl Declaration<'_> {
         let is_time = |name: &str| {
             self.columns.iter().any(|column| column.name == name && column.column_type.is_time())
         };
-        let mut key: Vec<SchemaKey> = self.key.iter().map(|part| self.schema_key(part)).collect();
-        let names = |key: &[SchemaKey], of: usize| match self.shard_columns {
-            [] => key.iter().take(of).map(|part| part.column.clone()).collect(),
-            columns => columns.iter().map(|name| self.exact(name)).collect(),
-        };
+        let written = self.declared.and_then(|declared| declared.written.as_ref());
+        let written = written.filter(|written| written.dialect == dialect);
+        let named = Names { columns: self.columns, written };
+        let mut key: Vec<SchemaKey> = self.key.iter().map(|part| named.key(part)).collect();
+        // Where the declared key is to stay as it is, its own columns say what it begins with.
+        let judged = self.declared.filter(|declared| declared.strategy == Some(strategy));
+        let as_written = judged.is_some().then_some(written).flatten();
+        let names =
+            |key: &[SchemaKey], of: usize| match judged.map(|declared| declared.shard_columns.as_slice()) {
+                None | Some([]) => key.iter().take(of).map(|part| part.column.clone()).collect(),
+                Some(columns) => columns.iter().map(|name| named.exact(name)).collect(),
+            };
         let front = match strategy {
             Strategy::Declared => KeyFront::Nothing,
             Strategy::Swapped => {
-                if let [first, second, ..] = key.as_mut_slice() {
-                    std::mem::swap(first, second);
-                }
+                let [first, second, ..] = key.as_mut_slice() else { return None };
+                std::mem::swap(first, second);
                 KeyFront::Nothing
             }
             Strategy::Descending => {
@@ -65,10 +77,17 @@ impl Declaration<'_> {
             Strategy::Uuid(UuidKind::Random, UuidForm::TwoIntegers) => KeyFront::UuidIntegers,
             Strategy::Uuid(..) | Strategy::Sequence | Strategy::HashPartitions(_) => return None,
         };
+        let front = match as_written {
+            Some(written) => {
+                key = written.key.iter().map(|part| named.key(part)).collect();
+                KeyFront::Nothing
+            }
+            None => front,
+        };
         let begins_with = |prefix: &[KeyOrder]| {
             front == KeyFront::Nothing
                 && prefix.len() <= key.len()
-                && prefix.iter().zip(&key).all(|(ours, part)| self.schema_key(ours) == *part)
+                && prefix.iter().zip(&key).all(|(ours, part)| named.key(ours) == *part)
         };
         let mut comments = String::new();
         let parent = self.parent.filter(|parent| {
@@ -84,9 +103,7 @@ impl Declaration<'_> {
         let mut indexes = Vec::new();
         for index in self.indexes {
             let interleaved_in = parent.filter(|parent| {
-                let same = |(ours, theirs): &(&KeyOrder, &KeyOrder)| {
-                    self.schema_key(ours) == self.schema_key(theirs)
-                };
+                let same = |(ours, theirs): &(&KeyOrder, &KeyOrder)| named.key(ours) == named.key(theirs);
                 let shared = parent.key.iter().zip(&index.columns).filter(same);
                 index.interleaved && shared.count() == parent.key.len()
             });
@@ -98,16 +115,42 @@ impl Declaration<'_> {
             }
             indexes.push(IndexDraft {
                 name: index.name.clone(),
-                columns: index.columns.iter().map(|part| self.schema_key(part)).collect(),
-                storing: index.storing.iter().map(|name| self.exact(name)).collect(),
+                columns: index.columns.iter().map(|part| named.key(part)).collect(),
+                storing: index.storing.iter().map(|name| named.exact(name)).collect(),
                 null_filtered: index.null_filtered,
-                shards: index.shards,
+                unique: index.unique,
+                shard: index.shard.as_ref().map(|shard| ShardFront {
+                    columns: shard.columns.iter().map(|name| named.exact(name)).collect(),
+                    ..shard.clone()
+                }),
                 interleaved_in: interleaved_in.map(|parent| parent.name.clone()),
             });
         }
+        // A column that another strategy does without need not be in the table, nor in the export.
+        let is_front = |name: &String| {
+            let front = written.filter(|_| as_written.is_none()).and_then(|written| written.key.first());
+            let of_index = |index: &IndexSpec| {
+                let shard = index.shard.as_ref().and_then(|shard| shard.name.as_ref());
+                shard.is_some_and(|shard| shard.eq_ignore_ascii_case(name))
+            };
+            front.is_some_and(|front| {
+                front.column.eq_ignore_ascii_case(name)
+                    && !self.indexes.iter().any(of_index)
+                    && self.declared.is_some_and(|declared| declared.strategy.is_some())
+            })
+        };
+        let columns_written = |written: &Written| {
+            written.columns.iter().filter(|(name, _)| !is_front(name)).cloned().collect::<Vec<_>>()
+        };
         let draft = TableDraft {
             name: self.name.to_owned(),
             columns: self.columns.to_vec(),
+            declared: written.map(columns_written),
+            clauses: match self.ttl {
+                Some(ttl) => self.deletion_policy(ttl, dialect, &mut comments),
+                None => written.map(|written| written.clauses.clone()).unwrap_or_default(),
+            },
+            nullable: self.nullable.to_vec(),
             parent: parent.map(|parent| parent.name.clone()),
             key,
             front,
@@ -115,17 +158,50 @@ impl Declaration<'_> {
         };
         Some(comments + &draft.write(dialect))
     }
+}
 
-    /// The name as its column has it: those of a schema do not differ by their case.
+impl Declaration<'_> {
+    /// The clause that lets rows expire, in whole days.
+    fn deletion_policy(&self, ttl: &Ttl, dialect: Dialect, comments: &mut String) -> String {
+        let column = self.columns.iter().find(|column| column.name == ttl.column);
+        if !column.is_some_and(|column| column.column_type.is_timestamp()) {
+            comments.push_str(&format!(
+                "-- rows expire {} after {}: Spanner's policy needs a TIMESTAMP, and is left out\n",
+                ttl.keep, ttl.column
+            ));
+            return String::new();
+        }
+        let days = (ttl.keep.get() - 1) / Micros::DAY.get() + 1;
+        if ttl.keep.get() % Micros::DAY.get() > 0 {
+            comments.push_str(&format!("-- rows expire after {}, here after whole days\n", ttl.keep));
+        }
+        match dialect {
+            Dialect::GoogleSql => {
+                format!("ROW DELETION POLICY (OLDER_THAN({}, INTERVAL {days} DAY))", ttl.column)
+            }
+            Dialect::Postgres => format!("TTL INTERVAL '{days} days' ON {}", ttl.column),
+        }
+    }
+}
+
+/// Names as columns have them: those of a schema do not differ by their case.
+struct Names<'a> {
+    columns: &'a [Column],
+    written: Option<&'a Written>,
+}
+
+impl Names<'_> {
     fn exact(&self, name: &str) -> String {
-        let alike = |column: &&Column| column.name.eq_ignore_ascii_case(name);
-        let exact = self.columns.iter().find(|column| column.name == name);
-        exact
-            .or_else(|| self.columns.iter().find(alike))
-            .map_or_else(|| name.to_owned(), |column| column.name.clone())
+        let written =
+            self.written.iter().flat_map(|written| &written.columns).map(|(column, _)| column.as_str());
+        let mut written = written.filter(|column| column.eq_ignore_ascii_case(name));
+        let exported = || self.columns.iter().map(|column| column.name.as_str());
+        let exact = exported().find(|column| *column == name);
+        let alike = || exported().find(|column| column.eq_ignore_ascii_case(name));
+        written.next().or(exact).or_else(alike).unwrap_or(name).to_owned()
     }
 
-    fn schema_key(&self, part: &KeyOrder) -> SchemaKey {
+    fn key(&self, part: &KeyOrder) -> SchemaKey {
         SchemaKey { column: self.exact(&part.column), descending: part.descending }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
@@ -21,6 +21,9 @@ pub(super) struct CsvReader {
     reader: Reader<Limited>,
     /// Quotes in all that was read.
     quotes: Arc<AtomicUsize>,
+    /// Whether the header line ends with a carriage return and a line feed. The reader counts the line feed of a record only when it begins
+    /// the next.
+    two_byte_ends: Arc<AtomicBool>,
     /// First line of the last record, where it has several.
     open_since: Option<u64>,
     /// Bytes that the reader took since its last record.
@@ -42,10 +45,14 @@ impl CsvReader {
     ) -> Result<Self, SourceError> {
         let since_record = Arc::new(AtomicUsize::new(0));
         let quotes = Arc::new(AtomicUsize::new(0));
+        let two_byte_ends = Arc::new(AtomicBool::new(false));
         let limited = Limited {
             stream: buffered(stream),
             since_record: Arc::clone(&since_record),
             quotes: Arc::clone(&quotes),
+            two_byte_ends: Arc::clone(&two_byte_ends),
+            last: 0,
+            in_header: true,
         };
         let mut reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(limited);
         let header: Vec<String> = reader
@@ -72,6 +79,7 @@ impl CsvReader {
             reader,
             since_record,
             quotes,
+            two_byte_ends,
             open_since: None,
             wanted,
             null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
@@ -82,10 +90,15 @@ impl CsvReader {
 
     fn failed(&self, error: &csv::Error) -> SourceError {
         if self.since_record.load(Ordering::Relaxed) > MAX_RECORD_BYTES {
-            let line = self.reader.position().line();
+            let line = self.line_of(self.reader.position());
             return SourceError::RecordTooLong { file: self.file.clone(), line };
         }
         failed(&self.file, error)
+    }
+
+    /// The line that a record begins in.
+    fn line_of(&self, position: &csv::Position) -> u64 {
+        position.line() + u64::from(self.two_byte_ends.load(Ordering::Relaxed))
     }
 
     fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
@@ -109,6 +122,22 @@ struct Limited {
     stream: TextStream,
     since_record: Arc<AtomicUsize>,
     quotes: Arc<AtomicUsize>,
+    two_byte_ends: Arc<AtomicBool>,
+    /// The last byte so far.
+    last: u8,
+    in_header: bool,
+}
+
+impl Limited {
+    fn see_header(&mut self, read: &[u8]) {
+        let end = read.iter().position(|byte| *byte == b'\n');
+        if let Some(end) = end {
+            let before = end.checked_sub(1).and_then(|before| read.get(before)).unwrap_or(&self.last);
+            self.two_byte_ends.store(*before == b'\r', Ordering::Relaxed);
+            self.in_header = false;
+        }
+        self.last = read.last().copied().unwrap_or(self.last);
+    }
 }
 
 impl Read for Limited {
@@ -116,6 +145,9 @@ impl Read for Limited {
         let count = self.stream.read(buffer)?;
         let read = buffer.get(..count).unwrap_or_default();
         self.quotes.fetch_add(read.iter().filter(|byte| **byte == b'"').count(), Ordering::Relaxed);
+        if self.in_header {
+            self.see_header(read);
+        }
         let before = self.since_record.fetch_add(count, Ordering::Relaxed);
         if before + count > MAX_RECORD_BYTES {
             return Err(io::Error::other("a record has no end"));
@@ -155,7 +187,7 @@ impl RawReader for CsvReader {
             }
             self.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
-            let line = record.position().map_or(0, csv::Position::line);
+            let line = record.position().map_or(0, |position| self.line_of(position));
             self.open_since = record.as_slice().contains(&b'\n').then_some(line);
             if record.len() != self.header.len() {
                 broken.push(self.broken(line, &record));

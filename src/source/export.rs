@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::source::infer::infer_input;
 use crate::source::{
-    Conform, Input, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
+    Conform, Input, InputFormat, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
 };
 use crate::table::{Column, ColumnType};
 
@@ -113,6 +113,31 @@ impl Export {
             types: types.clone(),
             _copies: copies,
         })
+    }
+
+    /// The same rows with every column as the text that stands in the files, where all of them are CSV.
+    ///
+    /// # Errors
+    /// [`SourceError`] where an input cannot be read.
+    pub fn as_text(&self) -> Result<Option<Self>, SourceError> {
+        for input in &self.inputs {
+            if Input::open_unknown(input, &[], &self.options)?.format() != InputFormat::Csv {
+                return Ok(None);
+            }
+        }
+        let text = |column: &Column| Column::nullable(&column.name, ColumnType::Utf8);
+        let columns: Vec<Column> = self.columns.iter().map(text).collect();
+        let fields = columns.iter().map(|column| Field::new(&column.name, DataType::Utf8, true));
+        Ok(Some(Self {
+            inputs: self.inputs.clone(),
+            options: InputOptions { null_values: Vec::new(), ..self.options.clone() },
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: columns.into(),
+            notes: self.notes.clone(),
+            types: BTreeMap::new(),
+            // Those of this one, which has to live as long.
+            _copies: Vec::new(),
+        }))
     }
 
     /// The columns, in the order of the first input.

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub use crate::spanner::parse::parse_schema;
 pub use crate::spanner::write::{
-    IndexDraft, KeyFront, MadeKey, TableDraft, write_migrated_table, write_sequence,
+    IndexDraft, KeyFront, MadeKey, ShardFront, TableDraft, write_migrated_table, write_sequence,
 };
 
 /// A dialect of SQL.
@@ -47,6 +47,10 @@ pub struct SchemaTable {
     pub primary_key: Vec<SchemaKey>,
     /// The table that it is interleaved in.
     pub parent: Option<String>,
+    /// What stands behind that, as it is written: `ON DELETE CASCADE`, a policy of deletion.
+    pub clauses: String,
+    /// The dialect that it is written in: where the primary key stands behind the columns, it is GoogleSQL.
+    pub dialect: Dialect,
 }
 
 /// A column.
@@ -56,6 +60,8 @@ pub struct SchemaColumn {
     pub name: String,
     /// How its values come to be, where the database makes them.
     pub made: Option<Made>,
+    /// Its type and what else is declared of it, as it is written.
+    pub declaration: String,
 }
 
 /// How a database makes values.
@@ -102,6 +108,8 @@ pub struct SchemaIndex {
     pub columns: Vec<SchemaKey>,
     /// What it holds besides.
     pub storing: Vec<String>,
+    /// Whether no two rows have the same entry.
+    pub unique: bool,
     /// Whether rows with a NULL have no entry.
     pub null_filtered: bool,
     /// The table that it is interleaved in.
@@ -157,7 +165,7 @@ impl FromStr for Dialect {
         match text {
             "spanner" => Ok(Self::GoogleSql),
             "spanner-postgres" => Ok(Self::Postgres),
-            other => Err(format!("unknown target '{other}'; there are: ydb, spanner, spanner-postgres")),
+            other => Err(format!("unknown target '{other}'; there are: spanner, spanner-postgres")),
         }
     }
 }

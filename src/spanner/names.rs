@@ -45,17 +45,26 @@ const RESERVED: &str = " all analyse analyze and any array as asc assert_rows_mo
                         rows select session_user set similar some struct symmetric table tablesample then to trailing treat true unbounded \
                         union unique unnest user using variadic verbose when where window with within ";
 
+/// A name as Spanner takes it: letters, digits and `_`, and no digit in front. No quotes help others.
+pub(super) fn plain_name(name: &str) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    match plain.chars().next() {
+        Some(first) if first.is_ascii_alphabetic() => plain,
+        _ => format!("c_{plain}"),
+    }
+}
+
 /// A name, in quotes where it needs them.
 pub(super) fn quote(name: &str, dialect: Dialect) -> String {
-    let plain = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
-        && !name.starts_with(|character: char| character.is_ascii_digit())
-        && !RESERVED.contains(&format!(" {} ", name.to_ascii_lowercase()));
-    match (plain, dialect) {
-        // Names that are not quoted are read in lower case there.
-        (true, Dialect::Postgres) if name.chars().any(|c| c.is_ascii_uppercase()) => format!("\"{name}\""),
-        (true, _) => name.to_owned(),
-        (false, Dialect::GoogleSql) => format!("`{name}`"),
-        (false, Dialect::Postgres) => format!("\"{}\"", name.replace('"', "\"\"")),
+    let name = plain_name(name);
+    let reserved = RESERVED.contains(&format!(" {} ", name.to_ascii_lowercase()));
+    // Names that are not quoted are read in lower case there.
+    let folded = name.chars().any(|c| c.is_ascii_uppercase());
+    match dialect {
+        Dialect::GoogleSql if reserved => format!("`{name}`"),
+        Dialect::Postgres if reserved || folded => format!("\"{name}\""),
+        _ => name,
     }
 }
 

@@ -1,9 +1,11 @@
 //! `CREATE TABLE` and `CREATE INDEX` of GoogleSQL and of the PostgreSQL dialect, as far as keys go.
 
 use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
-use crate::spanner::{Made, Schema, SchemaColumn, SchemaError, SchemaIndex, SchemaKey, SchemaTable, Shard};
+use crate::spanner::{
+    Dialect, Made, Schema, SchemaColumn, SchemaError, SchemaIndex, SchemaKey, SchemaTable, Shard,
+};
 
 /// Most shards that are modelled.
 const MOST_SHARDS: u32 = 100_000;
@@ -17,20 +19,57 @@ pub fn parse_schema(text: &str) -> Result<Schema, SchemaError> {
         let (line, column) = (error.location.line, error.location.column);
         SchemaError::Text { line, column, message: error.message }
     })?;
+    let source = Source::new(text);
     let tokens: Vec<TokenWithSpan> =
         tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
     let mut schema = Schema::default();
     for statement in tokens.split(|token| matches!(token.token, Token::SemiColon | Token::EOF)) {
         if !statement.is_empty() {
-            Statement { tokens: statement, position: 0 }.read(&mut schema)?;
+            Statement { tokens: statement, position: 0, source: &source }.read(&mut schema)?;
         }
     }
+    let known = |name: &String| schema.tables.iter().any(|table| table.name.eq_ignore_ascii_case(name));
+    let of_no_table = schema.indexes.iter().filter(|index| !known(&index.table));
+    let notes: Vec<String> = of_no_table
+        .map(|index| format!("index {} is of table {}, which is not declared here", index.name, index.table))
+        .collect();
+    schema.notes.extend(notes);
     if schema.tables.is_empty() { Err(SchemaError::NoTable) } else { Ok(schema) }
+}
+
+/// The text, to quote from.
+struct Source<'a> {
+    text: &'a str,
+    /// Where lines begin.
+    lines: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    fn new(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+        Self { text, lines: std::iter::once(0).chain(ends).collect() }
+    }
+
+    fn offset(&self, place: Location) -> usize {
+        let line = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(begin) = self.lines.get(line).copied() else { return self.text.len() };
+        let column = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let rest = self.text.get(begin..).unwrap_or_default();
+        rest.char_indices().nth(column).map_or(self.text.len(), |(offset, _)| begin + offset)
+    }
+
+    /// What some tokens were read from, on one line.
+    fn of(&self, tokens: &[TokenWithSpan]) -> String {
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return String::new() };
+        let text = self.text.get(self.offset(first.span.start)..self.offset(last.span.end));
+        text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
 }
 
 struct Statement<'a> {
     tokens: &'a [TokenWithSpan],
     position: usize,
+    source: &'a Source<'a>,
 }
 
 impl<'a> Statement<'a> {
@@ -40,7 +79,7 @@ impl<'a> Statement<'a> {
             schema.notes.push(format!("left out: {} ...", first.join(" ")));
             return Ok(());
         }
-        let (mut null_filtered, mut other) = (false, false);
+        let (mut null_filtered, mut unique, mut other) = (false, false, false);
         loop {
             if self.accept("TABLE") {
                 let table = self.table()?;
@@ -48,11 +87,12 @@ impl<'a> Statement<'a> {
                 return Ok(());
             }
             if self.accept("INDEX") {
-                let index = self.index(null_filtered)?;
+                let index = self.index(null_filtered, unique, &mut schema.notes)?;
                 schema.indexes.push(index);
                 return Ok(());
             }
             null_filtered |= self.is("NULL_FILTERED");
+            unique |= self.is("UNIQUE");
             other |= !self.is("UNIQUE") && !self.is("NULL_FILTERED");
             if other || self.position >= self.tokens.len() {
                 schema.notes.push(format!("left out: {} ...", first.join(" ")));
@@ -65,10 +105,17 @@ impl<'a> Statement<'a> {
     fn table(&mut self) -> Result<SchemaTable, SchemaError> {
         self.if_not_exists();
         let name = self.name("the table's name")?;
-        let mut table = SchemaTable { name, columns: Vec::new(), primary_key: Vec::new(), parent: None };
+        let mut table = SchemaTable {
+            name,
+            columns: Vec::new(),
+            primary_key: Vec::new(),
+            parent: None,
+            clauses: String::new(),
+            dialect: Dialect::Postgres,
+        };
         let body = self.brackets("( and the columns")?;
         for item in split_at_commas(body) {
-            let mut item = Statement { tokens: item, position: 0 };
+            let mut item = Statement { tokens: item, position: 0, source: self.source };
             if item.tokens.is_empty() {
                 // A comma may stand behind the last column.
                 continue;
@@ -90,10 +137,19 @@ impl<'a> Statement<'a> {
             if self.accept("PRIMARY") {
                 self.expect("KEY", "KEY after PRIMARY")?;
                 table.primary_key = self.key_list()?;
+                table.dialect = Dialect::GoogleSql;
             } else if self.accept("INTERLEAVE") {
                 table.parent = Some(self.parent()?);
-            } else {
+            } else if self.is("CREATE") {
+                return Err(self.unexpected("a semicolon before the next statement"));
+            } else if matches!(self.peek(), Some(Token::Comma)) {
                 self.position += 1;
+            } else {
+                let rest = self.clause();
+                if !table.clauses.is_empty() {
+                    table.clauses.push_str(", ");
+                }
+                table.clauses.push_str(&rest);
             }
         }
         if table.primary_key.is_empty() { Err(SchemaError::NoKey { table: table.name }) } else { Ok(table) }
@@ -124,7 +180,7 @@ impl<'a> Statement<'a> {
         } else {
             None
         };
-        Ok((SchemaColumn { name, made }, is_key))
+        Ok((SchemaColumn { name, made, declaration: self.source.of(rest) }, is_key))
     }
 
     /// What a fingerprint is of, and whether its remainder may be negative: where MOD stands once, and ABS nowhere.
@@ -145,14 +201,36 @@ impl<'a> Statement<'a> {
         Shard { shards, columns, signed: count("MOD") == 1 && count("ABS") == 0 }
     }
 
-    fn index(&mut self, null_filtered: bool) -> Result<SchemaIndex, SchemaError> {
+    /// The tokens up to a comma that stands in no brackets, or a word that begins another clause, as they are written.
+    fn clause(&mut self) -> String {
+        let rest = self.tokens.get(self.position..).unwrap_or_default();
+        let piece = split_at_commas(rest).into_iter().next().unwrap_or_default();
+        let next = piece.iter().skip(1).position(|token| is_word(&token.token, "CREATE"));
+        let piece = next.and_then(|next| piece.get(..=next)).unwrap_or(piece);
+        self.position += piece.len().max(1);
+        self.source.of(piece)
+    }
+
+    fn index(
+        &mut self,
+        null_filtered: bool,
+        unique: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<SchemaIndex, SchemaError> {
         self.if_not_exists();
         let name = self.name("the index's name")?;
         self.expect("ON", "ON and the table")?;
         let table = self.name("the table of the index")?;
         let columns = self.key_list()?;
-        let mut index =
-            SchemaIndex { name, table, columns, storing: Vec::new(), null_filtered, interleaved_in: None };
+        let mut index = SchemaIndex {
+            name,
+            table,
+            columns,
+            storing: Vec::new(),
+            unique,
+            null_filtered,
+            interleaved_in: None,
+        };
         while self.position < self.tokens.len() {
             if self.accept("STORING") || self.accept("INCLUDE") {
                 index.storing = self.key_list()?.into_iter().map(|part| part.column).collect();
@@ -162,8 +240,13 @@ impl<'a> Statement<'a> {
                 // The PostgreSQL dialect filters NULL by a condition, and has no other.
                 index.null_filtered = true;
                 self.position = self.tokens.len();
-            } else {
+            } else if self.is("CREATE") {
+                return Err(self.unexpected("a semicolon before the next statement"));
+            } else if matches!(self.peek(), Some(Token::Comma)) {
                 self.position += 1;
+            } else {
+                let rest = self.clause();
+                notes.push(format!("index {}: left out: {rest}", index.name));
             }
         }
         Ok(index)
@@ -186,7 +269,7 @@ impl<'a> Statement<'a> {
         let body = self.brackets("( and the columns of the key")?;
         let mut keys = Vec::new();
         for item in split_at_commas(body) {
-            let mut item = Statement { tokens: item, position: 0 };
+            let mut item = Statement { tokens: item, position: 0, source: self.source };
             let column = item.name("a column of the key")?;
             keys.push(SchemaKey { column, descending: item.is("DESC") });
         }

@@ -31,13 +31,15 @@ pub fn bit_reverse(value: i64, preserve_sign: bool) -> i64 {
     value.cast_unsigned().reverse_bits().cast_signed()
 }
 
-/// The fingerprint of each row's values: `FARM_FINGERPRINT(CONCAT(CAST(a AS STRING), CAST(b AS STRING)))`, with points in time in UTC.
+/// The fingerprint of each row's values: `FARM_FINGERPRINT(CONCAT(CAST(a AS STRING), CAST(b AS STRING)))`, with points in time in UTC, and bytes as `TO_HEX`
+/// has them; alone they are hashed as they are.
 /// NULL where one of the values is.
 ///
 /// # Errors
 /// [`ArrowError`] where a type has no text.
 pub fn fingerprints(columns: &[ArrayRef]) -> Result<Int64Array, ArrowError> {
-    let texts: Vec<Texts<'_>> = columns.iter().map(Texts::new).collect::<Result<_, _>>()?;
+    let of = |column| if columns.len() > 1 { Texts::among_others(column) } else { Texts::new(column) };
+    let texts: Vec<Texts<'_>> = columns.iter().map(of).collect::<Result<_, _>>()?;
     let mut row_text = Vec::new();
     let of_row = |row: usize| {
         row_text.clear();

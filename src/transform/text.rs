@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
@@ -47,6 +47,24 @@ impl<'a> Texts<'a> {
                 );
                 return Err(ArrowError::InvalidArgumentError(message));
             }
+        })
+    }
+
+    /// The same for a column that others stand beside: bytes become text in hexadecimal.
+    pub(super) fn among_others(column: &'a ArrayRef) -> Result<Self, ArrowError> {
+        Ok(match Self::new(column)? {
+            Self::Text(array) => match array.as_binary_view_opt() {
+                Some(bytes) => {
+                    let hex = |bytes: &[u8]| {
+                        bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+                    };
+                    Self::Text(Arc::new(
+                        bytes.iter().map(|value| value.map(hex)).collect::<StringViewArray>(),
+                    ))
+                }
+                None => Self::Text(array),
+            },
+            other => other,
         })
     }
 

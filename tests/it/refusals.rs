@@ -221,6 +221,11 @@ fn a_row_that_cannot_be_taken_fails_the_ingest_or_is_set_aside() {
         assert_eq!(failed.code, 1, "{bad}");
         assert!(failed.stderr.contains(message), "{bad}: {}", failed.stderr);
         assert!(failed.stderr.contains("Nothing was committed"), "{}", failed.stderr);
+        // Lines are the same where they end with two bytes.
+        let text = std::fs::read_to_string(dir.path().join("in.csv")).unwrap().replace('\n', "\r\n");
+        std::fs::write(dir.path().join("two.csv"), text).unwrap();
+        let failed = run(dir.path(), "ingest {}/t {}/two.csv");
+        assert!(failed.stderr.contains(message), "{bad}: {}", failed.stderr);
         assert_eq!(crate::common::json(dir.path(), "inspect {}/t --format json")["version"], 0);
 
         let report = crate::common::json(dir.path(), "ingest {}/t {}/in.csv --on-error reject --format json");

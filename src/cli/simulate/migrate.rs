@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::report;
 use evenkeel::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
-use evenkeel::source::{Export, find_inputs};
+use evenkeel::source::{Export, InputPath, find_inputs};
 use evenkeel::spanner::{Dialect, MadeKey, write_migrated_table};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -91,6 +91,19 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         KindArg::BitReversed => KeyKind::BitReversed,
     });
     let (key, room) = (args.key.clone(), args.room);
+    let is_input = |path: &&PathBuf| {
+        let same = |input: &InputPath| match input {
+            InputPath::File(file) | InputPath::Copy { path: file, .. } => file
+                .canonicalize()
+                .ok()
+                .is_some_and(|file| path.canonicalize().is_ok_and(|path| path == file)),
+            InputPath::Stdin => false,
+        };
+        inputs.paths.iter().any(same)
+    };
+    if let Some(path) = args.output.as_ref().filter(is_input) {
+        return Err(Failure::wrong_usage(format!("{} is read; write to another file", path.display())));
+    }
     let written = args.output.clone();
     let to = written
         .map(|path| match OutputFormat::of_file(&path) {
@@ -122,13 +135,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
     };
     let name = args.name.clone().unwrap_or_else(|| table_name(&args.inputs));
-    let mut ddl = write_migrated_table(&name, &columns, &args.key, &made, args.target);
+    let mut ddl = write_migrated_table(&name, &columns, &migration.column, &made, args.target);
     match &args.output {
         Some(path) => {
             ddl.push_str(&format!("\n-- what is loaded: {}, where they are so\n", path.display()));
         }
         None if migration.kind == KeyKind::Uuid && migration.to_normalize > 0 => {
-            let key = &args.key;
+            let key = &migration.column;
             ddl.push_str(&format!(
                 "\n-- in what is loaded: LOWER({key}), with hyphens, for {} of its values; --output FILE writes the rows so\n",
                 migration.to_normalize

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     inputs: Vec<String>,
 
     /// The primary key as it is declared: columns separated by commas, each with desc where it descends.
-    #[arg(long, value_name = "COLUMNS", value_parser = key_order, required_unless_present = "ddl")]
+    #[arg(long, value_name = "COLUMNS", value_parser = key_order)]
     primary_key: Option<KeyOrders>,
 
     /// Statements that declare the table and its indexes, in GoogleSQL or the PostgreSQL dialect of Spanner, in place of
@@ -87,13 +87,8 @@ pub(crate) struct Args {
     #[arg(long = "in", value_name = "NAME", requires = "interleave")]
     parent: Option<String>,
 
-    /// Strategies to compare, by name.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "NAMES",
-        default_value = GUIDE
-    )]
+    /// Strategies to compare, by name [default: those of the guide that the key suits, and hash-16].
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     strategies: Vec<Strategy>,
 
     /// So many rows of the real table each row of the export stands for: a number, or auto, so that the export makes 16 full
@@ -253,7 +248,11 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         key: child.primary_key.clone(),
         parent: parent_name.clone(),
     });
-    let simulation = in_background(export, tree, options(&args, &declared), out).await?;
+    let options = options(&args, &declared, &columns, out)?;
+    let simulation = in_background(export, tree, options, out).await.map_err(|failure| match &args.ddl {
+        Some(path) => told_of_schema(failure, path, &declared),
+        None => failure,
+    })?;
     if let Some(path) = &args.html {
         write_report(path, &report::simulation_html(&simulation), out)?;
     }
@@ -262,7 +261,11 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         let recommended = Recommended { simulation: &simulation, dialect };
         let mut text = String::new();
         if args.ddl.is_some() {
-            text.push_str("-- columns and types are those of the export; constraints and defaults of --ddl are left out\n");
+            let same = declared.written.as_ref().is_some_and(|written| written.dialect == dialect);
+            text.push_str(match same {
+                true => "-- constraints between columns and tables of --ddl are left out\n",
+                false => "-- types are those of the export; constraints, defaults and policies of --ddl are left out\n",
+            });
         }
         text.push_str(&match &child {
             None => recommended.table(&name, &columns, &declared),
@@ -295,16 +298,61 @@ struct Simulated<'a> {
     ddl: Option<String>,
 }
 
-fn options(args: &Args, declared: &Declared) -> SimulateOptions {
+/// Says that it was a schema that named a column which there is not.
+fn told_of_schema(failure: Failure, path: &Path, declared: &Declared) -> Failure {
+    failure.with_hint(|message| {
+        let of_column = |name: &&String| message.contains(&format!("no column '{name}'"));
+        let table = declared.table.as_deref().unwrap_or_default();
+        match declared.unmodelled.iter().find(of_column) {
+            Some(name) => Some(format!(
+                "{} generates '{name}' by an expression that is not modelled; add its values to the export, or name another key with --primary-key",
+                path.display()
+            )),
+            None if message.contains("there is no column") => {
+                Some(format!("the column is that of table {table} in {}", path.display()))
+            }
+            None => None,
+        }
+    })
+}
+
+fn options(
+    args: &Args,
+    declared: &Declared,
+    columns: &[Column],
+    out: &Output,
+) -> Result<SimulateOptions, Failure> {
+    if args.model.fewest_load_keys > args.model.load_keys {
+        return Err(Failure::wrong_usage(
+            "--fewest-load-keys: so many are never sampled; raise --load-keys too",
+        ));
+    }
+    let mut asked = args.strategies.clone();
+    if asked.is_empty() {
+        asked = GUIDE.split(',').filter_map(|name| name.parse().ok()).collect();
+        let is_time = |part: &KeyOrder| {
+            let alike = |column: &&Column| column.name.eq_ignore_ascii_case(&part.column);
+            columns.iter().find(alike).is_some_and(|column| column.column_type.is_time())
+        };
+        // What needs another key was not asked for by name.
+        asked.retain(|strategy| match strategy {
+            Strategy::Swapped => declared.primary_key.len() > 1,
+            Strategy::Descending => declared.primary_key.iter().any(is_time),
+            _ => true,
+        });
+        if asked.len() < GUIDE.split(',').count() && args.interleave.is_empty() {
+            out.note("left out: swapped where the key has one column, desc where it has no time");
+        }
+    }
     let mut strategies = Vec::new();
     // What stands for the declared key is judged in its place.
     let replaced = |strategy: &Strategy| declared.strategy.is_some() && *strategy == Strategy::Declared;
-    for strategy in declared.strategy.iter().chain(&args.strategies) {
+    for strategy in declared.strategy.iter().chain(&asked) {
         if !strategies.contains(strategy) && !replaced(strategy) {
             strategies.push(*strategy);
         }
     }
-    SimulateOptions {
+    Ok(SimulateOptions {
         primary_key: declared.primary_key.clone(),
         partition_key: args.partition_key.clone(),
         indexes: declared.indexes.clone(),
@@ -316,6 +364,7 @@ fn options(args: &Args, declared: &Declared) -> SimulateOptions {
             split_rate: args.model.split_rate,
             window: args.model.window,
             scale: if let Scale::Of(scale) = args.scale { scale } else { 1.0 },
+            load_scale: 1.0,
             delay_windows: args.model.split_delay,
             quiet_windows: args.model.merge_after,
             servers: usize::try_from(args.servers).unwrap_or(usize::MAX),
@@ -338,7 +387,7 @@ fn options(args: &Args, declared: &Declared) -> SimulateOptions {
         presplits: usize::try_from(args.presplit).unwrap_or(usize::MAX),
         transaction_rows: args.transaction,
         on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
-    }
+    })
 }
 
 /// What is declared of the table, and of its children where they are replayed too.
@@ -355,6 +404,11 @@ fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Failure> {
     if children && args.child_key.is_none() {
         return Err(Failure::wrong_usage(
             "what is the key of the children? Give --child-key, or --ddl with both tables",
+        ));
+    }
+    if args.primary_key.is_none() {
+        return Err(Failure::wrong_usage(
+            "what is the primary key? Give --primary-key, or --ddl with the table",
         ));
     }
     let child = children.then(|| of_key(&args.child_key, &[]));
@@ -414,7 +468,9 @@ fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Op
             }
         }
     };
-    let (mut parent, mut child) = (Declared::new(&schema, table), Declared::new(&schema, child));
+    // A key column that the database makes has to be in both exports, or the rows do not find each other.
+    let (mut parent, mut child) =
+        (Declared::as_exported(&schema, table), Declared::as_exported(&schema, child));
     // The statements are left out for both alike.
     parent.notes.append(&mut child.notes);
     parent.notes.dedup();
@@ -445,18 +501,23 @@ struct Recommended<'a> {
 impl Recommended<'_> {
     /// Of a table, or a comment that says why there are none.
     fn table(&self, name: &str, columns: &[Column], declared: &Declared) -> String {
-        let recommended = self.simulation.recommended.as_ref();
-        let Some(strategy) = recommended.and_then(|name| name.parse::<Strategy>().ok()) else {
-            return "-- no strategy is recommended, so there is no schema\n".to_owned();
+        // One that was asked for alone is wanted.
+        let recommended = match self.simulation.strategies.as_slice() {
+            [only] => Some(&only.strategy),
+            _ => self.simulation.recommended.as_ref(),
         };
-        let is_judged = declared.strategy == Some(strategy);
+        let Some(strategy) = recommended.and_then(|name| name.parse::<Strategy>().ok()) else {
+            return "-- none is recommended, so there is no schema; --strategies with one name has that of it\n".to_owned();
+        };
         let declaration = Declaration {
             name,
             columns,
             key: &declared.primary_key,
             indexes: &declared.indexes,
             parent: declared.parent.as_ref(),
-            shard_columns: if is_judged { &declared.shard_columns } else { &[] },
+            nullable: &self.simulation.nullable,
+            declared: Some(declared),
+            ttl: None,
         };
         let statements = declaration.statements(strategy, self.dialect);
         statements.unwrap_or_else(|| format!("-- no schema is written for strategy {strategy}\n"))
@@ -466,19 +527,26 @@ impl Recommended<'_> {
     fn tree(&self, parent: (&str, &[Column], &Declared), child: (&str, &[Column], &Declared)) -> String {
         let (parent_name, parent_columns, parent) = parent;
         let (name, columns, child) = child;
-        let together = self.simulation.recommended.as_deref() != Some("apart");
+        let Some(recommended) = &self.simulation.recommended else {
+            return "-- neither is recommended, so there is no schema\n".to_owned();
+        };
+        let together = recommended == "interleaved";
         let declaration = |name, columns, key| Declaration {
             name,
             columns,
             key,
             indexes: &[],
             parent: None,
-            shard_columns: &[],
+            nullable: &self.simulation.nullable,
+            declared: None,
+            ttl: None,
         };
-        let of_parent = declaration(parent_name, parent_columns, parent.primary_key.as_slice());
+        let mut of_parent = declaration(parent_name, parent_columns, parent.primary_key.as_slice());
+        of_parent.declared = Some(parent);
         let in_parent =
             evenkeel::simulate::Parent { name: parent_name.to_owned(), key: parent.primary_key.clone() };
         let mut of_child = declaration(name, columns, child.primary_key.as_slice());
+        of_child.declared = Some(child);
         of_child.parent = together.then_some(&in_parent);
         let statements =
             [&of_parent, &of_child].map(|table| table.statements(Strategy::Declared, self.dialect));

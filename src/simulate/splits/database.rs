@@ -403,7 +403,7 @@ mod tests {
         let splits = database.spaces()[0].splits();
         assert!(splits.len() > 60, "{}", splits.len());
         let start = |split: &crate::simulate::splits::key_space::Split| {
-            split.start().try_into().map_or(0, |bytes| u64::from_be_bytes(bytes)) as f64
+            split.start().try_into().map_or(0, u64::from_be_bytes) as f64
         };
         let ends = splits.iter().skip(1).map(start).chain([u64::MAX as f64]);
         let chi_square: f64 = splits

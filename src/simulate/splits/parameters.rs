@@ -23,6 +23,8 @@ pub struct ModelParameters {
     pub window: Micros,
     /// So many rows of the real table each row of the export stands for.
     pub scale: f64,
+    /// Of these, so many that come at its time; the others have come before.
+    pub load_scale: f64,
     /// Windows from the decision to divide a split until it is divided.
     pub delay_windows: u32,
     /// Windows that two neighbours divided by load must have been quiet for before they are joined again.
@@ -67,6 +69,7 @@ impl Default for ModelParameters {
             hot: 100.0,
             window: Micros::MINUTE,
             scale: 1.0,
+            load_scale: 1.0,
             delay_windows: 2,
             quiet_windows: 60,
             servers: 4,
@@ -82,7 +85,13 @@ impl ModelParameters {
     /// The score of a split that took so many rows of the export in one window.
     #[must_use]
     pub fn score(&self, rows: u64) -> f64 {
-        100.0 * rows as f64 * self.scale / (self.split_rate * self.window.seconds())
+        100.0 * rows as f64 * self.load_scale / (self.split_rate * self.window.seconds())
+    }
+
+    /// Rows of the export in one window from which a split is hot.
+    #[must_use]
+    pub fn hot_rows(&self) -> f64 {
+        self.hot / 100.0 * self.split_rate * self.window.seconds() / self.load_scale
     }
 
     /// Bytes of the export at which a split divides.
