@@ -25,6 +25,10 @@ pub enum PlacementError {
     NoLayout { column_type: ColumnType },
     #[error("key column {column} holds Arrow type {found}, which cannot be read as {column_type}: {source}")]
     Values { column: usize, column_type: ColumnType, found: DataType, source: ArrowError },
+    #[error("how {column_type} is hashed is not modelled")]
+    Unmodelled { column_type: ColumnType },
+    #[error("{system} {reason}")]
+    System { system: &'static str, reason: String },
     #[error("key column {column}: value {value} is outside {column_type}")]
     OutOfRange { column: usize, column_type: ColumnType, value: i64 },
     #[error("the key has {expected} columns, {found} were given")]
@@ -213,13 +217,13 @@ fn w8<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, bits: impl Fn(T::Native) 
 }
 
 /// Reads arrays as one key column, with errors that name it.
-struct Reader {
-    column: usize,
-    column_type: ColumnType,
+pub(super) struct Reader {
+    pub(super) column: usize,
+    pub(super) column_type: ColumnType,
 }
 
 impl Reader {
-    fn cast(&self, array: &ArrayRef, to: &DataType) -> Result<ArrayRef, PlacementError> {
+    pub(super) fn cast(&self, array: &ArrayRef, to: &DataType) -> Result<ArrayRef, PlacementError> {
         if array.data_type() == to {
             return Ok(Arc::clone(array));
         }
@@ -232,19 +236,22 @@ impl Reader {
         })
     }
 
-    fn primitive<T: ArrowPrimitiveType>(
+    pub(super) fn primitive<T: ArrowPrimitiveType>(
         &self,
         array: &ArrayRef,
     ) -> Result<PrimitiveArray<T>, PlacementError> {
         Ok(self.cast(array, &T::DATA_TYPE)?.as_primitive::<T>().clone())
     }
 
-    fn days(&self, array: &ArrayRef) -> Result<PrimitiveArray<Date32Type>, PlacementError> {
+    pub(super) fn days(&self, array: &ArrayRef) -> Result<PrimitiveArray<Date32Type>, PlacementError> {
         self.primitive::<Date32Type>(array)
     }
 
     /// The instant in microseconds. A zone changes how a timestamp is shown, not the instant.
-    fn micros(&self, array: &ArrayRef) -> Result<PrimitiveArray<TimestampMicrosecondType>, PlacementError> {
+    pub(super) fn micros(
+        &self,
+        array: &ArrayRef,
+    ) -> Result<PrimitiveArray<TimestampMicrosecondType>, PlacementError> {
         let zone = match array.data_type() {
             DataType::Timestamp(_, zone) => zone.clone(),
             _ => None,
