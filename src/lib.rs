@@ -28,6 +28,7 @@ pub mod finding;
 pub mod generate;
 pub mod handle;
 pub mod ingest;
+pub mod lint;
 pub mod log;
 pub mod maintenance;
 pub mod merge;

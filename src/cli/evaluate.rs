@@ -11,11 +11,12 @@ use evenkeel::evaluate::{
     AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
 };
 use evenkeel::finding::Severity;
+use evenkeel::placement::{Function, FunctionError};
 use evenkeel::query::Params;
 use evenkeel::report;
 use evenkeel::source::{Export, OnUnreadable, find_inputs};
 use evenkeel::sql::{plan_statements, read_statements};
-use evenkeel::table::{ColumnType, PlacementFunction};
+use evenkeel::table::ColumnType;
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -77,9 +78,10 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "COUNTS")]
     nodes: Vec<u64>,
 
-    /// Placement function, as often as needed: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS.
-    #[arg(long = "placement", default_value = "ydb", value_name = "FUNCTION")]
-    placements: Vec<PlacementFunction>,
+    /// Placement function, separated by commas or as often as needed: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS,
+    /// that of another system ('evenkeel place --list' has them), or all. The first one decides.
+    #[arg(long = "placement", default_value = "ydb", value_delimiter = ',', value_name = "FUNCTIONS")]
+    placements: Vec<Placements>,
 
     /// Column of dates or points in time that hotspots are looked for along [default: the only point in
     /// time, or the only date].
@@ -208,7 +210,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         evaluate: EvaluateOptions {
             partition_keys: args.partition_keys.clone(),
             primary_keys: args.primary_keys.clone(),
-            placements: args.placements.clone(),
+            placements: functions(&args.placements),
             partitions,
             time: args.time.clone(),
             window: args.window,
@@ -339,6 +341,38 @@ pub(crate) fn table_name(inputs: &[String]) -> String {
         Some(first) if first.is_ascii_alphabetic() || first == '_' => name,
         _ => format!("t_{name}"),
     }
+}
+
+/// One placement function, or all.
+#[derive(Debug, Clone, Copy)]
+enum Placements {
+    All,
+    One(Function),
+}
+
+impl std::str::FromStr for Placements {
+    type Err = FunctionError;
+
+    fn from_str(text: &str) -> Result<Self, FunctionError> {
+        if text.eq_ignore_ascii_case("all") { Ok(Self::All) } else { text.parse().map(Self::One) }
+    }
+}
+
+/// The functions that are named, each once.
+fn functions(named: &[Placements]) -> Vec<Function> {
+    let mut functions = Vec::new();
+    for named in named {
+        let more: Vec<Function> = match named {
+            Placements::All => Function::all().collect(),
+            Placements::One(function) => vec![*function],
+        };
+        for function in more {
+            if !functions.contains(&function) {
+                functions.push(function);
+            }
+        }
+    }
+    functions
 }
 
 /// What thresholds are checked on: the named keys, else those recommended, and the export as a whole.

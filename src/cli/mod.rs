@@ -13,6 +13,7 @@ mod generate;
 mod ingest;
 mod input;
 mod inspect;
+mod lint;
 mod output;
 mod place;
 mod query;
@@ -60,6 +61,7 @@ enum Command {
     Repartition(repartition::Args),
     Ddl(ddl::Args),
     Place(place::Args),
+    Lint(lint::Args),
     Bench(Box<bench::Args>),
     Simulate(simulate::Args),
 }
@@ -110,6 +112,7 @@ impl Cli {
             Command::Ddl(args) => ddl::run(args, out).await,
             Command::Bench(args) => bench::run(*args, out).await,
             Command::Place(args) => place::run(&args, out),
+            Command::Lint(args) => lint::run(args, out).await,
             Command::Simulate(args) => simulate::run(args, out).await,
         }
     }

@@ -1,7 +1,9 @@
 //! `evenkeel place`.
 
 use clap::Args as ClapArgs;
-use evenkeel::placement::{Placement, parse_key};
+use evenkeel::placement::systems::Status;
+use evenkeel::placement::{Function, Placement, parse_key};
+use evenkeel::report;
 use evenkeel::table::{ColumnType, PlacementFunction};
 use evenkeel::units::PartitionCount;
 use serde::Serialize;
@@ -9,68 +11,182 @@ use serde::Serialize;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Show the hash and the partition of one key, exactly as YDB places it.
+/// Show where one key goes: the bytes that are hashed, the hash and the partition, as YDB or another system has them.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   evenkeel place --types uint64 --partitions 64 42
-  evenkeel place --types utf8,timestamp --partitions 16 u1 2026-01-31T10:00:00Z")]
+  evenkeel place --types utf8,timestamp --partitions 16 u1 2026-01-31T10:00:00Z
+  evenkeel place --placement iceberg --types int64 --partitions 16 34
+  evenkeel place --list")]
 pub(crate) struct Args {
+    /// List the placement functions with how far each is checked.
+    #[arg(long)]
+    list: bool,
+
     /// Types of the key's columns, in hash order; types are those of YQL.
-    #[arg(long, value_name = "TYPES")]
-    types: String,
+    #[arg(
+        long,
+        value_name = "TYPES",
+        required_unless_present = "list",
+        default_value_if("list", "true", "")
+    )]
+    types: Option<String>,
 
     /// Number of partitions.
-    #[arg(long)]
-    partitions: u64,
+    #[arg(long, required_unless_present = "list")]
+    partitions: Option<u64>,
 
-    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS.
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS, or that of another system.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
-    placement: PlacementFunction,
+    placement: Function,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
     /// The key, one value per type; NULL stands for NULL.
-    #[arg(required = true, allow_negative_numbers = true)]
+    #[arg(required_unless_present = "list", allow_negative_numbers = true)]
     values: Vec<String>,
 }
 
 /// Where a key lands.
 #[derive(Debug, Serialize)]
 struct Placed {
-    /// The hash as a decimal string, since JSON readers lose digits of large numbers.
+    /// The bytes that are hashed, in hexadecimal.
+    bytes: String,
+    /// The hash as a decimal string, as the system writes it, since JSON readers lose digits of large numbers.
     hash: String,
     /// The same in hexadecimal.
     hash_hex: String,
     partition: u32,
     partitions: u32,
     placement: String,
+    status: Status,
+    /// From hash to partition.
+    formula: String,
+    /// By what it is checked.
+    source: String,
+}
+
+/// A placement function.
+#[derive(Debug, Serialize)]
+struct Listed {
+    placement: String,
+    status: Status,
+    title: String,
+    hash: String,
+    formula: String,
+    bytes: String,
+    source: String,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let partitions = PartitionCount::new(args.partitions).map_err(Failure::usage)?;
-    let types = types(&args.types)?;
+    if args.list {
+        return list(args, out);
+    }
+    let partitions = PartitionCount::new(args.partitions.unwrap_or(0)).map_err(Failure::usage)?;
+    let types = types(args.types.as_deref().unwrap_or_default())?;
     let key = parse_key(&types, &args.values).map_err(Failure::usage)?;
-    let placement = Placement::new(args.placement, partitions, types);
+    let placement = Placement::new(args.placement, partitions, types.clone());
     let hash = placement.hash(&key).map_err(Failure::usage)?.first().copied();
     let partition = placement.assign(&key).map_err(Failure::usage)?.first().copied();
     let (Some(hash), Some(partition)) = (hash, partition) else {
         return Err(Failure::wrong_usage("the key has no columns"));
     };
+    let known = Known::of(args.placement);
+    let bytes = args.placement.bytes(&types, &key, 0).map_err(Failure::usage)?;
     let placed = Placed {
-        hash: hash.to_string(),
+        bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        hash: args.placement.hash_text(hash),
         hash_hex: format!("{hash:016x}"),
         partition: partition.0,
         partitions: partitions.get(),
         placement: args.placement.to_string(),
+        status: args.placement.status(&types),
+        formula: known.formula.to_owned(),
+        source: known.source.to_owned(),
     };
     out.result(args.format, &placed, |placed, _| {
         format!(
-            "hash       {} (0x{})\npartition  {} of {} ({})\n",
-            placed.hash, placed.hash_hex, placed.partition, placed.partitions, placed.placement
+            "bytes      {}\nhash       {} (0x{})\npartition  {} of {} ({}: {})\n{}   {}\n",
+            if placed.bytes.is_empty() { "none" } else { &placed.bytes },
+            placed.hash,
+            placed.hash_hex,
+            placed.partition,
+            placed.partitions,
+            placed.placement,
+            placed.formula,
+            placed.status.word(),
+            placed.source
         )
+    })
+}
+
+/// What is known of a function.
+struct Known {
+    title: &'static str,
+    bytes: &'static str,
+    hash: &'static str,
+    formula: &'static str,
+    source: &'static str,
+}
+
+impl Known {
+    fn of(function: Function) -> Self {
+        match function {
+            Function::System(system) => {
+                let about = system.about();
+                let (title, bytes, hash) = (about.title, about.bytes, about.hash);
+                Self { title, bytes, hash, formula: about.formula, source: about.source }
+            }
+            Function::Ydb(function) => {
+                let (title, formula) = match function {
+                    PlacementFunction::Ydb => {
+                        ("YDB, column table, CONSISTENCY_64", "min(hash / ((2^64 - 1) / N), N - 1)")
+                    }
+                    PlacementFunction::YdbModulo => ("YDB, column table, MODULO_N", "hash % N"),
+                    PlacementFunction::YdbCloudLogs { .. } => (
+                        "YDB, column table, CLOUD_LOGS: a group of A partitions for a time",
+                        "((hash % A) + (time / period % groups) x A) % N",
+                    ),
+                };
+                Self {
+                    title,
+                    bytes: "the columns little-endian in the widths of YDB, text as it is, NULL nothing",
+                    hash: "XXH64, seed 0",
+                    formula,
+                    source: "ydb-platform/ydb: ydb/core/formats/arrow/hash, ydb/core/tx/sharding; published vectors",
+                }
+            }
+        }
+    }
+}
+
+fn list(args: &Args, out: &mut Output) -> Result<(), Failure> {
+    let of_ydb = [PlacementFunction::YdbModulo, PlacementFunction::CLOUD_LOGS_DEFAULT].map(Function::Ydb);
+    let mut functions: Vec<Function> = Function::all().collect();
+    functions.splice(1..1, of_ydb);
+    let listed: Vec<Listed> = functions
+        .into_iter()
+        .map(|function| {
+            let known = Known::of(function);
+            Listed {
+                placement: function.to_string(),
+                status: function.status(&[]),
+                title: known.title.to_owned(),
+                hash: known.hash.to_owned(),
+                formula: known.formula.to_owned(),
+                bytes: known.bytes.to_owned(),
+                source: known.source.to_owned(),
+            }
+        })
+        .collect();
+    out.result(args.format, &listed, |listed, layout| {
+        let row = |function: &Listed| {
+            vec![function.placement.clone(), function.status.word().to_owned(), function.title.clone()]
+        };
+        report::placements(layout, listed.iter().map(row).collect())
     })
 }
 

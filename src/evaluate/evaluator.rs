@@ -20,8 +20,8 @@ use crate::evaluate::prepared::Parts;
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
-use crate::placement::{JointPlacement, Placement};
-use crate::table::{Column, ColumnType, PlacementFunction, only_time_column};
+use crate::placement::{Function, JointPlacement, Placement, PlacementError};
+use crate::table::{Column, ColumnType, only_time_column};
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 use crate::values::width;
@@ -137,7 +137,7 @@ impl Evaluator {
             [] => PartitionCount::new(DEFAULT_PARTITIONS).into_iter().collect(),
             given => given.to_vec(),
         };
-        let placements: Vec<(PlacementFunction, PartitionCount)> = options
+        let placements: Vec<(Function, PartitionCount)> = options
             .placements
             .iter()
             .flat_map(|function| counts.iter().map(move |count| (*function, *count)))
@@ -150,7 +150,7 @@ impl Evaluator {
             let key = parts.resolve(candidate, columns)?;
             let types = types_of(&parts, &key);
             // What cannot be placed at all is found before the first row.
-            let placements = placeable(candidate, &types, &placements)?;
+            let (placements, left_out) = placeable(candidate, &types, &placements)?;
             let is_time = |position: &usize| {
                 parts
                     .get(*position)
@@ -160,6 +160,7 @@ impl Evaluator {
             let plan = Arc::new(KeyPlan {
                 candidate: candidate.clone(),
                 key,
+                left_out,
                 placements: placements
                     .chunk_by(|a, b| a.0 == b.0)
                     .filter_map(|same| {
@@ -394,24 +395,33 @@ fn types_of(parts: &Parts, key: &[usize]) -> Vec<ColumnType> {
 }
 
 /// The placements that can serve a key, by placing no rows at all: a type without a byte layout is refused, and a function is
-/// left out that needs another key, unless none is left.
+/// left out that needs another key, with the reason, unless none is left.
 fn placeable(
     candidate: &Candidate,
     types: &[ColumnType],
-    placements: &[(PlacementFunction, PartitionCount)],
-) -> Result<Vec<(PlacementFunction, PartitionCount)>, EvaluateError> {
+    placements: &[(Function, PartitionCount)],
+) -> Result<(Vec<(Function, PartitionCount)>, Vec<String>), EvaluateError> {
     let empty: Vec<ArrayRef> = types.iter().map(|t| arrow::array::new_empty_array(&t.arrow_type())).collect();
-    let mut refused = None;
+    let (mut refused, mut left_out) = (None, Vec::new());
     let mut served = Vec::new();
     for (function, partitions) in placements {
         match Placement::new(*function, *partitions, types.to_vec()).assign(&empty) {
             Ok(_) => served.push((*function, *partitions)),
-            Err(source) => refused = Some(EvaluateError::Placement { key: candidate.to_string(), source }),
+            Err(source) => {
+                let reason = match &source {
+                    PlacementError::System { .. } => source.to_string(),
+                    _ => format!("{function}: {source}"),
+                };
+                if !left_out.contains(&reason) {
+                    left_out.push(reason);
+                }
+                refused = Some(EvaluateError::Placement { key: candidate.to_string(), source });
+            }
         }
     }
     match (served.is_empty(), refused) {
         (true, Some(error)) => Err(error),
-        _ => Ok(served),
+        _ => Ok((served, left_out)),
     }
 }
 
@@ -438,7 +448,7 @@ struct PrimaryKeyInputs<'a> {
     options: &'a EvaluateOptions,
     columns: &'a [Column],
     time: Option<&'a (usize, String)>,
-    placements: &'a [(PlacementFunction, PartitionCount)],
+    placements: &'a [(Function, PartitionCount)],
 }
 
 impl PrimaryKeyInputs<'_> {
@@ -461,8 +471,9 @@ impl PrimaryKeyInputs<'_> {
         let placed_types = types_of(parts, &placed);
         // A function that needs another key leaves the default one, which takes any.
         let mut all = self.placements.to_vec();
-        all.extend(self.placements.first().map(|(_, partitions)| (PlacementFunction::Ydb, *partitions)));
+        all.extend(self.placements.first().map(|(_, partitions)| (Function::default(), *partitions)));
         let (function, partitions) = placeable(&partition_key, &placed_types, &all)?
+            .0
             .into_iter()
             .next()
             .ok_or(EvaluateError::NoRows)?;

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
 use crate::evaluate::prepared::derived_column;
-use crate::placement::Placement;
+use crate::placement::{Function, Placement};
 use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
-use crate::table::{Column, ColumnType, PlacementFunction};
+use crate::table::{Column, ColumnType};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 use crate::values::instants;
@@ -79,7 +79,7 @@ pub(super) fn fan_out(
     statements: &[PlannedStatement],
     candidates: &[Candidate],
     columns: &[Column],
-    function: PlacementFunction,
+    function: Function,
     partitions: PartitionCount,
 ) -> Vec<StatementReport> {
     let report = |statement: &PlannedStatement| {
@@ -130,7 +130,7 @@ fn partitions_read(
     scan: &ScanCondition,
     candidate: &Candidate,
     columns: &[Column],
-    function: PlacementFunction,
+    function: Function,
     partitions: PartitionCount,
 ) -> usize {
     let placed = || -> Option<BTreeSet<PartitionId>> {
@@ -198,7 +198,7 @@ mod tests {
         let planned = plan_statements(&[statement], spec.schema(), &Params::default()).await;
         let candidates: Vec<Candidate> = keys.iter().map(|key| key.parse().unwrap()).collect();
         let partitions = PartitionCount::new(64).unwrap();
-        let report = fan_out(&planned, &candidates, spec.columns(), PlacementFunction::Ydb, partitions);
+        let report = fan_out(&planned, &candidates, spec.columns(), Function::default(), partitions);
         assert_eq!(report[0].problem, None);
         report[0].fan_out.iter().map(|fan_out| fan_out.partitions_read).collect()
     }

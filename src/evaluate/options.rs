@@ -2,7 +2,7 @@
 
 use crate::evaluate::capacity::DEFAULT_PARTITION_RATE;
 use crate::evaluate::key::Candidate;
-use crate::table::PlacementFunction;
+use crate::placement::Function;
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 
@@ -19,7 +19,7 @@ pub struct EvaluateOptions {
     /// Candidates for the primary key.
     pub primary_keys: Vec<Candidate>,
     /// Placement functions.
-    pub placements: Vec<PlacementFunction>,
+    pub placements: Vec<Function>,
     /// Numbers of partitions.
     pub partitions: Vec<PartitionCount>,
     /// The time column.
@@ -43,7 +43,7 @@ impl Default for EvaluateOptions {
         Self {
             partition_keys: Vec::new(),
             primary_keys: Vec::new(),
-            placements: vec![PlacementFunction::default()],
+            placements: vec![Function::default()],
             partitions: Vec::new(),
             time: None,
             window: None,

@@ -12,12 +12,13 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::capacity::{Capacity, OneAtAMoment};
 use crate::evaluate::key::Candidate;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
-use crate::evaluate::preparation::{KeyOfBatch, KeyPlan};
+use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
 use crate::evaluate::window_counts::{Window, WindowCounts};
 use crate::evaluate::windows::NO_WINDOW;
-use crate::placement::{JointPlacement, Placement, hash_keys};
+use crate::placement::systems::Status;
+use crate::placement::{JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
 use crate::table::ColumnType;
@@ -79,6 +80,8 @@ pub struct PerBatch {
 pub struct PlacementReport {
     /// The placement function.
     pub function: String,
+    /// How far it is checked.
+    pub status: Status,
     /// Rows per partition.
     pub rows_per_partition: Vec<u64>,
     /// Bytes of values per partition, before compression.
@@ -131,6 +134,9 @@ pub struct PartitionKeyReport {
     pub heavy_hitters: Vec<HeavyHitter>,
     /// Every placement, in the order in which they were asked for.
     pub placements: Vec<PlacementReport>,
+    /// Functions that take no such key, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Balance over time of the placement that is recommended, else of the first.
     pub over_time: Option<OverTime>,
     /// The key itself.
@@ -338,10 +344,10 @@ impl PartitionKeyCounter {
         let rows: Vec<u32> = (0u32..).zip(&self.numbers).filter_map(is_new).collect();
         let failed = |source| EvaluateError::Placement { key: self.plan.candidate.to_string(), source };
         let columns = batch.rows_of(&self.plan.key, &rows);
-        let typed: Vec<_> = self.types.iter().copied().zip(columns.iter().cloned()).collect();
-        let hashes = hash_keys(&typed).map_err(failed)?;
+        let mut hashes = Hashes::default();
         for group in &mut self.groups {
-            group.joint.assign_hashes(&hashes, &columns, &mut group.cells).map_err(failed)?;
+            let hashes = hashes.of(&group.joint, &columns).map_err(failed)?;
+            group.joint.assign_hashes(hashes, &columns, &mut group.cells).map_err(failed)?;
             group.cell_of_number.extend_from_slice(&group.cells);
         }
         Ok(())
@@ -437,6 +443,7 @@ impl PartitionKeyCounter {
             mean_key_bytes: self.key_bytes as f64 / rows,
             max_key_bytes: self.max_key_bytes,
             heavy_hitters: hitters.collect(),
+            left_out: self.plan.left_out.clone(),
             over_time: placements.first().and_then(|placement| placement.over_time.clone()),
             placements,
             candidate: self.plan.candidate.clone(),
@@ -658,6 +665,7 @@ impl PlacementCounts {
             });
         PlacementReport {
             function: self.placement.function().to_string(),
+            status: self.placement.status(),
             verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
             causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,

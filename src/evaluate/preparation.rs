@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::prepared::{Parts, Prepared};
 use crate::evaluate::windows::{TimeAxis, WindowedRows};
-use crate::placement::JointPlacement;
+use crate::placement::{JointPlacement, PlacementError};
 use crate::units::{Micros, PartitionId};
 use crate::values::instants;
 
@@ -22,6 +22,8 @@ pub(super) struct KeyPlan {
     pub(super) candidate: Candidate,
     /// Positions of its parts.
     pub(super) key: Vec<usize>,
+    /// Functions that do not take it, each with the reason.
+    pub(super) left_out: Vec<String>,
     /// Its placements, in groups that share cells.
     pub(super) placements: Vec<Arc<JointPlacement>>,
 }
@@ -47,14 +49,35 @@ impl KeyPlan {
     /// The cells of every row, for each group of placements.
     pub(super) fn cells(&self, batch: &Prepared) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
         let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
-        let hashes = batch.hashes(&self.key).map_err(failed)?;
         let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
+        let mut hashes = Hashes::default();
         let of_group = |placement: &Arc<JointPlacement>| {
             let mut cells = Vec::with_capacity(batch.rows);
-            placement.assign_hashes(&hashes, &columns, &mut cells).map_err(failed)?;
+            let hashes = hashes.of(placement, &columns).map_err(failed)?;
+            placement.assign_hashes(hashes, &columns, &mut cells).map_err(failed)?;
             Ok(cells)
         };
         self.placements.iter().map(of_group).collect()
+    }
+}
+
+/// The hashes of some keys by one function after the other: those that share a hash take it from each other.
+#[derive(Default)]
+pub(super) struct Hashes(Option<(&'static str, Vec<u64>)>);
+
+impl Hashes {
+    pub(super) fn of(
+        &mut self,
+        placement: &JointPlacement,
+        columns: &[ArrayRef],
+    ) -> Result<&[u64], PlacementError> {
+        let family = placement.hash_family();
+        let known = self.0.take().filter(|(known, _)| *known == family);
+        let hashes = match known {
+            Some((_, hashes)) => hashes,
+            None => placement.hash(columns)?,
+        };
+        Ok(&self.0.insert((family, hashes)).1)
     }
 }
 

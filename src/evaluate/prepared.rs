@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::key::{Candidate, KeyPart, Transform};
 use crate::evaluate::windows::WindowedRows;
-use crate::placement::PlacementError;
 use crate::sketch::{column_identities, combine, fold};
 use crate::table::{Column, ColumnType};
 use crate::units::Micros;
@@ -88,7 +87,6 @@ impl Parts {
 #[derive(Debug)]
 pub(super) struct PreparedPart {
     pub(super) array: ArrayRef,
-    column_type: ColumnType,
     pub(super) identities: Vec<u64>,
     /// Bytes of its values in all, and of the longest.
     pub(super) bytes: u64,
@@ -139,13 +137,6 @@ impl Prepared {
         key.iter().filter_map(|position| self.parts.get(*position))
     }
 
-    /// The placement hash of every row's key.
-    pub(super) fn hashes(&self, key: &[usize]) -> Result<Vec<u64>, PlacementError> {
-        let typed: Vec<_> =
-            self.parts_of(key).map(|part| (part.column_type, ArrayRef::clone(&part.array))).collect();
-        crate::placement::hash_keys(&typed)
-    }
-
     /// The identity of every row's key.
     pub(super) fn identities(&self, key: &[usize]) -> Vec<u64> {
         combine(&self.parts_of(key).map(|part| part.identities.as_slice()).collect::<Vec<_>>())
@@ -181,13 +172,7 @@ fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart
     let array = batch.columns().get(part.column).ok_or_else(unreadable)?;
     let array = derived_column(array, part.part.transform).ok_or_else(unreadable)?;
     let (bytes, longest) = bytes_of(&array, part.column_type);
-    Ok(PreparedPart {
-        identities: column_identities(&array),
-        column_type: part.column_type,
-        array,
-        bytes,
-        longest,
-    })
+    Ok(PreparedPart { identities: column_identities(&array), array, bytes, longest })
 }
 
 /// A column as a key's transform leaves it; none where that cuts time and the column is none.

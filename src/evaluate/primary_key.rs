@@ -221,9 +221,9 @@ impl PrimaryKeyCounter {
 
     fn place(&self, batch: &Prepared) -> Result<Vec<PartitionId>, EvaluateError> {
         let failed = |source| EvaluateError::Placement { key: self.plan.partition_key.to_string(), source };
-        let hashes = batch.hashes(&self.plan.placed).map_err(failed)?;
         let columns: Vec<ArrayRef> =
             batch.parts_of(&self.plan.placed).map(|part| part.array.clone()).collect();
+        let hashes = self.plan.placement.hash(&columns).map_err(failed)?;
         let mut partitions = Vec::with_capacity(batch.rows);
         self.plan.placement.assign_hashes(&hashes, &columns, &mut partitions).map_err(failed)?;
         Ok(partitions)

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::evaluate::assess::AssessOptions;
 use crate::evaluate::key::Candidate;
 use crate::evaluate::recommend::Recommendation;
+use crate::placement::Function;
 use crate::source::Export;
 use crate::table::{Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
 use crate::units::PartitionCount;
@@ -19,8 +20,16 @@ pub(super) fn propose_table(
     export: &Export,
     options: &AssessOptions,
     partitions: PartitionCount,
-    function: PlacementFunction,
+    function: Function,
 ) {
+    let function = match function {
+        Function::Ydb(function) => function,
+        Function::System(system) => {
+            let clause = (system.about().clause)(&partition_key.columns().join(", "), partitions.get());
+            recommendation.ddl = (!clause.is_empty()).then(|| format!("{clause}\n"));
+            return;
+        }
+    };
     let in_key = |column: &Column| recommendation.primary_key.contains(&column.name);
     let columns =
         export.columns().iter().map(|column| Column { nullable: !in_key(column), ..column.clone() });

@@ -9,10 +9,10 @@ use crate::evaluate::key::Candidate;
 use crate::evaluate::partition_key::PartitionKeyReport;
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::proposal::propose_table;
+use crate::placement::Function;
 use crate::skew::Verdict;
 use crate::source::Export;
 use crate::sql::PlannedStatement;
-use crate::table::PlacementFunction;
 use crate::units::{ByteRate, PartitionCount};
 
 /// An even key suffices that takes so many times what is needed.
@@ -246,7 +246,7 @@ fn propose(
     sizing: Vec<String>,
     export: &Export,
     options: &AssessOptions,
-    function: PlacementFunction,
+    function: Function,
 ) -> Recommendation {
     let Some(chosen) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else {
         let reasons =

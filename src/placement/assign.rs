@@ -4,15 +4,16 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
 
-use crate::placement::hash::hash_keys;
+use crate::placement::function::Function;
 use crate::placement::key_bytes::PlacementError;
+use crate::placement::systems::Status;
 use crate::table::{ColumnType, PlacementFunction, TableSpec};
 use crate::units::{PartitionCount, PartitionId};
 
 /// Places rows: a placement function with its number of partitions and the types of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    function: PlacementFunction,
+    function: Function,
     partitions: PartitionCount,
     key: Vec<ColumnType>,
 }
@@ -58,8 +59,8 @@ impl HashIntervals {
 impl Placement {
     /// A placement for keys of the given types, in hash order.
     #[must_use]
-    pub fn new(function: PlacementFunction, partitions: PartitionCount, key: Vec<ColumnType>) -> Self {
-        Self { function, partitions, key }
+    pub fn new(function: impl Into<Function>, partitions: PartitionCount, key: Vec<ColumnType>) -> Self {
+        Self { function: function.into(), partitions, key }
     }
 
     /// The placement that a table declares.
@@ -70,8 +71,14 @@ impl Placement {
 
     /// The function.
     #[must_use]
-    pub fn function(&self) -> PlacementFunction {
+    pub fn function(&self) -> Function {
         self.function
+    }
+
+    /// How far the function is checked for such keys.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.function.status(&self.key)
     }
 
     /// How many partitions rows are placed into.
@@ -88,8 +95,7 @@ impl Placement {
         if columns.len() != self.key.len() {
             return Err(PlacementError::ColumnCount { expected: self.key.len(), found: columns.len() });
         }
-        let typed: Vec<_> = self.key.iter().copied().zip(columns.iter().cloned()).collect();
-        hash_keys(&typed)
+        self.function.hash(&self.key, columns)
     }
 
     /// The partition of every row. `columns` are the key columns in hash order.
@@ -109,6 +115,7 @@ impl Placement {
     /// - `ydb-modulo`: hash % N.
     /// - `ydb-cloud-logs` with A active partitions and period P: with i = (time / P) as 32 bits and
     ///   g = max(1, N / A), the partition is ((hash % A) + (i % g) x A) % N.
+    /// - Other systems: [`System::partition`](crate::placement::systems::System::partition).
     ///
     /// # Errors
     /// [`PlacementError`] where the function needs the columns themselves, and they are not those of the key.
@@ -120,7 +127,15 @@ impl Placement {
     ) -> Result<(), PlacementError> {
         partitions.clear();
         let count = u64::from(self.partitions.get());
-        match self.function {
+        let function = match self.function {
+            Function::Ydb(function) => function,
+            Function::System(system) => {
+                let count = self.partitions.get();
+                partitions.extend(hashes.iter().map(|hash| PartitionId(system.partition(*hash, count))));
+                return Ok(());
+            }
+        };
+        match function {
             PlacementFunction::Ydb => {
                 let intervals = HashIntervals::new(self.partitions);
                 partitions.extend(hashes.iter().map(|hash| intervals.of(*hash)));
@@ -180,6 +195,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
+    use crate::placement::hash_keys;
 
     fn place(function: PlacementFunction, count: u64, keys: &[(ColumnType, ArrayRef)]) -> Vec<u32> {
         let (types, arrays): (Vec<_>, Vec<_>) = keys.iter().cloned().unzip();

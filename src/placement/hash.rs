@@ -104,6 +104,24 @@ fn avalanche(hash: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
+/// The bytes that are hashed of one row.
+pub(super) fn key_bytes(
+    types: &[ColumnType],
+    columns: &[ArrayRef],
+    row: usize,
+) -> Result<Vec<u8>, PlacementError> {
+    let mut all = Vec::new();
+    for (column, (column_type, array)) in types.iter().zip(columns).enumerate() {
+        KeyColumn::new(column, *column_type, array)?.bytes().visit(row, |bytes| match bytes {
+            ValueBytes::Word(word, count) => {
+                all.extend_from_slice(word.to_le_bytes().get(..count as usize).unwrap_or_default());
+            }
+            ValueBytes::Slice(bytes) => all.extend_from_slice(bytes),
+        });
+    }
+    Ok(all)
+}
+
 /// The hash of every row's key. `columns` are the key columns in hash order, each with its YDB type, all of one
 /// length; the result has that length. No columns give no hashes.
 ///

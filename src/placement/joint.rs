@@ -2,7 +2,7 @@
 
 use arrow::array::ArrayRef;
 
-use crate::placement::{Placement, PlacementError, hash_interval};
+use crate::placement::{Function, Placement, PlacementError, hash_interval};
 use crate::table::{ColumnType, PlacementFunction};
 use crate::units::{PartitionCount, PartitionId};
 
@@ -69,13 +69,14 @@ impl JointPlacement {
     /// The placements of keys of the given types by `function`, in as few groups as serve all numbers of partitions, in their
     /// order.
     #[must_use]
-    pub fn group(function: PlacementFunction, counts: &[PartitionCount], key: &[ColumnType]) -> Vec<Self> {
+    pub fn group(function: impl Into<Function>, counts: &[PartitionCount], key: &[ColumnType]) -> Vec<Self> {
+        let function = function.into();
         let all: u64 = counts.iter().map(|count| u64::from(count.get())).sum();
         match function {
-            PlacementFunction::Ydb if counts.len() > 1 => {
+            Function::Ydb(PlacementFunction::Ydb) if counts.len() > 1 => {
                 vec![Self::new(function, counts, key, Cells::Intervals(Borders::new(counts)))]
             }
-            PlacementFunction::YdbModulo if counts.len() > 1 => {
+            Function::Ydb(PlacementFunction::YdbModulo) if counts.len() > 1 => {
                 let product =
                     counts.iter().try_fold(1, |product, count| least_common_multiple(product, *count));
                 match product.filter(|product| *product <= all) {
@@ -87,11 +88,11 @@ impl JointPlacement {
         }
     }
 
-    fn each(function: PlacementFunction, counts: &[PartitionCount], key: &[ColumnType]) -> Vec<Self> {
+    fn each(function: Function, counts: &[PartitionCount], key: &[ColumnType]) -> Vec<Self> {
         counts.iter().map(|count| Self::new(function, &[*count], key, Cells::Partitions)).collect()
     }
 
-    fn new(function: PlacementFunction, counts: &[PartitionCount], key: &[ColumnType], cells: Cells) -> Self {
+    fn new(function: Function, counts: &[PartitionCount], key: &[ColumnType], cells: Cells) -> Self {
         let partitions = |count: &PartitionCount| match &cells {
             Cells::Intervals(borders) => {
                 borders.begins.iter().map(|hash| hash_interval(*hash, *count)).collect()
@@ -120,6 +121,20 @@ impl JointPlacement {
     #[must_use]
     pub fn placements(&self) -> &[Placement] {
         &self.placements
+    }
+
+    /// The hash of every row's key. Groups of one [`JointPlacement::hash_family`] have the same.
+    ///
+    /// # Errors
+    /// As for [`Placement::hash`].
+    pub fn hash(&self, columns: &[ArrayRef]) -> Result<Vec<u64>, PlacementError> {
+        self.placements.first().map_or(Ok(Vec::new()), |placement| placement.hash(columns))
+    }
+
+    /// What groups with the same hash share.
+    #[must_use]
+    pub fn hash_family(&self) -> &'static str {
+        self.placements.first().map_or("", |placement| placement.function().hash_family())
     }
 
     /// How many cells there are.

@@ -1,4 +1,4 @@
-//! From the bytes of a partition key to a partition: a storage format, frozen by fixtures.
+//! From the bytes of a partition key to a partition: a storage format, frozen by fixtures. The functions of other systems are in [`systems`].
 //!
 //! **Hash.** XXH64 with seed 0 over the raw little-endian bytes of the partition-key columns, concatenated in declared
 //! order, without separator or length. NULL adds no bytes, and neither does Decimal. Text and byte strings add their
@@ -15,13 +15,16 @@
 //! | Utf8 "abc" | 44bc2cf5ad770999 | 3 / 17 | 9 / 25 |
 
 mod assign;
+mod function;
 mod hash;
 mod joint;
 mod key_bytes;
 mod literal;
 mod scatter;
+pub mod systems;
 
 pub use assign::{Placement, hash_interval};
+pub use function::{Function, FunctionError};
 pub use hash::{hash_bytes, hash_keys};
 pub use joint::JointPlacement;
 pub use key_bytes::PlacementError;

@@ -9,6 +9,7 @@ use crate::evaluate::{
     Assessment, Drift, FanOut, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
     StatementReport,
 };
+use crate::placement::systems::{About, system};
 use crate::report::grid::{Heading, Layout, count, draw, grid, percent};
 use crate::skew::Verdict;
 use crate::units::{ByteRate, ByteSize, PartitionCount};
@@ -313,7 +314,7 @@ pub(super) fn spark_of(value: f64, full: f64) -> char {
 fn counts(assessment: &Assessment, layout: Layout) -> String {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
     if !several {
-        return String::new();
+        return of_systems(assessment);
     }
     let functions = |key: &PartitionKeyReport| {
         let mut functions: Vec<String> =
@@ -323,7 +324,8 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
     };
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
         functions(key).into_iter().map(|function| {
-            let mut row = vec![key.partition_key.join(", "), function.clone()];
+            let status = key.placements.iter().find(|placement| placement.function == function);
+            let mut row = vec![key.partition_key.join(", "), status.map_or(function.clone(), checked)];
             for placement in key.placements.iter().filter(|placement| placement.function == function) {
                 let skew = &placement.skew;
                 let empty = match skew.empty_partitions {
@@ -331,10 +333,11 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
                     empty => format!(", {empty} empty"),
                 };
                 row.push(format!(
-                    "{:.2}, {}{empty}, {}",
+                    "{:.2}, {}{empty}, {}{}",
                     skew.max_over_mean,
                     percent(placement.share_of_heaviest_partition),
-                    rate(placement.capacity.sustained)
+                    rate(placement.capacity.sustained),
+                    if placement.causes.hash_function > 0.0 { ", uneven by its hash" } else { "" }
                 ));
             }
             row
@@ -352,7 +355,49 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
     }
     headings.extend(over.iter().map(|partitions| (format!("over {partitions}"), true)));
     let text = heading(layout, "Every number of partitions") + &draw(layout, &headings, rows);
-    text + "\nmax/mean; share of the partition that holds the heaviest value; inserts that are sustained\n"
+    let text = text
+        + "\nmax/mean; share of the partition that holds the heaviest value; inserts that are sustained\n";
+    text + &of_systems(assessment)
+}
+
+/// A function of another system with how far it is checked.
+pub(super) fn checked(placement: &PlacementReport) -> String {
+    match system(&placement.function) {
+        Some(_) => format!("{} ({})", placement.function, placement.status.word()),
+        None => placement.function.clone(),
+    }
+}
+
+/// What is known of the functions of other systems, and why some were left out.
+fn of_systems(assessment: &Assessment) -> String {
+    let candidates = &assessment.evaluation.candidates;
+    let mut names: Vec<&str> = Vec::new();
+    for placement in candidates.iter().flat_map(|key| &key.placements) {
+        if !names.contains(&placement.function.as_str()) {
+            names.push(&placement.function);
+        }
+    }
+    let systems: Vec<&About> =
+        names.iter().filter_map(|name| system(name)).map(|system| system.about()).collect();
+    let mut text = String::new();
+    // Of many, docs and 'place' say more.
+    match systems.as_slice() {
+        [] => {}
+        few if few.len() <= 3 => few.iter().for_each(|about| {
+            text.push_str(&format!("{}: {}, {}\n", about.name, about.status.word(), about.source));
+        }),
+        _ => text.push_str(
+            "verified: gives what the system published or printed; computed: by its documented formula; neutral: stands for systems that publish none\n",
+        ),
+    }
+    for key in candidates.iter().filter(|key| !key.left_out.is_empty()) {
+        text.push_str(&format!(
+            "left out for {}: {}\n",
+            key.partition_key.join(", "),
+            key.left_out.join("; ")
+        ));
+    }
+    text
 }
 
 fn heaviest(assessment: &Assessment, layout: Layout) -> String {

@@ -11,6 +11,7 @@ use arrow::array::{ArrayRef, Int64Array};
 use arrow::error::ArrowError;
 
 pub use crate::transform::generated::{BitReversedSequence, UuidKind, UuidSource};
+pub use crate::transform::text::instant as instant_text;
 
 use crate::transform::text::Texts;
 

@@ -103,8 +103,9 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// A point in time: the zone as hours, and of a second as many digits as are needed in groups of three.
-fn instant(micros: i64) -> String {
+/// A point in time, in microseconds since 1970, in UTC: the zone as hours, and of a second as many digits as are needed in groups of three.
+#[must_use]
+pub fn instant(micros: i64) -> String {
     let Some(at) = DateTime::from_timestamp_micros(micros) else { return micros.to_string() };
     let form = match micros.rem_euclid(1_000_000) {
         0 => "%Y-%m-%d %H:%M:%S+00",

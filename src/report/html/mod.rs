@@ -7,7 +7,7 @@ mod svg;
 use std::fmt::Write as _;
 
 use crate::evaluate::{Assessment, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey};
-use crate::report::evaluation::{instant, key_text, ranked, rate, rows_per_second, visited};
+use crate::report::evaluation::{checked, instant, key_text, ranked, rate, rows_per_second, visited};
 use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::heat_map;
 use crate::report::html::svg::{heavy_values, keys_per_partition, partition_bars};
@@ -222,7 +222,7 @@ fn every_number(page: &mut String, assessment: &Assessment) {
         key.placements.iter().map(|placement| {
             vec![
                 key.partition_key.join(", "),
-                placement.function.clone(),
+                checked(placement),
                 placement.skew.partitions.to_string(),
                 format!("{:.1}", placement.noise_floor.keys_per_partition),
                 format!("{:.2}", placement.skew.max_over_mean),

@@ -1,0 +1,122 @@
+//! `evenkeel lint`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args as ClapArgs;
+use evenkeel::lint::{Domain, Lint, LintError, LintOptions, lint};
+use evenkeel::placement::Function;
+use evenkeel::report;
+use evenkeel::source::{Export, find_inputs};
+use evenkeel::table::ColumnType;
+use evenkeel::units::PartitionCount;
+use indicatif::ProgressBar;
+
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::{Failure, Output};
+
+/// Look for hash defects: whether a placement function spreads the keys that there are as a perfect one would.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel lint --placement doris --types int64 --range 0..511 --partitions 512
+  evenkeel lint exports --key user_id --placement citus --partitions 128
+  evenkeel lint exports --key user_id --placement kafka --partitions 64 --workers 8 --threads 8
+
+Keys count once each, whatever rows they have. 'evenkeel place --list' has the placement functions.")]
+pub(crate) struct Args {
+    /// Files, folders, glob patterns, or - for standard input, whose distinct keys are looked at.
+    #[arg(value_name = "FILE", required_unless_present = "range", conflicts_with = "range")]
+    inputs: Vec<String>,
+
+    /// The columns of the key, in hash order.
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "inputs")]
+    key: Vec<String>,
+
+    /// Whole numbers as keys, with both ends: 0..511.
+    #[arg(long, value_name = "FROM..TO", value_parser = range, requires = "types")]
+    range: Option<Numbers>,
+
+    /// Type of the numbers of --range, such as int64 or int32.
+    #[arg(long, value_name = "TYPE", requires = "range")]
+    types: Option<ColumnType>,
+
+    /// Placement function.
+    #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
+    placement: Function,
+
+    /// Number of partitions.
+    #[arg(long, value_name = "COUNT")]
+    partitions: u64,
+
+    /// Workers that partitions are dealt to in turn.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    workers: Option<u32>,
+
+    /// Threads that each worker spreads its rows over by the same function.
+    #[arg(long, value_name = "COUNT", requires = "workers", value_parser = clap::value_parser!(u32).range(1..))]
+    threads: Option<u32>,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// Numbers from the first on and below the second.
+#[derive(Debug, Clone)]
+struct Numbers(Range<i64>);
+
+fn range(text: &str) -> Result<Numbers, String> {
+    const MOST: i64 = 100_000_000;
+    let wrong = || "write the first and the last number, such as 0..511".to_owned();
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    let (from, to): (i64, i64) =
+        (from.trim().parse().map_err(|_| wrong())?, to.trim().parse().map_err(|_| wrong())?);
+    let after = to.checked_add(1).filter(|after| *after > from).ok_or_else(wrong)?;
+    match after.checked_sub(from) {
+        Some(count) if count <= MOST => Ok(Numbers(from..after)),
+        _ => Err(format!("at most {MOST} numbers")),
+    }
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let options = LintOptions {
+        function: args.placement,
+        partitions: PartitionCount::new(args.partitions).map_err(Failure::usage)?,
+        workers: args.workers,
+        threads: args.threads,
+    };
+    let found = match (args.range, args.types) {
+        (Some(range), Some(column_type)) => {
+            let work =
+                move |_: &ProgressBar, _: &AtomicBool| lint(&Domain::range(range.0, column_type)?, &options);
+            out.in_background(work).await?
+        }
+        _ => {
+            if args.key.is_empty() {
+                return Err(Failure::wrong_usage("which columns are the key? Name them with --key"));
+            }
+            let inputs = find_inputs(&args.inputs)?;
+            inputs.notes.iter().for_each(|note| out.note(note));
+            let reading = args.input.options()?;
+            let key = args.key;
+            let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
+                let export = Export::open(&inputs.paths, reading, &BTreeMap::new())?;
+                lint(&Domain::of_export(&export, &key, stop)?, &options)
+            };
+            out.in_background(work).await?
+        }
+    };
+    let found = found.map_err(|error| match error {
+        error @ (LintError::UnknownColumn { .. } | LintError::Placement(_) | LintError::Arrow(_)) => {
+            Failure::usage(error)
+        }
+        other => other.into(),
+    })?;
+    out.result(args.format, &found, report::lint)
+}

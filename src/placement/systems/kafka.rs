@@ -1,0 +1,119 @@
+//! Apache Kafka: the default partitioners of the Java client and of librdkafka.
+
+use crate::placement::systems::hashes::murmur::murmur2_32;
+use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::table::ColumnType;
+
+/// The Java client.
+#[derive(Debug)]
+pub(super) struct Kafka;
+
+/// librdkafka, and the clients that are made of it.
+#[derive(Debug)]
+pub(super) struct Librdkafka;
+
+const BYTES: &str = "the serialized key: text and bytes as they are, integers big-endian as IntegerSerializer and its like have them, UUIDs as text. NULL, which \
+                     clients place at random, counts as no bytes";
+
+static KAFKA: About = About {
+    name: "kafka",
+    title: "Apache Kafka, default partitioner of the Java client",
+    status: Status::Verified,
+    source: "apache/kafka: Utils.murmur2 and its tests; partitions as kafka-python and librdkafka (murmur2) give them",
+    bytes: BYTES,
+    hash: "MurmurHash2, 32 bits, seed 0x9747b28c",
+    formula: "(hash & 0x7fffffff) % N",
+    hash_type: HashType::Int32,
+    unsigned: false,
+    most_columns: 1,
+    clause: |key, count| format!("the record key {key}, with {count} partitions"),
+};
+
+static LIBRDKAFKA: About = About {
+    name: "librdkafka",
+    title: "librdkafka, partitioner consistent_random (its default)",
+    status: Status::Verified,
+    source: "confluentinc/librdkafka: rdkafka_msg.c; partitions as version 2.16 gives them",
+    bytes: BYTES,
+    hash: "CRC-32 of zlib",
+    formula: "hash % N",
+    hash_type: HashType::Uint32,
+    unsigned: false,
+    most_columns: 1,
+    clause: |key, count| format!("the record key {key}, with {count} partitions"),
+};
+
+fn refuses(column_type: ColumnType) -> Option<&'static str> {
+    match column_type {
+        ColumnType::Bool
+        | ColumnType::Date
+        | ColumnType::Date32
+        | ColumnType::Datetime
+        | ColumnType::Datetime64
+        | ColumnType::Timestamp
+        | ColumnType::Timestamp64
+        | ColumnType::Interval
+        | ColumnType::Interval64 => Some("its clients have no serializer for that; take Int64 or Utf8"),
+        _ => None,
+    }
+}
+
+fn encode(value: Value<'_>, bytes: &mut Vec<u8>) {
+    match value {
+        Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),
+        Value::Int(value, width) => {
+            bytes.extend_from_slice(value.to_be_bytes().get(8 - usize::from(width)..).unwrap_or_default());
+        }
+        Value::Float(value) => bytes.extend_from_slice(&value.to_be_bytes()),
+        Value::Double(value) => bytes.extend_from_slice(&value.to_be_bytes()),
+        Value::Uuid(uuid) => {
+            let text = uuid::Uuid::from_bytes(uuid).hyphenated().to_string();
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        _ => {}
+    }
+}
+
+impl System for Kafka {
+    fn about(&self) -> &'static About {
+        &KAFKA
+    }
+
+    fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
+        refuses(column_type)
+    }
+
+    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+        encode(value, bytes);
+    }
+
+    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+        key.concatenated(self, hashes, |bytes| u64::from(murmur2_32(bytes, 0x9747_B28C)));
+    }
+
+    fn partition(&self, hash: u64, partitions: u32) -> u32 {
+        (hash as u32 & 0x7FFF_FFFF) % partitions
+    }
+}
+
+impl System for Librdkafka {
+    fn about(&self) -> &'static About {
+        &LIBRDKAFKA
+    }
+
+    fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
+        refuses(column_type)
+    }
+
+    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+        encode(value, bytes);
+    }
+
+    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+        key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
+    }
+
+    fn partition(&self, hash: u64, partitions: u32) -> u32 {
+        (hash % u64::from(partitions)) as u32
+    }
+}

@@ -1,0 +1,79 @@
+//! What a placement function does with keys, as text.
+
+use std::fmt::Write as _;
+
+use crate::lint::{Lint, Spread};
+use crate::report::evaluation::heading;
+use crate::report::grid::{Heading, Layout, count, grid};
+
+/// How a function spreads keys, beside a perfect one.
+#[must_use]
+pub fn lint(lint: &Lint, layout: Layout) -> String {
+    let mut text =
+        heading(layout, &format!("{} keys over {} partitions", count(lint.keys), lint.spread.partitions));
+    let _ = writeln!(
+        text,
+        "{} ({}); keys {} as {}",
+        lint.function,
+        lint.status.word(),
+        lint.keys_of,
+        lint.types.join(", ")
+    );
+    lint.notes.iter().for_each(|note| {
+        let _ = writeln!(text, "note: {note}");
+    });
+    text.push('\n');
+    let row = |words: String, spread: &Spread| {
+        vec![
+            words,
+            format!("{} of {}", count(u64::from(spread.filled)), count(u64::from(spread.partitions))),
+            format!("{:.0}", spread.expected_filled),
+            count(spread.fullest),
+            format!("{:+.1}", spread.deviations),
+        ]
+    };
+    let mut rows = vec![row("as asked".to_owned(), &lint.spread)];
+    rows.extend(lint.alternatives.iter().map(|other| row(other.words.clone(), &other.spread)));
+    let headings = [
+        Heading("", false),
+        Heading("partitions with a key", true),
+        Heading("by a perfect hash", true),
+        Heading("fullest", true),
+        Heading("deviations", true),
+    ];
+    text.push_str(&grid(layout, &headings, rows));
+    text.push_str("deviations: standard deviations from what chance gives; above 5 the function is at fault, below -5 keys are more even than chance\n");
+    if let Some(workers) = &lint.workers {
+        let _ = write!(
+            text,
+            "\n{} workers: the fullest has {:.2} times the mean of the keys, {:.2} by its partitions",
+            workers.workers, workers.max_over_mean, workers.by_partitions
+        );
+        if let (Some(threads), Some(used)) = (workers.threads, workers.fewest_threads) {
+            let _ = write!(text, "; one of them uses {used} of {threads} threads");
+        }
+        text.push('\n');
+    }
+    for finding in &lint.findings {
+        let _ = writeln!(
+            text,
+            "\n{} [{}] {}: {}\n  {}",
+            finding.severity.word(),
+            finding.code,
+            finding.subject,
+            finding.message,
+            finding.advice
+        );
+    }
+    if lint.findings.is_empty() {
+        text.push_str("\nnothing is wrong with this function on these keys\n");
+    }
+    text
+}
+
+/// The placement functions: name, how far each is checked, what it places.
+#[must_use]
+pub fn placements(layout: Layout, rows: Vec<Vec<String>>) -> String {
+    let headings = [Heading("placement", false), Heading("status", false), Heading("what it places", false)];
+    grid(layout, &headings, rows)
+}
