@@ -10,19 +10,19 @@ mod store;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use evenkeel::Table;
 use evenkeel::evaluate::{EvaluateOptions, Evaluator};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::IngestOptions;
-use evenkeel::placement::{JointPlacement, Placement, Scatter};
+use evenkeel::placement::{Function, JointPlacement, Placement, Scatter};
 use evenkeel::portion::{WRITE_BATCH_ROWS, encode_portion};
 use evenkeel::query::Params;
 use evenkeel::sketch::{KeyCounter, fold};
 use evenkeel::sort::{gather, sort_newest_wins};
-use evenkeel::table::{PlacementFunction, TableSpec};
+use evenkeel::table::{ColumnType, PlacementFunction, TableSpec};
 use evenkeel::units::{PartitionCount, PartitionId};
 
 const ROWS: u64 = 200_000;
@@ -224,5 +224,46 @@ fn evaluate(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, stages, whole_ingest, queries, evaluate, store::portions, store::growth);
+/// Hash and partition of keys by every placement function: numbers, and text of about ten bytes.
+fn placements(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("placements");
+    group.throughput(Throughput::Elements(ROWS));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|id| id * 7919)));
+    let texts = (0..ROWS).map(|id| format!("u{:09}", id * 7919));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+    let count = PartitionCount::new(16).unwrap();
+    for function in Function::all() {
+        for (name, column_type, key) in
+            [("int64", ColumnType::Int64, &numbers), ("utf8", ColumnType::Utf8, &texts)]
+        {
+            let placement = Placement::new(function, count, vec![column_type]);
+            let batches: Vec<[ArrayRef; 1]> = (0..ROWS as usize)
+                .step_by(BATCH_ROWS)
+                .map(|row| [key.slice(row, BATCH_ROWS.min(ROWS as usize - row))])
+                .collect();
+            // Not every function takes every type.
+            if placement.assign(&batches[0]).is_err() {
+                continue;
+            }
+            group.bench_function(format!("{function} {name}"), |bench| {
+                bench.iter(|| {
+                    let rows: usize =
+                        batches.iter().map(|key| black_box(placement.assign(key).unwrap()).len()).sum();
+                    assert_eq!(rows as u64, ROWS);
+                });
+            });
+        }
+    }
+}
+
+criterion_group!(
+    benches,
+    stages,
+    placements,
+    whole_ingest,
+    queries,
+    evaluate,
+    store::portions,
+    store::growth
+);
 criterion_main!(benches);

@@ -11,7 +11,7 @@ use evenkeel::evaluate::{
     AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
 };
 use evenkeel::finding::Severity;
-use evenkeel::placement::{Function, FunctionError};
+use evenkeel::placement::{Function, FunctionError, PlacementError};
 use evenkeel::query::Params;
 use evenkeel::report;
 use evenkeel::source::{Export, OnUnreadable, find_inputs};
@@ -82,6 +82,11 @@ pub(crate) struct Args {
     /// that of another system ('evenkeel place --list' has them), or all. The first one decides.
     #[arg(long = "placement", default_value = "ydb", value_delimiter = ',', value_name = "FUNCTIONS")]
     placements: Vec<Placements>,
+
+    /// Weights of unequal nodes, such as 1,1,2: partitions are dealt to them one after the other, and each node is held against its share.
+    /// Take a number of partitions that their sum divides.
+    #[arg(long, value_delimiter = ',', value_name = "WEIGHTS", value_parser = weight)]
+    weights: Vec<f64>,
 
     /// Column of dates or points in time that hotspots are looked for along [default: the only point in
     /// time, or the only date].
@@ -211,6 +216,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             partition_keys: args.partition_keys.clone(),
             primary_keys: args.primary_keys.clone(),
             placements: functions(&args.placements),
+            weights: args.weights.clone(),
             partitions,
             time: args.time.clone(),
             window: args.window,
@@ -273,7 +279,8 @@ async fn assess_in_background(
         | EvaluateError::NotTime { .. }
         | EvaluateError::UnknownTime { .. }
         | EvaluateError::Memory { .. }
-        | EvaluateError::TooManyWindows { .. } => Failure::usage(error),
+        | EvaluateError::TooManyWindows { .. }
+        | EvaluateError::Placement { source: PlacementError::System { .. }, .. } => Failure::usage(error),
         other => Failure::from(other),
     })
 }
@@ -341,6 +348,11 @@ pub(crate) fn table_name(inputs: &[String]) -> String {
         Some(first) if first.is_ascii_alphabetic() || first == '_' => name,
         _ => format!("t_{name}"),
     }
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    let weight = text.trim().parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight > 0.0);
+    weight.ok_or_else(|| "write weights above 0, such as 1,1,2".to_owned())
 }
 
 /// One placement function, or all.

@@ -335,6 +335,7 @@ impl Evaluator {
             windows: &windows,
             batch_rows: options.batch_rows,
             partition_rate: options.partition_rate,
+            weights: &options.weights,
             sample: options.sample,
         };
         let primary_keys = counters.primary_keys.into_iter().map(|key| key.finish(how.sample));

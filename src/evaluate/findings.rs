@@ -7,6 +7,7 @@ use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation};
 use crate::finding::{Finding, Severity};
+use crate::placement::systems::system;
 use crate::skew::Verdict;
 use crate::units::Micros;
 use crate::units::{ByteRate, PartitionCount};
@@ -36,6 +37,7 @@ pub(super) fn find_findings(
             balance(key, placement, &mut findings);
         }
         values(key, evaluation.rows, &mut findings);
+        defects(key, &mut findings);
     }
     for key in &evaluation.primary_keys {
         rows_lost(key, &mut findings);
@@ -87,6 +89,30 @@ fn peak(
             measured: rate,
             threshold: capacity,
             advice: "Take more partitions, or buffer the peak.".to_owned(),
+        });
+    }
+}
+
+/// Functions of other systems that leave partitions empty which chance would fill.
+fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
+    let of_systems = key.placements.iter().filter(|placement| system(&placement.function).is_some());
+    for placement in of_systems.filter(|placement| placement.leaves_empty()) {
+        let (empty, partitions) = (placement.skew.empty_partitions, placement.skew.partitions);
+        findings.push(Finding {
+            code: "hash_defect",
+            severity: Severity::Problem,
+            subject: format!("{} by {} over {partitions}", hash(key), placement.function),
+            message: format!(
+                "{empty} of {partitions} partitions have no key, where chance leaves {:.0} empty",
+                placement.empty_by_chance
+            ),
+            measured: empty as f64,
+            threshold: placement.empty_by_chance,
+            advice: format!(
+                "'evenkeel lint FILE --key {} --placement {} --partitions {partitions}' finds a number of partitions or a type that does not.",
+                key.partition_key.join(","),
+                placement.function
+            ),
         });
     }
 }

@@ -22,6 +22,8 @@ pub struct EvaluateOptions {
     pub placements: Vec<Function>,
     /// Numbers of partitions.
     pub partitions: Vec<PartitionCount>,
+    /// Weights of nodes that partitions are dealt to; none where they are not looked at.
+    pub weights: Vec<f64>,
     /// The time column.
     pub time: Option<String>,
     /// Length of windows; found from the data where it is not given.
@@ -45,6 +47,7 @@ impl Default for EvaluateOptions {
             primary_keys: Vec::new(),
             placements: vec![Function::default()],
             partitions: Vec::new(),
+            weights: Vec::new(),
             time: None,
             window: None,
             batch_rows: DEFAULT_BATCH_ROWS,

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::capacity::{Capacity, OneAtAMoment};
 use crate::evaluate::key::Candidate;
+use crate::evaluate::nodes::NodeLoads;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
@@ -20,7 +21,7 @@ use crate::evaluate::windows::NO_WINDOW;
 use crate::placement::systems::Status;
 use crate::placement::{JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
-use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict};
+use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions};
 use crate::table::ColumnType;
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
@@ -94,6 +95,8 @@ pub struct PlacementReport {
     pub noise_floor: NoiseFloor,
     /// What the skew is made of.
     pub causes: SkewCauses,
+    /// Partitions without a key that a perfect hash leaves, on average.
+    pub empty_by_chance: f64,
     /// Share of the rows in the partition of the heaviest key.
     pub share_of_heaviest_partition: f64,
     /// Balance over time, where there is a time column and a window has enough rows.
@@ -104,6 +107,9 @@ pub struct PlacementReport {
     pub per_batch: Option<PerBatch>,
     /// The judgement.
     pub verdict: Verdict,
+    /// What nodes with weights get, where these are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeLoads>,
     /// Where only a sample was read: 95 % intervals of the figures of the whole export.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
@@ -142,6 +148,19 @@ pub struct PartitionKeyReport {
     /// The key itself.
     #[serde(skip)]
     pub candidate: Candidate,
+}
+
+/// Standard deviations of empty partitions beyond which they are none of chance.
+const BEYOND_CHANCE: f64 = 5.0;
+
+impl PlacementReport {
+    /// Whether the hash function leaves partitions empty that chance would fill: that does not depend on how many rows the keys have.
+    #[must_use]
+    pub fn leaves_empty(&self) -> bool {
+        let (mean, deviation) =
+            expected_empty_partitions(self.skew.partitions, self.noise_floor.distinct_keys);
+        self.skew.empty_partitions as f64 > mean + BEYOND_CHANCE * deviation + 1.0
+    }
 }
 
 impl PartitionKeyReport {
@@ -240,6 +259,7 @@ pub(super) struct Finishing<'a> {
     pub(super) windows: &'a HashMap<usize, Micros>,
     pub(super) batch_rows: u64,
     pub(super) partition_rate: f64,
+    pub(super) weights: &'a [f64],
     /// The share of the rows that were read, where that is not all.
     pub(super) sample: Option<f64>,
 }
@@ -666,11 +686,13 @@ impl PlacementCounts {
         PlacementReport {
             function: self.placement.function().to_string(),
             status: self.placement.status(),
+            empty_by_chance: expected_empty_partitions(skew.partitions, noise_floor.distinct_keys).0,
             verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
             causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
             capacity: Capacity::of(&self.bytes, over_time.as_ref(), moment, how.partition_rate),
             intervals: how.sample.map(|share| Intervals::of(&self.rows, share)),
+            nodes: NodeLoads::of(&self.rows, how.weights),
             rows_per_partition: self.rows,
             bytes_per_partition: self.bytes,
             skew,

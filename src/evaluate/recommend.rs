@@ -269,7 +269,7 @@ fn propose(
         ddl: None,
         commands: Vec::new(),
     };
-    if primary_key.is_some() {
+    if primary_key.is_some() || function.of_ydb().is_none() {
         propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, function);
     }
     recommendation

@@ -130,8 +130,7 @@ impl Placement {
         let function = match self.function {
             Function::Ydb(function) => function,
             Function::System(system) => {
-                let count = self.partitions.get();
-                partitions.extend(hashes.iter().map(|hash| PartitionId(system.partition(*hash, count))));
+                system.assign(hashes, self.partitions.get(), partitions);
                 return Ok(());
             }
         };

@@ -29,6 +29,7 @@ pub fn assessment(assessment: &Assessment, layout: Layout) -> String {
         partitions(assessment, layout),
         over_time(assessment, layout),
         counts(assessment, layout),
+        nodes(assessment, layout),
         heaviest(assessment, layout),
         primary_keys(assessment, layout),
         statements(assessment, layout),
@@ -337,7 +338,11 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
                     skew.max_over_mean,
                     percent(placement.share_of_heaviest_partition),
                     rate(placement.capacity.sustained),
-                    if placement.causes.hash_function > 0.0 { ", uneven by its hash" } else { "" }
+                    if placement.causes.hash_function > 0.0 || placement.leaves_empty() {
+                        ", uneven by its hash"
+                    } else {
+                        ""
+                    }
                 ));
             }
             row
@@ -358,6 +363,33 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
     let text = text
         + "\nmax/mean; share of the partition that holds the heaviest value; inserts that are sustained\n";
     text + &of_systems(assessment)
+}
+
+/// What nodes with weights get, where these are given.
+fn nodes(assessment: &Assessment, layout: Layout) -> String {
+    let rows = ranked(assessment).flat_map(|(_, key, _)| {
+        key.placements.iter().filter_map(move |placement| {
+            let nodes = placement.nodes.as_ref()?;
+            let list = |numbers: Vec<String>| numbers.join(", ");
+            Some(vec![
+                key.partition_key.join(", "),
+                checked(placement),
+                placement.skew.partitions.to_string(),
+                list(nodes.partitions.iter().map(ToString::to_string).collect()),
+                list(nodes.loads.iter().map(|load| format!("{load:.2}")).collect()),
+                format!("{:.2}", nodes.highest),
+            ])
+        })
+    });
+    let headings = [
+        Heading("partition key", false),
+        Heading("placement", false),
+        Heading("partitions", true),
+        Heading("of each node", false),
+        Heading("rows over the share of its weight", false),
+        Heading("highest", true),
+    ];
+    section(layout, "Nodes by weight", &headings, rows.collect())
 }
 
 /// A function of another system with how far it is checked.

@@ -26,6 +26,19 @@ pub fn expected_cv_weighted(partitions: usize, sum: f64, sum_of_squares: f64) ->
     (n * sum_of_squares / (sum * sum) * (1.0 - 1.0 / n)).sqrt()
 }
 
+/// How many of `partitions` a perfect hash leaves without any of `keys` keys, and its standard deviation: with q = 1 - 1/N the mean is
+/// N q^k, and the variance N (N - 1) (1 - 2/N)^k + N q^k - N^2 q^(2k) (the occupancy problem; Feller, volume 1, IV.2).
+#[must_use]
+pub fn expected_empty_partitions(partitions: usize, keys: u64) -> (f64, f64) {
+    if partitions == 0 {
+        return (0.0, 0.0);
+    }
+    let (n, k) = (partitions as f64, keys as f64);
+    let mean = n * (1.0 - 1.0 / n).powf(k);
+    let variance = n * (n - 1.0) * (1.0 - 2.0 / n).max(0.0).powf(k) + mean - mean * mean;
+    (mean, variance.max(0.0).sqrt())
+}
+
 /// The max/mean that a perfect hash gives, on average, to `keys` equally heavy keys in `partitions`: the mean of the largest
 /// of N independent Poisson counts with mean k/N, over k/N. A multinomial count is a Poisson one whose sum is fixed, which
 /// changes the result by less than 1 % for 12 partitions or more. 1 where there are no keys.

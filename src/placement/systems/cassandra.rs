@@ -3,10 +3,32 @@
 use crate::placement::systems::hashes::murmur::murmur3_cassandra;
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
+use crate::units::PartitionId;
 
 /// Evenly spaced tokens, one for each of N nodes.
 #[derive(Debug)]
 pub(super) struct Cassandra;
+
+/// Sixteen random tokens for each of N nodes.
+#[derive(Debug)]
+pub(super) struct Vnodes;
+
+/// `num_tokens` since Cassandra 4.0.
+const TOKENS: u32 = 16;
+
+static VNODES: About = About {
+    name: "cassandra-vnodes",
+    title: "Apache Cassandra and ScyllaDB, Murmur3Partitioner, 16 random tokens a node: one draw of many",
+    status: Status::Computed,
+    source: "as for cassandra; tokens are drawn here, with a fixed seed, as num_tokens: 16 without allocate_tokens draws them",
+    bytes: CASSANDRA.bytes,
+    hash: CASSANDRA.hash,
+    formula: "the node with the next of 16 x N random tokens",
+    hash_type: HashType::Int64,
+    unsigned: false,
+    most_columns: usize::MAX,
+    clause: |key, count| format!("PRIMARY KEY (({key}), ...), on {count} nodes with num_tokens: 16"),
+};
 
 static CASSANDRA: About = About {
     name: "cassandra",
@@ -87,5 +109,54 @@ impl System for Cassandra {
         let between = u64::MAX / u64::from(partitions) + u64::from(partitions.is_power_of_two());
         let next = from_least.div_ceil(between);
         if next >= u64::from(partitions) { 0 } else { next as u32 }
+    }
+}
+
+impl Vnodes {
+    /// The tokens of all nodes in order, each with its node; those of a node do not depend on how many there are.
+    fn ring(nodes: u32) -> Vec<(i64, u32)> {
+        let token = |node: u32, number: u32| {
+            // SplitMix64 (Steele, Lea and Flood, 2014).
+            let word = (u64::from(node * TOKENS + number) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (word ^ (word >> 31)).cast_signed()
+        };
+        let of_node = |node| (0..TOKENS).map(move |number| (token(node, number), node));
+        let mut ring: Vec<(i64, u32)> = (0..nodes).flat_map(of_node).collect();
+        ring.sort_unstable();
+        ring
+    }
+
+    fn node(ring: &[(i64, u32)], hash: u64) -> u32 {
+        let next = ring.partition_point(|(token, _)| *token < hash.cast_signed());
+        ring.get(next).or(ring.first()).map_or(0, |(_, node)| *node)
+    }
+}
+
+impl System for Vnodes {
+    fn about(&self) -> &'static About {
+        &VNODES
+    }
+
+    fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
+        Cassandra.refuses(column_type)
+    }
+
+    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+        Cassandra.encode(value, place, bytes);
+    }
+
+    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+        Cassandra.hash(key, hashes);
+    }
+
+    fn partition(&self, hash: u64, partitions: u32) -> u32 {
+        Self::node(&Self::ring(partitions), hash)
+    }
+
+    fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
+        let ring = Self::ring(partitions);
+        found.extend(hashes.iter().map(|hash| PartitionId(Self::node(&ring, *hash))));
     }
 }

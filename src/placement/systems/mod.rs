@@ -29,6 +29,7 @@ pub use crate::placement::systems::key::{KeyValues, Value};
 
 use crate::placement::key_bytes::PlacementError;
 use crate::table::ColumnType;
+use crate::units::PartitionId;
 
 /// All systems, by what they are.
 pub static SYSTEMS: &[&dyn System] = &[
@@ -40,6 +41,7 @@ pub static SYSTEMS: &[&dyn System] = &[
     &yugabyte::Yugabyte,
     &cockroach::Cockroach,
     &cassandra::Cassandra,
+    &cassandra::Vnodes,
     &kudu::Kudu,
     &mongodb::MongoDb,
     &clickhouse::CITY,
@@ -167,6 +169,11 @@ pub trait System: fmt::Debug + Sync {
 
     /// The partition of a hash among `partitions`, which is at least 1.
     fn partition(&self, hash: u64, partitions: u32) -> u32;
+
+    /// The partition of every hash, behind those that `found` has.
+    fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
+        found.extend(hashes.iter().map(|hash| PartitionId(self.partition(*hash, partitions))));
+    }
 }
 
 /// The key columns of some rows.

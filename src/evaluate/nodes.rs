@@ -1,0 +1,60 @@
+//! Nodes of unequal strength: how far each is from the share that its weight stands for.
+
+use serde::Serialize;
+
+/// What nodes with weights get of one placement. Partitions are dealt to them one after the other: the first ones to the first node, as
+/// slots of a Distributed table of ClickHouse and ranges of tokens are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeLoads {
+    /// The weights.
+    pub weights: Vec<f64>,
+    /// Partitions of each node.
+    pub partitions: Vec<u64>,
+    /// Rows of each node.
+    pub rows: Vec<u64>,
+    /// The share of the rows of each node, over the share of its weight.
+    pub loads: Vec<f64>,
+    /// The largest of these.
+    pub highest: f64,
+}
+
+impl NodeLoads {
+    /// Of rows per partition. None without weights.
+    pub(super) fn of(rows_per_partition: &[u64], weights: &[f64]) -> Option<Self> {
+        let sum: f64 = weights.iter().sum();
+        if weights.is_empty() || sum <= 0.0 {
+            return None;
+        }
+        let count = rows_per_partition.len();
+        let all: u64 = rows_per_partition.iter().sum();
+        let (mut before, mut begin) = (0.0, 0);
+        let (mut partitions, mut rows, mut loads) = (Vec::new(), Vec::new(), Vec::new());
+        for weight in weights {
+            before += weight;
+            let end = ((count as f64 * before / sum).round() as usize).clamp(begin, count);
+            let of_node: u64 = rows_per_partition.get(begin..end).unwrap_or_default().iter().sum();
+            partitions.push((end - begin) as u64);
+            rows.push(of_node);
+            loads.push(of_node as f64 / all.max(1) as f64 / (weight / sum));
+            begin = end;
+        }
+        let highest = loads.iter().copied().fold(0.0, f64::max);
+        Some(Self { weights: weights.to_vec(), partitions, rows, loads, highest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_get_the_partitions_of_their_weight_one_after_the_other() {
+        let nodes = NodeLoads::of(&[10, 10, 10, 30, 20, 0, 10, 10], &[1.0, 2.0, 1.0]).unwrap();
+        assert_eq!((nodes.partitions, nodes.rows), (vec![2, 4, 2], vec![20, 60, 20]));
+        assert_eq!((nodes.loads, nodes.highest), (vec![0.8, 1.2, 0.8], 1.2));
+        // No row is lost where partitions do not divide.
+        let uneven = NodeLoads::of(&[1; 7], &[1.0, 1.0, 1.0]).unwrap();
+        assert_eq!((uneven.partitions.iter().sum::<u64>(), uneven.rows.iter().sum::<u64>()), (7, 7));
+        assert_eq!(NodeLoads::of(&[1, 2], &[]), None);
+    }
+}

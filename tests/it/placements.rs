@@ -1,0 +1,201 @@
+//! Placement functions of other systems, from the command line.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::common::{done, json, run};
+
+/// Rows per partition by function and number of partitions.
+fn placements(evaluation: &Value) -> BTreeMap<(String, usize), Vec<u64>> {
+    let of_key = evaluation["candidates"][0]["placements"].as_array().unwrap();
+    let counts = |placement: &Value| -> Vec<u64> {
+        placement["rows_per_partition"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|rows| rows.as_u64().unwrap())
+            .collect()
+    };
+    of_key
+        .iter()
+        .map(|placement| {
+            let counts = counts(placement);
+            ((placement["function"].as_str().unwrap().to_owned(), counts.len()), counts)
+        })
+        .collect()
+}
+
+#[test]
+fn one_command_compares_all_systems_and_loses_no_row() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "generate ad-events --rows 30000 --out {}/exports");
+    let evaluation = json(
+        dir.path(),
+        "evaluate {}/exports --placement all --partitions 7,64 --partition-key user_id --no-primary-keys --format json",
+    );
+    let all = placements(&evaluation);
+    assert!(all.len() > 2 * 20, "{}", all.len());
+    assert!(all.values().all(|rows| rows.iter().sum::<u64>() == 30_000));
+    let left_out = evaluation["candidates"][0]["left_out"].as_array().unwrap();
+    assert!(
+        left_out.iter().any(|reason| reason.as_str().unwrap().contains("clickhouse-inthash32 takes no Utf8"))
+    );
+    let status = |name: &str| {
+        let of_key = evaluation["candidates"][0]["placements"].as_array().unwrap();
+        of_key.iter().find(|placement| placement["function"] == name).unwrap()["status"].clone()
+    };
+    assert_eq!((status("iceberg"), status("neutral")), ("verified".into(), "neutral".into()));
+    assert_eq!(status("cassandra-vnodes"), "computed");
+}
+
+#[test]
+fn a_key_goes_where_place_and_evaluate_agree() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows: String = (0..200).map(|id| format!("{id},x{id}\n")).collect();
+    std::fs::write(dir.path().join("ids.csv"), format!("id,name\n{rows}")).unwrap();
+    for (name, column, column_type) in [
+        ("iceberg", "id", "int64"),
+        ("citus", "id", "int64"),
+        ("kafka", "name", "utf8"),
+        ("mongodb", "name", "utf8"),
+    ] {
+        let evaluation = json(
+            dir.path(),
+            &format!(
+                "evaluate {{}}/ids.csv --placement {name} --partitions 8 --partition-key {column} --no-primary-keys --format json"
+            ),
+        );
+        let mut counted = vec![0u64; 8];
+        for id in 0..200 {
+            let value = if column == "id" { id.to_string() } else { format!("x{id}") };
+            let placed = json(
+                dir.path(),
+                &format!(
+                    "place --placement {name} --types {column_type} --partitions 8 --format json {value}"
+                ),
+            );
+            counted[placed["partition"].as_u64().unwrap() as usize] += 1;
+        }
+        assert_eq!(placements(&evaluation)[&(name.to_owned(), 8)], counted, "{name}");
+    }
+    let placed = json(dir.path(), "place --placement iceberg --types int64 --partitions 16 --format json 34");
+    assert_eq!((&placed["bytes"], &placed["hash"]), (&"2200000000000000".into(), &"2017239379".into()));
+    assert_eq!((&placed["partition"], &placed["status"]), (&3.into(), &"verified".into()));
+    let text = done(
+        dir.path(),
+        "place --placement cockroach --types uuid --partitions 16 f79c3e09-677c-4bbd-a479-3f349cb785e7",
+    );
+    assert!(text.contains("computed  ") && text.contains("bytes      12f79c3e09"), "{text}");
+    let list = done(dir.path(), "place --list");
+    assert!(list.contains(" neutral ") && list.lines().count() > 25, "{list}");
+}
+
+#[test]
+fn the_defect_of_doris_is_found_in_one_command_and_in_an_export() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = json(
+        dir.path(),
+        "lint --placement doris --types int64 --range 0..511 --partitions 512 --format json",
+    );
+    assert_eq!((&found["filled"], &found["keys"]), (&128.into(), &512.into()));
+    assert_eq!(found["findings"][0]["code"], "hash_defect");
+    let text = done(dir.path(), "lint --placement doris --types int16 --range 0..511 --partitions 512");
+    assert!(text.contains("256 of 512"), "{text}");
+    // The same keys, with rows of their own, in a file.
+    let rows: String = (0..5120).map(|row| format!("{},{row}\n", row % 512)).collect();
+    std::fs::write(dir.path().join("shops.csv"), format!("shop,sale\n{rows}")).unwrap();
+    let of_file =
+        json(dir.path(), "lint {}/shops.csv --key shop --placement doris --partitions 512 --format json");
+    assert_eq!((&of_file["filled"], &of_file["keys"]), (&128.into(), &512.into()));
+    let evaluation = json(
+        dir.path(),
+        "evaluate {}/shops.csv --placement ydb,doris --partitions 512 --partition-key shop --no-primary-keys --format json",
+    );
+    let findings = evaluation["findings"].as_array().unwrap();
+    let defect = findings.iter().find(|finding| finding["code"] == "hash_defect").unwrap();
+    assert_eq!(
+        (&defect["subject"], &defect["measured"]),
+        (&"HASH(shop) by doris over 512".into(), &384.0.into())
+    );
+    assert!(!findings.iter().any(|finding| finding["subject"].as_str().unwrap().contains("ydb")));
+    let threads = json(
+        dir.path(),
+        "lint --placement kafka --types int64 --range 0..9999 --partitions 64 --workers 8 --threads 8 --format json",
+    );
+    assert_eq!(
+        (&threads["workers"]["fewest_threads"], &threads["findings"][0]["code"]),
+        (&1.into(), &"same_hash_twice".into())
+    );
+}
+
+#[test]
+fn nodes_are_held_against_their_weights_and_systems_say_how_they_declare() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "generate ad-events --rows 20000 --out {}/exports");
+    let evaluation = json(
+        dir.path(),
+        "evaluate {}/exports --placement clickhouse-cityhash64 --partitions 16 --weights 1,1,2 --partition-key user_id --no-primary-keys --format json",
+    );
+    let placement = &evaluation["candidates"][0]["placements"][0];
+    let counts = &placements(&evaluation)[&("clickhouse-cityhash64".to_owned(), 16)];
+    let sum = |range: std::ops::Range<usize>| Value::from(counts[range].iter().sum::<u64>());
+    assert_eq!(placement["nodes"]["rows"], Value::from(vec![sum(0..4), sum(4..8), sum(8..16)]));
+    assert!(
+        placement["nodes"]["loads"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|load| (0.9..1.1).contains(&load.as_f64().unwrap()))
+    );
+    let ddl = evaluation["recommendation"]["ddl"].as_str().unwrap();
+    assert_eq!(ddl, "ENGINE = Distributed(..., cityHash64(user_id)), over 16 shards\n");
+}
+
+#[test]
+fn wrong_placements_get_a_clear_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "generate ad-events --rows 1000 --out {}/exports");
+    for (arguments, message) in [
+        (
+            "place --placement oracle --types int64 --partitions 4 1",
+            "unknown placement function 'oracle'; there are: ydb, ydb-modulo",
+        ),
+        ("place --placement kudu --types double --partitions 4 1", "kudu takes no Double in a key"),
+        ("place --partitions 4 1", "--types"),
+        ("lint --placement doris --partitions 4", "<FILE"),
+        (
+            "lint {}/exports --placement doris --partitions 4",
+            "which columns are the key? Name them with --key",
+        ),
+        (
+            "lint {}/exports --key nope --placement doris --partitions 4",
+            "there is no column 'nope'; there are: ",
+        ),
+        ("lint --types int8 --range 0..511 --partitions 4", "0 to 511 are no values of Int8"),
+        ("lint --types int64 --range 5..1 --partitions 4", "write the first and the last number"),
+        ("lint --types int64 --range 0..9 --partitions 0", "0"),
+        (
+            "evaluate {}/exports --placement iceberg --partition-key user_id,ad_id",
+            "iceberg hashes one column; the key has 2",
+        ),
+        ("evaluate {}/exports --weights 1,0", "write weights above 0, such as 1,1,2"),
+        ("create {}/t --placement iceberg --ddl data/ad_events.sql", "unknown placement function 'iceberg'"),
+    ] {
+        let refused = run(dir.path(), arguments);
+        assert_eq!(refused.code, 2, "{arguments}: {}{}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn the_document_lists_every_system_as_it_is() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PLACEMENTS.md")).unwrap();
+    for system in evenkeel::placement::systems::SYSTEMS {
+        let about = system.about();
+        let row = format!("| `{}` | {} | {} |", about.name, about.status.word(), about.title);
+        assert!(document.contains(&row), "{row}");
+        assert!(document.contains(about.formula) && document.contains(about.hash), "{}", about.name);
+    }
+}
