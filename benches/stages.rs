@@ -9,6 +9,7 @@ mod store;
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
@@ -227,6 +228,8 @@ fn evaluate(criterion: &mut Criterion) {
 /// Hash and partition of keys by every placement function: numbers, and text of about ten bytes.
 fn placements(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("placements");
+    // There are fifty of them.
+    group.sample_size(20).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
     group.throughput(Throughput::Elements(ROWS));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|id| id * 7919)));
     let texts = (0..ROWS).map(|id| format!("u{:09}", id * 7919));
