@@ -241,6 +241,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         nodes_given: !args.nodes.is_empty(),
         inputs: args.inputs.clone(),
         reading: args.input.words(),
+        left_out: Vec::new(),
         table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
     };
     let mut assessment = assess_in_background(export, plan, out).await?;
@@ -272,7 +273,25 @@ async fn assess_in_background(
     out: &Output,
 ) -> Result<Assessment, Failure> {
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
-        assess(&export, plan, &|rows| bar.set_position(rows), stop)
+        let progress = |rows| bar.set_position(rows);
+        let mut plan = plan;
+        loop {
+            let error = match assess(&export, plan.clone(), &progress, stop) {
+                Err(error) => error,
+                assessment => return assessment,
+            };
+            // A number that some systems cannot hold leaves the others.
+            let EvaluateError::Placement { source: PlacementError::TooLarge { system, .. }, .. } = &error
+            else {
+                return Err(error);
+            };
+            let (name, before) = ((*system).to_owned(), plan.evaluate.placements.len());
+            plan.evaluate.placements.retain(|function| function.to_string() != name);
+            if plan.evaluate.placements.is_empty() || plan.evaluate.placements.len() == before {
+                return Err(error);
+            }
+            plan.left_out.push(error.to_string());
+        }
     };
     out.in_background(work).await?.map_err(|error| match error {
         EvaluateError::UnknownColumn { .. }
@@ -295,11 +314,18 @@ fn named_column(error: evenkeel::source::SourceError) -> Failure {
 
 fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
     let nodes: &[u64] = if args.nodes.is_empty() { &DEFAULT_NODES } else { &args.nodes };
-    let counts = if args.partitions.is_empty() {
-        nodes.iter().map(|nodes| PartitionCount::for_nodes(*nodes)).collect::<Result<Vec<_>, _>>()
-    } else {
-        args.partitions.iter().map(|count| PartitionCount::new(*count)).collect()
-    };
+    let sum: f64 = args.weights.iter().sum();
+    let is_asked = !args.partitions.is_empty() || !args.nodes.is_empty();
+    let counts =
+        if sum >= 1.0 && sum <= 1e6 && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_asked {
+            // Numbers that the weights divide.
+            let near = |nodes: &u64| (nodes * 4).next_multiple_of(sum as u64);
+            nodes.iter().map(near).map(PartitionCount::new).collect()
+        } else if args.partitions.is_empty() {
+            nodes.iter().map(|nodes| PartitionCount::for_nodes(*nodes)).collect::<Result<Vec<_>, _>>()
+        } else {
+            args.partitions.iter().map(|count| PartitionCount::new(*count)).collect()
+        };
     let mut counts = counts.map_err(Failure::usage)?;
     let mut seen = Vec::new();
     counts.retain(|count| {
@@ -312,7 +338,7 @@ fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
 }
 
 /// Reads `column:type`.
-fn column_type(text: &str) -> Result<(String, ColumnType), Failure> {
+pub(crate) fn column_type(text: &str) -> Result<(String, ColumnType), Failure> {
     let (name, column_type) = text.split_once(':').ok_or_else(|| {
         Failure::wrong_usage(format!("--type '{text}': write COLUMN:TYPE, such as user_id:uint64"))
     })?;

@@ -13,6 +13,7 @@ use evenkeel::table::ColumnType;
 use evenkeel::units::PartitionCount;
 use indicatif::ProgressBar;
 
+use crate::cli::evaluate::column_type;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
@@ -36,12 +37,17 @@ pub(crate) struct Args {
     key: Vec<String>,
 
     /// Whole numbers as keys, with both ends: 0..511.
-    #[arg(long, value_name = "FROM..TO", value_parser = range, requires = "types")]
+    #[arg(long, value_name = "FROM..TO", value_parser = range, requires = "types", allow_hyphen_values = true)]
     range: Option<Numbers>,
 
     /// Type of the numbers of --range, such as int64 or int32.
     #[arg(long, value_name = "TYPE", requires = "range")]
     types: Option<ColumnType>,
+
+    /// Type of a column of the files as COLUMN:TYPE, as often as needed, where the one found is not that of the table: the width of a
+    /// type changes the hash.
+    #[arg(long = "type", value_name = "COLUMN:TYPE", requires = "inputs")]
+    column_types: Vec<String>,
 
     /// Placement function.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
@@ -73,11 +79,14 @@ struct Numbers(Range<i64>);
 
 fn range(text: &str) -> Result<Numbers, String> {
     const MOST: i64 = 100_000_000;
-    let wrong = || "write the first and the last number, such as 0..511".to_owned();
+    let wrong = || "write the first and the last number, such as 0..511, from -2^63 to 2^63 - 1".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let (from, to): (i64, i64) =
         (from.trim().parse().map_err(|_| wrong())?, to.trim().parse().map_err(|_| wrong())?);
-    let after = to.checked_add(1).filter(|after| *after > from).ok_or_else(wrong)?;
+    if to < from {
+        return Err(format!("the last number comes first; write {to}..{from}"));
+    }
+    let after = to.checked_add(1).ok_or_else(wrong)?;
     match after.checked_sub(from) {
         Some(count) if count <= MOST => Ok(Numbers(from..after)),
         _ => Err(format!("at most {MOST} numbers")),
@@ -98,15 +107,25 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             out.in_background(work).await?
         }
         _ => {
+            if args.types.is_some() {
+                return Err(Failure::wrong_usage(
+                    "--types is of the numbers of --range; columns of files take --type COLUMN:TYPE",
+                ));
+            }
             if args.key.is_empty() {
                 return Err(Failure::wrong_usage("which columns are the key? Name them with --key"));
             }
             let inputs = find_inputs(&args.inputs)?;
             inputs.notes.iter().for_each(|note| out.note(note));
             let reading = args.input.options()?;
-            let key = args.key;
+            let key: Vec<String> = args.key.iter().map(|name| name.trim().to_owned()).collect();
+            let types = args
+                .column_types
+                .iter()
+                .map(|text| column_type(text))
+                .collect::<Result<BTreeMap<_, _>, _>>()?;
             let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
-                let export = Export::open(&inputs.paths, reading, &BTreeMap::new())?;
+                let export = Export::open(&inputs.paths, reading, &types)?;
                 lint(&Domain::of_export(&export, &key, stop)?, &options)
             };
             out.in_background(work).await?

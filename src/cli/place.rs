@@ -1,5 +1,6 @@
 //! `evenkeel place`.
 
+use arrow::array::Array;
 use clap::Args as ClapArgs;
 use evenkeel::placement::systems::Status;
 use evenkeel::placement::{Function, Placement, parse_key};
@@ -78,6 +79,8 @@ struct Listed {
     hash: String,
     formula: String,
     bytes: String,
+    /// What the system does with NULL, where it hashes none.
+    nulls: String,
     source: String,
 }
 
@@ -88,6 +91,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let partitions = PartitionCount::new(args.partitions.unwrap_or(0)).map_err(Failure::usage)?;
     let types = types(args.types.as_deref().unwrap_or_default())?;
     let key = parse_key(&types, &args.values).map_err(Failure::usage)?;
+    let nulls = args.placement.nulls();
+    if !nulls.is_empty() && key.iter().any(|column| column.null_count() > 0) {
+        return Err(Failure::wrong_usage(format!("{} {nulls}", args.placement)));
+    }
     let placement = Placement::new(args.placement, partitions, types.clone());
     let hash = placement.hash(&key).map_err(Failure::usage)?.first().copied();
     let partition = placement.assign(&key).map_err(Failure::usage)?.first().copied();
@@ -178,6 +185,7 @@ fn list(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 hash: known.hash.to_owned(),
                 formula: known.formula.to_owned(),
                 bytes: known.bytes.to_owned(),
+                nulls: function.nulls().to_owned(),
                 source: known.source.to_owned(),
             }
         })

@@ -44,6 +44,8 @@ pub struct AssessOptions {
     pub reading: Vec<String>,
     /// Name of the table in what is proposed.
     pub table: String,
+    /// Placement functions that were left out before, each with the reason.
+    pub left_out: Vec<String>,
 }
 
 /// A column of the export.
@@ -135,8 +137,12 @@ pub fn assess(
     let started = Instant::now();
     let mut notes = export.notes().to_vec();
     if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
-        notes.push("no primary key was looked for, so no CREATE TABLE is proposed".to_owned());
+        let of_ydb = options.evaluate.placements.first().is_none_or(|function| function.of_ydb().is_some());
+        notes.extend(
+            of_ydb.then(|| "no primary key was looked for, so no CREATE TABLE is proposed".to_owned()),
+        );
     }
+    notes.extend(options.left_out.iter().map(|reason| format!("left out: {reason}")));
     let considered = find_candidates(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let evaluator = Evaluator::new(export.columns(), options.evaluate.clone())?;

@@ -39,6 +39,7 @@ pub(super) fn find_findings(
         values(key, evaluation.rows, &mut findings);
         defects(key, &mut findings);
     }
+    dealing(evaluation, &mut findings);
     for key in &evaluation.primary_keys {
         rows_lost(key, &mut findings);
         append(key, &mut findings);
@@ -91,6 +92,38 @@ fn peak(
             advice: "Take more partitions, or buffer the peak.".to_owned(),
         });
     }
+}
+
+/// Weights that do not divide the partitions.
+fn dealing(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+    let mut seen = Vec::new();
+    for placement in evaluation.candidates.iter().flat_map(|key| &key.placements) {
+        let Some(nodes) = placement.nodes.as_ref() else { continue };
+        let partitions = placement.skew.partitions;
+        let sum: f64 = nodes.weights.iter().sum();
+        let off = nodes.weights.iter().zip(&nodes.partitions).map(|(weight, dealt)| {
+            let due = partitions as f64 * weight / sum;
+            (*dealt as f64 / due - 1.0).abs()
+        });
+        let off = off.fold(0.0, f64::max);
+        if off < 1e-9 || seen.contains(&partitions) {
+            continue;
+        }
+        seen.push(partitions);
+        findings.push(Finding {
+            code: "weights_do_not_divide",
+            severity: Severity::Warning,
+            subject: format!("{partitions} partitions"),
+            message: format!("a node has {} more or fewer of them than its weight stands for", percent(off)),
+            measured: off,
+            threshold: 0.0,
+            advice: "Take a number of partitions that the sum of the weights divides.".to_owned(),
+        });
+    }
+}
+
+fn of_ydb(placement: &PlacementReport) -> bool {
+    system(&placement.function).is_none()
 }
 
 /// Functions of other systems that leave partitions empty which chance would fill.
@@ -186,7 +219,14 @@ fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
             ),
             per_partition,
             FEWEST_KEYS_PER_PARTITION as f64,
-            "YDB advises 100 to 1000 distinct values for each partition. Add a column to the key, or take fewer partitions.",
+            match of_ydb(placement) {
+                true => {
+                    "YDB advises 100 to 1000 distinct values for each partition. Add a column to the key, or take fewer partitions."
+                }
+                false => {
+                    "So few values fill partitions unevenly by chance alone. Add a column to the key, or take fewer partitions."
+                }
+            },
         );
     }
     let heaviest = placement.noise_floor.heaviest_key_share;
@@ -205,10 +245,11 @@ fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
             "No number of partitions splits one value. Add a column to the key that does.",
         );
     }
+    let even_ranges = placement.has_even_ranges();
     if placement.causes.hash_function > 0.0 && placement.skew.max_over_mean > 1.15 {
         add(
-            "hash_defect",
-            Severity::Problem,
+            if even_ranges { "hash_defect" } else { "uneven_ranges" },
+            if even_ranges { Severity::Problem } else { Severity::Note },
             format!(
                 "the CV is {}, where these keys let expect {}",
                 percent(placement.skew.cv),
@@ -216,7 +257,9 @@ fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
             ),
             placement.skew.cv,
             placement.noise_floor.expected_cv_weighted,
-            if placement.function.contains("cloud-logs") {
+            if !even_ranges {
+                "Its ranges are unequal, whatever the keys: take more tokens for each node, or let the system choose them."
+            } else if placement.function.contains("cloud-logs") {
                 "This function has few active partitions at a time, and spreads over all of them only as time goes on."
             } else {
                 "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
@@ -246,8 +289,11 @@ fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
             message: format!("{} of {rows} rows have NULL in the key", key.null_rows),
             measured: key.null_rows as f64,
             threshold: 0.0,
-            advice: "Key columns are NOT NULL: fill the values in, or leave the column out of the key."
-                .to_owned(),
+            advice: match key.placements.first().is_none_or(of_ydb) {
+                true => "Key columns are NOT NULL: fill the values in, or leave the column out of the key.",
+                false => "Many systems take no NULL in such a key: fill the values in, or leave the column out of it.",
+            }
+            .to_owned(),
         });
     }
     if let Some(obstacle) = &key.type_obstacle {

@@ -141,7 +141,6 @@ pub struct PartitionKeyReport {
     /// Every placement, in the order in which they were asked for.
     pub placements: Vec<PlacementReport>,
     /// Functions that take no such key, each with the reason.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Balance over time of the placement that is recommended, else of the first.
     pub over_time: Option<OverTime>,
@@ -154,9 +153,18 @@ pub struct PartitionKeyReport {
 const BEYOND_CHANCE: f64 = 5.0;
 
 impl PlacementReport {
+    /// Whether all partitions have the same share of the hashes.
+    #[must_use]
+    pub fn has_even_ranges(&self) -> bool {
+        self.placement.function().has_even_ranges()
+    }
+
     /// Whether the hash function leaves partitions empty that chance would fill: that does not depend on how many rows the keys have.
     #[must_use]
     pub fn leaves_empty(&self) -> bool {
+        if !self.has_even_ranges() {
+            return false;
+        }
         let (mean, deviation) =
             expected_empty_partitions(self.skew.partitions, self.noise_floor.distinct_keys);
         self.skew.empty_partitions as f64 > mean + BEYOND_CHANCE * deviation + 1.0
@@ -452,8 +460,11 @@ impl PartitionKeyCounter {
             .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
         let placements: Vec<PlacementReport> = placements.collect();
         let mut parts = self.plan.candidate.part_names().into_iter().zip(&self.types);
+        // Other systems have said already what they take.
+        let of_ydb =
+            placements.first().is_none_or(|placement| placement.placement.function().of_ydb().is_some());
         let type_obstacle = parts
-            .find(|(_, column_type)| !column_type.is_key_type())
+            .find(|(_, column_type)| of_ydb && !column_type.is_key_type())
             .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
         PartitionKeyReport {
             type_obstacle,

@@ -25,7 +25,16 @@ pub(super) fn propose_table(
     let function = match function {
         Function::Ydb(function) => function,
         Function::System(system) => {
-            let clause = (system.about().clause)(&partition_key.columns().join(", "), partitions.get());
+            // Names that are not plain stand in quotes, which most of these systems fold otherwise or refuse.
+            let plain = |name: &str| {
+                name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+                    && !name.starts_with(|c: char| c.is_ascii_digit())
+            };
+            let quote = system.about().quote;
+            let quoted =
+                |name: &String| if plain(name) { name.clone() } else { format!("{quote}{name}{quote}") };
+            let names: Vec<String> = partition_key.columns().iter().map(quoted).collect();
+            let clause = (system.about().clause)(&names.join(", "), partitions.get());
             recommendation.ddl = (!clause.is_empty()).then(|| format!("{clause}\n"));
             return;
         }

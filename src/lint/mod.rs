@@ -1,7 +1,7 @@
 //! Hash defects: whether a placement function spreads the keys that there really are as a perfect one would.
 //!
-//! Keys count once each, whatever rows they have, so that only the function is judged. Of k keys a perfect hash leaves
-//! N (1 - 1/N)^k of N partitions empty, and its chi-square sum of squares has N - 1 degrees of freedom: mean N - 1, variance
+//! Keys count once each, whatever rows they have, so that only the function is judged: by the partitions it leaves empty
+//! ([`expected_empty_partitions`]), and by the chi-square sum, which for a perfect hash has the mean N - 1 and the variance
 //! 2 (N - 1) (k - 1) / k (the moments of a multinomial count with equal probabilities).
 
 mod domain;
@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::finding::{Finding, Severity};
 use crate::placement::systems::Status;
 use crate::placement::{Function, Placement, PlacementError};
+use crate::skew::expected_empty_partitions;
 use crate::source::SourceError;
 use crate::table::ColumnType;
 use crate::units::{PartitionCount, PartitionId};
@@ -72,6 +73,8 @@ pub struct Spread {
     pub expected_filled: f64,
     /// Keys of the fullest partition.
     pub fullest: u64,
+    /// Standard deviations by which the partitions with a key fall short of that.
+    pub short_of_filled: f64,
     /// Standard deviations by which the chi-square sum exceeds its mean; below 0 keys are more even than by chance.
     pub deviations: f64,
 }
@@ -84,10 +87,15 @@ impl Spread {
         let mean = k / n;
         let chi_square: f64 = counts.iter().map(|count| (*count as f64 - mean).powi(2) / mean).sum();
         let deviation = (2.0 * (n - 1.0) * (k - 1.0) / k).sqrt();
+        let filled = counts.iter().filter(|count| **count > 0).count() as u32;
+        let (empty, scatter) = expected_empty_partitions(counts.len(), keys);
+        let missing = (n - empty) - f64::from(filled);
         Self {
+            // One partition more or less is none of the function's.
+            short_of_filled: (missing - 1.0) / scatter.max(0.5),
             partitions: counts.len() as u32,
-            filled: counts.iter().filter(|count| **count > 0).count() as u32,
-            expected_filled: n * (1.0 - (1.0 - 1.0 / n).powf(k)),
+            filled,
+            expected_filled: n - empty,
             fullest: counts.iter().copied().max().unwrap_or(0),
             deviations: if deviation > 0.0 { (chi_square - (n - 1.0)) / deviation } else { 0.0 },
         }
@@ -96,7 +104,7 @@ impl Spread {
     /// Whether it is more uneven than chance explains.
     #[must_use]
     pub fn is_defective(&self) -> bool {
-        self.deviations > BEYOND_CHANCE
+        self.deviations.max(self.short_of_filled) > BEYOND_CHANCE
     }
 }
 
@@ -178,9 +186,11 @@ pub fn lint(domain: &Domain, options: &LintOptions) -> Result<Lint, LintError> {
     };
     let found = spread(&hashes, options.partitions)?;
     let mut alternatives = Vec::new();
-    if found.is_defective() {
+    let is_even = options.function.has_even_ranges();
+    if found.is_defective() && is_even {
         let here = options.partitions.get();
         let near = (1..=NEAR).flat_map(|step| [here.checked_add(step), here.checked_sub(step)]).flatten();
+        let near = near.filter(|count| *count > 1 && *count >= here / 2);
         for count in near {
             if alternatives.len() == SHOWN {
                 break;
@@ -221,7 +231,7 @@ pub fn lint(domain: &Domain, options: &LintOptions) -> Result<Lint, LintError> {
         findings: Vec::new(),
         notes: domain.notes.clone(),
     };
-    lint.findings = findings(&lint);
+    lint.findings = findings(&lint, is_even);
     Ok(lint)
 }
 
@@ -259,10 +269,22 @@ impl Workers {
     }
 }
 
-fn findings(lint: &Lint) -> Vec<Finding> {
+fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let Spread { partitions, filled, expected_filled, deviations, .. } = lint.spread;
-    if lint.spread.is_defective() {
+    let Spread { partitions, filled, expected_filled, deviations, short_of_filled, .. } = lint.spread;
+    if lint.spread.is_defective() && !is_even {
+        let over_mean = lint.spread.fullest as f64 * f64::from(partitions) / lint.keys as f64;
+        findings.push(Finding {
+            code: "uneven_ranges",
+            severity: Severity::Note,
+            subject: format!("{} over {partitions}", lint.function),
+            message: format!("the fullest has {over_mean:.2} times the mean of the keys: its ranges are longer, whatever the keys"),
+            measured: over_mean,
+            threshold: 1.0,
+            advice: "Take more tokens for each node, or let the system choose them (allocate_tokens_for_local_replication_factor).".to_owned(),
+        });
+    } else if lint.spread.is_defective() {
+        let worst = deviations.max(short_of_filled);
         let linear = partitions.is_power_of_two() && filled.is_power_of_two() && filled < partitions;
         let why = match (linear, lint.function.as_str()) {
             (true, "doris" | "starrocks" | "librdkafka") => {
@@ -275,17 +297,21 @@ fn findings(lint: &Lint) -> Vec<Finding> {
             severity: Severity::Problem,
             subject: format!("{} over {partitions}", lint.function),
             message: format!(
-                "{filled} of {partitions} partitions have a key where a perfect hash fills {expected_filled:.0}; the keys are {deviations:.0} \
-                 standard deviations more uneven than by chance{why}"
+                "{filled} of {partitions} partitions have a key where a perfect hash fills {expected_filled:.0}; that is {worst:.0} \
+                 standard deviations from chance{why}"
             ),
-            measured: deviations,
+            measured: worst,
             threshold: BEYOND_CHANCE,
             advice: match lint.alternatives.as_slice() {
                 [] => "No number of partitions nearby and no other type of the key helps: add a column to the key, or hash it yourself."
                     .to_owned(),
                 some => format!(
-                    "Take {}.",
-                    some.iter().map(|other| other.words.as_str()).collect::<Vec<_>>().join(", or ")
+                    "Take {}.{}",
+                    some.iter().map(|other| other.words.as_str()).collect::<Vec<_>>().join(", or "),
+                    match some.iter().any(|other| ["type Int16", "type Int32"].contains(&other.words.as_str())) {
+                        true => " A narrower type also says how large an id may become.",
+                        false => "",
+                    }
                 ),
             },
         });

@@ -22,9 +22,25 @@ pub enum Function {
 
 /// A name that is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("unknown placement function '{found}'; there are: {}", Function::names().join(", "))]
+#[error("unknown placement function '{found}'; there are: {}{}", Function::names().join(", "), hint(found))]
 pub struct FunctionError {
     found: String,
+}
+
+/// What else a system is called.
+fn hint(found: &str) -> String {
+    let here = match found.trim().to_ascii_lowercase().as_str() {
+        "clickhouse" => "clickhouse-cityhash64, or another of its functions",
+        "scylla" | "scylladb" => "cassandra",
+        "postgresql" | "pg" => "postgres",
+        "mongo" => "mongodb",
+        "cockroachdb" => "cockroach",
+        "yugabytedb" => "yugabyte",
+        "spanner" => "spanner-shard",
+        "redshift" | "snowflake" | "synapse" | "dynamodb" => "neutral, for it publishes no function",
+        _ => return String::new(),
+    };
+    format!("; take {here}")
 }
 
 impl Default for Function {
@@ -92,6 +108,24 @@ impl Function {
         match self {
             Self::Ydb(_) => Status::Verified,
             Self::System(system) => status_of(system, types),
+        }
+    }
+
+    /// Whether all partitions have the same share of the hashes.
+    #[must_use]
+    pub fn has_even_ranges(self) -> bool {
+        match self {
+            Self::Ydb(_) => true,
+            Self::System(system) => system.has_even_ranges(),
+        }
+    }
+
+    /// What the system does with NULL where it hashes none; nothing where it does.
+    #[must_use]
+    pub fn nulls(self) -> &'static str {
+        match self {
+            Self::Ydb(_) => "",
+            Self::System(system) => system.about().nulls,
         }
     }
 

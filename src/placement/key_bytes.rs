@@ -29,6 +29,10 @@ pub enum PlacementError {
     Unmodelled { column_type: ColumnType },
     #[error("{system} {reason}")]
     System { system: &'static str, reason: String },
+    #[error(
+        "{system} has no unsigned integers, and key column {column} has one above 2^63 - 1; take it as text (--type COLUMN:utf8)"
+    )]
+    TooLarge { system: &'static str, column: usize },
     #[error("key column {column}: value {value} is outside {column_type}")]
     OutOfRange { column: usize, column_type: ColumnType, value: i64 },
     #[error("the key has {expected} columns, {found} were given")]
@@ -260,7 +264,7 @@ impl Reader {
         Ok(micros.as_primitive::<TimestampMicrosecondType>().clone())
     }
 
-    fn seconds(&self, array: &ArrayRef) -> Result<PrimitiveArray<Int64Type>, PlacementError> {
+    pub(super) fn seconds(&self, array: &ArrayRef) -> Result<PrimitiveArray<Int64Type>, PlacementError> {
         if let DataType::Timestamp(TimeUnit::Second, _) = array.data_type() {
             return self.primitive::<Int64Type>(array);
         }

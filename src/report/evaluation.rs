@@ -311,6 +311,10 @@ pub(super) fn spark_of(value: f64, full: f64) -> char {
     EIGHTHS.get(eighth - 1).copied().unwrap_or('█')
 }
 
+/// From so many placement functions on so many keys are shown with each.
+const MANY_FUNCTIONS: usize = 4;
+const KEYS_OF_MANY: usize = 2;
+
 /// How the figures change with the number of partitions and the placement function, where there are several.
 fn counts(assessment: &Assessment, layout: Layout) -> String {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
@@ -323,7 +327,11 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
         functions.dedup();
         functions
     };
-    let rows = ranked(assessment).flat_map(|(_, key, _)| {
+    // Of many functions the best keys; JSON and HTML have them all.
+    let many =
+        assessment.evaluation.candidates.first().is_some_and(|key| functions(key).len() > MANY_FUNCTIONS);
+    let most_keys = if many { KEYS_OF_MANY } else { usize::MAX };
+    let rows = ranked(assessment).take(most_keys).flat_map(|(_, key, _)| {
         functions(key).into_iter().map(|function| {
             let status = key.placements.iter().find(|placement| placement.function == function);
             let mut row = vec![key.partition_key.join(", "), status.map_or(function.clone(), checked)];
@@ -338,7 +346,9 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
                     skew.max_over_mean,
                     percent(placement.share_of_heaviest_partition),
                     rate(placement.capacity.sustained),
-                    if placement.causes.hash_function > 0.0 || placement.leaves_empty() {
+                    if !placement.has_even_ranges() {
+                        ", uneven ranges"
+                    } else if placement.causes.hash_function > 0.0 || placement.leaves_empty() {
                         ", uneven by its hash"
                     } else {
                         ""
@@ -362,7 +372,13 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
     let text = heading(layout, "Every number of partitions") + &draw(layout, &headings, rows);
     let text = text
         + "\nmax/mean; share of the partition that holds the heaviest value; inserts that are sustained\n";
-    text + &of_systems(assessment)
+    let more = assessment.evaluation.candidates.len().saturating_sub(most_keys);
+    let more = if more > 0 {
+        format!("{more} more keys: --format json and --html have them, --partition-key names one\n")
+    } else {
+        String::new()
+    };
+    text + &more + &of_systems(assessment)
 }
 
 /// What nodes with weights get, where these are given.
@@ -422,12 +438,33 @@ fn of_systems(assessment: &Assessment) -> String {
             "verified: gives what the system published or printed; computed: by its documented formula; neutral: stands for systems that publish none\n",
         ),
     }
-    for key in candidates.iter().filter(|key| !key.left_out.is_empty()) {
-        text.push_str(&format!(
-            "left out for {}: {}\n",
-            key.partition_key.join(", "),
-            key.left_out.join("; ")
-        ));
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for key in candidates {
+        for reason in &key.left_out {
+            let name = key.partition_key.join(", ");
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, keys)) => keys.push(name),
+                None => reasons.push((reason, vec![name])),
+            }
+        }
+    }
+    for (reason, keys) in reasons {
+        let more = if keys.len() > 2 { format!(" and {} more", keys.len() - 2) } else { String::new() };
+        let keys: Vec<&str> = keys.iter().take(2).map(String::as_str).collect();
+        text.push_str(&format!("left out for ({}){more}: {reason}\n", keys.join("), (")));
+    }
+    let with_nulls = candidates.iter().filter(|key| key.null_rows > 0);
+    for key in with_nulls {
+        for about in systems.iter().filter(|about| !about.nulls.is_empty()) {
+            text.push_str(&format!(
+                "{} of {} rows have NULL in {}: {} {}; here they count as one key\n",
+                count(key.null_rows),
+                count(assessment.evaluation.rows),
+                key.partition_key.join(", "),
+                about.name,
+                about.nulls
+            ));
+        }
     }
     text
 }
@@ -603,7 +640,12 @@ fn table(assessment: &Assessment, layout: Layout) -> String {
         Layout::Markdown => format!("```{language}\n{}\n```\n", text.trim_end()),
     };
     let commands = assessment.recommendation.commands.join("\n");
-    format!("{}{}{}", heading(layout, "The table"), fence("sql", ddl), fence("sh", &commands))
+    format!(
+        "{}{}{}",
+        heading(layout, "The table"),
+        fence("sql", ddl),
+        if commands.trim().is_empty() { String::new() } else { fence("sh", &commands) }
+    )
 }
 
 /// What changed since a baseline; what is notable first.

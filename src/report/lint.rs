@@ -42,7 +42,12 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
         Heading("deviations", true),
     ];
     text.push_str(&grid(layout, &headings, rows));
-    text.push_str("deviations: standard deviations from what chance gives; above 5 the function is at fault, below -5 keys are more even than chance\n");
+    text.push_str(match layout {
+        Layout::Markdown => "\n",
+        Layout::Plain => "",
+    });
+    text.push_str("deviations of the chi-square sum from chance: above 5 the function is at fault, as where far fewer partitions have a key; \
+                   below -5 keys are more even than chance\n");
     if let Some(workers) = &lint.workers {
         let _ = write!(
             text,
@@ -65,7 +70,9 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
             finding.advice
         );
     }
-    if lint.findings.is_empty() {
+    if lint.findings.is_empty() && lint.keys < 20 {
+        text.push_str("\ntoo few keys to tell the function from chance\n");
+    } else if lint.findings.is_empty() {
         text.push_str("\nnothing is wrong with this function on these keys\n");
     }
     text

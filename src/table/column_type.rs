@@ -50,7 +50,8 @@ pub enum ColumnTypeError {
     #[error(
         "unknown column type '{found}'; known types: Bool, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, \
          Uint64, Float, Double, Decimal(p,s), Utf8, String, Json, JsonDocument, Yson, Uuid, Date, Datetime, \
-         Timestamp, Interval, Date32, Datetime64, Timestamp64, Interval64"
+         Timestamp, Interval, Date32, Datetime64, Timestamp64, Interval64{}",
+        sql_hint(found)
     )]
     Unknown {
         /// The text that was given.
@@ -224,6 +225,26 @@ impl fmt::Display for ColumnType {
             other => write!(f, "{other:?}"),
         }
     }
+}
+
+/// What a type of SQL is called here.
+fn sql_hint(found: &str) -> String {
+    let name = found.trim().to_ascii_lowercase();
+    let here = match name.split('(').next().unwrap_or_default().trim() {
+        "tinyint" => "Int8",
+        "smallint" | "int2" => "Int16",
+        "int" | "integer" | "int4" => "Int32",
+        "bigint" | "long" => "Int64",
+        "real" | "float4" | "float32" => "Float",
+        "double precision" | "float8" | "float64" => "Double",
+        "boolean" => "Bool",
+        "varchar" | "char" | "nvarchar" | "str" => "Utf8",
+        "bytea" | "blob" | "binary" | "varbinary" => "String",
+        "timestamptz" | "instant" => "Timestamp",
+        "numeric" => "Decimal(p,s)",
+        _ => return String::new(),
+    };
+    format!("; {name} is {here} here")
 }
 
 impl FromStr for ColumnType {

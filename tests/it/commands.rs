@@ -29,7 +29,8 @@ fn place_prints_hash_and_partition() {
     let dir = tempfile::tempdir().unwrap();
     let text = done(dir.path(), "place --types uint64 --partitions 64 42");
     assert!(
-        text.contains("13066772586158965587 (0xb556806fb6d14353)") && text.contains("45 of 64 (ydb)"),
+        text.contains("13066772586158965587 (0xb556806fb6d14353)")
+            && text.contains("45 of 64 (ydb: min(hash"),
         "{text}"
     );
     let placed =

@@ -130,6 +130,51 @@ fn the_defect_of_doris_is_found_in_one_command_and_in_an_export() {
 }
 
 #[test]
+fn numbers_that_some_systems_cannot_hold_leave_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows: String = (0..2000u64).map(|row| format!("{}\n", u64::MAX - row * 7)).collect();
+    std::fs::write(dir.path().join("huge.csv"), format!("id\n{rows}")).unwrap();
+    let evaluation = json(
+        dir.path(),
+        "evaluate {}/huge.csv --placement all --partitions 16 --partition-key id --no-primary-keys --format json",
+    );
+    let all = placements(&evaluation);
+    assert!(
+        all.contains_key(&("ydb".to_owned(), 16))
+            && all.contains_key(&("clickhouse-cityhash64".to_owned(), 16))
+    );
+    assert!(!all.contains_key(&("kudu".to_owned(), 16)));
+    let notes = evaluation["notes"].as_array().unwrap();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.as_str().unwrap().contains("left out: key (id): kudu has no unsigned integers"))
+    );
+    // The types of a file may be those of the table.
+    std::fs::write(
+        dir.path().join("ids.csv"),
+        format!("id\n{}", (0..512).map(|id| format!("{id}\n")).collect::<String>()),
+    )
+    .unwrap();
+    let narrow = json(
+        dir.path(),
+        "lint {}/ids.csv --key id --type id:int32 --placement doris --partitions 512 --format json",
+    );
+    assert_eq!((&narrow["filled"], &narrow["types"]), (&512.into(), &serde_json::json!(["Int32"])));
+    let uneven = json(
+        dir.path(),
+        "evaluate {}/ids.csv --placement cassandra-vnodes --partitions 16 --weights 3,4 --partition-key id --no-primary-keys --format json",
+    );
+    let codes: Vec<&str> = uneven["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.contains(&"weights_do_not_divide") && !codes.contains(&"hash_defect"), "{codes:?}");
+}
+
+#[test]
 fn nodes_are_held_against_their_weights_and_systems_say_how_they_declare() {
     let dir = tempfile::tempdir().unwrap();
     done(dir.path(), "generate ad-events --rows 20000 --out {}/exports");
@@ -173,7 +218,15 @@ fn wrong_placements_get_a_clear_answer() {
             "there is no column 'nope'; there are: ",
         ),
         ("lint --types int8 --range 0..511 --partitions 4", "0 to 511 are no values of Int8"),
-        ("lint --types int64 --range 5..1 --partitions 4", "write the first and the last number"),
+        ("lint --types int64 --range 5..1 --partitions 4", "the last number comes first; write 1..5"),
+        (
+            "lint {}/exports --key user_id --types utf8 --partitions 4",
+            "columns of files take --type COLUMN:TYPE",
+        ),
+        ("place --placement clickhouse --types int64 --partitions 4 1", "; take clickhouse-cityhash64"),
+        ("place --types bigint --partitions 4 1", "; bigint is Int64 here"),
+        ("place --placement kafka --types utf8 --partitions 4 NULL", "kafka places NULL keys at random"),
+        ("place --placement doris --types double --partitions 4 1.5", "it distributes by no such column"),
         ("lint --types int64 --range 0..9 --partitions 0", "0"),
         (
             "evaluate {}/exports --placement iceberg --partition-key user_id,ad_id",

@@ -26,7 +26,10 @@ static VNODES: About = About {
     formula: "the node with the next of 16 x N random tokens",
     hash_type: HashType::Int64,
     unsigned: false,
+    narrow_times: false,
+    nulls: "takes no NULL in a partition key",
     most_columns: usize::MAX,
+    quote: "\"",
     clause: |key, count| format!("PRIMARY KEY (({key}), ...), on {count} nodes with num_tokens: 16"),
 };
 
@@ -40,7 +43,10 @@ static CASSANDRA: About = About {
     formula: "the node with the next token: token i is i x (2^64 / N) - 2^63",
     hash_type: HashType::Int64,
     unsigned: false,
+    narrow_times: false,
+    nulls: "takes no NULL in a partition key",
     most_columns: usize::MAX,
+    quote: "\"",
     clause: |key, count| format!("PRIMARY KEY (({key}), ...), on {count} nodes"),
 };
 
@@ -149,6 +155,10 @@ impl System for Vnodes {
 
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         Cassandra.hash(key, hashes);
+    }
+
+    fn has_even_ranges(&self) -> bool {
+        false
     }
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {

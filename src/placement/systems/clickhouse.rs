@@ -31,7 +31,7 @@ pub(super) static INT_32: ClickHouse = ClickHouse(Function::Int32);
 pub(super) static INT_64: ClickHouse = ClickHouse(Function::Int64);
 
 const SOURCE: &str = "ClickHouse/ClickHouse: src/Functions/FunctionsHashing.h; hashes as ClickHouse 26.9 (chdb 4.4) prints them, shards as its Distributed engine chooses them";
-const BYTES: &str = "numbers as little-endian bytes, text and bytes as they are, a UUID as two little-endian halves. NULL, whose hash is NULL, counts as hash 0";
+const BYTES: &str = "numbers as little-endian bytes, Date as 2, DateTime as 4, Date32 as 4, points in time as DateTime64(6), text and bytes as they are, a UUID as two little-endian halves. NULL, whose hash is NULL, counts as hash 0";
 const FORMULA: &str = "hash % N, with N shards of equal weight";
 
 macro_rules! about {
@@ -46,7 +46,10 @@ macro_rules! about {
             formula: FORMULA,
             hash_type: $type,
             unsigned: true,
+            narrow_times: true,
+            nulls: "gives NULL a hash of NULL",
             most_columns: $most,
+            quote: "`",
             clause: |key, count| {
                 format!(concat!("ENGINE = Distributed(..., ", $function, "({})), over {} shards"), key, count)
             },
@@ -57,7 +60,7 @@ macro_rules! about {
 static ABOUT_CITY: About = about!(
     "clickhouse-cityhash64",
     "cityHash64",
-    "numbers as they are, text and bytes as they are, a UUID as two little-endian halves. NULL, whose hash is NULL, counts as hash 0",
+    "numbers as they are, Date as UInt16, DateTime as UInt32, points in time as DateTime64(6), text and bytes as they are, a UUID as two little-endian halves. NULL, whose hash is NULL, counts as hash 0",
     "CityHash64 of version 1.0.2, of numbers intHash64; columns joined as 128 bits are",
     HashType::Uint64,
     usize::MAX
@@ -192,7 +195,6 @@ impl System for ClickHouse {
             | ColumnType::String
             | ColumnType::Yson
             | ColumnType::Uuid
-            | ColumnType::Datetime
             | ColumnType::Datetime64
             | ColumnType::Timestamp
             | ColumnType::Timestamp64

@@ -20,7 +20,10 @@ static COCKROACH: About = About {
     formula: "hash % N",
     hash_type: HashType::Uint32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "\"",
     clause: |key, count| format!("INDEX ({key}) USING HASH WITH (bucket_count = {count})"),
 };
 

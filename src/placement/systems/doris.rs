@@ -24,7 +24,10 @@ static DORIS: About = About {
     formula: "hash % N",
     hash_type: HashType::Uint32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| format!("DISTRIBUTED BY HASH({key}) BUCKETS {count}"),
 };
 
@@ -32,13 +35,16 @@ static STARROCKS: About = About {
     name: "starrocks",
     title: "StarRocks, DISTRIBUTED BY HASH",
     status: Status::Verified,
-    source: "StarRocks/starrocks: be/src/column/column_hash, DppUtilsTest.java. FLOAT and DOUBLE are computed",
+    source: "StarRocks/starrocks: be/src/column/column_hash, DppUtilsTest.java",
     bytes: "integers and floating point little-endian, text and bytes as they are, NULL four zero bytes; points in time and dates as text",
     hash: "CRC-32 of zlib over all columns, from 0 on",
     formula: "hash % N",
     hash_type: HashType::Uint32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| format!("DISTRIBUTED BY HASH({key}) BUCKETS {count}"),
 };
 
@@ -48,6 +54,9 @@ fn refuses(column_type: ColumnType) -> Option<&'static str> {
     match column_type {
         ColumnType::Uuid => Some("it has no such type; keep UUIDs as Utf8"),
         ColumnType::Interval | ColumnType::Interval64 => Some("it has no such type"),
+        ColumnType::Float | ColumnType::Double | ColumnType::Json | ColumnType::JsonDocument => {
+            Some("it distributes by no such column")
+        }
         _ => None,
     }
 }
@@ -111,10 +120,6 @@ impl System for StarRocks {
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
         refuses(column_type)
-    }
-
-    fn is_computed(&self, column_type: ColumnType) -> bool {
-        matches!(column_type, ColumnType::Float | ColumnType::Double)
     }
 
     fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {

@@ -22,7 +22,10 @@ static HIVE: About = About {
     formula: "(hash & 0x7fffffff) % N",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| format!("CLUSTERED BY ({key}) INTO {count} BUCKETS"),
 };
 
@@ -36,7 +39,10 @@ static HIVE_V1: About = About {
     formula: "(hash & 0x7fffffff) % N",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| {
         format!("CLUSTERED BY ({key}) INTO {count} BUCKETS TBLPROPERTIES ('bucketing_version' = '1')")
     },

@@ -18,7 +18,10 @@ static ICEBERG: About = About {
     formula: "(hash & 0x7fffffff) % N",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "keeps NULL in a partition of its own",
     most_columns: 1,
+    quote: "`",
     clause: |key, count| format!("PARTITIONED BY (bucket({count}, {key}))"),
 };
 

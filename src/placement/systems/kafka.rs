@@ -25,7 +25,10 @@ static KAFKA: About = About {
     formula: "(hash & 0x7fffffff) % N",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "places NULL keys at random",
     most_columns: 1,
+    quote: "",
     clause: |key, count| format!("the record key {key}, with {count} partitions"),
 };
 
@@ -39,7 +42,10 @@ static LIBRDKAFKA: About = About {
     formula: "hash % N",
     hash_type: HashType::Uint32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "places NULL keys at random by default",
     most_columns: 1,
+    quote: "",
     clause: |key, count| format!("the record key {key}, with {count} partitions"),
 };
 

@@ -8,6 +8,7 @@ use arrow::datatypes::{
 };
 
 use crate::placement::key_bytes::{PlacementError, Reader};
+use crate::placement::systems::About;
 use crate::table::ColumnType;
 
 /// One value of a key.
@@ -70,12 +71,13 @@ impl KeyValues {
         column: usize,
         column_type: ColumnType,
         array: &ArrayRef,
-        unsigned: bool,
+        about: &About,
     ) -> Result<Self, PlacementError> {
+        let unsigned = about.unsigned;
         let reader = Reader { column, column_type };
         if let DataType::Dictionary(_, value_type) = array.data_type() {
             let values = reader.cast(array, value_type)?;
-            return Self::read(column, column_type, &values, unsigned);
+            return Self::read(column, column_type, &values, about);
         }
         let rows = array.len();
         if array.data_type() == &DataType::Null {
@@ -84,7 +86,8 @@ impl KeyValues {
         let signed = |width: u8| Ok(Values::Int(reader.primitive::<Int64Type>(array)?, width));
         let whole = |width: u8| match unsigned {
             true => Ok(Values::Uint(reader.primitive::<UInt64Type>(array)?, width)),
-            false => signed((2 * width).min(8)),
+            false => signed((2 * width).min(8))
+                .map_err(|_| PlacementError::TooLarge { system: about.name, column }),
         };
         let values = match column_type {
             ColumnType::Bool => Values::Bool(reader.cast(array, &DataType::Boolean)?.as_boolean().clone()),
@@ -105,6 +108,14 @@ impl KeyValues {
             ColumnType::Uuid => Values::Uuid(
                 reader.cast(array, &DataType::FixedSizeBinary(16))?.as_fixed_size_binary().clone(),
             ),
+            ColumnType::Date if about.narrow_times => {
+                let days = reader.days(array)?.unary(|days| u64::from(days.cast_unsigned() & 0xFFFF));
+                Values::Uint(days, 2)
+            }
+            ColumnType::Datetime if about.narrow_times => {
+                let seconds = reader.seconds(array)?.unary(|seconds| seconds.cast_unsigned() & 0xFFFF_FFFF);
+                Values::Uint(seconds, 4)
+            }
             ColumnType::Date | ColumnType::Date32 => Values::Date(reader.days(array)?),
             ColumnType::Datetime
             | ColumnType::Datetime64

@@ -18,7 +18,10 @@ static KUDU: About = About {
     formula: "hash % N",
     hash_type: HashType::Uint64,
     unsigned: false,
+    narrow_times: false,
+    nulls: "takes no NULL in a key",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| format!("PARTITION BY HASH ({key}) PARTITIONS {count}"),
 };
 

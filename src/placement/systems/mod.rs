@@ -130,8 +130,14 @@ pub struct About {
     pub hash_type: HashType,
     /// Whether it has unsigned integers; else they are hashed as signed ones that hold them.
     pub unsigned: bool,
+    /// Whether Date is a type of 2 bytes there, and Datetime one of 4, both unsigned.
+    pub narrow_times: bool,
+    /// What it does with NULL, where it hashes none.
+    pub nulls: &'static str,
     /// Most columns of a key.
     pub most_columns: usize,
+    /// What names stand in there that are no plain words.
+    pub quote: &'static str,
     /// How a partition key of these columns, over so many partitions, is declared there; nothing where that is not known.
     pub clause: fn(&str, u32) -> String,
 }
@@ -170,6 +176,11 @@ pub trait System: fmt::Debug + Sync {
     /// The partition of a hash among `partitions`, which is at least 1.
     fn partition(&self, hash: u64, partitions: u32) -> u32;
 
+    /// Whether all partitions have the same share of the hashes.
+    fn has_even_ranges(&self) -> bool {
+        true
+    }
+
     /// The partition of every hash, behind those that `found` has.
     fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
         found.extend(hashes.iter().map(|hash| PartitionId(self.partition(*hash, partitions))));
@@ -200,7 +211,7 @@ impl Key {
         takes(system, types)?;
         let mut columns = Vec::with_capacity(arrays.len());
         for (column, (column_type, array)) in types.iter().zip(arrays).enumerate() {
-            columns.push((*column_type, KeyValues::read(column, *column_type, array, about.unsigned)?));
+            columns.push((*column_type, KeyValues::read(column, *column_type, array, about)?));
         }
         let rows = columns.first().map_or(0, |(_, values)| values.rows());
         for (column, (_, values)) in columns.iter().enumerate() {

@@ -19,7 +19,10 @@ static MONGODB: About = About {
     formula: "the range of the 64-bit space that holds the hash, N ranges around 0",
     hash_type: HashType::Int64,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: 1,
+    quote: "'",
     clause: |key, count| {
         format!("sh.shardCollection('...', {{ {key}: 'hashed' }}, false, {{ numInitialChunks: {count} }})")
     },

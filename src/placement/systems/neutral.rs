@@ -20,7 +20,10 @@ static NEUTRAL: About = About {
     formula: "hash % N",
     hash_type: HashType::Uint64,
     unsigned: true,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |_, _| String::new(),
 };
 

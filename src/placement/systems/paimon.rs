@@ -18,7 +18,10 @@ static PAIMON: About = About {
     formula: "abs(hash % N)",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "",
     clause: |key, count| format!("'bucket' = '{count}', 'bucket-key' = '{key}'"),
 };
 

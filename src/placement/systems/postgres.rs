@@ -28,10 +28,13 @@ static POSTGRES: About = About {
     formula: "hash % N",
     hash_type: HashType::Uint64,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: 32,
+    quote: "\"",
     clause: |key, count| {
         format!(
-            "PARTITION BY HASH ({key}), with {count} partitions FOR VALUES WITH (MODULUS {count}, REMAINDER 0 to {count} - 1)"
+            "PARTITION BY HASH ({key}) -- and {count} partitions FOR VALUES WITH (MODULUS {count}, REMAINDER 0) and so on"
         )
     },
 };
@@ -46,7 +49,10 @@ static CITUS: About = About {
     formula: "the range of the 32-bit space that holds the hash: (hash + 2^31) / (2^32 / N)",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "takes no NULL in a distribution column",
     most_columns: 1,
+    quote: "",
     clause: |key, count| format!("SELECT create_distributed_table('...', '{key}', shard_count => {count})"),
 };
 
@@ -60,7 +66,10 @@ static GREENPLUM: About = About {
     formula: "jump consistent hash",
     hash_type: HashType::Uint32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "\"",
     clause: |key, count| format!("DISTRIBUTED BY ({key}), on {count} segments"),
 };
 

@@ -18,9 +18,16 @@ static SPANNER: About = About {
     formula: "MOD(MOD(hash, N) + N, N)",
     hash_type: HashType::Int64,
     unsigned: true,
+    narrow_times: false,
+    nulls: "gives NULL a ShardId of NULL",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| {
-        format!("ShardId INT64 AS (MOD(MOD(FARM_FINGERPRINT({key}), {count}) + {count}, {count})) STORED")
+        let texts: Vec<String> = key.split(", ").map(|name| format!("CAST({name} AS STRING)")).collect();
+        let texts = texts.join(", ");
+        format!(
+            "ShardId INT64 AS (MOD(MOD(FARM_FINGERPRINT(CONCAT({texts})), {count}) + {count}, {count})) STORED"
+        )
     },
 };
 

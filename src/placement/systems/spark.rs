@@ -18,7 +18,10 @@ static SPARK: About = About {
     formula: "pmod(hash, N)",
     hash_type: HashType::Int32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "",
     most_columns: usize::MAX,
+    quote: "`",
     clause: |key, count| format!("CLUSTERED BY ({key}) INTO {count} BUCKETS"),
 };
 

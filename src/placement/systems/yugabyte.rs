@@ -18,7 +18,10 @@ static YUGABYTE: About = About {
     formula: "the largest i with i x 65536 / N at most the hash",
     hash_type: HashType::Uint32,
     unsigned: false,
+    narrow_times: false,
+    nulls: "takes no NULL in a primary key",
     most_columns: usize::MAX,
+    quote: "\"",
     clause: |key, count| format!("PRIMARY KEY (({key}) HASH) SPLIT INTO {count} TABLETS"),
 };
 
