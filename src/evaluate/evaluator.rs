@@ -395,13 +395,16 @@ fn types_of(parts: &Parts, key: &[usize]) -> Vec<ColumnType> {
     key.iter().filter_map(|position| parts.get(*position)).map(|part| part.column_type).collect()
 }
 
+/// Placements that can serve a key, and why others cannot.
+type Placeable = (Vec<(Function, PartitionCount)>, Vec<String>);
+
 /// The placements that can serve a key, by placing no rows at all: a type without a byte layout is refused, and a function is
 /// left out that needs another key, with the reason, unless none is left.
 fn placeable(
     candidate: &Candidate,
     types: &[ColumnType],
     placements: &[(Function, PartitionCount)],
-) -> Result<(Vec<(Function, PartitionCount)>, Vec<String>), EvaluateError> {
+) -> Result<Placeable, EvaluateError> {
     let empty: Vec<ArrayRef> = types.iter().map(|t| arrow::array::new_empty_array(&t.arrow_type())).collect();
     let (mut refused, mut left_out) = (None, Vec::new());
     let mut served = Vec::new();

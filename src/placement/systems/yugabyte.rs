@@ -73,10 +73,13 @@ impl System for Yugabyte {
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| {
             let hash = lookup2_64(bytes, 97);
-            let folded = (hash >> 48)
-                ^ 3u64.wrapping_mul(hash >> 32)
-                ^ 5u64.wrapping_mul(hash >> 16)
-                ^ 7 * (hash & 0xFFFF);
+            let pieces = [
+                hash >> 48,
+                3u64.wrapping_mul(hash >> 32),
+                5u64.wrapping_mul(hash >> 16),
+                7 * (hash & 0xFFFF),
+            ];
+            let folded = pieces.iter().fold(0, |folded, piece| folded ^ piece);
             folded & 0xFFFF
         });
     }
