@@ -281,16 +281,18 @@ async fn assess_in_background(
                 assessment => return assessment,
             };
             // A number that some systems cannot hold leaves the others.
-            let EvaluateError::Placement { source: PlacementError::TooLarge { system, .. }, .. } = &error
-            else {
+            let EvaluateError::Placement { source: PlacementError::TooLarge { .. }, .. } = &error else {
                 return Err(error);
             };
-            let (name, before) = ((*system).to_owned(), plan.evaluate.placements.len());
-            plan.evaluate.placements.retain(|function| function.to_string() != name);
+            let before = plan.evaluate.placements.len();
+            plan.evaluate.placements.retain(|function| match function {
+                Function::System(system) => system.about().unsigned,
+                Function::Ydb(_) => true,
+            });
             if plan.evaluate.placements.is_empty() || plan.evaluate.placements.len() == before {
                 return Err(error);
             }
-            plan.left_out.push(error.to_string());
+            plan.left_out.push(format!("{error}; likewise all systems without unsigned integers"));
         }
     };
     out.in_background(work).await?.map_err(|error| match error {
@@ -317,7 +319,8 @@ fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
     let sum: f64 = args.weights.iter().sum();
     let is_asked = !args.partitions.is_empty() || !args.nodes.is_empty();
     let counts =
-        if sum >= 1.0 && sum <= 1e6 && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_asked {
+        if (1.0..=1e6).contains(&sum) && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_asked
+        {
             // Numbers that the weights divide.
             let near = |nodes: &u64| (nodes * 4).next_multiple_of(sum as u64);
             nodes.iter().map(near).map(PartitionCount::new).collect()

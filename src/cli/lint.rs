@@ -102,8 +102,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     let found = match (args.range, args.types) {
         (Some(range), Some(column_type)) => {
-            let work =
-                move |_: &ProgressBar, _: &AtomicBool| lint(&Domain::range(range.0, column_type)?, &options);
+            let work = move |_: &ProgressBar, stop: &AtomicBool| {
+                lint(&Domain::range(range.0, column_type)?, &options, stop)
+            };
             out.in_background(work).await?
         }
         _ => {
@@ -126,7 +127,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 .collect::<Result<BTreeMap<_, _>, _>>()?;
             let work = move |_: &ProgressBar, stop: &AtomicBool| -> Result<Lint, LintError> {
                 let export = Export::open(&inputs.paths, reading, &types)?;
-                lint(&Domain::of_export(&export, &key, stop)?, &options)
+                lint(&Domain::of_export(&export, &key, stop)?, &options, stop)
             };
             out.in_background(work).await?
         }

@@ -81,6 +81,10 @@ struct Listed {
     bytes: String,
     /// What the system does with NULL, where it hashes none.
     nulls: String,
+    /// Types that it takes no keys of, each with the reason.
+    refuses: Vec<String>,
+    /// Types whose placement is computed, where that of others is verified.
+    computed: Vec<String>,
     source: String,
 }
 
@@ -186,6 +190,8 @@ fn list(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 formula: known.formula.to_owned(),
                 bytes: known.bytes.to_owned(),
                 nulls: function.nulls().to_owned(),
+                refuses: refused(function),
+                computed: computed(function),
                 source: known.source.to_owned(),
             }
         })
@@ -206,4 +212,47 @@ fn types(text: &str) -> Result<Vec<ColumnType>, Failure> {
         c == ',' && depth == 0
     });
     parts.map(|part| part.parse().map_err(Failure::usage)).collect()
+}
+
+const TYPES: [ColumnType; 24] = [
+    ColumnType::Bool,
+    ColumnType::Int8,
+    ColumnType::Int16,
+    ColumnType::Int32,
+    ColumnType::Int64,
+    ColumnType::Uint8,
+    ColumnType::Uint16,
+    ColumnType::Uint32,
+    ColumnType::Uint64,
+    ColumnType::Float,
+    ColumnType::Double,
+    ColumnType::Utf8,
+    ColumnType::String,
+    ColumnType::Json,
+    ColumnType::JsonDocument,
+    ColumnType::Yson,
+    ColumnType::Uuid,
+    ColumnType::Date,
+    ColumnType::Date32,
+    ColumnType::Datetime,
+    ColumnType::Datetime64,
+    ColumnType::Timestamp,
+    ColumnType::Timestamp64,
+    ColumnType::Interval64,
+];
+
+fn refused(function: Function) -> Vec<String> {
+    let Function::System(system) = function else { return Vec::new() };
+    let reason = |column_type: ColumnType| Some(format!("{column_type}: {}", system.refuses(column_type)?));
+    TYPES.into_iter().filter_map(reason).collect()
+}
+
+fn computed(function: Function) -> Vec<String> {
+    let Function::System(system) = function else { return Vec::new() };
+    let is_computed = |column_type: &ColumnType| {
+        system.refuses(*column_type).is_none()
+            && function.status(&[]) == Status::Verified
+            && function.status(&[*column_type]) == Status::Computed
+    };
+    TYPES.into_iter().filter(is_computed).map(|column_type| column_type.to_string()).collect()
 }

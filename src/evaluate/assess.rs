@@ -199,7 +199,8 @@ fn find_candidates(
         batches.push(batch);
         Ok(rows < ROWS_LOOKED_AT && bytes < BYTES_LOOKED_AT && !stop.load(Ordering::Relaxed))
     })?;
-    let finder = Finder::new(export.columns(), &batches, time.as_deref(), &evaluate.partitions);
+    let function = evaluate.placements.first().copied().unwrap_or_default();
+    let finder = Finder::new(export.columns(), &batches, time.as_deref(), &evaluate.partitions, function);
     let mut considered = Vec::new();
     let given_primary = evaluate.primary_keys.clone();
     let of = |considered: &[Considered]| {

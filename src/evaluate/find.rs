@@ -6,8 +6,9 @@ use arrow::array::{Array as _, RecordBatch};
 use serde::Serialize;
 
 use crate::evaluate::key::Candidate;
+use crate::placement::Function;
 use crate::sketch::{column_identities, combine};
-use crate::table::Column;
+use crate::table::{Column, ColumnType};
 use crate::units::PartitionCount;
 
 /// Rows that are looked at.
@@ -60,6 +61,17 @@ pub(super) struct Finder<'a> {
     rows: usize,
     time: Option<String>,
     fewest_partitions: usize,
+    function: Function,
+}
+
+/// Whether keys of a type are taken: by YDB, or by the other system that is asked about.
+fn takes(function: Function, column_type: ColumnType) -> bool {
+    match function {
+        Function::Ydb(_) => column_type.is_key_type(),
+        Function::System(system) => {
+            !matches!(column_type, ColumnType::Decimal { .. }) && system.refuses(column_type).is_none()
+        }
+    }
 }
 
 impl<'a> Finder<'a> {
@@ -69,12 +81,13 @@ impl<'a> Finder<'a> {
         batches: &[RecordBatch],
         time: Option<&str>,
         partitions: &[PartitionCount],
+        function: Function,
     ) -> Self {
         let looked = |(index, column): (usize, &'a Column)| {
             let mut identities = Vec::new();
             let mut nulls = 0;
             // Types that are in no key need no look.
-            if column.column_type.is_key_type() {
+            if takes(function, column.column_type) {
                 for array in batches.iter().filter_map(|batch| batch.columns().get(index)) {
                     identities.extend(column_identities(array));
                     nulls += array.null_count();
@@ -88,6 +101,7 @@ impl<'a> Finder<'a> {
             time: time.map(str::to_owned),
             fewest_partitions: partitions.iter().map(|count| count.len()).min().unwrap_or(1),
             columns,
+            function,
         }
     }
 
@@ -98,8 +112,9 @@ impl<'a> Finder<'a> {
     /// Why a column can be in no key; none where it can.
     fn obstacle(&self, looked: &Looked<'_>) -> Option<String> {
         let column_type = looked.column.column_type;
-        if !column_type.is_key_type() {
-            return Some(format!("YDB takes no {column_type} in a key"));
+        if !takes(self.function, column_type) {
+            let who = self.function.of_ydb().map_or_else(|| self.function.to_string(), |_| "YDB".to_owned());
+            return Some(format!("{who} takes no {column_type} in a key"));
         }
         if looked.nulls > 0 {
             let (nulls, rows) = (looked.nulls, self.rows);
@@ -372,7 +387,8 @@ mod tests {
         let options = AdEvents { rows: 20_000, duplicate_share: 0.0, ..AdEvents::default() };
         let batches: Vec<RecordBatch> = options.batches(5_000).unwrap().map(Result::unwrap).collect();
         let partitions = [PartitionCount::new(16).unwrap()];
-        let finder = Finder::new(&columns, &batches, Some("event_timestamp"), &partitions);
+        let finder =
+            Finder::new(&columns, &batches, Some("event_timestamp"), &partitions, Function::default());
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
         (finder.partition_keys(&primary_keys, &[]), finder.primary_keys(partition_key.as_ref()))

@@ -141,11 +141,15 @@ fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
             ),
             measured: empty as f64,
             threshold: placement.empty_by_chance,
-            advice: format!(
-                "'evenkeel lint FILE --key {} --placement {} --partitions {partitions}' finds a number of partitions or a type that does not.",
-                key.partition_key.join(","),
-                placement.function
-            ),
+            advice: match key.candidate.is_plain() {
+                true => format!(
+                    "'evenkeel lint FILE --key {} --placement {} --partitions {partitions}', with the same --type, finds a number of partitions or a type \
+                     that does not.",
+                    key.partition_key.join(","),
+                    placement.function
+                ),
+                false => "Take another number of partitions, or another key.".to_owned(),
+            },
         });
     }
 }

@@ -454,7 +454,7 @@ fn kept(rows: &Rows, row: usize) -> KeyBytes {
 fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, max_key_bytes: u64) -> Vec<String> {
     let mut obstacles = Vec::new();
     for (part, column_type) in plan.candidate.part_names().iter().zip(&plan.types) {
-        if !column_type.is_key_type() {
+        if plan.placement.function().of_ydb().is_some() && !column_type.is_key_type() {
             obstacles.push(format!("{part} is of type {column_type}, which YDB takes in no key"));
         }
     }

@@ -1,12 +1,12 @@
 //! Hash defects: whether a placement function spreads the keys that there really are as a perfect one would.
 //!
 //! Keys count once each, whatever rows they have, so that only the function is judged: by the partitions it leaves empty
-//! ([`expected_empty_partitions`]), and by the chi-square sum, which for a perfect hash has the mean N - 1 and the variance
-//! 2 (N - 1) (k - 1) / k (the moments of a multinomial count with equal probabilities).
+//! ([`expected_empty_partitions`]), and by the pairs of keys that meet in one, of which chance makes k (k - 1) / 2 N.
 
 mod domain;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::ArrayRef;
 use arrow::compute::cast;
@@ -26,6 +26,8 @@ pub use crate::lint::domain::{Domain, MOST_KEYS};
 
 /// Standard deviations beyond which chance is no explanation.
 const BEYOND_CHANCE: f64 = 5.0;
+/// Pairs of keys in one partition, below which they are counted as rare events.
+const FEW_PAIRS: f64 = 50.0;
 /// Numbers of partitions on either side that are tried in the place of one that aliases.
 const NEAR: u32 = 64;
 /// As many of those are shown.
@@ -84,9 +86,9 @@ impl Spread {
     fn of(counts: &[u64]) -> Self {
         let keys: u64 = counts.iter().sum();
         let (n, k) = (counts.len().max(1) as f64, keys.max(1) as f64);
-        let mean = k / n;
-        let chi_square: f64 = counts.iter().map(|count| (*count as f64 - mean).powi(2) / mean).sum();
-        let deviation = (2.0 * (n - 1.0) * (k - 1.0) / k).sqrt();
+        let pairs: f64 = counts.iter().map(|count| (*count as f64) * (*count as f64 - 1.0) / 2.0).sum();
+        // The chi-square sum is a linear function of the pairs of keys that meet.
+        let chi_square = n / k * (2.0 * pairs + k) - k;
         let filled = counts.iter().filter(|count| **count > 0).count() as u32;
         let (empty, scatter) = expected_empty_partitions(counts.len(), keys);
         let missing = (n - empty) - f64::from(filled);
@@ -97,7 +99,7 @@ impl Spread {
             filled,
             expected_filled: n - empty,
             fullest: counts.iter().copied().max().unwrap_or(0),
-            deviations: if deviation > 0.0 { (chi_square - (n - 1.0)) / deviation } else { 0.0 },
+            deviations: deviations(k, n, pairs, chi_square),
         }
     }
 
@@ -108,19 +110,40 @@ impl Spread {
     }
 }
 
+/// Standard deviations of a normal distribution that are as improbable as so many pairs of keys in one partition. Where few pairs are expected,
+/// they are Poisson; else the chi-square sum is by Wilson and Hilferty (1931).
+fn deviations(k: f64, n: f64, pairs: f64, chi_square: f64) -> f64 {
+    let expected = k * (k - 1.0) / (2.0 * n);
+    let freedom = n - 1.0;
+    if freedom <= 0.0 || expected <= 0.0 {
+        return 0.0;
+    }
+    if expected < FEW_PAIRS {
+        // Anscombe's transformation of a Poisson count, which errs on the side of chance in the upper tail.
+        return 2.0 * ((pairs + 0.375).sqrt() - (expected + 0.375).sqrt());
+    }
+    let spread = 2.0 / (9.0 * freedom);
+    ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
+}
+
 /// How workers share the keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Workers {
     /// Workers; worker w has the partitions p with p % workers = w.
     pub workers: u32,
+    /// How they share the keys.
+    #[serde(skip)]
+    pub spread: Spread,
     /// Keys of the fullest, over the mean.
     pub max_over_mean: f64,
     /// The same of a perfect share of the partitions: those of the worker with most of them.
     pub by_partitions: f64,
     /// Threads of each worker.
     pub threads: Option<u32>,
-    /// The fewest threads that a worker with keys uses.
+    /// Threads that the worker uses which falls short most of what chance lets it use.
     pub fewest_threads: Option<u32>,
+    /// What chance lets it use.
+    pub expected_threads: Option<f64>,
 }
 
 /// Another number of partitions, or another type, with which the function spreads the keys.
@@ -163,7 +186,7 @@ pub struct Lint {
 ///
 /// # Errors
 /// [`LintError`] where the function takes no such keys.
-pub fn lint(domain: &Domain, options: &LintOptions) -> Result<Lint, LintError> {
+pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result<Lint, LintError> {
     if domain.keys() == 0 {
         return Err(LintError::NoKeys);
     }
@@ -190,14 +213,25 @@ pub fn lint(domain: &Domain, options: &LintOptions) -> Result<Lint, LintError> {
     if found.is_defective() && is_even {
         let here = options.partitions.get();
         let near = (1..=NEAR).flat_map(|step| [here.checked_add(step), here.checked_sub(step)]).flatten();
-        let near = near.filter(|count| *count > 1 && *count >= here / 2);
+        // Those that workers divide among, where there are workers.
+        let unit = options.workers.unwrap_or(1).max(1);
+        let near = near.map(|count| count.div_ceil(unit) * unit);
+        let near = near.filter(|count| *count > 1 && *count >= here / 2 && *count != here);
+        let mut tried = BTreeSet::new();
         for count in near {
             if alternatives.len() == SHOWN {
                 break;
             }
+            if stop.load(Ordering::Relaxed) {
+                return Err(LintError::Interrupted);
+            }
+            if !tried.insert(count) {
+                continue;
+            }
             let Ok(count) = PartitionCount::new(u64::from(count)) else { continue };
             let other = spread(&hashes, count)?;
-            if !other.is_defective() {
+            let of_workers = Workers::of(unit, count, &placed(&hashes, count)?, None);
+            if !other.is_defective() && !of_workers.spread.is_defective() {
                 alternatives
                     .push(Alternative { words: format!("{} partitions", count.get()), spread: other });
             }
@@ -254,16 +288,27 @@ impl Workers {
                 used.insert(thread.0);
             }
         }
+        let spread = Spread::of(&keys);
+        let expected_threads =
+            |keys: u64, threads: f64| threads * (1.0 - (1.0 - 1.0 / threads).powf(keys as f64));
         let over_mean = |most: f64, all: f64| most / (all / f64::from(workers)).max(f64::MIN_POSITIVE);
-        let fewest = used.iter().zip(&keys).filter(|(_, keys)| **keys > 0).map(|(used, _)| used.len() as u32);
+        // Of the worker that falls short most: what it uses, and what chance would.
+        let short = threads.as_ref().and_then(|(count, _)| {
+            let of_worker = used.iter().zip(&keys).filter(|(_, keys)| **keys > 0);
+            let pairs = of_worker
+                .map(|(used, keys)| (used.len() as u32, expected_threads(*keys, f64::from(count.get()))));
+            pairs.min_by(|a, b| (f64::from(a.0) / a.1).total_cmp(&(f64::from(b.0) / b.1)))
+        });
         Self {
+            spread,
             workers,
             max_over_mean: over_mean(keys.iter().copied().max().unwrap_or(0) as f64, placed.len() as f64),
             by_partitions: over_mean(
                 f64::from(partitions.get().div_ceil(workers)),
                 f64::from(partitions.get()),
             ),
-            fewest_threads: threads.is_some().then(|| fewest.min().unwrap_or(0)),
+            fewest_threads: short.map(|(used, _)| used),
+            expected_threads: short.map(|(_, expected)| expected),
             threads: threads.map(|(count, _)| count.get()),
         }
     }
@@ -335,16 +380,34 @@ fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
                 ),
             });
         }
-        if let (Some(threads), Some(used)) = (workers.threads, workers.fewest_threads)
-            && used * 2 <= threads
+        if workers.spread.is_defective() && !lint.spread.is_defective() {
+            findings.push(Finding {
+                code: "workers_alias",
+                severity: Severity::Problem,
+                subject: format!("{partitions} partitions on {} workers", workers.workers),
+                message: format!(
+                    "the fullest worker has {:.2} times the mean of the keys, {:.0} standard deviations from chance: partitions that are full are dealt \
+                     to the same ones",
+                    workers.max_over_mean,
+                    workers.spread.deviations.max(workers.spread.short_of_filled)
+                ),
+                measured: workers.max_over_mean,
+                threshold: 1.0,
+                advice: "Take a number of workers that has no divisor in common with the distances of the keys, or another function.".to_owned(),
+            });
+        }
+        if let (Some(threads), Some(used), Some(expected)) =
+            (workers.threads, workers.fewest_threads, workers.expected_threads)
+            && f64::from(used) * 2.0 <= expected
+            && expected > 3.0
         {
             findings.push(Finding {
                 code: "same_hash_twice",
                 severity: Severity::Problem,
                 subject: format!("{threads} threads of {} workers", workers.workers),
-                message: format!("a worker uses {used} of its {threads} threads: what the partition fixes of a hash is the same for all of its rows"),
+                message: format!("a worker uses {used} of its {threads} threads where chance uses {expected:.1}: what the partition fixes of a hash is the same for all of its rows"),
                 measured: f64::from(used),
-                threshold: f64::from(threads) / 2.0,
+                threshold: expected / 2.0,
                 advice: "Spread rows within a worker by another function, or by a number that has no divisor in common with the partitions."
                     .to_owned(),
             });
@@ -373,7 +436,7 @@ mod tests {
             workers: None,
             threads: None,
         };
-        lint(&Domain::range(0..keys, column_type).unwrap(), &options).unwrap()
+        lint(&Domain::range(0..keys, column_type).unwrap(), &options, &AtomicBool::new(false)).unwrap()
     }
 
     #[test]
@@ -409,13 +472,63 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_within_its_deviations() {
-        let counts = [10u64, 12, 8, 11, 9, 10];
-        let spread = Spread::of(&counts);
-        // (0 + 4 + 4 + 1 + 1 + 0) / 10, of 5 degrees of freedom.
-        let expected = (1.0 - 5.0) / (10.0f64 * 59.0 / 60.0).sqrt();
-        assert!((spread.deviations - expected).abs() < 1e-12);
-        assert_eq!((spread.filled, spread.fullest), (6, 12));
+    fn chance_is_never_blamed_whatever_the_numbers() {
+        // A thousand ranges each, among them a few keys on many partitions, and many on few.
+        for (keys, partitions) in
+            [(2, 32), (6, 1000), (20, 10_000), (2, 64), (1000, 2), (1000, 4), (300, 16), (50, 50)]
+        {
+            for number in 0..1000i64 {
+                let domain = Domain::range(number * keys..(number + 1) * keys, ColumnType::Int64).unwrap();
+                let partitions = PartitionCount::new(partitions).unwrap();
+                let options = LintOptions {
+                    function: "neutral".parse().unwrap(),
+                    partitions,
+                    workers: None,
+                    threads: None,
+                };
+                let found = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
+                assert!(found.findings.is_empty(), "{keys} {partitions} {number}: {:?}", found.spread);
+            }
+        }
+    }
+
+    #[test]
+    fn workers_that_share_what_is_full_are_told_and_the_advice_is_no_circle() {
+        // Multiples of 8, of which only one worker of 8 gets any.
+        let numbers: ArrayRef =
+            std::sync::Arc::new(arrow::array::Int64Array::from_iter_values((0..3000).map(|id| id * 8)));
+        let domain = Domain {
+            name: "multiples of 8".to_owned(),
+            types: vec![ColumnType::Int64],
+            columns: vec![numbers],
+            notes: Vec::new(),
+        };
+        let with = |partitions| {
+            let options = LintOptions {
+                function: "hive-v1".parse().unwrap(),
+                partitions: PartitionCount::new(partitions).unwrap(),
+                workers: Some(8),
+                threads: None,
+            };
+            lint(&domain, &options, &AtomicBool::new(false)).unwrap()
+        };
+        let found = with(16);
+        assert_eq!(found.findings[0].code, "hash_defect");
+        for other in &found.alternatives {
+            if let Some(partitions) = other.words.strip_suffix(" partitions") {
+                assert!(with(partitions.parse().unwrap()).findings.is_empty(), "{}", other.words);
+            }
+        }
+        // So few keys use few threads by chance.
+        let few = LintOptions {
+            function: "neutral".parse().unwrap(),
+            partitions: PartitionCount::new(64).unwrap(),
+            workers: Some(8),
+            threads: Some(7),
+        };
+        let found =
+            lint(&Domain::range(0..20, ColumnType::Int64).unwrap(), &few, &AtomicBool::new(false)).unwrap();
+        assert!(found.findings.is_empty(), "{:?}", found.findings);
     }
 
     #[test]
@@ -427,13 +540,13 @@ mod tests {
             threads: Some(8),
         };
         let domain = Domain::range(0..10_000, ColumnType::Int64).unwrap();
-        let found = lint(&domain, &options).unwrap();
+        let found = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
         let workers = found.workers.unwrap();
         // The worker is hash % 8, and so is the thread.
         assert_eq!((workers.fewest_threads, workers.threads), (Some(1), Some(8)));
         assert_eq!(found.findings[0].code, "same_hash_twice");
         let odd = LintOptions { threads: Some(5), workers: Some(7), ..options };
-        let found = lint(&domain, &odd).unwrap();
+        let found = lint(&domain, &odd, &AtomicBool::new(false)).unwrap();
         assert_eq!(found.workers.as_ref().unwrap().fewest_threads, Some(5));
         assert_eq!(found.findings[0].code, "partitions_do_not_divide");
     }

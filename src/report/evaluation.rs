@@ -417,7 +417,7 @@ pub(super) fn checked(placement: &PlacementReport) -> String {
 }
 
 /// What is known of the functions of other systems, and why some were left out.
-fn of_systems(assessment: &Assessment) -> String {
+pub(super) fn of_systems(assessment: &Assessment) -> String {
     let candidates = &assessment.evaluation.candidates;
     let mut names: Vec<&str> = Vec::new();
     for placement in candidates.iter().flat_map(|key| &key.placements) {

@@ -145,11 +145,7 @@ fn numbers_that_some_systems_cannot_hold_leave_the_others() {
     );
     assert!(!all.contains_key(&("kudu".to_owned(), 16)));
     let notes = evaluation["notes"].as_array().unwrap();
-    assert!(
-        notes
-            .iter()
-            .any(|note| note.as_str().unwrap().contains("left out: key (id): kudu has no unsigned integers"))
-    );
+    assert!(notes.iter().any(|note| note.as_str().unwrap().contains("has no unsigned integers")));
     // The types of a file may be those of the table.
     std::fs::write(
         dir.path().join("ids.csv"),

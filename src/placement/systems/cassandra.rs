@@ -1,5 +1,7 @@
 //! Apache Cassandra and ScyllaDB: tokens of the Murmur3 partitioner on a ring.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::placement::systems::hashes::murmur::murmur3_cassandra;
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
@@ -118,7 +120,24 @@ impl System for Cassandra {
     }
 }
 
+/// The ring that was asked for last, with its number of nodes.
+static RING: Mutex<Option<(u32, Ring)>> = Mutex::new(None);
+
+/// Tokens in order, each with its node.
+type Ring = Arc<Vec<(i64, u32)>>;
+
 impl Vnodes {
+    fn known_ring(nodes: u32) -> Ring {
+        // What a thread that failed has left is as good.
+        let mut known = RING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, ring)) = known.as_ref().filter(|(known, _)| *known == nodes) {
+            return Arc::clone(ring);
+        }
+        let ring = Arc::new(Self::ring(nodes));
+        *known = Some((nodes, Arc::clone(&ring)));
+        ring
+    }
+
     /// The tokens of all nodes in order, each with its node; those of a node do not depend on how many there are.
     fn ring(nodes: u32) -> Vec<(i64, u32)> {
         let token = |node: u32, number: u32| {
@@ -162,11 +181,11 @@ impl System for Vnodes {
     }
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        Self::node(&Self::ring(partitions), hash)
+        Self::node(&Self::known_ring(partitions), hash)
     }
 
     fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
-        let ring = Self::ring(partitions);
+        let ring = Self::known_ring(partitions);
         found.extend(hashes.iter().map(|hash| PartitionId(Self::node(&ring, *hash))));
     }
 }

@@ -215,9 +215,11 @@ impl System for ClickHouse {
             let of_value = self.value_hash(value).unwrap_or(0);
             if column == 0 { of_value } else { self.join(hash, of_value) }
         });
-    }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
+        // One NULL makes the whole hash NULL.
+        for row in key.rows_with_null() {
+            if let Some(hash) = hashes.get_mut(row) {
+                *hash = 0;
+            }
+        }
     }
 }

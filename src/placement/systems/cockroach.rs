@@ -14,7 +14,7 @@ static COCKROACH: About = About {
     name: "cockroach",
     title: "CockroachDB 23.2 and later, hash-sharded index",
     status: Status::Verified,
-    source: "cockroachdb/cockroach: hash_sharded_compute_expr.go, pkg/util/encoding; buckets of issue 147188, of its tests and of PR 67865, for integers, text and FLOAT. Other types are computed",
+    source: "cockroachdb/cockroach: hash_sharded_compute_expr.go, pkg/util/encoding; buckets of issue 147188 and of its tests, for INT8. Other types are computed",
     bytes: "crdb_internal.datums_to_bytes: the ascending encoding of keys",
     hash: "FNV-1, 32 bits, over the MD5 of these as 32 hexadecimal digits",
     formula: "hash % N",
@@ -93,20 +93,7 @@ impl System for Cockroach {
     }
 
     fn is_computed(&self, column_type: ColumnType) -> bool {
-        !matches!(
-            column_type,
-            ColumnType::Int8
-                | ColumnType::Int16
-                | ColumnType::Int32
-                | ColumnType::Int64
-                | ColumnType::Uint8
-                | ColumnType::Uint16
-                | ColumnType::Uint32
-                | ColumnType::Uint64
-                | ColumnType::Utf8
-                | ColumnType::Float
-                | ColumnType::Double
-        )
+        !matches!(column_type, ColumnType::Int64)
     }
 
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
@@ -139,10 +126,6 @@ impl System for Cockroach {
             u64::from(fnv1_32(&digits))
         });
     }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
-    }
 }
 
 #[cfg(test)]
@@ -166,11 +149,5 @@ mod tests {
             varint(value, &mut bytes);
             assert_eq!(bytes, expected, "{value}");
         }
-    }
-
-    #[test]
-    fn several_columns_hash_as_published() {
-        // PR 67865: fnv32(datums_to_bytes(INT, FLOAT, STRING, ...)) without MD5; here of the first three columns it knows.
-        assert_eq!(fnv1_32(b"abc"), 0x439C_2F4B);
     }
 }

@@ -107,10 +107,6 @@ impl System for Doris {
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
     }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
-    }
 }
 
 impl System for StarRocks {
@@ -142,9 +138,5 @@ impl System for StarRocks {
 
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
-    }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
     }
 }

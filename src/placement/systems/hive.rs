@@ -1,6 +1,7 @@
 //! Apache Hive: buckets of both versions.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
+use crate::placement::systems::key::{java_double, java_float};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -66,8 +67,8 @@ fn value_hash(value: Value<'_>) -> u32 {
         Value::Int(value, 8) => folded(value.cast_unsigned()),
         Value::Int(value, _) => (value as i32).cast_unsigned(),
         Value::Uint(value, _) => folded(value),
-        Value::Float(value) => value.to_bits(),
-        Value::Double(value) => folded(value.to_bits()),
+        Value::Float(value) => java_float(value),
+        Value::Double(value) => folded(java_double(value)),
         Value::Text(bytes) => of_bytes(0, bytes),
         Value::Bytes(bytes) => of_bytes(1, bytes),
         Value::Uuid(bytes) => of_bytes(1, &bytes),
@@ -123,14 +124,8 @@ fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
         Value::Int(value, 2) => Some(show(&(value as i16).to_be_bytes())),
         Value::Int(value, 4) => Some(show(&(value as i32).to_be_bytes())),
         Value::Int(value, 8) => Some(show(&value.to_be_bytes())),
-        Value::Float(value) => {
-            let bits = if value.is_nan() { 0x7FC0_0000 } else { value.to_bits() };
-            Some(show(&(bits.cast_signed() as f32).to_be_bytes()))
-        }
-        Value::Double(value) => {
-            let bits = if value.is_nan() { 0x7FF8_0000_0000_0000 } else { value.to_bits() };
-            Some(show(&(bits.cast_signed() as f64).to_be_bytes()))
-        }
+        Value::Float(value) => Some(show(&(java_float(value).cast_signed() as f32).to_be_bytes())),
+        Value::Double(value) => Some(show(&(java_double(value).cast_signed() as f64).to_be_bytes())),
         Value::Text(bytes) => Some(show(bytes)),
         Value::Date(days) => Some(show(&days.to_be_bytes())),
         _ => None,

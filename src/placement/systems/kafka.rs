@@ -1,6 +1,7 @@
 //! Apache Kafka: the default partitioners of the Java client and of librdkafka.
 
 use crate::placement::systems::hashes::murmur::murmur2_32;
+use crate::placement::systems::key::{java_double, java_float};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -13,7 +14,7 @@ pub(super) struct Kafka;
 pub(super) struct Librdkafka;
 
 const BYTES: &str = "the serialized key: text and bytes as they are, integers big-endian as IntegerSerializer and its like have them, UUIDs as text. NULL, which \
-                     clients place at random, counts as no bytes";
+                     clients place at random, counts as no bytes. What serializers make of numbers is computed";
 
 static KAFKA: About = About {
     name: "kafka",
@@ -52,6 +53,7 @@ static LIBRDKAFKA: About = About {
 fn refuses(column_type: ColumnType) -> Option<&'static str> {
     match column_type {
         ColumnType::Bool
+        | ColumnType::Int8
         | ColumnType::Date
         | ColumnType::Date32
         | ColumnType::Datetime
@@ -70,8 +72,8 @@ fn encode(value: Value<'_>, bytes: &mut Vec<u8>) {
         Value::Int(value, width) => {
             bytes.extend_from_slice(value.to_be_bytes().get(8 - usize::from(width)..).unwrap_or_default());
         }
-        Value::Float(value) => bytes.extend_from_slice(&value.to_be_bytes()),
-        Value::Double(value) => bytes.extend_from_slice(&value.to_be_bytes()),
+        Value::Float(value) => bytes.extend_from_slice(&java_float(value).to_be_bytes()),
+        Value::Double(value) => bytes.extend_from_slice(&java_double(value).to_be_bytes()),
         Value::Uuid(uuid) => {
             let text = uuid::Uuid::from_bytes(uuid).hyphenated().to_string();
             bytes.extend_from_slice(text.as_bytes());
@@ -87,6 +89,17 @@ impl System for Kafka {
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
         refuses(column_type)
+    }
+
+    fn is_computed(&self, column_type: ColumnType) -> bool {
+        !matches!(
+            column_type,
+            ColumnType::Utf8
+                | ColumnType::Json
+                | ColumnType::JsonDocument
+                | ColumnType::String
+                | ColumnType::Yson
+        )
     }
 
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
@@ -111,15 +124,22 @@ impl System for Librdkafka {
         refuses(column_type)
     }
 
+    fn is_computed(&self, column_type: ColumnType) -> bool {
+        !matches!(
+            column_type,
+            ColumnType::Utf8
+                | ColumnType::Json
+                | ColumnType::JsonDocument
+                | ColumnType::String
+                | ColumnType::Yson
+        )
+    }
+
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
         encode(value, bytes);
     }
 
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
-    }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
     }
 }

@@ -137,6 +137,22 @@ impl KeyValues {
         self.rows
     }
 
+    /// How many of them are NULL.
+    pub(super) fn null_count(&self) -> usize {
+        match &self.values {
+            Values::Null => self.rows,
+            Values::Bool(array) => array.null_count(),
+            Values::Int(array, _) => array.null_count(),
+            Values::Uint(array, _) => array.null_count(),
+            Values::Float(array) => array.null_count(),
+            Values::Double(array) => array.null_count(),
+            Values::Text(array) | Values::Bytes(array) => array.null_count(),
+            Values::Uuid(array) => array.null_count(),
+            Values::Date(array) => array.null_count(),
+            Values::Timestamp(array) => array.null_count(),
+        }
+    }
+
     /// The value of a row; NULL of one that does not exist.
     #[inline]
     pub(super) fn value(&self, row: usize) -> Value<'_> {
@@ -251,4 +267,14 @@ pub(super) fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> 
             bits.to_le_bytes().get(..width as usize).map(show)
         }
     }
+}
+
+/// The bits of floating point as Java has them: there is one NaN.
+pub(super) fn java_float(value: f32) -> u32 {
+    if value.is_nan() { 0x7FC0_0000 } else { value.to_bits() }
+}
+
+/// The same of 64 bits.
+pub(super) fn java_double(value: f64) -> u64 {
+    if value.is_nan() { 0x7FF8_0000_0000_0000 } else { value.to_bits() }
 }

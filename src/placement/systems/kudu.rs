@@ -72,8 +72,4 @@ impl System for Kudu {
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| murmur2_64(bytes, 0));
     }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
-    }
 }

@@ -173,8 +173,10 @@ pub trait System: fmt::Debug + Sync {
     /// The hash of every row, into `hashes`.
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>);
 
-    /// The partition of a hash among `partitions`, which is at least 1.
-    fn partition(&self, hash: u64, partitions: u32) -> u32;
+    /// The partition of a hash among `partitions`, which is at least 1: the remainder, unless the system has it otherwise.
+    fn partition(&self, hash: u64, partitions: u32) -> u32 {
+        (hash % u64::from(partitions)) as u32
+    }
 
     /// Whether all partitions have the same share of the hashes.
     fn has_even_ranges(&self) -> bool {
@@ -230,6 +232,19 @@ impl Key {
             system.encode(values.value(row), place, &mut bytes);
         }
         bytes
+    }
+
+    /// Rows with NULL in some column.
+    fn rows_with_null(&self) -> Vec<usize> {
+        let mut rows = Vec::new();
+        for (_, values) in self.columns.iter().filter(|(_, values)| values.null_count() > 0) {
+            values.for_each(|row, value| {
+                if value == Value::Null {
+                    rows.push(row);
+                }
+            });
+        }
+        rows
     }
 
     /// The hash of every row, into `hashes`.

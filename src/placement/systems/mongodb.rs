@@ -41,6 +41,10 @@ impl System for MongoDb {
         }
     }
 
+    fn is_computed(&self, column_type: ColumnType) -> bool {
+        column_type == ColumnType::Float
+    }
+
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
         let canonical: i32 = match value {
             Value::Null => 5,

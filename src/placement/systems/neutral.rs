@@ -48,8 +48,4 @@ impl System for Neutral {
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| XxHash64::oneshot(0, bytes));
     }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
-    }
 }

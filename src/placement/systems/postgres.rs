@@ -43,7 +43,7 @@ static CITUS: About = About {
     name: "citus",
     title: "Citus, distributed table",
     status: Status::Verified,
-    source: "citusdata/citus: src/backend/distributed/metadata; the hash functions as PostgreSQL 15 prints them. The ranges of shards are computed",
+    source: "citusdata/citus: src/backend/distributed/metadata; the hash functions as PostgreSQL 15 prints them; the ranges of its documentation",
     bytes: BYTES,
     hash: "lookup3, 32 bits",
     formula: "the range of the 32-bit space that holds the hash: (hash + 2^31) / (2^32 / N)",
@@ -60,7 +60,7 @@ static GREENPLUM: About = About {
     name: "greenplum",
     title: "Greenplum 6 and 7, DISTRIBUTED BY",
     status: Status::Verified,
-    source: "greenplum-db/gpdb: src/backend/cdb/cdbhash.c, and segments in its regression tests and in the test of a connector, for integers and text; the functions of other types as PostgreSQL 15 prints them",
+    source: "greenplum-db/gpdb: src/backend/cdb/cdbhash.c, and segments in its regression tests and in the test of a connector, for INT and TEXT; other types are computed",
     bytes: BYTES,
     hash: "lookup3 of each column, 32 bits, combined by a rotation and XOR; NULL only rotates",
     formula: "jump consistent hash",
@@ -154,10 +154,6 @@ impl System for Postgres {
                 .wrapping_add(hash >> 7)
         });
     }
-
-    fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash % u64::from(partitions)) as u32
-    }
 }
 
 impl System for Citus {
@@ -193,6 +189,10 @@ impl System for Greenplum {
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
         refuses(column_type)
+    }
+
+    fn is_computed(&self, column_type: ColumnType) -> bool {
+        !matches!(column_type, ColumnType::Int32 | ColumnType::Utf8)
     }
 
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {

@@ -12,7 +12,7 @@ static SPANNER: About = About {
     name: "spanner-shard",
     title: "Spanner, ShardId by FARM_FINGERPRINT",
     status: Status::Verified,
-    source: "the GoogleSQL reference of FARM_FINGERPRINT and its values; fingerprints as ClickHouse prints them",
+    source: "the GoogleSQL reference of FARM_FINGERPRINT and its values; fingerprints of 301 lengths as ClickHouse prints them. The text of UUIDs and points in time is computed",
     bytes: "each column as CAST(... AS STRING) has it, points in time in UTC, bytes among others as TO_HEX; one after the other. NULL, whose ShardId is NULL, counts as no text",
     hash: "FarmHash Fingerprint64",
     formula: "MOD(MOD(hash, N) + N, N)",
@@ -42,6 +42,10 @@ impl System for SpannerShard {
             ColumnType::Interval | ColumnType::Interval64 => Some("its text is not modelled"),
             _ => None,
         }
+    }
+
+    fn is_computed(&self, column_type: ColumnType) -> bool {
+        column_type == ColumnType::Uuid || column_type.is_time()
     }
 
     fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {

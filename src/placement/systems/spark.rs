@@ -1,6 +1,7 @@
 //! Apache Spark: `bucketBy`, `repartition`, and the function `hash`.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
+use crate::placement::systems::key::{java_double, java_float};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -37,8 +38,10 @@ fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
         Value::Date(days) => Some(show(&days.to_le_bytes())),
         Value::Timestamp(micros) => Some(show(&micros.to_le_bytes())),
         // There is one zero.
-        Value::Float(value) => Some(show(&(if value == 0.0 { 0.0 } else { value }).to_le_bytes())),
-        Value::Double(value) => Some(show(&(if value == 0.0 { 0.0 } else { value }).to_le_bytes())),
+        Value::Float(value) => Some(show(&java_float(if value == 0.0 { 0.0 } else { value }).to_le_bytes())),
+        Value::Double(value) => {
+            Some(show(&java_double(if value == 0.0 { 0.0 } else { value }).to_le_bytes()))
+        }
         Value::Text(bytes) | Value::Bytes(bytes) => Some(show(bytes)),
         Value::Uuid(bytes) => Some(show(&bytes)),
     }

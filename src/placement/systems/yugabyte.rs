@@ -12,7 +12,7 @@ static YUGABYTE: About = About {
     name: "yugabyte",
     title: "YugabyteDB, YSQL, hash-sharded table",
     status: Status::Verified,
-    source: "yugabyte/yugabyte-db: yb_partition.cc, jenkins.cc; yb_hash_code of its documentation and of yb.orig.hash_code.out. UUIDs and bytes are computed",
+    source: "yugabyte/yugabyte-db: yb_partition.cc, jenkins.cc; yb_hash_code of its documentation and of yb.orig.hash_code.out. UUIDs, truth values and points in time are computed",
     bytes: "integers and floating point big-endian, text and bytes as they are, dates and points in time as days and microseconds since 2000; NULL adds nothing",
     hash: "lookup2 for 64 bits, seed 97, folded to 16 bits",
     formula: "the largest i with i x 65536 / N at most the hash",
@@ -45,7 +45,7 @@ impl System for Yugabyte {
     }
 
     fn is_computed(&self, column_type: ColumnType) -> bool {
-        matches!(column_type, ColumnType::Uuid)
+        matches!(column_type, ColumnType::Uuid | ColumnType::Bool) || column_type.is_time()
     }
 
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {

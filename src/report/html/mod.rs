@@ -7,7 +7,9 @@ mod svg;
 use std::fmt::Write as _;
 
 use crate::evaluate::{Assessment, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey};
-use crate::report::evaluation::{checked, instant, key_text, ranked, rate, rows_per_second, visited};
+use crate::report::evaluation::{
+    checked, instant, key_text, of_systems, ranked, rate, rows_per_second, visited,
+};
 use crate::report::grid::{count, percent};
 use crate::report::html::heat_map::heat_map;
 use crate::report::html::svg::{heavy_values, keys_per_partition, partition_bars};
@@ -203,6 +205,9 @@ fn overview(page: &mut String, assessment: &Assessment) {
 /// The figures over every number of partitions and by every function, where there are several.
 fn every_number(page: &mut String, assessment: &Assessment) {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
+    of_systems(assessment).lines().for_each(|line| {
+        let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(line));
+    });
     if !several {
         return;
     }
