@@ -165,10 +165,13 @@ impl PlacementReport {
         if !self.has_even_ranges() {
             return false;
         }
-        let (mean, deviation) =
-            expected_empty_partitions(self.skew.partitions, self.noise_floor.distinct_keys);
-        self.skew.empty_partitions as f64 > mean + BEYOND_CHANCE * deviation + 1.0
+        leaves_empty(&self.skew, &self.noise_floor)
     }
+}
+
+fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
+    let (mean, deviation) = expected_empty_partitions(skew.partitions, floor.distinct_keys);
+    skew.empty_partitions as f64 > mean + BEYOND_CHANCE * deviation + 1.0
 }
 
 impl PartitionKeyReport {
@@ -744,6 +747,8 @@ impl SkewCauses {
             format!("; the other {} are the hash function's own", percent(hash_function))
         } else if above > 0.0 {
             "; keys are estimated here, so the rest is not explained".to_owned()
+        } else if leaves_empty(skew, floor) {
+            "; the hash function leaves partitions empty that chance would fill".to_owned()
         } else {
             "; the hash function is not at fault".to_owned()
         });

@@ -11,14 +11,28 @@ use crate::units::PartitionId;
 #[derive(Debug)]
 pub(super) struct Cassandra;
 
-/// Sixteen random tokens for each of N nodes.
+/// So many random tokens for each of N nodes.
 #[derive(Debug)]
-pub(super) struct Vnodes;
+pub(super) struct Vnodes {
+    tokens: u32,
+    about: &'static About,
+}
 
 /// `num_tokens` since Cassandra 4.0.
-const TOKENS: u32 = 16;
+pub(super) static VNODES_16: Vnodes = Vnodes { tokens: 16, about: &ABOUT_16 };
+/// `num_tokens` before that, and in ScyllaDB.
+pub(super) static VNODES_256: Vnodes = Vnodes { tokens: 256, about: &ABOUT_256 };
 
-static VNODES: About = About {
+static ABOUT_256: About = About {
+    name: "cassandra-vnodes-256",
+    title: "Apache Cassandra and ScyllaDB, Murmur3Partitioner, 256 random tokens a node: one draw of many",
+    source: "as for cassandra; tokens are drawn here, with a fixed seed, as num_tokens: 256 draws them",
+    formula: "the node with the next of 256 x N random tokens",
+    clause: |key, count| format!("PRIMARY KEY (({key}), ...), on {count} nodes with num_tokens: 256"),
+    ..ABOUT_16
+};
+
+static ABOUT_16: About = About {
     name: "cassandra-vnodes",
     title: "Apache Cassandra and ScyllaDB, Murmur3Partitioner, 16 random tokens a node: one draw of many",
     status: Status::Computed,
@@ -120,34 +134,37 @@ impl System for Cassandra {
     }
 }
 
-/// The ring that was asked for last, with its number of nodes.
-static RING: Mutex<Option<(u32, Ring)>> = Mutex::new(None);
+/// The ring that was asked for last, with its numbers of tokens and of nodes.
+static RING: Mutex<Option<((u32, u32), Ring)>> = Mutex::new(None);
 
 /// Tokens in order, each with its node.
 type Ring = Arc<Vec<(i64, u32)>>;
 
 impl Vnodes {
-    fn known_ring(nodes: u32) -> Ring {
+    fn known_ring(&self, nodes: u32) -> Ring {
+        let asked = (self.tokens, nodes);
         // What a thread that failed has left is as good.
         let mut known = RING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, ring)) = known.as_ref().filter(|(known, _)| *known == nodes) {
+        if let Some((_, ring)) = known.as_ref().filter(|(known, _)| *known == asked) {
             return Arc::clone(ring);
         }
-        let ring = Arc::new(Self::ring(nodes));
-        *known = Some((nodes, Arc::clone(&ring)));
+        let ring = Arc::new(self.ring(nodes));
+        *known = Some((asked, Arc::clone(&ring)));
         ring
     }
 
     /// The tokens of all nodes in order, each with its node; those of a node do not depend on how many there are.
-    fn ring(nodes: u32) -> Vec<(i64, u32)> {
+    fn ring(&self, nodes: u32) -> Vec<(i64, u32)> {
+        let tokens = self.tokens;
         let token = |node: u32, number: u32| {
             // SplitMix64 (Steele, Lea and Flood, 2014).
-            let word = (u64::from(node * TOKENS + number) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let word = (u64::from(node) * u64::from(tokens) + u64::from(number) + 1)
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
             let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             (word ^ (word >> 31)).cast_signed()
         };
-        let of_node = |node| (0..TOKENS).map(move |number| (token(node, number), node));
+        let of_node = |node| (0..tokens).map(move |number| (token(node, number), node));
         let mut ring: Vec<(i64, u32)> = (0..nodes).flat_map(of_node).collect();
         ring.sort_unstable();
         ring
@@ -161,7 +178,7 @@ impl Vnodes {
 
 impl System for Vnodes {
     fn about(&self) -> &'static About {
-        &VNODES
+        self.about
     }
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
@@ -181,11 +198,11 @@ impl System for Vnodes {
     }
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        Self::node(&Self::known_ring(partitions), hash)
+        Self::node(&self.known_ring(partitions), hash)
     }
 
     fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
-        let ring = Self::known_ring(partitions);
+        let ring = self.known_ring(partitions);
         found.extend(hashes.iter().map(|hash| PartitionId(Self::node(&ring, *hash))));
     }
 }
