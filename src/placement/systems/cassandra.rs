@@ -1,8 +1,11 @@
 //! Apache Cassandra and ScyllaDB: tokens of the Murmur3 partitioner on a ring.
+//!
+//! Source: apache/cassandra `Murmur3Partitioner`, `MurmurHash`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::placement::systems::hashes::murmur::murmur3_cassandra;
+use crate::placement::systems::key::push_big_endian;
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 use crate::units::PartitionId;
@@ -86,14 +89,8 @@ impl System for Cassandra {
         match value {
             Value::Null => {}
             Value::Bool(value) => bytes.push(u8::from(value)),
-            Value::Int(value, width) => {
-                bytes
-                    .extend_from_slice(value.to_be_bytes().get(8 - usize::from(width)..).unwrap_or_default());
-            }
-            Value::Uint(value, width) => {
-                bytes
-                    .extend_from_slice(value.to_be_bytes().get(8 - usize::from(width)..).unwrap_or_default());
-            }
+            Value::Int(value, width) => push_big_endian(value.cast_unsigned(), width, bytes),
+            Value::Uint(value, width) => push_big_endian(value, width, bytes),
             Value::Float(value) => bytes.extend_from_slice(&value.to_be_bytes()),
             Value::Double(value) => bytes.extend_from_slice(&value.to_be_bytes()),
             Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),

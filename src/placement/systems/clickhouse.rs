@@ -1,4 +1,6 @@
 //! ClickHouse: the sharding key of a Distributed table.
+//!
+//! Source: ClickHouse/ClickHouse `src/Functions/FunctionsHashing.h`.
 
 use std::hash::Hasher;
 

@@ -1,4 +1,6 @@
 //! CockroachDB: hash-sharded indexes.
+//!
+//! Source: cockroachdb/cockroach `hash_sharded_compute_expr.go`, `pkg/util/encoding`.
 
 use md5::{Digest, Md5};
 

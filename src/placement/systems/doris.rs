@@ -1,4 +1,6 @@
 //! Apache Doris and StarRocks: CRC-32 over the bytes of all columns.
+//!
+//! Source: apache/doris `be/src/exec/tablet_info.h`, `be/src/util/hash_util.hpp`; StarRocks/starrocks `be/src/column/column_hash`.
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 

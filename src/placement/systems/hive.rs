@@ -1,4 +1,6 @@
 //! Apache Hive: buckets of both versions.
+//!
+//! Source: apache/hive `ObjectInspectorUtils`, `Murmur3`.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
 use crate::placement::systems::key::{java_double, java_float};

@@ -1,4 +1,6 @@
 //! Apache Iceberg: the bucket transform.
+//!
+//! Source: the specification of Iceberg, appendix B.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};

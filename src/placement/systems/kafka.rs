@@ -1,7 +1,9 @@
 //! Apache Kafka: the default partitioners of the Java client and of librdkafka.
+//!
+//! Source: apache/kafka `Utils.murmur2`; confluentinc/librdkafka `rdkafka_msg.c`.
 
 use crate::placement::systems::hashes::murmur::murmur2_32;
-use crate::placement::systems::key::{java_double, java_float};
+use crate::placement::systems::key::{java_double, java_float, push_big_endian};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -69,9 +71,7 @@ fn refuses(column_type: ColumnType) -> Option<&'static str> {
 fn encode(value: Value<'_>, bytes: &mut Vec<u8>) {
     match value {
         Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),
-        Value::Int(value, width) => {
-            bytes.extend_from_slice(value.to_be_bytes().get(8 - usize::from(width)..).unwrap_or_default());
-        }
+        Value::Int(value, width) => push_big_endian(value.cast_unsigned(), width, bytes),
         Value::Float(value) => bytes.extend_from_slice(&java_float(value).to_be_bytes()),
         Value::Double(value) => bytes.extend_from_slice(&java_double(value).to_be_bytes()),
         Value::Uuid(uuid) => {

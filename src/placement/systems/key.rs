@@ -278,3 +278,13 @@ pub(super) fn java_float(value: f32) -> u32 {
 pub(super) fn java_double(value: f64) -> u64 {
     if value.is_nan() { 0x7FF8_0000_0000_0000 } else { value.to_bits() }
 }
+
+/// Appends an integer of so many bytes, most significant first.
+#[inline]
+pub(super) fn push_big_endian(value: u64, width: u8, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(value.to_be_bytes().get(8 - usize::from(width.min(8))..).unwrap_or_default());
+}
+
+/// Days, and microseconds, from 1970 to 2000, where PostgreSQL and what is made of it begin to count.
+pub(super) const DAYS_TO_2000: i32 = 10_957;
+pub(super) const MICROS_TO_2000: i64 = DAYS_TO_2000 as i64 * 86_400_000_000;

@@ -1,4 +1,6 @@
 //! Apache Kudu: hash partitions.
+//!
+//! Source: apache/kudu `partition.cc`, `key_encoder.h`, `hash_util.h`.
 
 use crate::placement::systems::hashes::murmur::murmur2_64;
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};

@@ -1,4 +1,6 @@
 //! MongoDB: hashed shard keys.
+//!
+//! Source: mongodb/mongo `hasher.cpp`, `initial_split_policy.cpp`.
 
 use md5::{Digest, Md5};
 

@@ -1,4 +1,6 @@
 //! Apache Paimon: fixed buckets.
+//!
+//! Source: apache/paimon `BinaryRow`, `MurmurHashUtils`, `FixedBucketRowKeyExtractor`.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};

@@ -1,6 +1,9 @@
 //! PostgreSQL and what is made of it: Citus and Greenplum. All hash a column by the function of its type.
+//!
+//! Source: postgres/postgres `src/common/hashfn.c`, `src/backend/partitioning/partbounds.c`; citusdata/citus `shardinterval_utils.c`; greenplum-db/gpdb `src/backend/cdb/cdbhash.c`.
 
 use crate::placement::systems::hashes::jenkins::{hash_bytes, hash_bytes_extended};
+use crate::placement::systems::key::{DAYS_TO_2000, MICROS_TO_2000};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -73,10 +76,6 @@ static GREENPLUM: About = About {
     clause: |key, count| format!("DISTRIBUTED BY ({key}), on {count} segments"),
 };
 
-/// Days, and microseconds, from 1970 to 2000.
-const DAYS: i32 = 10_957;
-const MICROS: i64 = DAYS as i64 * 86_400_000_000;
-
 /// The seed of `compute_partition_hash_value`.
 const SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
@@ -106,8 +105,8 @@ fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
         Value::Double(value) => double(value).map(|bytes| show(&bytes)),
         Value::Text(bytes) | Value::Bytes(bytes) => Some(show(bytes)),
         Value::Uuid(bytes) => Some(show(&bytes)),
-        Value::Date(days) => Some(show(&days.wrapping_sub(DAYS).to_le_bytes())),
-        Value::Timestamp(micros) => Some(show(&folded(micros.wrapping_sub(MICROS)).to_le_bytes())),
+        Value::Date(days) => Some(show(&days.wrapping_sub(DAYS_TO_2000).to_le_bytes())),
+        Value::Timestamp(micros) => Some(show(&folded(micros.wrapping_sub(MICROS_TO_2000)).to_le_bytes())),
     }
 }
 

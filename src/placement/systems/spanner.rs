@@ -1,4 +1,6 @@
 //! Spanner: a ShardId in front of the key.
+//!
+//! Source: the GoogleSQL reference of `FARM_FINGERPRINT`.
 
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;

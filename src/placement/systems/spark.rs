@@ -1,4 +1,6 @@
 //! Apache Spark: `bucketBy`, `repartition`, and the function `hash`.
+//!
+//! Source: apache/spark `Murmur3Hash`, `Murmur3_x86_32`.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
 use crate::placement::systems::key::{java_double, java_float};

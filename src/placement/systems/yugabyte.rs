@@ -1,6 +1,9 @@
 //! YugabyteDB: hash-sharded tables of YSQL.
+//!
+//! Source: yugabyte/yugabyte-db `yb_partition.cc`, `jenkins.cc`.
 
 use crate::placement::systems::hashes::jenkins::lookup2_64;
+use crate::placement::systems::key::{DAYS_TO_2000, MICROS_TO_2000, push_big_endian};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -25,10 +28,6 @@ static YUGABYTE: About = About {
     clause: |key, count| format!("PRIMARY KEY (({key}) HASH) SPLIT INTO {count} TABLETS"),
 };
 
-/// Days, and microseconds, from 1970 to 2000.
-const DAYS: i32 = 10_957;
-const MICROS: i64 = DAYS as i64 * 86_400_000_000;
-
 impl System for Yugabyte {
     fn about(&self) -> &'static About {
         &YUGABYTE
@@ -52,10 +51,7 @@ impl System for Yugabyte {
         match value {
             Value::Null => {}
             Value::Bool(value) => bytes.push(u8::from(value)),
-            Value::Int(value, width) => {
-                bytes
-                    .extend_from_slice(value.to_be_bytes().get(8 - usize::from(width)..).unwrap_or_default());
-            }
+            Value::Int(value, width) => push_big_endian(value.cast_unsigned(), width, bytes),
             Value::Uint(value, _) => bytes.extend_from_slice(&value.to_be_bytes()),
             Value::Float(value) if value.is_nan() => bytes.extend_from_slice(&0x7FC0_0000u32.to_be_bytes()),
             Value::Float(value) => bytes.extend_from_slice(&value.to_be_bytes()),
@@ -65,8 +61,10 @@ impl System for Yugabyte {
             Value::Double(value) => bytes.extend_from_slice(&value.to_be_bytes()),
             Value::Text(value) | Value::Bytes(value) => bytes.extend_from_slice(value),
             Value::Uuid(value) => bytes.extend_from_slice(&value),
-            Value::Date(days) => bytes.extend_from_slice(&days.wrapping_sub(DAYS).to_be_bytes()),
-            Value::Timestamp(micros) => bytes.extend_from_slice(&micros.wrapping_sub(MICROS).to_be_bytes()),
+            Value::Date(days) => bytes.extend_from_slice(&days.wrapping_sub(DAYS_TO_2000).to_be_bytes()),
+            Value::Timestamp(micros) => {
+                bytes.extend_from_slice(&micros.wrapping_sub(MICROS_TO_2000).to_be_bytes())
+            }
         }
     }
 
