@@ -1,19 +1,19 @@
 //! `evenkeel ddl`.
 
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::query::{Params, QueryError};
+use evenkeel::query::Params;
 use evenkeel::simulate::splits::ModelParameters;
 use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Strategy};
-use evenkeel::sink::{OutputFormat, PartFile, Sink};
+use evenkeel::sink::{OutputFormat, PartFile};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 use evenkeel::spanner::Dialect;
 use evenkeel::table::{TableSpec, only_time_column, write_create_table};
 use evenkeel::{Table, report};
-use futures::TryStreamExt;
 
+use crate::cli::query::write;
 use crate::cli::simulate::in_background;
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
@@ -173,13 +173,9 @@ async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) ->
     let workplace = Workplace::open(None)?;
     let path = workplace.path().join("rows.parquet");
     let sql = format!("SELECT * FROM t ORDER BY \"{}\" NULLS FIRST", time.replace('"', "\"\""));
-    let mut result = table.session()?.query(&sql, &Params::default()).await?;
+    let result = table.session()?.query(&sql, &Params::default()).await?;
     let file = PartFile::create(&path)?;
-    let mut sink = Sink::new(BufWriter::new(file.file()), OutputFormat::Parquet, &result.schema)?;
-    while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
-        sink.write(&batch)?;
-    }
-    sink.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    write(result, BufWriter::new(file.file()), OutputFormat::Parquet).await?.flush()?;
     file.publish()?;
     let types = spec.columns().iter().map(|column| (column.name.clone(), column.column_type)).collect();
     let opening = tokio::task::spawn_blocking(move || {

@@ -214,37 +214,17 @@ fn types(text: &str) -> Result<Vec<ColumnType>, Failure> {
     parts.map(|part| part.parse().map_err(Failure::usage)).collect()
 }
 
-const TYPES: [ColumnType; 24] = [
-    ColumnType::Bool,
-    ColumnType::Int8,
-    ColumnType::Int16,
-    ColumnType::Int32,
-    ColumnType::Int64,
-    ColumnType::Uint8,
-    ColumnType::Uint16,
-    ColumnType::Uint32,
-    ColumnType::Uint64,
-    ColumnType::Float,
-    ColumnType::Double,
-    ColumnType::Utf8,
-    ColumnType::String,
-    ColumnType::Json,
-    ColumnType::JsonDocument,
-    ColumnType::Yson,
-    ColumnType::Uuid,
-    ColumnType::Date,
-    ColumnType::Date32,
-    ColumnType::Datetime,
-    ColumnType::Datetime64,
-    ColumnType::Timestamp,
-    ColumnType::Timestamp64,
-    ColumnType::Interval64,
-];
+/// Types that a system may take; of Decimal none is modelled, and an interval is one.
+fn types_of_systems() -> impl Iterator<Item = ColumnType> {
+    let is_asked =
+        |column_type: &ColumnType| !matches!(column_type, ColumnType::Decimal { .. } | ColumnType::Interval);
+    ColumnType::ALL.into_iter().filter(is_asked)
+}
 
 fn refused(function: Function) -> Vec<String> {
     let Function::System(system) = function else { return Vec::new() };
     let reason = |column_type: ColumnType| Some(format!("{column_type}: {}", system.refuses(column_type)?));
-    TYPES.into_iter().filter_map(reason).collect()
+    types_of_systems().filter_map(reason).collect()
 }
 
 fn computed(function: Function) -> Vec<String> {
@@ -254,5 +234,5 @@ fn computed(function: Function) -> Vec<String> {
             && function.status(&[]) == Status::Verified
             && function.status(&[*column_type]) == Status::Computed
     };
-    TYPES.into_iter().filter(is_computed).map(|column_type| column_type.to_string()).collect()
+    types_of_systems().filter(is_computed).map(|column_type| column_type.to_string()).collect()
 }

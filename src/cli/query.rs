@@ -240,7 +240,12 @@ impl Write for Pipe {
     }
 }
 
-async fn write<W: Write + Send>(mut result: QueryResult, out: W, format: OutputFormat) -> Result<W, Failure> {
+/// Writes all rows of a result.
+pub(crate) async fn write<W: Write + Send>(
+    mut result: QueryResult,
+    out: W,
+    format: OutputFormat,
+) -> Result<W, Failure> {
     let mut sink = Sink::new(out, format, &result.schema)?;
     while let Some(batch) = result.batches.try_next().await.map_err(QueryError::from)? {
         sink.write(&batch)?;

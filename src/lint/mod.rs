@@ -198,25 +198,26 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
         placement.assign_hashes(hashes, &domain.columns, &mut partitions)?;
         Ok(partitions)
     };
-    let spread = |hashes: &[u64], count: PartitionCount| -> Result<Spread, PlacementError> {
+    let spread = |placed: &[PartitionId], count: PartitionCount| {
         let mut counts = vec![0u64; count.len()];
-        for partition in placed(hashes, count)? {
+        for partition in placed {
             if let Some(count) = counts.get_mut(partition.index()) {
                 *count += 1;
             }
         }
-        Ok(Spread::of(&counts))
+        Spread::of(&counts)
     };
-    let found = spread(&hashes, options.partitions)?;
+    let here = placed(&hashes, options.partitions)?;
+    let found = spread(&here, options.partitions);
     let mut alternatives = Vec::new();
     let is_even = options.function.has_even_ranges();
     if found.is_defective() && is_even {
-        let here = options.partitions.get();
-        let near = (1..=NEAR).flat_map(|step| [here.checked_add(step), here.checked_sub(step)]).flatten();
+        let asked = options.partitions.get();
+        let near = (1..=NEAR).flat_map(|step| [asked.checked_add(step), asked.checked_sub(step)]).flatten();
         // Those that workers divide among, where there are workers.
         let unit = options.workers.unwrap_or(1).max(1);
         let near = near.map(|count| count.div_ceil(unit) * unit);
-        let near = near.filter(|count| *count > 1 && *count >= here / 2 && *count != here);
+        let near = near.filter(|count| *count > 1 && *count >= asked / 2 && *count != asked);
         let mut tried = BTreeSet::new();
         for count in near {
             if alternatives.len() == SHOWN {
@@ -229,8 +230,9 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
                 continue;
             }
             let Ok(count) = PartitionCount::new(u64::from(count)) else { continue };
-            let other = spread(&hashes, count)?;
-            let of_workers = Workers::of(unit, count, &placed(&hashes, count)?, None);
+            let there = placed(&hashes, count)?;
+            let other = spread(&there, count);
+            let of_workers = Workers::of(unit, count, &there, None);
             if !other.is_defective() && !of_workers.spread.is_defective() {
                 alternatives
                     .push(Alternative { words: format!("{} partitions", count.get()), spread: other });
@@ -239,18 +241,17 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
         for (column_type, types, columns) in domain.other_types() {
             // A type that the function does not take is no alternative.
             let Ok(hashes) = of(&types, &columns) else { continue };
-            let other = spread(&hashes, options.partitions)?;
+            let other = spread(&placed(&hashes, options.partitions)?, options.partitions);
             if !other.is_defective() {
                 alternatives.push(Alternative { words: format!("type {column_type}"), spread: other });
             }
         }
     }
     let workers = options.workers.map(|workers| -> Result<Workers, PlacementError> {
-        let partitions = placed(&hashes, options.partitions)?;
         let threads = options.threads.and_then(|threads| PartitionCount::new(u64::from(threads)).ok());
         let threads =
             threads.map(|count| Ok::<_, PlacementError>((count, placed(&hashes, count)?))).transpose()?;
-        Ok(Workers::of(workers.max(1), options.partitions, &partitions, threads))
+        Ok(Workers::of(workers.max(1), options.partitions, &here, threads))
     });
     let workers = workers.transpose()?;
     let mut lint = Lint {

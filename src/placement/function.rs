@@ -183,7 +183,7 @@ impl Function {
             }
             Self::System(system) => {
                 let mut hashes = Vec::new();
-                Key::read(system, types, columns)?.hash_by(system, &mut hashes);
+                system.hash(&Key::read(system, types, columns)?, &mut hashes);
                 Ok(hashes)
             }
         }

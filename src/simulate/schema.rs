@@ -158,9 +158,7 @@ impl Declaration<'_> {
         };
         Some(comments + &draft.write(dialect))
     }
-}
 
-impl Declaration<'_> {
     /// The clause that lets rows expire, in whole days.
     fn deletion_policy(&self, ttl: &Ttl, dialect: Dialect, comments: &mut String) -> String {
         let column = self.columns.iter().find(|column| column.name == ttl.column);

@@ -99,6 +99,36 @@ const MIN_DATETIME64_SECONDS: i64 = MIN_DATE32_DAYS * SECONDS_PER_DAY;
 const MAX_DATETIME64_SECONDS: i64 = (MAX_DATE32_DAYS + 1) * SECONDS_PER_DAY - 1;
 
 impl ColumnType {
+    /// Every type once; of Decimal the usual one.
+    pub const ALL: [Self; 26] = [
+        Self::Bool,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint8,
+        Self::Uint16,
+        Self::Uint32,
+        Self::Uint64,
+        Self::Float,
+        Self::Double,
+        Self::Decimal { precision: 22, scale: 9 },
+        Self::Utf8,
+        Self::String,
+        Self::Json,
+        Self::JsonDocument,
+        Self::Yson,
+        Self::Uuid,
+        Self::Date,
+        Self::Datetime,
+        Self::Timestamp,
+        Self::Interval,
+        Self::Date32,
+        Self::Datetime64,
+        Self::Timestamp64,
+        Self::Interval64,
+    ];
+
     /// The largest decimal precision of YDB.
     pub const MAX_DECIMAL_PRECISION: u8 = 35;
 
@@ -317,42 +347,12 @@ impl From<ColumnType> for String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// Every column type once.
-    pub(crate) const ALL: [ColumnType; 26] = [
-        ColumnType::Bool,
-        ColumnType::Int8,
-        ColumnType::Int16,
-        ColumnType::Int32,
-        ColumnType::Int64,
-        ColumnType::Uint8,
-        ColumnType::Uint16,
-        ColumnType::Uint32,
-        ColumnType::Uint64,
-        ColumnType::Float,
-        ColumnType::Double,
-        ColumnType::Decimal { precision: 22, scale: 9 },
-        ColumnType::Utf8,
-        ColumnType::String,
-        ColumnType::Json,
-        ColumnType::JsonDocument,
-        ColumnType::Yson,
-        ColumnType::Uuid,
-        ColumnType::Date,
-        ColumnType::Datetime,
-        ColumnType::Timestamp,
-        ColumnType::Interval,
-        ColumnType::Date32,
-        ColumnType::Datetime64,
-        ColumnType::Timestamp64,
-        ColumnType::Interval64,
-    ];
 
     #[test]
     fn every_type_parses_from_what_it_prints_in_any_case() {
-        for column_type in ALL {
+        for column_type in ColumnType::ALL {
             assert_eq!(column_type.to_string().parse(), Ok(column_type));
             assert_eq!(column_type.to_string().to_uppercase().parse(), Ok(column_type));
         }
@@ -382,7 +382,8 @@ pub(crate) mod tests {
 
     #[test]
     fn key_types_are_those_of_the_ydb_documentation() {
-        let keys: Vec<String> = ALL.into_iter().filter(|t| t.is_key_type()).map(|t| t.to_string()).collect();
+        let keys: Vec<String> =
+            ColumnType::ALL.into_iter().filter(|t| t.is_key_type()).map(|t| t.to_string()).collect();
         assert_eq!(
             keys.join(" "),
             "Int32 Int64 Uint8 Uint16 Uint32 Uint64 Utf8 String Date Datetime Timestamp Datetime64 Timestamp64"

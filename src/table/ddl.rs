@@ -439,7 +439,6 @@ pub fn write_create_table(spec: &TableSpec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::column_type::tests::ALL;
 
     const MINIMAL: &str = "CREATE TABLE t (a Int64 NOT NULL, PRIMARY KEY (a)) WITH (STORE = COLUMN)";
 
@@ -460,8 +459,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_the_same() {
-        let mut columns: Vec<Column> =
-            ALL.into_iter().enumerate().map(|(i, t)| Column::nullable(format!("c {i}"), t)).collect();
+        let mut columns: Vec<Column> = ColumnType::ALL
+            .into_iter()
+            .enumerate()
+            .map(|(i, t)| Column::nullable(format!("c {i}"), t))
+            .collect();
         columns.push(Column::required("key", ColumnType::Utf8));
         let spec = TableSpec::new(TableDefinition {
             name: "shop/events".into(),

@@ -9,7 +9,7 @@ use twox_hash::XxHash64;
 
 use crate::placement::systems::hashes::city::{city64, join};
 use crate::placement::systems::hashes::fmix64;
-use crate::placement::systems::key::little_endian;
+use crate::placement::systems::key::{self, little_endian};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
@@ -123,16 +123,12 @@ fn halves(uuid: [u8; 16]) -> [u8; 16] {
     halves
 }
 
+/// As for other systems, but for UUIDs.
 #[inline(always)]
 fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
-        Value::Null => None,
-        Value::Text(bytes) | Value::Bytes(bytes) => Some(show(bytes)),
         Value::Uuid(uuid) => Some(show(&halves(uuid))),
-        number => {
-            let (bits, width) = little_endian(number)?;
-            bits.to_le_bytes().get(..width as usize).map(show)
-        }
+        other => key::with_bytes(other, show),
     }
 }
 

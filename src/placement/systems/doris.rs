@@ -36,18 +36,9 @@ static DORIS: About = About {
 static STARROCKS: About = About {
     name: "starrocks",
     title: "StarRocks, DISTRIBUTED BY HASH",
-    status: Status::Verified,
     source: "StarRocks/starrocks: be/src/column/column_hash, DppUtilsTest.java",
     bytes: "integers and floating point little-endian, text and bytes as they are, NULL four zero bytes; points in time and dates as text",
-    hash: "CRC-32 of zlib over all columns, from 0 on",
-    formula: "hash % N",
-    hash_type: HashType::Uint32,
-    unsigned: false,
-    narrow_times: false,
-    nulls: "",
-    most_columns: usize::MAX,
-    quote: "`",
-    clause: |key, count| format!("DISTRIBUTED BY HASH({key}) BUCKETS {count}"),
+    ..DORIS
 };
 
 const NULL: [u8; 4] = [0; 4];
@@ -117,7 +108,7 @@ impl System for StarRocks {
     }
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
-        refuses(column_type)
+        Doris.refuses(column_type)
     }
 
     fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {

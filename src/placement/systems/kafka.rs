@@ -7,13 +7,20 @@ use crate::placement::systems::key::{java_double, java_float, push_big_endian};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use crate::table::ColumnType;
 
-/// The Java client.
+/// A client: what it is, its hash, and the bits of that which count.
 #[derive(Debug)]
-pub(super) struct Kafka;
+pub(super) struct Client {
+    about: &'static About,
+    hash: fn(&[u8]) -> u32,
+    mask: u32,
+}
 
+/// The Java client.
+pub(super) static JAVA: Client =
+    Client { about: &KAFKA, hash: |bytes| murmur2_32(bytes, 0x9747_B28C), mask: 0x7FFF_FFFF };
 /// librdkafka, and the clients that are made of it.
-#[derive(Debug)]
-pub(super) struct Librdkafka;
+pub(super) static LIBRDKAFKA: Client =
+    Client { about: &ABOUT_LIBRDKAFKA, hash: crc32fast::hash, mask: u32::MAX };
 
 const BYTES: &str = "the serialized key: text and bytes as they are, integers big-endian as IntegerSerializer and its like have them, UUIDs as text. NULL, which \
                      clients place at random, counts as no bytes. What serializers make of numbers is computed";
@@ -35,60 +42,36 @@ static KAFKA: About = About {
     clause: |key, count| format!("the record key {key}, with {count} partitions"),
 };
 
-static LIBRDKAFKA: About = About {
+static ABOUT_LIBRDKAFKA: About = About {
     name: "librdkafka",
     title: "librdkafka, partitioner consistent_random (its default)",
-    status: Status::Verified,
     source: "confluentinc/librdkafka: rdkafka_msg.c; partitions as version 2.16 gives them",
-    bytes: BYTES,
     hash: "CRC-32 of zlib",
     formula: "hash % N",
     hash_type: HashType::Uint32,
-    unsigned: false,
-    narrow_times: false,
     nulls: "places NULL keys at random by default",
-    most_columns: 1,
-    quote: "",
-    clause: |key, count| format!("the record key {key}, with {count} partitions"),
+    ..KAFKA
 };
 
-fn refuses(column_type: ColumnType) -> Option<&'static str> {
-    match column_type {
-        ColumnType::Bool
-        | ColumnType::Int8
-        | ColumnType::Date
-        | ColumnType::Date32
-        | ColumnType::Datetime
-        | ColumnType::Datetime64
-        | ColumnType::Timestamp
-        | ColumnType::Timestamp64
-        | ColumnType::Interval
-        | ColumnType::Interval64 => Some("its clients have no serializer for that; take Int64 or Utf8"),
-        _ => None,
-    }
-}
-
-fn encode(value: Value<'_>, bytes: &mut Vec<u8>) {
-    match value {
-        Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),
-        Value::Int(value, width) => push_big_endian(value.cast_unsigned(), width, bytes),
-        Value::Float(value) => bytes.extend_from_slice(&java_float(value).to_be_bytes()),
-        Value::Double(value) => bytes.extend_from_slice(&java_double(value).to_be_bytes()),
-        Value::Uuid(uuid) => {
-            let text = uuid::Uuid::from_bytes(uuid).hyphenated().to_string();
-            bytes.extend_from_slice(text.as_bytes());
-        }
-        _ => {}
-    }
-}
-
-impl System for Kafka {
+impl System for Client {
     fn about(&self) -> &'static About {
-        &KAFKA
+        self.about
     }
 
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
-        refuses(column_type)
+        match column_type {
+            ColumnType::Bool
+            | ColumnType::Int8
+            | ColumnType::Date
+            | ColumnType::Date32
+            | ColumnType::Datetime
+            | ColumnType::Datetime64
+            | ColumnType::Timestamp
+            | ColumnType::Timestamp64
+            | ColumnType::Interval
+            | ColumnType::Interval64 => Some("its clients have no serializer for that; take Int64 or Utf8"),
+            _ => None,
+        }
     }
 
     fn is_computed(&self, column_type: ColumnType) -> bool {
@@ -103,43 +86,24 @@ impl System for Kafka {
     }
 
     fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
-        encode(value, bytes);
+        match value {
+            Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),
+            Value::Int(value, width) => push_big_endian(value.cast_unsigned(), width, bytes),
+            Value::Float(value) => bytes.extend_from_slice(&java_float(value).to_be_bytes()),
+            Value::Double(value) => bytes.extend_from_slice(&java_double(value).to_be_bytes()),
+            Value::Uuid(uuid) => {
+                let text = uuid::Uuid::from_bytes(uuid).hyphenated().to_string();
+                bytes.extend_from_slice(text.as_bytes());
+            }
+            _ => {}
+        }
     }
 
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
-        key.concatenated(self, hashes, |bytes| u64::from(murmur2_32(bytes, 0x9747_B28C)));
+        key.concatenated(self, hashes, |bytes| u64::from((self.hash)(bytes)));
     }
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        (hash as u32 & 0x7FFF_FFFF) % partitions
-    }
-}
-
-impl System for Librdkafka {
-    fn about(&self) -> &'static About {
-        &LIBRDKAFKA
-    }
-
-    fn refuses(&self, column_type: ColumnType) -> Option<&'static str> {
-        refuses(column_type)
-    }
-
-    fn is_computed(&self, column_type: ColumnType) -> bool {
-        !matches!(
-            column_type,
-            ColumnType::Utf8
-                | ColumnType::Json
-                | ColumnType::JsonDocument
-                | ColumnType::String
-                | ColumnType::Yson
-        )
-    }
-
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
-        encode(value, bytes);
-    }
-
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
-        key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
+        (hash as u32 & self.mask) % partitions
     }
 }

@@ -50,8 +50,8 @@ pub static SYSTEMS: &[&dyn System] = &[
     &clickhouse::XX,
     &clickhouse::INT_32,
     &clickhouse::INT_64,
-    &kafka::Kafka,
-    &kafka::Librdkafka,
+    &kafka::JAVA,
+    &kafka::LIBRDKAFKA,
     &iceberg::Iceberg,
     &spark::Spark,
     &hive::Hive,
@@ -246,11 +246,6 @@ impl Key {
             });
         }
         rows
-    }
-
-    /// The hash of every row, into `hashes`.
-    pub fn hash_by(&self, system: &dyn System, hashes: &mut Vec<u64>) {
-        system.hash(self, hashes);
     }
 
     fn places(&self) -> impl Iterator<Item = (Place, &KeyValues)> {
