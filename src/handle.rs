@@ -90,12 +90,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Declares a table in a directory, which is made if need be and must be empty.
+    /// Declares a table in a directory, which is made if need be and must be empty, or at the URL of a prefix in an object store.
     ///
     /// # Errors
     /// [`TableError`] where something is there already, or it cannot be written.
     pub async fn create(directory: impl AsRef<Path>, spec: &TableSpec) -> Result<Self, TableError> {
-        Self::create_at(TableStorage::create_local(directory.as_ref())?, spec).await
+        Self::create_at(TableStorage::create(directory.as_ref())?, spec).await
     }
 
     /// Declares a table in an object store.
@@ -107,21 +107,21 @@ impl Table {
         Self::at(log, snapshot)
     }
 
-    /// Opens the table in a directory at its newest version.
+    /// Opens the table in a directory, or at a URL, at its newest version.
     ///
     /// # Errors
     /// [`TableError`] where there is none, or its log cannot be read.
     pub async fn open(directory: impl AsRef<Path>) -> Result<Self, TableError> {
-        Self::open_at(TableStorage::local(directory.as_ref())?).await
+        Self::open_at(TableStorage::open(directory.as_ref())?).await
     }
 
-    /// Opens the table in a directory as it was at a version.
+    /// Opens the table in a directory, or at a URL, as it was at a version.
     ///
     /// # Errors
     /// As for [`Table::open`], and where the table has no such version.
     pub async fn open_version(directory: impl AsRef<Path>, version: Version) -> Result<Self, TableError> {
         let (log, snapshot) =
-            TableLog::open_version(TableStorage::local(directory.as_ref())?, version).await?;
+            TableLog::open_version(TableStorage::open(directory.as_ref())?, version).await?;
         Self::at(log, snapshot)
     }
 

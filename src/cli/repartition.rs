@@ -67,7 +67,7 @@ pub(crate) struct Args {
 
 /// The place of the new table: an empty directory, or one where an earlier attempt died.
 async fn new_place(to: &Path) -> Result<TableStorage, Failure> {
-    let storage = TableStorage::create_local(to)?;
+    let storage = TableStorage::create(to)?;
     if storage.is_empty().await? {
         return Ok(storage);
     }

@@ -23,7 +23,7 @@ const CHECKPOINT_INTERVAL: u64 = 64;
 /// Of the checkpoints since the first, so many of the newest stay; of the others, each sixteenth.
 const CHECKPOINTS_KEPT: usize = 2;
 /// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.
-const READ_ATTEMPTS: usize = 5;
+pub(super) const READ_ATTEMPTS: usize = 5;
 
 /// The log of one table.
 #[derive(Debug, Clone)]
@@ -256,6 +256,12 @@ impl TableLog {
     }
 
     async fn read_up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
+        if wanted.is_none()
+            && !self.storage.is_local()
+            && let Some(newest) = self.newest_unlisted().await?
+        {
+            return Ok(newest);
+        }
         let files = self.files().await?;
         let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;
         let target = wanted.unwrap_or(newest);
@@ -331,6 +337,13 @@ impl TableLog {
     }
 
     async fn read_since(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
+        if !self.storage.is_local() {
+            let newest = self.read_forward(base.clone()).await;
+            // Commits are cleaned away oldest first: as long as this one is there, none behind it was missed.
+            if !matches!(newest, Err(LogError::Gap { .. })) && self.is_in_log(base).await? {
+                return newest;
+            }
+        }
         let files = self.files().await?;
         let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;
         if newest == base.version() {
@@ -419,6 +432,7 @@ impl TableLog {
             return;
         }
         if let (Ok(true), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await) {
+            let _ = self.point_to(snapshot.version()).await;
             // The first one may be what the log begins with; the last ones stay in case the newest is damaged.
             let others = files.checkpoints.iter().skip(1).rev().skip(CHECKPOINTS_KEPT);
             let needless = others.filter(|version| !version.0.is_multiple_of(CHECKPOINT_INTERVAL * 16));
@@ -554,6 +568,10 @@ impl TableLog {
         if !files.checkpoints.contains(&oldest) {
             return Ok(0);
         }
+        // Before anything is deleted: a reader without a listing sees by it that it has to read again.
+        if let Some(newest) = files.checkpoints.last() {
+            self.point_to(*newest).await?;
+        }
         let commits = files.commits.iter().filter(|version| **version < oldest).map(|v| commit_path(*v));
         let checkpoints =
             files.checkpoints.iter().filter(|version| **version < oldest).map(|v| checkpoint_path(*v));
@@ -565,7 +583,7 @@ impl TableLog {
         Ok(deleted)
     }
 
-    async fn read_checkpoint(&self, version: Version) -> Result<Snapshot, LogError> {
+    pub(super) async fn read_checkpoint(&self, version: Version) -> Result<Snapshot, LogError> {
         let bytes = self.storage.read(&checkpoint_path(version)).await?;
         read_checkpoint(self.storage.name(), version, &bytes)
     }
@@ -578,7 +596,7 @@ impl TableLog {
         Box::pin(stream::iter(versions).map(|version| self.read(version)).buffered(CONCURRENT_READS))
     }
 
-    async fn read(&self, version: Version) -> Result<(Version, Vec<LogEntry>), LogError> {
+    pub(super) async fn read(&self, version: Version) -> Result<(Version, Vec<LogEntry>), LogError> {
         let bytes = self.storage.read(&commit_path(version)).await?;
         Ok((version, read_entries(self.storage.name(), version, &bytes)?))
     }
@@ -589,7 +607,7 @@ impl TableLog {
         Ok(self.storage.put_new(&path, bytes.into()).await?)
     }
 
-    fn unwritable(&self, file: &str, error: &serde_json::Error) -> LogError {
+    pub(super) fn unwritable(&self, file: &str, error: &serde_json::Error) -> LogError {
         LogError::Damaged { table: self.name(), file: file.to_owned(), line: 0, reason: error.to_string() }
     }
 }

@@ -10,6 +10,7 @@ mod commit;
 mod entry;
 mod portions;
 mod snapshot;
+mod unlisted;
 
 use thiserror::Error;
 

@@ -65,7 +65,7 @@ impl TableLog {
     ) -> Result<PortionEntry, LogError> {
         let path = format!("partition={:04}/{}.parquet", partition.0, uuid::Uuid::new_v4());
         let bytes = portion.bytes.len() as u64;
-        if !self.storage().put_new(&path, portion.bytes).await? {
+        if !self.storage().put_unique(&path, portion.bytes).await? {
             return Err(LogError::Taken { table: self.storage().name().to_owned(), file: path });
         }
         Ok(PortionEntry {

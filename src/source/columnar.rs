@@ -5,15 +5,20 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
-use parquet::arrow::ProjectionMask;
+use futures::StreamExt;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
+use parquet::errors::ParquetError;
+use tokio::sync::mpsc;
 
+use crate::source::remote::RemoteObject;
 use crate::source::{
     InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
     SourceError,
 };
+use crate::storage::{handle, wait_for};
 
 pub(super) fn failed(file: &str, format: InputFormat, error: impl std::fmt::Display) -> SourceError {
     SourceError::Format { file: file.to_owned(), format, reason: error.to_string() }
@@ -64,15 +69,71 @@ fn text_as_views(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
 
+/// Where the batches of a Parquet file come from.
+enum Batches {
+    Local(Box<ParquetRecordBatchReader>),
+    /// They are fetched and decoded elsewhere, ahead of what is asked for.
+    Remote(mpsc::Receiver<Result<RecordBatch, ParquetError>>),
+}
+
+/// Batches of a remote file that wait.
+const BATCHES_AHEAD: usize = 2;
+
+/// What is read of a Parquet file.
+struct Selection {
+    mask: ProjectionMask,
+    unknown: Vec<String>,
+    batch_rows: usize,
+}
+
 /// Reads the wanted columns of a Parquet file.
 pub(super) struct ParquetReader {
     file: String,
-    reader: ParquetRecordBatchReader,
+    reader: Batches,
     schema: SchemaRef,
     unknown: Vec<String>,
     counter: RowCounter,
     /// Keeps a temporary file until it is read.
-    _source: SeekableFile,
+    _source: Option<SeekableFile>,
+}
+
+/// The metadata of a file, with text as views where that is asked for.
+fn with_views(
+    metadata: ArrowReaderMetadata,
+    options: &InputOptions,
+) -> Result<ArrowReaderMetadata, ParquetError> {
+    if !options.views {
+        return Ok(metadata);
+    }
+    let views = ArrowReaderOptions::new().with_schema(text_as_views(metadata.schema()));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), views)
+}
+
+impl Selection {
+    fn new(
+        file: &str,
+        schema: &Schema,
+        metadata: &ArrowReaderMetadata,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let (mut wanted, unknown) = split_columns(file, schema, columns)?;
+        let is_unasked = |index: &usize| {
+            let field = schema.field(*index);
+            options.unasked.get(field.name()) == Some(field.data_type())
+        };
+        wanted.retain(|index| !is_unasked(index));
+        let metadata = metadata.metadata();
+        let groups = metadata.row_groups();
+        let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
+        let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
+        let row_bytes = usize::try_from(bytes / rows.max(1)).unwrap_or(0).max(1);
+        Ok(Self {
+            mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
+            unknown,
+            batch_rows: (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1)),
+        })
+    }
 }
 
 impl ParquetReader {
@@ -86,41 +147,65 @@ impl ParquetReader {
         let opened = open_file(file, &source)?;
         let metadata = ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(error)?;
         let schema = Arc::clone(metadata.schema());
-        let metadata = match options.views {
-            true => {
-                let views = ArrowReaderOptions::new().with_schema(text_as_views(&schema));
-                ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), views).map_err(error)?
-            }
-            false => metadata,
-        };
+        let Selection { mask, unknown, batch_rows } =
+            Selection::new(file, &schema, &metadata, columns, options)?;
+        let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
-        let (mut wanted, unknown) = split_columns(file, &schema, columns)?;
-        let is_unasked = |index: &usize| {
-            let field = schema.field(*index);
-            options.unasked.get(field.name()) == Some(field.data_type())
-        };
-        wanted.retain(|index| !is_unasked(index));
-        let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-        let groups = builder.metadata().row_groups();
-        let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
-        let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
-        let row_bytes = usize::try_from(bytes / rows.max(1)).unwrap_or(0).max(1);
-        let batch_rows = (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1));
         let reader = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(error)?;
         Ok(Self {
             file: file.to_owned(),
-            reader,
+            reader: Batches::Local(Box::new(reader)),
             schema,
             unknown,
             counter: RowCounter { next: 1 },
-            _source: source,
+            _source: Some(source),
+        })
+    }
+
+    /// The same of a file in an object store, of which the footer and the wanted columns are fetched.
+    pub(super) fn open_remote(
+        file: &str,
+        object: RemoteObject,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |error| failed(file, InputFormat::Parquet, error);
+        let read_error = |source| SourceError::Read { file: file.to_owned(), source };
+        let mut reader = object.clone();
+        let loading =
+            async move { ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await };
+        let metadata = wait_for(loading).map_err(read_error)?.map_err(error)?;
+        let schema = Arc::clone(metadata.schema());
+        let Selection { mask, unknown, batch_rows } =
+            Selection::new(file, &schema, &metadata, columns, options)?;
+        let metadata = with_views(metadata, options).map_err(error)?;
+        let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(object, metadata);
+        let mut batches = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(error)?;
+        let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
+        handle().map_err(read_error)?.spawn(async move {
+            while let Some(batch) = batches.next().await {
+                if sender.send(batch).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self {
+            file: file.to_owned(),
+            reader: Batches::Remote(receiver),
+            schema,
+            unknown,
+            counter: RowCounter { next: 1 },
+            _source: None,
         })
     }
 }
 
 impl RawReader for ParquetReader {
     fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
-        let batch = self.reader.next().transpose();
+        let batch = match &mut self.reader {
+            Batches::Local(reader) => reader.next().transpose().map_err(ParquetError::from),
+            Batches::Remote(receiver) => futures::executor::block_on(receiver.recv()).transpose(),
+        };
         let batch = batch.map_err(|error| failed(&self.file, InputFormat::Parquet, error))?;
         Ok(batch.map(|batch| self.counter.raw(batch)))
     }

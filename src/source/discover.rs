@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::source::remote::{self, RemoteFile};
 use crate::source::{InputFormat, SourceError};
+use crate::storage::Place;
 
 /// One input to read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum InputPath {
     /// A file.
     File(PathBuf),
+    /// A file of an object store.
+    Remote(RemoteFile),
     /// Standard input.
     Stdin,
     /// A copy of something that can be read only once, under the name of what it is a copy of.
@@ -27,6 +31,7 @@ impl InputPath {
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
+            Self::Remote(file) => file.url.clone(),
             Self::Stdin => "standard input".to_owned(),
             Self::Copy { name, .. } => name.clone(),
         }
@@ -43,7 +48,7 @@ pub struct Inputs {
 }
 
 /// The inputs that the arguments name: each argument is a file, a folder (all files below it with a known ending, sorted,
-/// hidden ones left out), a glob pattern of files and folders, or `-` for standard input.
+/// hidden ones left out), a glob pattern of files and folders, the same as a URL of an object store, or `-` for standard input.
 ///
 /// # Errors
 /// [`SourceError`] where an argument names nothing.
@@ -66,13 +71,18 @@ fn expand(argument: &str, notes: &mut Vec<String>) -> Result<Vec<InputPath>, Sou
     if argument == "-" {
         return Ok(vec![InputPath::Stdin]);
     }
-    let path = Path::new(argument);
+    let path = match Place::parse(Path::new(argument))? {
+        Place::Local(path) => path,
+        Place::Remote(url) => {
+            let (files, unknown) = remote::find(argument, &url)?;
+            notes.extend(left_out(&unknown));
+            return Ok(files.into_iter().map(InputPath::Remote).collect());
+        }
+    };
     let found = if path.exists() {
-        vec![path.to_owned()]
-    } else if argument.contains(['*', '?', '[']) {
-        expand_glob(argument)?
-    } else if argument.contains("://") {
-        return Err(SourceError::Remote { url: argument.to_owned() });
+        vec![path.clone()]
+    } else if let Some(pattern) = path.to_str().filter(|text| text.contains(['*', '?', '['])) {
+        expand_glob(pattern)?
     } else {
         return Err(SourceError::NotFound { path: argument.to_owned() });
     };
@@ -108,18 +118,20 @@ fn files_of_folder(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf
     let mut walk = Walk::default();
     walk.folder(folder)?;
     walk.files.sort();
-    if !walk.unknown.is_empty() {
-        walk.unknown.sort();
-        let first: Vec<String> = walk.unknown.iter().take(3).map(|path| path.display().to_string()).collect();
-        let more = if walk.unknown.len() > 3 { ", ..." } else { "" };
-        let files = if walk.unknown.len() == 1 { "file" } else { "files" };
-        notes.push(format!(
-            "{} {files} with unknown endings left out: {}{more}",
-            walk.unknown.len(),
-            first.join(", ")
-        ));
-    }
+    walk.unknown.sort();
+    let unknown: Vec<String> = walk.unknown.iter().map(|path| path.display().to_string()).collect();
+    notes.extend(left_out(&unknown));
     Ok(walk.files)
+}
+
+/// A note on files that are no inputs, where there are any.
+fn left_out(unknown: &[String]) -> Option<String> {
+    let first: Vec<&str> = unknown.iter().take(3).map(String::as_str).collect();
+    let more = if unknown.len() > 3 { ", ..." } else { "" };
+    let files = if unknown.len() == 1 { "file" } else { "files" };
+    let note =
+        || format!("{} {files} with unknown endings left out: {}{more}", unknown.len(), first.join(", "));
+    (!unknown.is_empty()).then(note)
 }
 
 /// The files below a folder.
@@ -198,7 +210,7 @@ mod tests {
             .into_iter()
             .map(|input| match input {
                 InputPath::File(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
-                InputPath::Stdin | InputPath::Copy { .. } => "-".to_owned(),
+                _ => "-".to_owned(),
             })
             .collect()
     }
@@ -262,6 +274,6 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("b/_log")).unwrap();
         let at = vec![folder.path().display().to_string()];
         assert!(matches!(find_inputs(&at), Err(SourceError::Table { .. })));
-        assert!(matches!(find_inputs(&["s3://b/x.parquet".to_owned()]), Err(SourceError::Remote { .. })));
+        assert!(matches!(find_inputs(&["http://b/x.parquet".to_owned()]), Err(SourceError::Storage { .. })));
     }
 }

@@ -175,7 +175,7 @@ impl Export {
     pub fn files(&self) -> Option<Vec<PathBuf>> {
         let file = |input: &InputPath| match input {
             InputPath::File(path) => Some(path.clone()),
-            InputPath::Stdin | InputPath::Copy { .. } => None,
+            InputPath::Stdin | InputPath::Copy { .. } | InputPath::Remote(_) => None,
         };
         self.inputs.iter().map(file).collect()
     }
@@ -187,6 +187,7 @@ impl Export {
             InputPath::File(path) | InputPath::Copy { path, .. } => {
                 std::fs::metadata(path).map_or(0, |metadata| metadata.len())
             }
+            InputPath::Remote(file) => file.bytes,
             InputPath::Stdin => 0,
         };
         self.inputs.iter().map(bytes).sum()
@@ -356,7 +357,7 @@ fn readable_again(input: &InputPath, copies: &mut Vec<tempfile::TempPath>) -> Re
     let name = input.name();
     let error = |source| SourceError::Read { file: name.clone(), source };
     let mut stream: Box<dyn io::Read> = match input {
-        InputPath::Copy { .. } => return Ok(input.clone()),
+        InputPath::Copy { .. } | InputPath::Remote(_) => return Ok(input.clone()),
         InputPath::File(path) if std::fs::metadata(path).map_err(error)?.is_file() => {
             return Ok(input.clone());
         }

@@ -18,6 +18,7 @@ mod infer;
 mod lossless;
 mod ndjson;
 mod open;
+mod remote;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -36,8 +37,10 @@ pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Unreadable};
 pub use crate::source::infer::{Sample, infer_columns};
 pub use crate::source::open::Input;
+pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
 
+use crate::storage::StorageError;
 use crate::table::ColumnType;
 use crate::text_value::{TextFormat, TimestampFormat};
 
@@ -127,8 +130,8 @@ impl InputOptions {
 pub enum SourceError {
     #[error("no input '{path}': there is no such file or folder")]
     NotFound { path: String },
-    #[error("{url}: inputs are read from files and standard input; fetch it first, or pipe it in")]
-    Remote { url: String },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     #[error(
         "{path} is a table; its files hold rows that newer ones replace. Write its rows out first: \
          evenkeel query {path} -c 'SELECT * FROM t' --output rows.parquet"

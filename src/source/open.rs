@@ -12,6 +12,7 @@ use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::discover::{InputPath, format_of_name, is_tab_separated};
 use crate::source::ndjson::NdjsonReader;
+use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
     Fingerprint, HashingReader, StreamHash, decompress, fingerprint_file, peek, spool,
 };
@@ -30,6 +31,13 @@ pub struct Input {
 enum Fingerprints {
     Taken,
     LeftOut,
+}
+
+/// What can be read from anywhere, for formats that are read from their end.
+enum Seekable {
+    File(PathBuf),
+    Copy(tempfile::NamedTempFile),
+    Remote(RemoteObject),
 }
 
 /// Where the fingerprint comes from.
@@ -61,8 +69,34 @@ impl Input {
             InputPath::File(file) | InputPath::Copy { path: file, .. } => {
                 Self::open_file(file, &path.name(), Fingerprints::Taken, columns, options)
             }
+            InputPath::Remote(file) => Self::open_copied(file, columns, options),
             InputPath::Stdin => Self::open_pipe(&path.name(), Box::new(io::stdin()), columns, options),
         }
+    }
+
+    /// A file of an object store whose content has to be known: it is fetched once, as a whole.
+    fn open_copied(
+        file: &RemoteFile,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |source| SourceError::Read { file: file.url.clone(), source };
+        let (copy, fingerprint) = RemoteObject::open(file)?.copy().map_err(error)?;
+        let reader = Box::new(copy.reopen().map_err(error)?);
+        let (seekable, content) = (Some(Seekable::Copy(copy)), Content::Known(fingerprint));
+        Self::open_stream(&file.url, Path::new(&file.url), seekable, reader, content, columns, options)
+    }
+
+    /// A file of an object store, of which only what is needed is fetched.
+    fn open_remote(
+        file: &RemoteFile,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let object = RemoteObject::open(file)?;
+        let reader = Box::new(object.clone().reader());
+        let (seekable, content) = (Some(Seekable::Remote(object)), Content::Unknown);
+        Self::open_stream(&file.url, Path::new(&file.url), seekable, reader, content, columns, options)
     }
 
     /// Opens bytes that come from anywhere, once; `name` is what messages call them.
@@ -91,6 +125,7 @@ impl Input {
             InputPath::File(file) | InputPath::Copy { path: file, .. } => {
                 Self::open_file(file, &path.name(), Fingerprints::LeftOut, columns, options)
             }
+            InputPath::Remote(file) => Self::open_remote(file, columns, options),
             InputPath::Stdin => Self::open(path, columns, options),
         }
     }
@@ -111,7 +146,8 @@ impl Input {
             Fingerprints::LeftOut => Content::Unknown,
         };
         let file = File::open(path).map_err(error)?;
-        Self::open_stream(name, Some(path), Box::new(file), content, columns, options)
+        let seekable = Some(Seekable::File(path.to_owned()));
+        Self::open_stream(name, path, seekable, Box::new(file), content, columns, options)
     }
 
     /// A pipe is read once, so it is hashed on the way.
@@ -123,12 +159,14 @@ impl Input {
     ) -> Result<Self, SourceError> {
         let hash = Arc::new(Mutex::new(StreamHash::default()));
         let reader = HashingReader { inner: pipe, hash: Arc::clone(&hash) };
-        Self::open_stream(name, None, Box::new(reader), Content::Streaming(hash), columns, options)
+        let nameless = Path::new("");
+        Self::open_stream(name, nameless, None, Box::new(reader), Content::Streaming(hash), columns, options)
     }
 
     fn open_stream(
         name: &str,
-        path: Option<&Path>,
+        path: &Path,
+        seekable: Option<Seekable>,
         raw: Box<dyn Read + Send>,
         content: Content,
         columns: &[String],
@@ -143,21 +181,29 @@ impl Input {
         let format = options
             .format
             .or_else(|| format_of_content(&head))
-            .or_else(|| path.and_then(format_of_name))
+            .or_else(|| format_of_name(path))
             .or_else(|| format_of_text(&head))
             .ok_or_else(|| SourceError::UnknownFormat { file: name.to_owned() })?;
-        let file = |plain: Box<dyn Read + Send>| match path {
-            Some(path) if !compressed => Ok(SeekableFile::Kept(PathBuf::from(path))),
+        let remote = match &seekable {
+            Some(Seekable::Remote(object)) if !compressed => Some(object.clone()),
+            _ => None,
+        };
+        let file = |plain: Box<dyn Read + Send>| match seekable {
+            Some(Seekable::File(path)) if !compressed => Ok(SeekableFile::Kept(path)),
+            Some(Seekable::Copy(copy)) if !compressed => Ok(SeekableFile::Spooled(copy)),
             _ => spool(plain).map_err(error),
         };
         let reader: Box<dyn RawReader> = match format {
-            InputFormat::Parquet => Box::new(ParquetReader::open(name, file(plain)?, columns, options)?),
+            InputFormat::Parquet => match remote {
+                Some(object) => Box::new(ParquetReader::open_remote(name, object, columns, options)?),
+                None => Box::new(ParquetReader::open(name, file(plain)?, columns, options)?),
+            },
             InputFormat::Arrow if head.starts_with(b"ARROW1") => {
                 Box::new(ArrowFileReader::open(name, file(plain)?, columns)?)
             }
             InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
             InputFormat::Csv => {
-                let tabs = path.is_some_and(is_tab_separated);
+                let tabs = is_tab_separated(path);
                 let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
                 Box::new(CsvReader::open(name, plain, delimiter, columns, options)?)
             }
@@ -221,6 +267,7 @@ impl Input {
 /// The content of a file without its compression.
 pub(super) fn open_decompressed(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
     let raw: io::Result<Box<dyn Read + Send>> = match input {
+        InputPath::Remote(file) => Ok(Box::new(RemoteObject::open(file)?.reader())),
         InputPath::File(path) | InputPath::Copy { path, .. } => {
             File::open(path).map(|file| Box::new(file) as Box<dyn Read + Send>)
         }

@@ -30,7 +30,7 @@ pub(super) struct StreamHash {
 }
 
 impl StreamHash {
-    fn add(&mut self, bytes: &[u8]) {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
         self.hasher.write(bytes);
         self.bytes += bytes.len() as u64;
     }
@@ -40,7 +40,7 @@ impl StreamHash {
         self.ended.then(|| self.fingerprint())
     }
 
-    fn fingerprint(&self) -> Fingerprint {
+    pub(super) fn fingerprint(&self) -> Fingerprint {
         Fingerprint { bytes: self.bytes, xxh3: format!("{:032x}", self.hasher.finish_128()) }
     }
 }

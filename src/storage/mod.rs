@@ -2,19 +2,33 @@
 
 mod disk;
 mod durable;
+mod io;
+mod place;
+#[cfg(feature = "cloud")]
+mod profile;
+#[cfg(feature = "cloud")]
+mod remote;
 
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use thiserror::Error;
+use url::Url;
 use uuid::Uuid;
 
 pub use crate::storage::disk::{Disk, SystemDisk};
 pub use crate::storage::durable::DurableLocal;
+pub use crate::storage::io::{handle, wait_for};
+pub use crate::storage::place::{Place, remote_store};
+
+/// Bytes of one part of an upload. S3 takes no smaller ones than 5 MiB, and 10,000 parts of a file.
+const PART_BYTES: usize = 8 << 20;
+/// Parts of one file that are on their way at one time.
+const PARTS_AT_ONCE: usize = 4;
 
 /// The files of one table. Paths are relative to the table's root.
 #[derive(Debug, Clone)]
@@ -51,10 +65,16 @@ fn is_staging(path: &Path) -> bool {
 pub enum StorageError {
     #[error("there is no table in {0}: there is no such directory. Declare one with 'evenkeel create {0} ...'", path.display())]
     NoDirectory { path: PathBuf },
-    #[error(
-        "{url}: the command line works on directories; a program reaches object stores with TableStorage::new"
-    )]
-    Remote { url: String },
+    #[error("{url}: this build has no object stores; build it with 'cargo build --release --features cloud'")]
+    NoCloud { url: String },
+    #[error("{url}: {reason}")]
+    Url { url: String, reason: String },
+    #[error("{url}: the store cannot be reached with what the environment says: {source}")]
+    Client { url: String, source: object_store::Error },
+    #[error("the credentials of AWS cannot be read: {reason}")]
+    Profile { reason: String },
+    #[error("{url}: names a whole bucket; name a prefix in it for the table, such as {url}/events")]
+    WholeBucket { url: String },
     #[error("{} is a file; name the directory of a table, which comes before any inputs", path.display())]
     File { path: PathBuf },
     #[error("{} lies within the table {}; choose another place", path.display(), table.display())]
@@ -63,8 +83,26 @@ pub enum StorageError {
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{table}: '{path}' cannot be used as a path: {source}")]
     Path { table: String, path: String, source: object_store::path::Error },
-    #[error("{table}: cannot {action} {path}: {source}")]
+    #[error("{table}: cannot {action} {path}: {}", brief(source))]
     Store { table: String, action: &'static str, path: String, source: object_store::Error },
+}
+
+/// What a store answered, in one line: of an answer in XML its code and message, of others what they say.
+#[must_use]
+pub fn brief(error: &object_store::Error) -> String {
+    let text = error.to_string();
+    let between = |open: &str, close: &str| Some(text.split_once(open)?.1.split_once(close)?.0);
+    let hint = match between("<Code>", "</Code>") {
+        Some("NoSuchBucket") => "; create the bucket first, or look at the region and the endpoint",
+        Some("AccessDenied" | "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
+            "; look at the credentials in the environment"
+        }
+        _ => "",
+    };
+    match (between("<Code>", "</Code>"), between("<Message>", "</Message>")) {
+        (Some(code), Some(message)) => format!("{code}: {message}{hint}"),
+        _ => text.split_whitespace().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// Whether a directory holds the log of a table.
@@ -97,6 +135,38 @@ impl TableStorage {
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         let name = format!("{store}/{prefix}");
         Self { store, root: prefix, name, id: Uuid::new_v4(), directory: None }
+    }
+
+    /// The table at a place: a directory that exists, or the URL of a prefix in an object store.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the directory does not exist, or the URL is none or cannot be reached with this build.
+    pub fn open(place: &FsPath) -> Result<Self, StorageError> {
+        match Place::parse(place)? {
+            Place::Local(directory) => Self::local(&directory),
+            Place::Remote(url) => Self::remote(&url),
+        }
+    }
+
+    /// The same for a new table; a directory is made when it does not exist.
+    ///
+    /// # Errors
+    /// As for [`TableStorage::open`], and where the directory cannot be made.
+    pub fn create(place: &FsPath) -> Result<Self, StorageError> {
+        match Place::parse(place)? {
+            Place::Local(directory) => Self::create_local(&directory),
+            Place::Remote(url) => Self::remote(&url),
+        }
+    }
+
+    /// The table at a URL.
+    fn remote(url: &Url) -> Result<Self, StorageError> {
+        let (store, root) = remote_store(url)?;
+        let name = url.as_str().trim_end_matches('/').to_owned();
+        if root.as_ref().is_empty() {
+            return Err(StorageError::WholeBucket { url: name });
+        }
+        Ok(Self { store, root, name, id: Uuid::new_v4(), directory: None })
     }
 
     /// The table in a directory that exists.
@@ -140,10 +210,6 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError::Directory`] where it cannot be made.
     pub fn create_local(directory: &FsPath) -> Result<Self, StorageError> {
-        let text = directory.to_string_lossy();
-        if text.contains("://") {
-            return Err(StorageError::Remote { url: text.into_owned() });
-        }
         let error = |source| StorageError::Directory { path: directory.to_owned(), source };
         let absolute = std::path::absolute(directory).map_err(error)?;
         if let Some(table) = absolute.ancestors().skip(1).find(|above| is_table(above)) {
@@ -157,6 +223,12 @@ impl TableStorage {
             }
         }
         Self::local(directory)
+    }
+
+    /// Whether the table lies in a directory of this machine, where listing costs little.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.directory.is_some()
     }
 
     /// The store below the table.
@@ -206,6 +278,42 @@ impl TableStorage {
             Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
             Err(source) => Err(self.error("write", relative, source)),
         }
+    }
+
+    /// Writes a new file under a name that nobody else uses, such as one made up just now. In object stores a large file goes up in
+    /// parts, and is there once the last of them is: as a whole or not at all. `Ok(false)` where another file has the name.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails. Whether the file was written is then unknown.
+    pub async fn put_unique(&self, relative: &str, bytes: Bytes) -> Result<bool, StorageError> {
+        if self.is_local() {
+            return self.put_new(relative, bytes).await;
+        }
+        let size = bytes.len() as u64;
+        if bytes.len() > 2 * PART_BYTES {
+            return self.put_in_parts(relative, bytes).await.map(|()| true);
+        }
+        if self.put_new(relative, bytes).await? {
+            return Ok(true);
+        }
+        // A put that the store repeated, because an answer was lost, meets what it wrote itself.
+        let path = self.path(relative)?;
+        let found =
+            self.store.head(&path).await.map_err(|source| self.error("look for", relative, source))?;
+        Ok(found.size == size)
+    }
+
+    async fn put_in_parts(&self, relative: &str, bytes: Bytes) -> Result<(), StorageError> {
+        let path = self.path(relative)?;
+        let failed = |source| self.error("write", relative, source);
+        let mut upload = self.store.put_multipart(&path).await.map_err(failed)?;
+        let sent = send_parts(upload.as_mut(), bytes).await;
+        if let Err(error) = sent {
+            // Parts that were sent cost their room until they are given up.
+            let _ = upload.abort().await;
+            return Err(failed(error));
+        }
+        Ok(())
     }
 
     /// Writes a file, to last, in the place of one that is there.
@@ -349,4 +457,16 @@ impl TableStorage {
     fn error(&self, action: &'static str, path: &str, source: object_store::Error) -> StorageError {
         StorageError::Store { table: self.name.clone(), action, path: path.to_owned(), source }
     }
+}
+
+/// Sends all parts of a file and completes it.
+async fn send_parts(upload: &mut dyn MultipartUpload, bytes: Bytes) -> object_store::Result<()> {
+    let starts: Vec<usize> = (0..bytes.len()).step_by(PART_BYTES).collect();
+    let parts = starts.into_iter().map(|start| {
+        let part = bytes.slice(start..(start + PART_BYTES).min(bytes.len()));
+        upload.put_part(PutPayload::from(part))
+    });
+    let parts: Vec<_> = parts.collect();
+    futures::stream::iter(parts).map(Ok).try_for_each_concurrent(PARTS_AT_ONCE, |part| part).await?;
+    upload.complete().await.map(|_| ())
 }

@@ -12,9 +12,8 @@ use evenkeel::ingest::IngestOptions;
 use evenkeel::storage::TableStorage;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::PartitionCount;
-use object_store::memory::InMemory;
 
-use crate::common::{Run, done, evenkeel, json};
+use crate::common::{Run, done, evenkeel, json, objects};
 use crate::scripted_store::{Fault, ScriptedStore};
 
 fn spec() -> TableSpec {
@@ -44,7 +43,7 @@ const PUTS_OF_INGEST: usize = 5;
 #[tokio::test]
 async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
     for (put, fault) in (0..PUTS_OF_INGEST).flat_map(|put| [(put, Fault::Before), (put, Fault::After)]) {
-        let store = Arc::new(ScriptedStore::failing(Arc::default(), PUTS_BEFORE + put, fault));
+        let store = Arc::new(ScriptedStore::failing(objects(), PUTS_BEFORE + put, fault));
         let storage = TableStorage::new(store, "t".into());
         let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
         ingest(&mut table, 0..100).await.unwrap();
@@ -65,7 +64,7 @@ async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
 
 #[tokio::test]
 async fn two_writers_who_began_at_one_version_both_land() {
-    let storage = TableStorage::new(Arc::new(InMemory::new()), "t".into());
+    let storage = TableStorage::new(objects(), "t".into());
     let mut first = Table::create_at(storage.clone(), &spec()).await.unwrap();
     let mut second = Table::open_at(storage.clone()).await.unwrap();
     ingest(&mut first, 0..50).await.unwrap();

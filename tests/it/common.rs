@@ -14,8 +14,12 @@ use evenkeel::Table;
 use evenkeel::compact::{CompactionOptions, CompactionPolicy, Scope};
 use evenkeel::ingest::{IngestFiles, IngestOptions};
 use evenkeel::source::{InputOptions, InputPath};
+use evenkeel::storage::remote_store;
 use evenkeel::table::TableSpec;
 use evenkeel::units::ByteSize;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use object_store::prefix::PrefixStore;
 
 /// A file of the project.
 pub(crate) fn project(path: &str) -> PathBuf {
@@ -46,11 +50,31 @@ impl From<Output> for Run {
     }
 }
 
-/// Runs the program with arguments separated by blanks; `{}` stands for `dir`.
-pub(crate) fn run(dir: &Path, arguments: &str) -> Run {
+/// Where tables of tests lie instead of on the disk: the URL in `EVENKEEL_TEST_STORE`, such as `s3://evenkeel-tests`.
+pub(crate) fn test_store() -> Option<String> {
+    std::env::var("EVENKEEL_TEST_STORE").ok()
+}
+
+/// A store that has nothing: in memory, or below a new prefix of the one that tests are told to use.
+pub(crate) fn objects() -> Arc<dyn ObjectStore> {
+    let Some(url) = test_store() else { return Arc::new(InMemory::new()) };
+    let (store, _) = remote_store(&url.parse().unwrap()).unwrap();
+    Arc::new(PrefixStore::new(store, uuid::Uuid::new_v4().to_string()))
+}
+
+/// The arguments of a command, which are separated by blanks. `{}` stands for `dir`, and `{}/t` for the table of the test.
+pub(crate) fn arguments(dir: &Path, arguments: &str) -> Vec<String> {
     let dir = dir.display().to_string();
-    let arguments = arguments.split_whitespace().map(|argument| argument.replace("{}", &dir));
-    Run::from(evenkeel().args(arguments).output().unwrap())
+    let argument = |argument: &str| match (argument, test_store()) {
+        ("{}/t", Some(store)) => format!("{store}/{}/t", dir.trim_start_matches('/')),
+        _ => argument.replace("{}", &dir),
+    };
+    arguments.split_whitespace().map(argument).collect()
+}
+
+/// Runs the program with arguments separated by blanks; see [`arguments`].
+pub(crate) fn run(dir: &Path, arguments: &str) -> Run {
+    Run::from(evenkeel().args(self::arguments(dir, arguments)).output().unwrap())
 }
 
 /// Runs the program and expects it to succeed.

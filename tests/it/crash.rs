@@ -281,9 +281,9 @@ fn full_at_day_45() -> CompactionOptions {
     CompactionOptions { now: Some(45 * Micros::DAY.get()), ..full() }
 }
 
-type Rows = Vec<(i64, i64)>;
+pub(crate) type Rows = Vec<(i64, i64)>;
 
-async fn rows(table: &Table) -> Rows {
+pub(crate) async fn rows(table: &Table) -> Rows {
     let session = table.session().unwrap();
     let sql = "SELECT CAST(CAST(k AS INT) AS BIGINT) AS key, v FROM t ORDER BY k";
     let batches = session.collect(sql, &Params::default()).await.unwrap();
@@ -306,21 +306,23 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-type Work = for<'a> fn(&'a Path, Arc<dyn Disk>) -> BoxFuture<'a, Result<(), TableError>>;
+type Work = fn(TableStorage) -> BoxFuture<'static, Result<(), TableError>>;
 
 /// One kind of work on a table.
-struct Case {
-    name: &'static str,
-    work: Work,
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// The commits of the table that it is done on.
+    template: Template,
+    pub(crate) work: Work,
     /// Rows before, and after the work was done once or more often.
-    before: Rows,
-    after: Rows,
+    pub(crate) before: Rows,
+    pub(crate) after: Rows,
     /// Whether it takes rows away partition by partition, so that some may be gone where it fails.
     gradual: bool,
 }
 
 impl Case {
-    fn may_leave(&self, rows: &Rows) -> bool {
+    pub(crate) fn may_leave(&self, rows: &Rows) -> bool {
         let between = || {
             self.after.iter().all(|row| rows.contains(row))
                 && rows.iter().all(|row| self.before.contains(row))
@@ -329,8 +331,43 @@ impl Case {
     }
 }
 
-async fn open(path: &Path, disk: Arc<dyn Disk>) -> Result<Table, TableError> {
-    Table::open_at(TableStorage::local_on(path, disk)?).await
+/// The table that a case begins with.
+#[derive(Clone, Copy)]
+enum Template {
+    Plain,
+    /// Compacted, with a file that somebody left over.
+    Compacted,
+    Expiring,
+    /// The next commit makes a checkpoint.
+    Grown,
+}
+
+const COMMITS: [(Range<i64>, i64); 3] = [(0..40, 1), (20..60, 2), (10..30, 3)];
+/// Of the first commit all rows expire, of the second some.
+const EXPIRING: [(Range<i64>, i64); 3] = [(0..10, 1), (5..40, 2), (30..50, 3)];
+
+impl Case {
+    /// Makes the table that the case begins with.
+    pub(crate) async fn prepare(&self, storage: TableStorage) {
+        let (spec, commits) = match self.template {
+            Template::Plain | Template::Compacted => (spec(2), COMMITS.to_vec()),
+            Template::Expiring => (expiring_spec(), EXPIRING.to_vec()),
+            Template::Grown => (spec(2), vec![(0..4, 7); 63]),
+        };
+        let mut table = Table::create_at(storage.clone(), &spec).await.unwrap();
+        for (keys, value) in commits {
+            ingest(&mut table, keys, value).await.unwrap();
+        }
+        if matches!(self.template, Template::Compacted) {
+            table.compact(&full(), &|_| {}).await.unwrap();
+            // It is given up by a commit before it is deleted.
+            storage.put_new("partition=0000/stray.parquet", "x".into()).await.unwrap();
+        }
+    }
+}
+
+fn on(path: &Path, disk: Arc<dyn Disk>) -> TableStorage {
+    TableStorage::local_on(path, disk).unwrap()
 }
 
 /// Runs the work with every fault at every step; gives the number of points tried.
@@ -339,7 +376,7 @@ async fn crash_everywhere(template: &Path, case: &Case) -> usize {
     let count = FaultyDisk::new(usize::MAX, None);
     let path = scratch.path().join("count");
     copy(template, &path);
-    (case.work)(&path, count.clone()).await.unwrap();
+    (case.work)(on(&path, count.clone())).await.unwrap();
     assert_eq!(rows(&Table::open(&path).await.unwrap()).await, case.after, "{}", case.name);
     // What was acknowledged survives the machine.
     count.lose_power();
@@ -354,7 +391,7 @@ async fn crash_everywhere(template: &Path, case: &Case) -> usize {
         let what = format!("{}: {fault:?} at step {step}", case.name);
         let path = scratch.path().join(format!("{step}{fault:?}"));
         copy(template, &path);
-        let outcome = (case.work)(&path, FaultyDisk::new(step, Some(fault))).await;
+        let outcome = (case.work)(on(&path, FaultyDisk::new(step, Some(fault)))).await;
         let table = Table::open(&path).await.unwrap_or_else(|error| panic!("{what}: {error}"));
         let found = rows(&table).await;
         match outcome {
@@ -362,7 +399,7 @@ async fn crash_everywhere(template: &Path, case: &Case) -> usize {
             Err(_) => assert!(case.may_leave(&found), "{what}: {found:?}"),
         }
         reached[usize::from(found == case.after)] += 1;
-        (case.work)(&path, Arc::new(SystemDisk))
+        (case.work)(on(&path, Arc::new(SystemDisk)))
             .await
             .unwrap_or_else(|error| panic!("{what}: again: {error}"));
         let mut table = Table::open(&path).await.unwrap();
@@ -397,18 +434,14 @@ fn expected(changes: &[(Range<i64>, i64)]) -> Rows {
 
 /// A table of so many commits.
 async fn template(path: &Path, commits: &[(Range<i64>, i64)]) {
-    template_of(path, &spec(2), commits).await;
-}
-
-async fn template_of(path: &Path, spec: &TableSpec, commits: &[(Range<i64>, i64)]) {
-    let mut table = Table::create(path, spec).await.unwrap();
+    let mut table = Table::create(path, &spec(2)).await.unwrap();
     for (keys, value) in commits {
         ingest(&mut table, keys.clone(), *value).await.unwrap();
     }
 }
 
 /// Tells it also where the output of tests that pass is not shown.
-fn tell(text: &str) {
+pub(crate) fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -416,121 +449,91 @@ fn full() -> CompactionOptions {
     CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() }
 }
 
+/// Every kind of work, each with what the table holds before and after.
+pub(crate) fn cases() -> [Case; 6] {
+    let before = expected(&COMMITS);
+    [
+        Case {
+            name: "ingest",
+            template: Template::Plain,
+            work: |storage| Box::pin(async { ingest(&mut Table::open_at(storage).await?, 50..90, 4).await }),
+            before: before.clone(),
+            after: expected(&[COMMITS.as_slice(), &[(50..90, 4)]].concat()),
+            gradual: false,
+        },
+        Case {
+            name: "compaction",
+            template: Template::Plain,
+            work: |storage| {
+                Box::pin(async { Table::open_at(storage).await?.compact(&full(), &|_| {}).await.map(|_| ()) })
+            },
+            before: before.clone(),
+            after: before.clone(),
+            gradual: false,
+        },
+        Case {
+            name: "compaction with expiry",
+            template: Template::Expiring,
+            work: |storage| {
+                Box::pin(async {
+                    Table::open_at(storage).await?.compact(&full_at_day_45(), &|_| {}).await.map(|_| ())
+                })
+            },
+            before: expected(&EXPIRING),
+            after: expected(&[(25..40, 2), (30..50, 3)]),
+            gradual: true,
+        },
+        Case {
+            name: "clean",
+            template: Template::Compacted,
+            work: |storage| {
+                Box::pin(async {
+                    let unnamed_age = Micros::new(1);
+                    let all = CleanOptions { keep: None, unnamed_age, ..CleanOptions::default() };
+                    Table::open_at(storage).await?.clean(&all).await.map(|_| ())
+                })
+            },
+            before: before.clone(),
+            after: before.clone(),
+            gradual: false,
+        },
+        Case {
+            name: "alteration",
+            template: Template::Plain,
+            work: |storage| {
+                Box::pin(async {
+                    let column = Column::nullable("w", ColumnType::Utf8);
+                    let change = |definition: &mut TableDefinition| {
+                        if definition.columns.len() == 2 {
+                            definition.columns.push(column.clone());
+                        }
+                    };
+                    Table::open_at(storage).await?.alter(change).await
+                })
+            },
+            before: before.clone(),
+            after: before,
+            gradual: false,
+        },
+        Case {
+            name: "ingest with a checkpoint",
+            template: Template::Grown,
+            work: |storage| Box::pin(async { ingest(&mut Table::open_at(storage).await?, 2..6, 8).await }),
+            before: expected(&[(0..4, 7)]),
+            after: expected(&[(0..4, 7), (2..6, 8)]),
+            gradual: false,
+        },
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_step_of_every_kind_of_work_may_be_the_last() {
     let dir = tempfile::tempdir().unwrap();
-    let commits = [(0..40, 1), (20..60, 2), (10..30, 3)];
-    let before = expected(&commits);
-    let plain = dir.path().join("plain");
-    template(&plain, &commits).await;
-    let compacted = dir.path().join("compacted");
-    copy(&plain, &compacted);
-    Table::open(&compacted).await.unwrap().compact(&full(), &|_| {}).await.unwrap();
-    // Left over from somebody: it is given up by a commit before it is deleted.
-    fs::write(compacted.join("partition=0000/stray.parquet"), "x").unwrap();
-    let expiring = dir.path().join("expiring");
-    // Of the first commit all rows expire, of the second some.
-    template_of(&expiring, &expiring_spec(), &[(0..10, 1), (5..40, 2), (30..50, 3)]).await;
-    let grown = dir.path().join("grown");
-    template(&grown, &vec![(0..4, 7); 63]).await;
-
-    let ingested = expected(&[commits.as_slice(), &[(50..90, 4)]].concat());
-    let cases = [
-        (
-            &plain,
-            Case {
-                name: "ingest",
-                work: |path, disk| {
-                    Box::pin(async move { ingest(&mut open(path, disk).await?, 50..90, 4).await })
-                },
-                before: before.clone(),
-                after: ingested,
-                gradual: false,
-            },
-        ),
-        (
-            &plain,
-            Case {
-                name: "compaction",
-                work: |path, disk| {
-                    Box::pin(
-                        async move { open(path, disk).await?.compact(&full(), &|_| {}).await.map(|_| ()) },
-                    )
-                },
-                before: before.clone(),
-                after: before.clone(),
-                gradual: false,
-            },
-        ),
-        (
-            &expiring,
-            Case {
-                name: "compaction with expiry",
-                work: |path, disk| {
-                    Box::pin(async move {
-                        open(path, disk).await?.compact(&full_at_day_45(), &|_| {}).await.map(|_| ())
-                    })
-                },
-                before: expected(&[(0..10, 1), (5..40, 2), (30..50, 3)]),
-                after: expected(&[(25..40, 2), (30..50, 3)]),
-                gradual: true,
-            },
-        ),
-        (
-            &compacted,
-            Case {
-                name: "clean",
-                work: |path, disk| {
-                    Box::pin(async move {
-                        let all = CleanOptions {
-                            keep: None,
-                            unnamed_age: Micros::new(1),
-                            ..CleanOptions::default()
-                        };
-                        open(path, disk).await?.clean(&all).await.map(|_| ())
-                    })
-                },
-                before: before.clone(),
-                after: before.clone(),
-                gradual: false,
-            },
-        ),
-        (
-            &plain,
-            Case {
-                name: "alteration",
-                work: |path, disk| {
-                    Box::pin(async move {
-                        let column = Column::nullable("w", ColumnType::Utf8);
-                        let change = |definition: &mut TableDefinition| {
-                            if definition.columns.len() == 2 {
-                                definition.columns.push(column.clone());
-                            }
-                        };
-                        open(path, disk).await?.alter(change).await
-                    })
-                },
-                before: before.clone(),
-                after: before.clone(),
-                gradual: false,
-            },
-        ),
-        (
-            &grown,
-            Case {
-                name: "ingest with a checkpoint",
-                work: |path, disk| {
-                    Box::pin(async move { ingest(&mut open(path, disk).await?, 2..6, 8).await })
-                },
-                before: expected(&[(0..4, 7)]),
-                after: expected(&[(0..4, 7), (2..6, 8)]),
-                gradual: false,
-            },
-        ),
-    ];
     let mut points = 0;
-    for (template, case) in &cases {
-        let tried = crash_everywhere(template, case).await;
+    for case in cases() {
+        let template = dir.path().join(case.name);
+        case.prepare(TableStorage::create_local(&template).unwrap()).await;
+        let tried = crash_everywhere(&template, &case).await;
         tell(&format!("{}: {tried} crash points", case.name));
         points += tried;
     }

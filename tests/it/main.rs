@@ -14,6 +14,7 @@ mod commands;
 mod commit_boundary;
 mod common;
 mod crash;
+mod crash_objects;
 mod edges;
 mod evaluate;
 mod fixture;

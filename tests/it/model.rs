@@ -13,9 +13,10 @@ use evenkeel::storage::TableStorage;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use evenkeel::{Table, TableError};
-use object_store::memory::InMemory;
+use object_store::ObjectStore;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 
+use crate::common::{objects, test_store};
 use crate::scripted_store::{Fault, ScriptedStore};
 
 type Row = (i64, String, Option<i64>);
@@ -50,7 +51,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
 }
 
 async fn table(spec: &TableSpec, ingests: &[Vec<Row>]) -> Table {
-    let storage = TableStorage::new(Arc::new(InMemory::new()), "model".into());
+    let storage = TableStorage::new(objects(), "model".into());
     let mut table = Table::create_at(storage, spec).await.unwrap();
     for rows in ingests {
         // Batches of seven, so that one ingest has several.
@@ -246,7 +247,7 @@ type Map = BTreeMap<(i64, String), Option<i64>>;
 
 /// The table by several writers, beside the map that it should equal.
 struct World {
-    store: Arc<InMemory>,
+    store: Arc<dyn ObjectStore>,
     writers: Vec<Table>,
     map: Map,
     /// What each writer sees: the map as of its last look.
@@ -258,7 +259,7 @@ struct World {
 
 impl World {
     async fn new(partitions: u64, partition_key: &str) -> Self {
-        let store = Arc::new(InMemory::new());
+        let store = objects();
         let storage = TableStorage::new(store.clone(), "model".into());
         let table = Table::create_at(storage, &spec(partitions, partition_key)).await.unwrap();
         let mut writers = vec![table];
@@ -268,7 +269,7 @@ impl World {
         Self { store, writers, map: Map::new(), seen: vec![Map::new(); WRITERS], columns: 3, asleep: false }
     }
 
-    async fn open(store: &Arc<InMemory>) -> Table {
+    async fn open(store: &Arc<dyn ObjectStore>) -> Table {
         Table::open_at(TableStorage::new(store.clone(), "model".into())).await.unwrap()
     }
 
@@ -375,6 +376,11 @@ impl World {
     }
 }
 
+/// Fewer where each request goes to a server.
+fn histories() -> u32 {
+    if test_store().is_some() { 12 } else { 40 }
+}
+
 fn as_rows(map: &Map) -> Vec<Row> {
     map.iter().map(|((at, user), value)| (*at, user.clone(), *value)).collect()
 }
@@ -394,7 +400,7 @@ async fn ingest(table: &mut Table, rows: &[Row], mode: IngestMode) -> Result<(),
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: histories(), ..ProptestConfig::default() })]
 
     #[test]
     fn every_history_by_several_writers_equals_a_map(

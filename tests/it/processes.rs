@@ -144,9 +144,12 @@ fn cleaning_everything_beside_writers_loses_no_row() {
 }
 
 fn spawn(dir: &Path, arguments: &str) -> Child {
-    let dir = dir.display().to_string();
-    let arguments = arguments.split_whitespace().map(|argument| argument.replace("{}", &dir));
-    evenkeel().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    evenkeel()
+        .args(crate::common::arguments(dir, arguments))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// How often a process is killed.

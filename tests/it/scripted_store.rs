@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -35,7 +34,7 @@ enum Script {
 /// A store one put of which fails, or waits until it is told to go on.
 #[derive(Debug)]
 pub(crate) struct ScriptedStore {
-    inner: Arc<InMemory>,
+    inner: Arc<dyn ObjectStore>,
     puts: AtomicUsize,
     at: AtomicUsize,
     script: Script,
@@ -43,12 +42,12 @@ pub(crate) struct ScriptedStore {
 
 impl ScriptedStore {
     /// The put of number `at` fails.
-    pub(crate) fn failing(inner: Arc<InMemory>, at: usize, fault: Fault) -> Self {
+    pub(crate) fn failing(inner: Arc<dyn ObjectStore>, at: usize, fault: Fault) -> Self {
         Self { inner, puts: AtomicUsize::new(0), at: AtomicUsize::new(at), script: Script::Fail(fault) }
     }
 
     /// The first put waits.
-    pub(crate) fn waiting(inner: Arc<InMemory>) -> Self {
+    pub(crate) fn waiting(inner: Arc<dyn ObjectStore>) -> Self {
         let script = Script::Wait { reached: Notify::new(), go_on: Notify::new() };
         Self { inner, puts: AtomicUsize::new(0), at: AtomicUsize::new(0), script }
     }

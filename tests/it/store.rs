@@ -410,11 +410,12 @@ mod meanwhile {
     use evenkeel::storage::TableStorage;
     use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
     use evenkeel::units::{Micros, PartitionCount};
-    use object_store::memory::InMemory;
+    use object_store::ObjectStore;
 
+    use crate::common::objects;
     use crate::scripted_store::ScriptedStore;
 
-    async fn table(store: &Arc<InMemory>, ttl: Option<&str>) -> Table {
+    async fn table(store: &Arc<dyn ObjectStore>, ttl: Option<&str>) -> Table {
         let definition = TableDefinition {
             name: "t".into(),
             columns: vec![
@@ -449,7 +450,7 @@ mod meanwhile {
 
     /// Begins a compaction, waits until it stores its first portion, does `work`, and lets the compaction go on.
     async fn compacted_while(
-        store: &Arc<InMemory>,
+        store: &Arc<dyn ObjectStore>,
         work: impl AsyncFnOnce(Table),
     ) -> (evenkeel::compact::CompactionReport, Table) {
         let waiting = Arc::new(ScriptedStore::waiting(store.clone()));
@@ -464,7 +465,7 @@ mod meanwhile {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn another_compaction_that_was_faster_wins() {
-        let store = Arc::new(InMemory::new());
+        let store = objects();
         table(&store, None).await;
         let (report, table) = compacted_while(&store, async |mut other: Table| {
             other.compact(&everything(), &|_| {}).await.unwrap();
@@ -480,7 +481,7 @@ mod meanwhile {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn rows_stay_whose_time_to_live_was_taken_away() {
-        let store = Arc::new(InMemory::new());
+        let store = objects();
         table(&store, Some("at=100d")).await;
         let (report, table) = compacted_while(&store, async |mut other: Table| {
             other.alter(|definition| definition.ttl = None).await.unwrap();
@@ -493,7 +494,7 @@ mod meanwhile {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn files_that_were_given_up_are_not_committed() {
-        let store = Arc::new(InMemory::new());
+        let store = objects();
         table(&store, None).await;
         let waiting = Arc::new(ScriptedStore::waiting(store.clone()));
         // The second put: the portion is stored, the commit waits.

@@ -97,7 +97,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 .canonicalize()
                 .ok()
                 .is_some_and(|file| path.canonicalize().is_ok_and(|path| path == file)),
-            InputPath::Stdin => false,
+            InputPath::Stdin | InputPath::Remote(_) => false,
         };
         inputs.paths.iter().any(same)
     };

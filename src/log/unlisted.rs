@@ -1,0 +1,116 @@
+//! The newest version without a listing, which is slow in object stores and costs more than reading.
+//!
+//! `_log/latest.json` names a checkpoint: `{"checkpoint": 64, "id": "..."}`. It is a hint. What is newer is found by reading on,
+//! commit by commit, until there is none. It is replaced whenever a checkpoint is written, and before anything of the log is deleted, each time
+//! with another id: a reader that finds it as it was has missed nothing.
+
+use bytes::Bytes;
+use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+
+use crate::log::commit::READ_ATTEMPTS;
+use crate::log::{LogError, Snapshot, TableLog};
+use crate::units::Version;
+
+/// The file that names a checkpoint.
+const POINTER: &str = "_log/latest.json";
+/// Commits that are asked for at one time.
+const COMMITS_AT_ONCE: u64 = 8;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Pointer {
+    checkpoint: Version,
+    /// Different whenever it is written.
+    id: String,
+}
+
+impl TableLog {
+    /// The newest snapshot; none where it takes a listing to find it.
+    pub(super) async fn newest_unlisted(&self) -> Result<Option<Snapshot>, LogError> {
+        for _ in 0..READ_ATTEMPTS {
+            let before = self.pointer().await?;
+            let Some(base) = self.base_unlisted(before.as_ref()).await? else { return Ok(None) };
+            let newest = self.read_forward(base).await;
+            if self.pointer().await? != before {
+                continue;
+            }
+            return match newest {
+                // The listing tells whether a commit is missing, or came between two reads.
+                Err(LogError::Gap { .. }) => Ok(None),
+                newest => newest.map(Some),
+            };
+        }
+        Ok(None)
+    }
+
+    /// The snapshot to read on from: the checkpoint that is named, else the first version.
+    async fn base_unlisted(&self, pointer: Option<&Bytes>) -> Result<Option<Snapshot>, LogError> {
+        let base = match pointer.and_then(|bytes| serde_json::from_slice::<Pointer>(bytes).ok()) {
+            Some(pointer) => self.read_checkpoint(pointer.checkpoint).await,
+            None => match self.read(Version::FIRST).await {
+                Ok((_, entries)) => Snapshot::first(self.storage().name(), &entries),
+                Err(error) => Err(error),
+            },
+        };
+        match base {
+            Ok(base) => Ok(Some(base)),
+            // A file that is damaged, or was cleaned away: others may do.
+            Err(LogError::Damaged { .. }) => Ok(None),
+            Err(error) if error.is_vanished_file() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `base` with the commits behind it, up to the first that is not there.
+    ///
+    /// # Errors
+    /// [`LogError::Gap`] where one is missing and a later one is there; it may have come between the two reads.
+    pub(super) async fn read_forward(&self, base: Snapshot) -> Result<Snapshot, LogError> {
+        let mut snapshot = base;
+        loop {
+            let first = snapshot.version().0 + 1;
+            let versions = (first..first + COMMITS_AT_ONCE).map(Version);
+            let commits = join_all(versions.map(async |version| (version, self.read(version).await))).await;
+            let mut missing = None;
+            for (version, commit) in commits {
+                match (commit, missing) {
+                    (Ok((_, entries)), None) => {
+                        snapshot = snapshot.apply(self.storage().name(), version, &entries)?;
+                    }
+                    (Ok(_), Some(missing)) => {
+                        return Err(LogError::Gap {
+                            table: self.storage().name().to_owned(),
+                            missing,
+                            last: version,
+                        });
+                    }
+                    (Err(error), _) if error.is_vanished_file() => missing = missing.or(Some(version)),
+                    // What lies behind the end is nobody's matter.
+                    (Err(error), None) => return Err(error),
+                    (Err(_), Some(_)) => {}
+                }
+            }
+            if missing.is_some() {
+                return Ok(snapshot);
+            }
+        }
+    }
+
+    async fn pointer(&self) -> Result<Option<Bytes>, LogError> {
+        match self.storage().read(POINTER).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Names a checkpoint as the one to begin with. In a directory, where listing costs little, nobody asks.
+    pub(super) async fn point_to(&self, checkpoint: Version) -> Result<(), LogError> {
+        if self.storage().is_local() {
+            return Ok(());
+        }
+        let pointer = Pointer { checkpoint, id: uuid::Uuid::new_v4().to_string() };
+        let bytes = serde_json::to_vec(&pointer).map_err(|error| self.unwritable(POINTER, &error))?;
+        Ok(self.storage().replace(POINTER, bytes.into()).await?)
+    }
+}

@@ -1,0 +1,104 @@
+//! The shared files of the AWS tools: `~/.aws/credentials` and `~/.aws/config`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::storage::StorageError;
+
+/// The settings of one profile. Those of the credentials file stand before those of the other.
+#[derive(Default)]
+pub(super) struct Profile {
+    values: HashMap<String, String>,
+}
+
+impl Profile {
+    /// The profile that `AWS_PROFILE` names, else `default`. A file that is not there says nothing.
+    ///
+    /// # Errors
+    /// [`StorageError::Profile`] where `AWS_PROFILE` names a profile that no file has, or a file cannot be read.
+    pub(super) fn of_environment() -> Result<Self, StorageError> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let file = |variable: &str, name: &str| {
+            let named = std::env::var_os(variable).map(PathBuf::from);
+            named.or_else(|| Some(home.as_ref()?.join(".aws").join(name)))
+        };
+        let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+        let config = file("AWS_CONFIG_FILE", "config");
+        let asked = std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
+        Self::read(asked.as_deref(), credentials.as_deref(), config.as_deref())
+    }
+
+    fn read(
+        asked: Option<&str>,
+        credentials: Option<&Path>,
+        config: Option<&Path>,
+    ) -> Result<Self, StorageError> {
+        let name = asked.unwrap_or("default");
+        let of_credentials = section(&read_file(credentials)?, &[name.to_owned()]);
+        let of_config = section(&read_file(config)?, &[format!("profile {name}"), name.to_owned()]);
+        if let (Some(name), None, None) = (asked, &of_credentials, &of_config) {
+            let files = [credentials, config].into_iter().flatten().map(|path| path.display().to_string());
+            let reason =
+                format!("there is no profile '{name}' in {}", files.collect::<Vec<_>>().join(" or "));
+            return Err(StorageError::Profile { reason });
+        }
+        let mut values = of_config.unwrap_or_default();
+        values.extend(of_credentials.unwrap_or_default());
+        Ok(Self { values })
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+}
+
+fn read_file(path: Option<&Path>) -> Result<String, StorageError> {
+    let Some(path) = path else { return Ok(String::new()) };
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(StorageError::Profile { reason: format!("{}: {error}", path.display()) }),
+    }
+}
+
+/// The settings below the first heading that is one of `names`. Indented lines belong to settings of services and say nothing here.
+fn section(text: &str, names: &[String]) -> Option<HashMap<String, String>> {
+    let heading = |line: &str| Some(line.strip_prefix('[')?.split_once(']')?.0.trim().to_owned());
+    let mut lines = text.lines().skip_while(|line| !heading(line).is_some_and(|name| names.contains(&name)));
+    lines.next()?;
+    let settings = lines.take_while(|line| heading(line).is_none());
+    let settings = settings.filter(|line| !line.starts_with(['#', ';', ' ', '\t']));
+    Some(
+        settings
+            .filter_map(|line| line.split_once('='))
+            .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_come_before_settings_and_other_profiles_say_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (credentials, config) = (folder.path().join("credentials"), folder.path().join("config"));
+        std::fs::write(
+            &credentials,
+            "# keys\n[default]\naws_access_key_id = A\n\n[other]\naws_access_key_id=B\nregion = x\n",
+        )
+        .unwrap();
+        std::fs::write(&config, "[default]\nregion = r\ns3 =\n  max_concurrent_requests = 3\n[profile other]\nregion = s\nendpoint_url = http://h\n").unwrap();
+        let read = |asked| Profile::read(asked, Some(&credentials), Some(&config));
+        let profile = read(None).unwrap();
+        assert_eq!((profile.get("aws_access_key_id"), profile.get("region")), (Some("A"), Some("r")));
+        assert_eq!(profile.get("max_concurrent_requests"), None);
+        let other = read(Some("other")).unwrap();
+        assert_eq!((other.get("aws_access_key_id"), other.get("region")), (Some("B"), Some("x")));
+        assert_eq!(other.get("endpoint_url"), Some("http://h"));
+        assert!(read(Some("nobody")).err().unwrap().to_string().contains("no profile 'nobody'"));
+        let absent = folder.path().join("absent");
+        assert!(Profile::read(None, Some(&absent), None).unwrap().get("region").is_none());
+    }
+}

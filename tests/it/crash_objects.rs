@@ -1,0 +1,253 @@
+//! Every request to an object store fails, loses its answer or is the last one before a crash: the table opens, has exactly the
+//! acknowledged rows, and finishing the work gives the right table.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use evenkeel::Table;
+use evenkeel::maintenance::{CheckScope, CleanOptions};
+use evenkeel::storage::TableStorage;
+use evenkeel::units::Micros;
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
+};
+
+use crate::common::objects;
+use crate::crash::{Case, cases, rows, tell};
+
+/// What happens at one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It is refused; the process goes on.
+    FailBefore,
+    /// It is carried out and its answer is lost; the process goes on.
+    FailAfter,
+    /// The process dies before it.
+    KillBefore,
+    /// The process dies after it.
+    KillAfter,
+}
+
+const FAULTS: [Fault; 4] = [Fault::FailBefore, Fault::FailAfter, Fault::KillBefore, Fault::KillAfter];
+
+/// The requests of one process. From the one on that is its last, nothing reaches the store.
+#[derive(Debug)]
+struct Requests {
+    done: AtomicUsize,
+    at: usize,
+    fault: Option<Fault>,
+}
+
+impl Requests {
+    fn lost() -> Error {
+        Error::Generic { store: "faulty store", source: "the connection is gone".into() }
+    }
+
+    /// Whether a request reaches the store, and whether its answer comes back.
+    fn next(&self) -> (bool, bool) {
+        let number = self.done.fetch_add(1, Ordering::SeqCst);
+        let dead = matches!(self.fault, Some(Fault::KillBefore | Fault::KillAfter)) && number > self.at;
+        match self.fault.filter(|_| number == self.at) {
+            Some(Fault::FailBefore | Fault::KillBefore) => (false, false),
+            Some(Fault::FailAfter | Fault::KillAfter) => (true, false),
+            None => (!dead, !dead),
+        }
+    }
+
+    async fn send<T>(&self, request: impl Future<Output = Result<T>>) -> Result<T> {
+        let (reaches, answers) = self.next();
+        if !reaches {
+            return Err(Self::lost());
+        }
+        let answer = request.await;
+        if answers { answer } else { Err(Self::lost()) }
+    }
+}
+
+/// A store to whose writing requests a fault happens.
+#[derive(Debug)]
+struct FaultyStore {
+    inner: Arc<dyn ObjectStore>,
+    requests: Arc<Requests>,
+}
+
+impl FaultyStore {
+    fn new(inner: &Arc<dyn ObjectStore>, at: usize, fault: Option<Fault>) -> Arc<Self> {
+        let requests = Requests { done: AtomicUsize::new(0), at, fault };
+        Arc::new(Self { inner: Arc::clone(inner), requests: Arc::new(requests) })
+    }
+}
+
+impl fmt::Display for FaultyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("faulty store")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.requests.send(self.inner.put_opts(location, payload, options)).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        let upload = self.requests.send(self.inner.put_multipart_opts(location, options)).await?;
+        Ok(Box::new(FaultyUpload { inner: upload, requests: Arc::clone(&self.requests) }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let (inner, requests) = (Arc::clone(&self.inner), Arc::clone(&self.requests));
+        let delete = move |location: Result<Path>| {
+            let (inner, requests) = (Arc::clone(&inner), Arc::clone(&requests));
+            async move {
+                let location = location?;
+                requests.send(inner.delete(&location)).await?;
+                Ok(location)
+            }
+        };
+        locations.then(delete).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[derive(Debug)]
+struct FaultyUpload {
+    inner: Box<dyn MultipartUpload>,
+    requests: Arc<Requests>,
+}
+
+#[async_trait]
+impl MultipartUpload for FaultyUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let (part, requests) = (self.inner.put_part(data), Arc::clone(&self.requests));
+        Box::pin(async move { requests.send(part).await })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.requests.send(self.inner.complete()).await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.requests.send(self.inner.abort()).await
+    }
+}
+
+async fn copy(from: &Arc<dyn ObjectStore>, to: &Arc<dyn ObjectStore>) {
+    let files: Vec<ObjectMeta> = from.list(None).try_collect().await.unwrap();
+    for file in files {
+        let bytes = from.get(&file.location).await.unwrap().bytes().await.unwrap();
+        to.put(&file.location, bytes.into()).await.unwrap();
+    }
+}
+
+fn storage(store: Arc<dyn ObjectStore>) -> TableStorage {
+    TableStorage::new(store, "t".into())
+}
+
+/// Does the work with every fault at every request; gives the number of points tried.
+async fn crash_everywhere(template: &Arc<dyn ObjectStore>, case: &Case) -> usize {
+    let fresh = async || {
+        let store = objects();
+        copy(template, &store).await;
+        store
+    };
+    let store = fresh().await;
+    let count = FaultyStore::new(&store, usize::MAX, None);
+    (case.work)(storage(count.clone())).await.unwrap();
+    let requests = count.requests.done.load(Ordering::SeqCst);
+    for (at, fault) in (0..requests).flat_map(|at| FAULTS.map(|fault| (at, fault))) {
+        let what = format!("{}: {fault:?} at request {at}", case.name);
+        let store = fresh().await;
+        let outcome = (case.work)(storage(FaultyStore::new(&store, at, Some(fault)))).await;
+        let table = Table::open_at(storage(store.clone())).await;
+        let found = rows(&table.unwrap_or_else(|error| panic!("{what}: {error}"))).await;
+        match outcome {
+            Ok(()) => assert_eq!(found, case.after, "{what}: acknowledged"),
+            Err(_) => assert!(case.may_leave(&found), "{what}: {found:?}"),
+        }
+        (case.work)(storage(store.clone())).await.unwrap_or_else(|error| panic!("{what}: again: {error}"));
+        let mut table = Table::open_at(storage(store.clone())).await.unwrap();
+        assert_eq!(rows(&table).await, case.after, "{what}: done again");
+        assert!(table.check(CheckScope::OneVersion, &|_| {}).await.unwrap().damaged.is_empty(), "{what}");
+        // Stores tell the time of a file in seconds.
+        let now = Some(chrono::Utc::now().timestamp_micros() + 2_000_000);
+        let all = CleanOptions { keep: None, unnamed_age: Micros::new(1), now, ..CleanOptions::default() };
+        table.clean(&all).await.unwrap();
+        table.refresh().await.unwrap();
+        assert_eq!(rows(&table).await, case.after, "{what}: cleaned");
+        let left = table.storage().list_all().await.unwrap();
+        let portions = left.iter().filter(|file| file.path.starts_with("partition=")).count();
+        assert_eq!(portions, table.snapshot().portion_count(), "{what}: {left:?}");
+    }
+    requests * FAULTS.len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_of_every_kind_of_work_may_be_the_last() {
+    let mut points = 0;
+    for case in cases() {
+        let template = objects();
+        case.prepare(storage(template.clone())).await;
+        let tried = crash_everywhere(&template, &case).await;
+        tell(&format!("{}: {tried} crash points of an object store", case.name));
+        points += tried;
+    }
+    assert!(points > 100, "{points}");
+}
+
+/// Bytes of three parts and a bit.
+fn large() -> Bytes {
+    (0..3 * (8 << 20) + 5).map(|byte: u32| byte.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_file_goes_up_in_parts_and_is_there_as_a_whole_or_not_at_all() {
+    let bytes = large();
+    let count = FaultyStore::new(&objects(), usize::MAX, None);
+    storage(count.clone()).put_unique("a.parquet", bytes.clone()).await.unwrap();
+    let requests = count.requests.done.load(Ordering::SeqCst);
+    assert_eq!(requests, 1 + 4 + 1);
+    for (at, fault) in (0..requests).flat_map(|at| FAULTS.map(|fault| (at, fault))) {
+        let store = objects();
+        let put =
+            storage(FaultyStore::new(&store, at, Some(fault))).put_unique("a.parquet", bytes.clone()).await;
+        assert!(put.is_err());
+        let whole = storage(store);
+        match whole.read("a.parquet").await {
+            Ok(found) => assert!(found == bytes && at == requests - 1, "{fault:?} at {at}"),
+            Err(error) => assert!(error.is_not_found(), "{fault:?} at {at}: {error}"),
+        }
+        assert!(whole.put_unique("b.parquet", bytes.clone()).await.unwrap());
+        assert_eq!(whole.read("b.parquet").await.unwrap(), bytes);
+    }
+}

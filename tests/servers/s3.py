@@ -1,0 +1,132 @@
+"""An S3 server for tests: moto behind a layer that is slow, throttles, fails and loses answers as it is told.
+
+    python s3.py PORT_FILE
+
+listens on a free port of 127.0.0.1, makes the bucket evenkeel-tests, and writes the number of the port to PORT_FILE. `PUT /_faults` with JSON sets what goes wrong from then on,
+`GET /_faults` gives what was counted since:
+
+    {"latency_ms": [2, 20], "throttle": 0.1, "fail": 0.05, "lose": 0.05, "down": false, "seed": 1}
+
+throttle: 503 SlowDown instead of an answer; fail: 500 InternalError; lose: the request is carried out, its answer is lost;
+down: every request is answered by 503.
+"""
+
+import json
+import os
+import random
+import socket
+import sys
+import threading
+import time
+from urllib.request import Request, urlopen
+
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+BUCKET = "evenkeel-tests"
+XML = '<?xml version="1.0" encoding="UTF-8"?><Error><Code>{0}</Code><Message>{0}</Message></Error>'
+NOTHING = {"latency_ms": [0, 0], "throttle": 0, "fail": 0, "lose": 0, "down": False, "seed": 0}
+
+
+class Faults:
+    def __init__(self, application):
+        self.application = application
+        self.settings = dict(NOTHING)
+        self.random = random.Random(0)
+        self.counts = {}
+        self.lock = threading.Lock()
+        # moto looks whether a file exists and writes it in two steps; S3 does so in one.
+        self.writes = threading.Lock()
+
+    def count(self, what):
+        with self.lock:
+            self.counts[what] = self.counts.get(what, 0) + 1
+
+    def draw(self):
+        with self.lock:
+            latency = self.random.uniform(*self.settings["latency_ms"])
+            return latency, self.random.random(), dict(self.settings)
+
+    def control(self, environ, start_response):
+        if environ["REQUEST_METHOD"] == "PUT":
+            length = int(environ.get("CONTENT_LENGTH") or 0)
+            settings = json.loads(environ["wsgi.input"].read(length) or b"{}")
+            with self.lock:
+                self.settings = {**NOTHING, **settings}
+                self.random = random.Random(self.settings["seed"])
+                self.counts = {}
+        with self.lock:
+            body = json.dumps({"settings": self.settings, "counts": self.counts}).encode()
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def refuse(self, environ, start_response, status, code):
+        drain(environ)
+        body = XML.format(code).encode()
+        start_response(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def __call__(self, environ, start_response):
+        if environ["PATH_INFO"] == "/_faults":
+            return self.control(environ, start_response)
+        latency, dice, settings = self.draw()
+        method = environ["REQUEST_METHOD"]
+        listing = method == "GET" and "list-type=" in environ.get("QUERY_STRING", "")
+        self.count("LIST" if listing else method)
+        if latency:
+            time.sleep(latency / 1000)
+        throttle, fail, lose = settings["throttle"], settings["fail"], settings["lose"]
+        if settings["down"] or dice < throttle:
+            self.count("throttled")
+            return self.refuse(environ, start_response, "503 Slow Down", "SlowDown")
+        if dice < throttle + fail:
+            self.count("failed")
+            return self.refuse(environ, start_response, "500 Internal Server Error", "InternalError")
+        if method in ("PUT", "POST", "DELETE"):
+            with self.writes:
+                answer = list(self.application(environ, start_response))
+        else:
+            answer = self.application(environ, start_response)
+        if dice < throttle + fail + lose:
+            self.count("lost")
+            connection = environ.get("evenkeel.connection")
+            if connection is not None:
+                connection.shutdown(socket.SHUT_RDWR)
+            raise ConnectionAbortedError("the answer is lost")
+        return answer
+
+
+def drain(environ):
+    left = int(environ.get("CONTENT_LENGTH") or 0)
+    while left > 0:
+        chunk = environ["wsgi.input"].read(min(left, 1 << 20))
+        if not chunk:
+            return
+        left -= len(chunk)
+
+
+class Handler(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def make_environ(self):
+        environ = super().make_environ()
+        environ["evenkeel.connection"] = self.connection
+        return environ
+
+    def log(self, *arguments):
+        pass
+
+
+def main():
+    application = Faults(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Handler)
+    threading.Thread(target=server.serve_forever).start()
+    make_bucket = Request(f"http://127.0.0.1:{server.server_port}/{BUCKET}", method="PUT")
+    urlopen(make_bucket).read()
+    with open(sys.argv[1] + ".new", "w") as file:
+        file.write(str(server.server_port))
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
