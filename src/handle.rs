@@ -165,6 +165,18 @@ impl Table {
         self.log.storage()
     }
 
+    /// The log of the table.
+    #[must_use]
+    pub fn log(&self) -> &TableLog {
+        &self.log
+    }
+
+    /// Moves this handle to a later snapshot of its table.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn move_to(&mut self, snapshot: Snapshot) {
+        self.snapshot = snapshot;
+    }
+
     /// The function that places its rows.
     #[must_use]
     pub fn placement(&self) -> Placement {

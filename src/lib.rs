@@ -22,6 +22,8 @@
 //! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
 
 pub mod bench;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod compact;
 pub mod evaluate;
 pub mod finding;

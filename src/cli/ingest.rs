@@ -1,11 +1,16 @@
 //! `evenkeel ingest`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
+#[cfg(feature = "cluster")]
+use evenkeel::TableError;
+#[cfg(feature = "cluster")]
+use evenkeel::cluster::ClusterError;
 use evenkeel::compact::{CompactionOptions, CompactionReport};
 use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
 use evenkeel::source::find_inputs;
+use evenkeel::storage::Place;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
 
@@ -77,7 +82,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnError,
 
-    /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects].
+    /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects; of a table in an object store in ./_rejects].
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
 
@@ -99,6 +104,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: crate::cli::cluster::ClusterArgs,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -113,6 +122,15 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         notes.iter().for_each(|note| out.note(note));
     }
     let mut table = Table::open(&args.dir).await?;
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = args.cluster.connect().await? {
+        let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
+        let report = report.map_err(|error| match error {
+            ClusterError::Ingest(error) => Failure::from(TableError::from(error)),
+            error => error.into(),
+        })?;
+        return finish(&args, table, report, notes, out).await;
+    }
     let bar = out.progress(None, "rows");
     let report = table
         .ingest_files(plan, &|progress| {
@@ -123,7 +141,17 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         })
         .await;
     bar.finish_and_clear();
-    let mut report = report?;
+    finish(&args, table, report?, notes, out).await
+}
+
+/// Compacts where that was asked for, and reports.
+async fn finish(
+    args: &Args,
+    mut table: Table,
+    mut report: IngestReport,
+    notes: Vec<String>,
+    out: &mut Output,
+) -> Result<(), Failure> {
     if args.format == Format::Json {
         report.notes.splice(0..0, notes);
     }
@@ -147,6 +175,14 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     })
 }
 
+/// Where rejected rows go: beside the table where that is a directory, else into the directory that the command runs in.
+fn rejects_of(dir: &Path) -> PathBuf {
+    match Place::parse(dir) {
+        Ok(Place::Local(dir)) => dir.join("_rejects"),
+        _ => PathBuf::from("_rejects"),
+    }
+}
+
 /// The plan, and what was left out of the inputs.
 fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
     check_memory(args.memory, LEAST_MEMORY)?;
@@ -157,7 +193,7 @@ fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure
         (OnError::Fail, None) => None,
         (OnError::Reject, Some(file)) => Some(file.clone()),
         (OnError::Reject, None) => {
-            Some(args.dir.join("_rejects").join(format!("{}.ndjson", uuid::Uuid::new_v4())))
+            Some(rejects_of(&args.dir).join(format!("{}.ndjson", uuid::Uuid::new_v4())))
         }
     };
     let mode = match args.mode {

@@ -4,6 +4,8 @@ mod alter;
 mod bench;
 mod check;
 mod clean;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod compact;
 mod create;
 mod ddl;
@@ -14,6 +16,8 @@ mod ingest;
 mod input;
 mod inspect;
 mod lint;
+#[cfg(feature = "cluster")]
+mod logging;
 mod output;
 mod place;
 mod query;
@@ -64,6 +68,8 @@ enum Command {
     Lint(lint::Args),
     Bench(Box<bench::Args>),
     Simulate(simulate::Args),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::Args),
 }
 
 /// Refuses a budget that is too small.
@@ -114,6 +120,8 @@ impl Cli {
             Command::Place(args) => place::run(&args, out),
             Command::Lint(args) => lint::run(args, out).await,
             Command::Simulate(args) => simulate::run(args, out).await,
+            #[cfg(feature = "cluster")]
+            Command::Cluster(args) => cluster::run(args, out).await,
         }
     }
 }

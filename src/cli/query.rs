@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
+#[cfg(feature = "cluster")]
+use evenkeel::cluster::ClusterError;
 use evenkeel::log::PortionDamage;
 use evenkeel::maintenance::CheckScope;
-use evenkeel::query::{Params, QueryError, QueryResult};
+use evenkeel::query::{Params, QueryError, QueryResult, TableSession};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::{Table, report};
@@ -85,6 +87,10 @@ pub(crate) struct Args {
     /// Show which partitions and portions the query would read, of how many, and its plan.
     #[arg(long)]
     explain: bool,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: crate::cli::cluster::ClusterArgs,
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
@@ -136,7 +142,7 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
             _ => out.text(&format!("{}\n{plan}", report::scans(&scans))),
         };
     }
-    let result = session.query(&sql, &params).await.map_err(failure)?;
+    let result = run_query(&args, &table, &session, &sql, &params).await?;
     let format = match asked {
         Format::Table => return print_table(result, Layout::Plain, &args, out).await,
         Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
@@ -167,6 +173,27 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The result of the query, from the cluster where one was asked for.
+async fn run_query(
+    args: &Args,
+    table: &Table,
+    session: &TableSession,
+    sql: &str,
+    params: &Params,
+) -> Result<QueryResult, Failure> {
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = args.cluster.connect().await? {
+        let result = evenkeel::cluster::query(&cluster, table, sql, params).await;
+        return result.map_err(|error| match error {
+            ClusterError::Query(error) => failure(error),
+            error => error.into(),
+        });
+    }
+    #[cfg(not(feature = "cluster"))]
+    let _ = (args, table);
+    session.query(sql, params).await.map_err(failure)
 }
 
 /// The table without the portions whose files are damaged; each is told. A file that this user may not read is not damaged.

@@ -56,7 +56,7 @@ pub(super) fn encode(
     Ok(Encoded { portion, replaced: sorted.replaced, seconds: started.elapsed().as_secs_f64() })
 }
 
-fn key_of(spec: &TableSpec, batch: &RecordBatch, row: usize) -> String {
+pub(crate) fn key_of(spec: &TableSpec, batch: &RecordBatch, row: usize) -> String {
     let parts = spec.primary_key().iter().zip(spec.primary_key_types()).map(|(index, column_type)| {
         let value = batch.columns().get(*index).and_then(|array| key_value(array, column_type, row));
         value.map_or("?".to_owned(), |value| value.display(column_type))

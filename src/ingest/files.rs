@@ -9,6 +9,8 @@ use tokio::sync::{Notify, mpsc};
 use crate::ingest::rejects::RejectsFile;
 use crate::ingest::writer::{Committed, Ingest};
 use crate::ingest::{IngestError, IngestMode, IngestOptions, IngestReport, SourceReport};
+#[cfg(feature = "cluster")]
+use crate::log::PortionEntry;
 use crate::log::{LogError, Snapshot, SourceEntry, TableLog};
 use crate::skew::SkewFigures;
 use crate::source::{Conform, Conformed, Fingerprint, Input, InputOptions, InputPath, SourceError};
@@ -99,6 +101,18 @@ pub async fn ingest_files(
             error => Err(error),
         };
     }
+    commit_collected(&log, base, ingest, collected, mode, started).await
+}
+
+/// The one commit, where there is anything to commit, and the report.
+async fn commit_collected(
+    log: &TableLog,
+    base: Snapshot,
+    ingest: Ingest,
+    mut collected: Collected,
+    mode: IngestMode,
+    started: Instant,
+) -> Result<(IngestReport, Snapshot), IngestError> {
     if collected.entries.is_empty() {
         let mut report = no_commit(&base, mode, collected.sources, started);
         report.notes = collected.notes;
@@ -111,7 +125,7 @@ pub async fn ingest_files(
             if !matches!(error, IngestError::Log(LogError::Unknown { .. })) {
                 collected.remove_rejects();
             }
-            return taken_by_others(&log, &base, error, &collected, mode, started).await;
+            return taken_by_others(log, &base, error, &collected, mode, started).await;
         }
     };
     let (rejected, rejects_file) = collected.finish_rejects();
@@ -194,6 +208,74 @@ async fn taken_by_others(
         Some(sources) => Ok((no_commit(base, mode, sources, started), newest)),
         None => Err(error),
     }
+}
+
+/// What others read and wrote, to be committed.
+#[cfg(feature = "cluster")]
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Stored portions.
+    pub(crate) portions: Vec<PortionEntry>,
+    /// Inputs that were taken, in order.
+    pub(crate) entries: Vec<SourceEntry>,
+    /// All inputs, in order.
+    pub(crate) sources: Vec<SourceReport>,
+    /// Rows that could not be taken.
+    pub(crate) rejects: Vec<crate::source::Reject>,
+    /// Rows taken.
+    pub(crate) rows: u64,
+    /// Of those, rows that later ones replaced.
+    pub(crate) replaced: u64,
+    /// What else is worth knowing.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Commits what others wrote, under the rules of [`ingest_files`].
+///
+/// # Errors
+/// As for [`ingest_files`]. The files are deleted, except after [`LogError::Unknown`].
+#[cfg(feature = "cluster")]
+pub(crate) async fn finish_written(
+    log: TableLog,
+    base: Snapshot,
+    plan: &IngestFiles,
+    written: Written,
+    started: Instant,
+) -> Result<(IngestReport, Snapshot), IngestError> {
+    let mode = plan.ingest.mode;
+    let mut collected = Collected {
+        entries: written.entries,
+        sources: written.sources,
+        notes: written.notes,
+        ..Collected::default()
+    };
+    let mut ingest = Ingest::new(log.clone(), base.clone(), &plan.ingest)?;
+    if plan.again {
+        ingest.take_again();
+    }
+    ingest.adopt(written.portions, written.rows, written.replaced);
+    let set_aside = (|| {
+        if let Some(path) = plan.rejects.as_ref().filter(|_| !written.rejects.is_empty()) {
+            let mut file = RejectsFile::new(path)?;
+            written.rejects.iter().try_for_each(|reject| file.add(reject))?;
+            collected.rejects = Some(file);
+        }
+        collected.sync_rejects()
+    })();
+    if let Err(error) = set_aside {
+        ingest.abandon().await;
+        collected.remove_rejects();
+        return Err(error);
+    }
+    if let (0, Some((count, first))) =
+        (ingest.rows(), collected.rejects.as_ref().and_then(RejectsFile::first))
+    {
+        let first = Box::new(first.clone());
+        ingest.abandon().await;
+        collected.remove_rejects();
+        return Err(IngestError::AllRejected { count, first });
+    }
+    commit_collected(&log, base, ingest, collected, mode, started).await
 }
 
 fn no_commit(
@@ -367,7 +449,7 @@ fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<Sou
 }
 
 /// What the reader left out or filled in.
-fn notes(spec: &TableSpec, input: &Input) -> Vec<String> {
+pub(crate) fn notes(spec: &TableSpec, input: &Input) -> Vec<String> {
     let mut notes = Vec::new();
     let unknown = input.unknown_columns();
     if !unknown.is_empty() {

@@ -18,12 +18,17 @@ mod writer;
 use std::path::PathBuf;
 
 use arrow::error::ArrowError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use crate::ingest::files::{IngestFiles, IngestProgress, ingest_files};
 pub use crate::ingest::memory::LEAST_MEMORY;
 pub use crate::ingest::writer::{Committed, Ingest, PartitionWrite};
+#[cfg(feature = "cluster")]
+pub(crate) use crate::ingest::{
+    encode::key_of,
+    files::{Written, finish_written, notes as notes_of},
+};
 
 use crate::log::LogError;
 use crate::placement::PlacementError;
@@ -37,7 +42,7 @@ use crate::units::{ByteSize, PartitionId, Version};
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
 
 /// What happens to a row whose primary key is there already.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IngestMode {
     /// The new row replaces it.

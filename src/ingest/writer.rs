@@ -174,6 +174,22 @@ impl Ingest {
         self.interrupt = Some(interrupt);
     }
 
+    /// Takes portions that others stored.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn adopt(&mut self, portions: Vec<PortionEntry>, rows: u64, replaced: u64) {
+        self.rows += rows;
+        self.replaced += replaced;
+        for portion in portions {
+            if let Some(write) = self.writes.get_mut(portion.partition.index()) {
+                write.rows += portion.rows;
+                write.bytes += portion.bytes;
+                write.portions += 1;
+            }
+            self.portions.push((self.started, portion));
+            self.started += 1;
+        }
+    }
+
     /// Rows taken so far.
     #[must_use]
     pub fn rows(&self) -> u64 {

@@ -212,6 +212,12 @@ impl TableLog {
         Ok((log, snapshot))
     }
 
+    /// The log of a table whose commits are none of the caller's business, who only stores portions.
+    #[must_use]
+    pub fn of_storage(storage: TableStorage) -> Self {
+        Self { storage }
+    }
+
     /// The files of the table.
     #[must_use]
     pub fn storage(&self) -> &TableStorage {

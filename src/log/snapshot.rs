@@ -181,6 +181,19 @@ impl Snapshot {
     }
 
     /// The snapshot that a checkpoint holds.
+    /// A snapshot that has these portions and nothing else.
+    ///
+    /// # Errors
+    /// [`LogError::Spec`] where the declaration is refused.
+    pub fn of_portions(
+        table: &str,
+        version: Version,
+        definition: TableDefinition,
+        portions: &[Arc<PortionEntry>],
+    ) -> Result<Self, LogError> {
+        Self::restore(table, "its declaration", version, definition, portions.to_vec(), Vec::new())
+    }
+
     pub(super) fn restore(
         table: &str,
         file: &str,

@@ -16,7 +16,7 @@ use crate::transform::{bit_reverse, fingerprints, shard_id};
 use crate::units::PartitionCount;
 
 /// `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`, `shard_id(N, value, ...)` and `ydb_partition(N, value, ...)`.
-pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
+pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)))
 }

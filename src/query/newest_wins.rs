@@ -136,7 +136,7 @@ impl NewestWinsExec {
 }
 
 /// Ascending order by the columns at `key`; `None` where there are none.
-pub(super) fn key_ordering(schema: &SchemaRef, key: &[usize]) -> Option<LexOrdering> {
+pub(crate) fn key_ordering(schema: &SchemaRef, key: &[usize]) -> Option<LexOrdering> {
     let sort_by = |index: &usize| {
         let field = schema.fields().get(*index)?;
         Some(ascending(Arc::new(Column::new(field.name(), *index))))

@@ -83,7 +83,7 @@ impl SnapshotTable {
 }
 
 /// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of one scan.
-fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+pub(crate) fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
         if node.downcast_ref::<NewestWinsExec>().is_some() {

@@ -19,6 +19,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::utils::{collect_columns, conjunction_opt, split_conjunction};
 use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -81,6 +82,20 @@ impl SnapshotTable {
     /// None that a caller can cause.
     pub fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
         let schema = view_schema(snapshot.spec().schema());
+        Self::of_schema(storage, snapshot, schema)
+    }
+
+    /// The same, giving text and bytes as they are declared: rows that travel between machines hold no views, which would take along what
+    /// they are views of.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn with_declared_text(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
+        let schema = Arc::clone(snapshot.spec().schema());
+        Self::of_schema(storage, snapshot, schema)
+    }
+
+    fn of_schema(storage: TableStorage, snapshot: Snapshot, schema: SchemaRef) -> Result<Self> {
         let store_url = ObjectStoreUrl::parse(format!("evenkeel://{}", storage.id().simple()))?;
         let portions = snapshot.portions();
         Ok(Self { storage, snapshot, portions, schema, store_url, scans: Mutex::new(Vec::new()) })
@@ -131,6 +146,38 @@ impl SnapshotTable {
             None,
             &mut ScanSummary::default(),
         )
+    }
+
+    /// A plan of the rows that are visible where these portions are all there is, with the columns `projection` of the table, one
+    /// partition for each of theirs. `predicate`, on the columns of the table, keeps portions from being read where it can; rows
+    /// that it does not match may come all the same.
+    ///
+    /// # Errors
+    /// Where the plan cannot be made.
+    pub fn scan_where(
+        &self,
+        state: &dyn Session,
+        portions: &[Arc<PortionEntry>],
+        projection: &[usize],
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let narrowed = Narrowed { predicate: predicate.cloned() };
+        let mut summary = ScanSummary::default();
+        self.plan_narrowed(state, portions, Some(&projection.to_vec()), None, &narrowed, &mut summary)
+    }
+
+    /// The portions that rows matching `predicate`, on the columns of the table, can be in.
+    ///
+    /// # Errors
+    /// Where the predicate cannot be evaluated.
+    pub fn portions_where(
+        &self,
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+    ) -> Result<Vec<Arc<PortionEntry>>> {
+        let mut summary = ScanSummary::default();
+        let portions = self.matching(predicate, &mut summary)?;
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
+        Ok(portions)
     }
 
     /// A plan of all columns of the rows that are visible where these portions of one partition are all there is, in key order.
@@ -205,6 +252,18 @@ impl SnapshotTable {
         limit: Option<usize>,
         summary: &mut ScanSummary,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.plan_narrowed(state, portions, projection, limit, &Narrowed::default(), summary)
+    }
+
+    fn plan_narrowed(
+        &self,
+        state: &dyn Session,
+        portions: &[Arc<PortionEntry>],
+        projection: Option<&Vec<usize>>,
+        limit: Option<usize>,
+        narrowed: &Narrowed,
+        summary: &mut ScanSummary,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let spec = self.snapshot.spec();
         let store = Arc::clone(self.storage.store());
         state.runtime_env().register_object_store(self.store_url.as_ref(), store);
@@ -223,10 +282,10 @@ impl SnapshotTable {
             let stretches: Vec<Vec<_>> =
                 partitions.iter().map(|groups| groups.iter().flatten().cloned().collect()).collect();
             if stretches.iter().all(|stretch| self.datafusion_sees_order(stretch)) {
-                return self.scan_files(state, &stretches, projection, limit, Files::MayBeCut);
+                return self.scan_files(state, &stretches, projection, limit, Files::MayBeCut, narrowed);
             }
         }
-        self.scan_pieces(state, partitions, projection)
+        self.scan_pieces(state, partitions, projection, narrowed)
     }
 
     /// Whether DataFusion can tell that portions without overlap are in order. It compares the ranges of each column alone, and so
@@ -246,6 +305,7 @@ impl SnapshotTable {
         projection: &[usize],
         limit: Option<usize>,
         files: Files,
+        narrowed: &Narrowed,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = TableParquetOptions {
             global: state.config_options().execution.parquet.clone(),
@@ -260,6 +320,10 @@ impl SnapshotTable {
             .with_enable_page_index(true)
             .with_bloom_filter_on_read(true)
             .with_parquet_file_reader_factory(Arc::new(readers));
+        let source = match &narrowed.predicate {
+            Some(predicate) => source.with_predicate(Arc::clone(predicate)),
+            None => source,
+        };
         let partitioning =
             (files == Files::ArePinned).then(|| Partitioning::UnknownPartitioning(groups.len()));
         let file_groups = groups
@@ -287,6 +351,7 @@ impl SnapshotTable {
         state: &dyn Session,
         partitions: Vec<Vec<Vec<Arc<PortionEntry>>>>,
         projection: &[usize],
+        narrowed: &Narrowed,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut plain: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
         let mut overlapping: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
@@ -309,11 +374,13 @@ impl SnapshotTable {
         let inputs = Inputs {
             plain: match plain.is_empty() {
                 true => None,
-                false => Some(self.scan_files(state, &plain, projection, None, Files::ArePinned)?),
+                false => {
+                    Some(self.scan_files(state, &plain, projection, None, Files::ArePinned, narrowed)?)
+                }
             },
             overlapping: match overlapping.is_empty() {
                 true => None,
-                false => Some(self.scan_overlapping(state, &overlapping, projection)?),
+                false => Some(self.scan_overlapping(state, &overlapping, projection, narrowed)?),
             },
         };
         let position = |index: &usize| projection.iter().position(|column| column == index);
@@ -328,14 +395,16 @@ impl SnapshotTable {
         state: &dyn Session,
         portions: &[Vec<Arc<PortionEntry>>],
         projection: &[usize],
+        narrowed: &Narrowed,
     ) -> Result<Overlapping> {
         let primary_key = self.snapshot.spec().primary_key();
+        let narrowed = narrowed.to_columns(primary_key);
         let mut columns: Vec<usize> = projection.iter().chain(primary_key).copied().collect();
         columns.sort_unstable();
         columns.dedup();
         let position = |index: &usize| columns.iter().position(|column| column == index);
         Ok(Overlapping {
-            plan: self.scan_files(state, portions, &columns, None, Files::ArePinned)?,
+            plan: self.scan_files(state, portions, &columns, None, Files::ArePinned, &narrowed)?,
             key: primary_key.iter().filter_map(position).collect(),
             output: projection.iter().filter_map(position).collect(),
         })
@@ -390,6 +459,23 @@ impl SnapshotTable {
             total_byte_size: Precision::Absent,
             column_statistics: columns,
         }
+    }
+}
+
+/// What is known of the rows that are wanted, where no filter of DataFusion is pushed below the scan.
+#[derive(Debug, Default)]
+struct Narrowed {
+    predicate: Option<Arc<dyn PhysicalExpr>>,
+}
+
+impl Narrowed {
+    /// The parts of it that are about these columns alone.
+    fn to_columns(&self, columns: &[usize]) -> Self {
+        let Some(predicate) = &self.predicate else { return Self::default() };
+        let parts = split_conjunction(predicate)
+            .into_iter()
+            .filter(|part| collect_columns(part).iter().all(|column| columns.contains(&column.index())));
+        Self { predicate: conjunction_opt(parts.cloned()) }
     }
 }
 

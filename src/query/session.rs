@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+#[cfg(feature = "cluster")]
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement as ParsedStatement};
@@ -94,10 +96,30 @@ impl TableSession {
             .with_default_features()
             .with_physical_optimizer_rules(rules)
             .build();
+        let provider = Arc::clone(&table);
+        Self::with_provider(state, table, provider)
+    }
+
+    /// The same in a given state. `provider` is what queries scan as the table.
+    pub(crate) fn with_provider(
+        state: SessionState,
+        table: Arc<SnapshotTable>,
+        provider: Arc<dyn TableProvider>,
+    ) -> Result<Self, QueryError> {
         let context = SessionContext::new_with_state(state);
         crate::query::functions::functions().for_each(|function| context.register_udf(function));
-        let tables = register_tables(&context, &table)?;
+        let tables = register_tables(&context, &table, &provider)?;
         Ok(Self { context, table, tables })
+    }
+
+    /// The physical plan of one query.
+    #[cfg(feature = "cluster")]
+    pub(crate) async fn physical_plan(
+        &self,
+        sql: &str,
+        params: &Params,
+    ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+        Ok(self.plan(sql, params).await?.create_physical_plan().await?)
     }
 
     /// The DataFusion session below.
@@ -213,7 +235,11 @@ fn change_of(statement: &ParsedStatement) -> Option<&'static str> {
 }
 
 /// Registers the table and its system tables; gives the names that people use.
-fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Result<Vec<String>, QueryError> {
+fn register_tables(
+    context: &SessionContext,
+    table: &Arc<SnapshotTable>,
+    provider: &Arc<dyn TableProvider>,
+) -> Result<Vec<String>, QueryError> {
     let snapshot = table.snapshot();
     let own_name = snapshot.spec().name().to_owned();
     let mut names = vec![TABLE_ALIAS.to_owned()];
@@ -235,7 +261,7 @@ fn register_tables(context: &SessionContext, table: &Arc<SnapshotTable>) -> Resu
         }
     }
     for name in &names {
-        context.register_table(TableReference::bare(name.clone()), Arc::clone(table) as _)?;
+        context.register_table(TableReference::bare(name.clone()), Arc::clone(provider))?;
     }
     let system_names = schema.table_names().into_iter().map(|name| format!("sys.{name}"));
     names.extend(system_names.collect::<std::collections::BTreeSet<_>>());

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use crate::source::remote::RemoteObject;
 use crate::source::{
-    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
-    SourceError,
+    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, RowGroups,
+    SeekableFile, SourceError,
 };
 use crate::storage::{handle, wait_for};
 
@@ -82,6 +82,11 @@ const BATCHES_AHEAD: usize = 2;
 /// What is read of a Parquet file.
 struct Selection {
     mask: ProjectionMask,
+    groups: Vec<usize>,
+    /// Rows of the groups before those.
+    first_row: u64,
+    /// Groups of the whole file.
+    group_count: usize,
     unknown: Vec<String>,
     batch_rows: usize,
 }
@@ -93,6 +98,8 @@ pub(super) struct ParquetReader {
     schema: SchemaRef,
     unknown: Vec<String>,
     counter: RowCounter,
+    first_row: u64,
+    group_count: usize,
     /// Keeps a temporary file until it is read.
     _source: Option<SeekableFile>,
 }
@@ -128,7 +135,13 @@ impl Selection {
         let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
         let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
         let row_bytes = usize::try_from(bytes / rows.max(1)).unwrap_or(0).max(1);
+        let part = options.row_groups.unwrap_or(RowGroups { part: 0, of: 1 });
+        let (start, end) = part.of_count(groups.len());
+        let rows_before = groups.iter().take(start).map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
         Ok(Self {
+            groups: (start..end).collect(),
+            first_row: rows_before.sum(),
+            group_count: groups.len(),
             mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
             unknown,
             batch_rows: (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1)),
@@ -147,17 +160,24 @@ impl ParquetReader {
         let opened = open_file(file, &source)?;
         let metadata = ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(error)?;
         let schema = Arc::clone(metadata.schema());
-        let Selection { mask, unknown, batch_rows } =
+        let Selection { mask, groups, first_row, group_count, unknown, batch_rows } =
             Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
-        let reader = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(error)?;
+        let reader = builder
+            .with_projection(mask)
+            .with_row_groups(groups)
+            .with_batch_size(batch_rows)
+            .build()
+            .map_err(error)?;
         Ok(Self {
             file: file.to_owned(),
             reader: Batches::Local(Box::new(reader)),
             schema,
             unknown,
-            counter: RowCounter { next: 1 },
+            counter: RowCounter { next: first_row + 1 },
+            first_row,
+            group_count,
             _source: Some(source),
         })
     }
@@ -176,11 +196,16 @@ impl ParquetReader {
             async move { ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await };
         let metadata = wait_for(loading).map_err(read_error)?.map_err(error)?;
         let schema = Arc::clone(metadata.schema());
-        let Selection { mask, unknown, batch_rows } =
+        let Selection { mask, groups, first_row, group_count, unknown, batch_rows } =
             Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(object, metadata);
-        let mut batches = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(error)?;
+        let mut batches = builder
+            .with_projection(mask)
+            .with_row_groups(groups)
+            .with_batch_size(batch_rows)
+            .build()
+            .map_err(error)?;
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         handle().map_err(read_error)?.spawn(async move {
             while let Some(batch) = batches.next().await {
@@ -194,7 +219,9 @@ impl ParquetReader {
             reader: Batches::Remote(receiver),
             schema,
             unknown,
-            counter: RowCounter { next: 1 },
+            counter: RowCounter { next: first_row + 1 },
+            first_row,
+            group_count,
             _source: None,
         })
     }
@@ -214,7 +241,23 @@ impl RawReader for ParquetReader {
         self.unknown.clone()
     }
 
+    fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    fn row_group_count(&self) -> Option<usize> {
+        Some(self.group_count)
+    }
+
     fn file_schema(&self) -> Option<&SchemaRef> {
         Some(&self.schema)
+    }
+}
+
+impl RowGroups {
+    /// The first of `groups` row groups that belong to the part, and the first behind it.
+    fn of_count(self, groups: usize) -> (usize, usize) {
+        let bound = |part: usize| groups * part.min(self.of) / self.of.max(1);
+        (bound(self.part), bound(self.part + 1))
     }
 }

@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::source::remote::{self, RemoteFile};
 use crate::source::{InputFormat, SourceError};
 use crate::storage::Place;
 
 /// One input to read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum InputPath {
     /// A file.
     File(PathBuf),

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use crate::source::arrow_ipc::panics_are_caught;
@@ -36,7 +36,7 @@ pub use crate::source::conform::{Conform, Conformed};
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Unreadable};
 pub use crate::source::infer::{Sample, infer_columns};
-pub use crate::source::open::Input;
+pub use crate::source::open::{Input, row_group_count};
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
 
@@ -53,7 +53,8 @@ const READ_BATCH_BYTES: usize = 8 << 20;
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// The formats that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum InputFormat {
     /// Parquet.
     Parquet,
@@ -76,8 +77,17 @@ impl fmt::Display for InputFormat {
     }
 }
 
+/// A part of the row groups of a Parquet file: part `part` of `of` about equal ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowGroups {
+    /// Which, from 0.
+    pub part: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
 /// How inputs are read where they do not say it themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputOptions {
     /// Spelling of points in time in single columns, by name.
     pub column_timestamps: BTreeMap<String, TimestampFormat>,
@@ -93,7 +103,10 @@ pub struct InputOptions {
     pub batch_rows: usize,
     /// Columns that nobody asks for: a columnar file that has one in this very type leaves it out, and it is NULL. Text is read in
     /// any case, since what cannot be read in it is told.
+    #[serde(skip)]
     pub unasked: BTreeMap<String, DataType>,
+    /// The row groups of a Parquet file that are read; all where it is none.
+    pub row_groups: Option<RowGroups>,
     /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
     pub views: bool,
 }
@@ -108,6 +121,7 @@ impl Default for InputOptions {
             null_values: vec![String::new()],
             batch_rows: READ_BATCH_ROWS,
             unasked: BTreeMap::new(),
+            row_groups: None,
             views: false,
         }
     }
@@ -213,7 +227,7 @@ fn wrong_names(declared: &[String], found: &[String]) -> String {
 }
 
 /// Where a row stands in its input, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowPosition {
     /// A line of a text file; of a CSV record over several lines, the first.
@@ -232,7 +246,7 @@ impl fmt::Display for RowPosition {
 }
 
 /// A row that cannot be taken.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reject {
     /// Name of the input.
     pub file: String,
@@ -315,6 +329,16 @@ trait RawReader: Send {
     /// All columns of the input, where they are known before its rows.
     fn column_names(&self) -> Option<Vec<String>> {
         self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// The number of the first row that is read, from 0, where rows before it are left out.
+    fn first_row(&self) -> u64 {
+        0
+    }
+
+    /// Row groups of a Parquet file.
+    fn row_group_count(&self) -> Option<usize> {
+        None
     }
 
     /// The whole schema of a file that has one.

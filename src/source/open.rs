@@ -232,6 +232,12 @@ impl Input {
         self.reader.next_batch()
     }
 
+    /// The number of the first row that is read, from 0; not 0 only where row groups before it are left out.
+    #[must_use]
+    pub fn first_row(&self) -> u64 {
+        self.reader.first_row()
+    }
+
     /// Names in the input that are not among the wanted ones, as far as they were met.
     #[must_use]
     pub fn unknown_columns(&self) -> Vec<String> {
@@ -262,6 +268,12 @@ impl Input {
             }
         }
     }
+}
+
+/// Row groups of a Parquet file; none of other inputs, and where it cannot be read.
+#[must_use]
+pub fn row_group_count(path: &InputPath, options: &InputOptions) -> Option<usize> {
+    Input::open_unknown(path, &[], options).ok()?.reader.row_group_count()
 }
 
 /// The content of a file without its compression.

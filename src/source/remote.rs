@@ -14,6 +14,7 @@ use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -33,7 +34,7 @@ const FOOTER_BYTES: usize = 512 << 10;
 const COALESCED_GAP: u64 = 1 << 20;
 
 /// A file of an object store as it was found.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RemoteFile {
     /// Its URL.
     pub url: String,

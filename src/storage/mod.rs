@@ -237,6 +237,12 @@ impl TableStorage {
         &self.store
     }
 
+    /// The place as other machines find it that have the same directories: an absolute path, or the URL.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.directory.as_ref().map_or_else(|| self.name.clone(), |directory| directory.display().to_string())
+    }
+
     /// A name that no other storage of this process has: two stores may call themselves alike.
     #[must_use]
     pub fn id(&self) -> Uuid {

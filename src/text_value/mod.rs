@@ -23,7 +23,7 @@ pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
 use crate::table::ColumnType;
 
 /// How text is read where it has several readings.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TextFormat {
     /// Spelling of points in time.
     pub timestamps: TimestampFormat,

@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::text_value::CellError;
 
 /// How points in time are written. Without a zone they are UTC.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TimestampFormat {
     /// The usual spellings: RFC 3339 (`2026-01-31T10:00:00.25Z`, a space for the T, an offset or none, the time or
     /// none), the same with slashes, without seconds or with ` UTC` behind, and RFC 2822.
@@ -27,7 +27,7 @@ pub enum TimestampFormat {
 }
 
 /// The unit of a number that is a point in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs, reason = "the variants are the units")]
 pub enum UnixUnit {
     Seconds,

@@ -13,7 +13,7 @@ use evenkeel::storage::TableStorage;
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::PartitionCount;
 
-use crate::common::{Run, done, evenkeel, json, objects};
+use crate::common::{Run, arguments, done, evenkeel, json, objects};
 use crate::scripted_store::{Fault, ScriptedStore};
 
 fn spec() -> TableSpec {
@@ -78,11 +78,9 @@ async fn two_writers_who_began_at_one_version_both_land() {
     assert_eq!(first.inspect().await.unwrap().rows, 100);
 }
 
-fn kill_after(dir: &FsPath, delay: Duration) -> Option<Run> {
+fn kill_after(dir: &FsPath, table: &str, delay: Duration) -> Option<Run> {
     let mut child = evenkeel()
-        .arg("ingest")
-        .arg(dir.join("t"))
-        .arg(dir.join("in"))
+        .args(arguments(dir, &format!("ingest {table} {{}}/in")))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -101,17 +99,18 @@ fn a_killed_ingest_leaves_all_or_nothing_and_can_be_run_again() {
     done(dir.path(), &format!("generate ad-events --rows {ROWS} --rows-per-file 10000 --out {{}}/in"));
     let mut outcomes = [0, 0];
     for step in 0..12 {
-        let _ = std::fs::remove_dir_all(dir.path().join("t"));
-        done(dir.path(), "create {}/t --ddl data/ad_events.sql");
-        let finished = kill_after(dir.path(), Duration::from_millis(step * step * 6));
-        let rows = json(dir.path(), "inspect {}/t --format json")["rows"].as_u64().unwrap();
+        let table = format!("{{}}/t{step}");
+        done(dir.path(), &format!("create {table} --ddl data/ad_events.sql"));
+        let finished = kill_after(dir.path(), &table, Duration::from_millis(step * step * 6));
+        let inspect = format!("inspect {table} --format json");
+        let rows = json(dir.path(), &inspect)["rows"].as_u64().unwrap();
         assert!(rows == 0 || rows == ROWS, "step {step}: {rows} rows");
         if let Some(run) = finished {
             assert_eq!((run.code, rows), (0, ROWS), "{}", run.stderr);
         }
         outcomes[usize::from(rows > 0)] += 1;
-        done(dir.path(), "ingest {}/t {}/in");
-        let rows = json(dir.path(), "inspect {}/t --format json")["rows"].as_u64().unwrap();
+        done(dir.path(), &format!("ingest {table} {{}}/in"));
+        let rows = json(dir.path(), &inspect)["rows"].as_u64().unwrap();
         assert_eq!(rows, ROWS, "step {step}, after the ingest was run again");
     }
     println!("killed before its commit: {}, after it: {}", outcomes[0], outcomes[1]);

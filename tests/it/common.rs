@@ -62,12 +62,16 @@ pub(crate) fn objects() -> Arc<dyn ObjectStore> {
     Arc::new(PrefixStore::new(store, uuid::Uuid::new_v4().to_string()))
 }
 
-/// The arguments of a command, which are separated by blanks. `{}` stands for `dir`, and `{}/t` for the table of the test.
+/// The arguments of a command, which are separated by blanks. `{}` stands for `dir`; `{}/t`, also with a number, is
+/// a table, and lies in the store of the tests where there is one.
 pub(crate) fn arguments(dir: &Path, arguments: &str) -> Vec<String> {
     let dir = dir.display().to_string();
-    let argument = |argument: &str| match (argument, test_store()) {
-        ("{}/t", Some(store)) => format!("{store}/{}/t", dir.trim_start_matches('/')),
-        _ => argument.replace("{}", &dir),
+    let is_table = |argument: &str| {
+        argument.strip_prefix("{}/t").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let argument = |argument: &str| match test_store().filter(|_| is_table(argument)) {
+        Some(store) => argument.replace("{}", &format!("{store}{dir}")),
+        None => argument.replace("{}", &dir),
     };
     arguments.split_whitespace().map(argument).collect()
 }

@@ -23,6 +23,7 @@ mod formats;
 mod fuzz;
 mod layers;
 mod model;
+mod objects;
 mod placements;
 mod plans;
 mod processes;

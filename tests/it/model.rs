@@ -162,7 +162,7 @@ proptest! {
         partitions in 1u64..6,
         by_user in any::<bool>(),
     ) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         runtime.block_on(async {
             let spec = spec(partitions, if by_user { "user" } else { "user,at" });
             let table = table(&spec, &ingests).await;

@@ -1,0 +1,267 @@
+//! `evenkeel cluster`, and the options of commands that send their work there.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::cluster::{
+    ClientSecurity, Cluster, ExecutorOptions, JobOptions, RunningExecutor, RunningScheduler,
+    SchedulerOptions, ServerSecurity, Token, read_pem,
+};
+use evenkeel::units::{ByteSize, Micros};
+use tokio::sync::Notify;
+
+use crate::cli::{Failure, Output};
+
+/// The variable that holds the token.
+const TOKEN_VARIABLE: &str = "EVENKEEL_CLUSTER_TOKEN";
+
+/// Start what a cluster consists of: one scheduler, and executors.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples, each in a terminal of its own:
+  evenkeel cluster scheduler
+  evenkeel cluster executor --scheduler http://127.0.0.1:50050
+  evenkeel query s3://bucket/events 'SELECT count(*) FROM t' --cluster http://127.0.0.1:50050
+
+Tables and inputs must lie where all machines reach them: in an object store, or in a directory that they share. Each machine takes the
+credentials of stores from its own environment.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Scheduler(SchedulerArgs),
+    Executor(Box<ExecutorArgs>),
+}
+
+/// Start the scheduler, which hands out tasks to executors.
+#[derive(Debug, ClapArgs)]
+struct SchedulerArgs {
+    /// Where it listens.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 50050))]
+    listen: SocketAddr,
+
+    /// An executor that says nothing for so long is lost, and the jobs that it worked for fail.
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    executor_timeout: Micros,
+
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Start an executor, which takes tasks from the scheduler.
+#[derive(Debug, ClapArgs)]
+struct ExecutorArgs {
+    /// URL of the scheduler.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:50050")]
+    scheduler: String,
+
+    /// Where it serves what it wrote; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))]
+    listen: SocketAddr,
+
+    /// The name or address under which other machines reach it [default: the address that it listens on].
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+
+    /// Tasks at one time [default: the cores of the machine].
+    #[arg(long, value_name = "COUNT")]
+    cores: Option<usize>,
+
+    /// Memory of its tasks together; what does not fit goes to the working directory.
+    #[arg(long, value_name = "SIZE", default_value = "2GiB")]
+    memory: ByteSize,
+
+    /// Directory for what passes between tasks [default: one for temporary files].
+    #[arg(long, value_name = "DIR")]
+    work_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    server: ServerArgs,
+
+    #[command(flatten)]
+    client: TlsClientArgs,
+}
+
+/// How a server is protected.
+#[derive(Debug, ClapArgs)]
+struct ServerArgs {
+    /// Its certificate, as PEM; connections are encrypted then.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// File with the token that requests must carry [default: EVENKEEL_CLUSTER_TOKEN in the environment].
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+/// How the certificates of servers are checked.
+#[derive(Debug, ClapArgs)]
+struct TlsClientArgs {
+    /// Certificates that those of servers are checked against, as PEM.
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+
+    /// The name in the certificates of all servers [default: the host of each].
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    tls_name: Option<String>,
+}
+
+/// Work on a cluster instead of this machine.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterArgs {
+    /// Let the cluster of this scheduler do the work, such as http://127.0.0.1:50050.
+    #[arg(long, value_name = "URL")]
+    cluster: Option<String>,
+
+    /// The work is given up after so long, however often it was tried.
+    #[arg(long, value_name = "DURATION", default_value = "1h", requires = "cluster")]
+    deadline: Micros,
+
+    /// How often the whole is run where machines fail.
+    #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "cluster", value_parser = clap::value_parser!(u32).range(1..=10))]
+    tries: u32,
+
+    /// File with the token of the cluster [default: EVENKEEL_CLUSTER_TOKEN in the environment].
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    tls: TlsClientArgs,
+}
+
+fn duration(micros: Micros) -> Duration {
+    Duration::from_micros(u64::try_from(micros.get()).unwrap_or(0))
+}
+
+/// The token in a file, else in the environment.
+fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
+    let (place, text) = match file {
+        Some(file) => {
+            let read = std::fs::read_to_string(file);
+            (
+                file.display().to_string(),
+                read.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?,
+            )
+        }
+        None => match std::env::var(TOKEN_VARIABLE) {
+            Ok(text) => (TOKEN_VARIABLE.to_owned(), text),
+            Err(_) => return Ok(None),
+        },
+    };
+    let token = Token::new(&text).map_err(|reason| Failure::wrong_usage(format!("{place}: {reason}")))?;
+    Ok(Some(token))
+}
+
+impl ServerArgs {
+    fn security(&self) -> Result<ServerSecurity, Failure> {
+        let identity = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some((read_pem(certificate)?, read_pem(key)?)),
+            _ => None,
+        };
+        Ok(ServerSecurity { identity, token: token(self.token_file.as_deref())? })
+    }
+}
+
+impl TlsClientArgs {
+    fn security(&self, token: Option<Token>) -> Result<ClientSecurity, Failure> {
+        let authority = self.tls_ca.as_deref().map(read_pem).transpose()?;
+        Ok(ClientSecurity { authority, server_name: self.tls_name.clone(), token })
+    }
+}
+
+impl ClusterArgs {
+    /// The cluster that was asked for; none where the work is done here.
+    pub(crate) async fn connect(&self) -> Result<Option<Cluster>, Failure> {
+        let Some(url) = &self.cluster else { return Ok(None) };
+        crate::cli::logging::to_stderr(log::LevelFilter::Off);
+        let security = self.tls.security(token(self.token_file.as_deref())?)?;
+        let options =
+            JobOptions { deadline: duration(self.deadline), tries: self.tries, ..JobOptions::default() };
+        let cluster = Cluster::connect(url, security, options).await?;
+        Ok(Some(cluster))
+    }
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    crate::cli::logging::to_stderr(log::LevelFilter::Warn);
+    match args.command {
+        Command::Scheduler(args) => scheduler(args, out).await,
+        Command::Executor(args) => executor(*args, out).await,
+    }
+}
+
+async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure> {
+    let security = args.server.security()?;
+    let interrupt = out.interrupt();
+    let warning = security.warning(args.listen);
+    let scheme = if security.identity.is_some() { "https" } else { "http" };
+    let options =
+        SchedulerOptions { listen: args.listen, security, executor_timeout: duration(args.executor_timeout) };
+    let scheduler = RunningScheduler::start(options).await?;
+    warning.iter().for_each(|warning| out.note(warning));
+    out.text(&format!("scheduler at {scheme}://{}\n", scheduler.address()))?;
+    told_to_stop(&interrupt).await?;
+    scheduler.stop().await;
+    Ok(())
+}
+
+async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
+    let security = args.server.security()?;
+    let interrupt = out.interrupt();
+    let warning = security.warning(args.listen);
+    let client = args.client.security(security.token.clone())?;
+    let host = match args.host {
+        Some(host) => host,
+        None if args.listen.ip().is_unspecified() => {
+            let message =
+                "an executor that listens on all addresses needs --host, the one that others reach it by";
+            return Err(Failure::wrong_usage(message));
+        }
+        None => args.listen.ip().to_string(),
+    };
+    let cores = args.cores.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let options = ExecutorOptions {
+        scheduler: args.scheduler,
+        listen: args.listen,
+        host,
+        cores,
+        memory: args.memory,
+        work_dir: args.work_dir,
+        security,
+        client,
+    };
+    let executor = RunningExecutor::start(options).await?;
+    warning.iter().for_each(|warning| out.note(warning));
+    out.text(&format!("executor at {}, {cores} tasks at one time\n", executor.address()))?;
+    told_to_stop(&interrupt).await?;
+    out.note("stopping: tasks under way are finished first; once more stops at once");
+    tokio::select! {
+        () = executor.stop() => Ok(()),
+        stopped = told_to_stop(&interrupt) => stopped,
+    }
+}
+
+/// Waits for Ctrl-C, or for what asks a process politely to end.
+async fn told_to_stop(interrupt: &Notify) -> Result<(), Failure> {
+    #[cfg(unix)]
+    {
+        let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            () = interrupt.notified() => {}
+            _ = ended.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    interrupt.notified().await;
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Queries whose plan is made here, on a snapshot, and carried out by executors.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::TableType;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::stream;
+
+use crate::cluster::nodes::{ScanSpec, TaskExec, TaskSpec, errands};
+use crate::cluster::session::state_of;
+use crate::cluster::{Cluster, ClusterError};
+use crate::handle::Table;
+use crate::log::PortionEntry;
+use crate::query::{Params, QueryResult, SnapshotTable, TableSession, combines, group_by_overlap};
+
+/// Tasks of a scan for each core, so that a large partition does not keep the others waiting for long.
+const TASKS_PER_CORE: usize = 4;
+
+/// Runs one query on a cluster. A plan that reads no row of the table is carried out here.
+///
+/// # Errors
+/// [`ClusterError`] where the SQL is not a query, its parameters do not fit, or it fails, also when it is run again.
+pub async fn query(
+    cluster: &Cluster,
+    table: &Table,
+    sql: &str,
+    params: &Params,
+) -> std::result::Result<QueryResult, ClusterError> {
+    let session = session(cluster, table)?;
+    let plan = session.physical_plan(sql, params).await?;
+    if !reads_table(&plan)? {
+        return Ok(session.query(sql, params).await?);
+    }
+    let config = session.context().copied_config();
+    let result = cluster.run(&plan, &config).await?;
+    let schema = plan.schema();
+    let batches = stream::iter(result.batches.into_iter().map(Ok));
+    Ok(QueryResult {
+        schema: Arc::clone(&schema),
+        batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),
+    })
+}
+
+/// A session that plans for a cluster.
+pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<TableSession, ClusterError> {
+    let place = table.storage().place();
+    cluster.check_place(&place)?;
+    let cores = cluster.size().cores.max(1);
+    let snapshot = SnapshotTable::with_declared_text(table.storage().clone(), table.snapshot().clone())?;
+    let snapshot = Arc::new(snapshot);
+    let provider = ClusterTable { table: Arc::clone(&snapshot), place, tasks: cores * TASKS_PER_CORE };
+    let state = state_of(cluster.session_config(cores))?;
+    let mut rules = state.physical_optimizers().to_vec();
+    rules.insert(0, Arc::new(WholePartitions));
+    let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build();
+    Ok(TableSession::with_provider(state, snapshot, Arc::new(provider))?)
+}
+
+fn reads_table(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        found |= node.downcast_ref::<TaskExec>().is_some();
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Tells the planner that a scan is partitioned by the hash of the partition key, under the conditions of
+/// [`crate::query::PartitionAware`]: what is grouped by the partition key is then grouped without a shuffle.
+#[derive(Debug)]
+struct WholePartitions;
+
+impl PhysicalOptimizerRule for WholePartitions {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if combines(&plan)? {
+            return Ok(plan);
+        }
+        let least = config.execution.target_partitions.max(2);
+        let declared = plan.transform_down(|node| {
+            let scan = node
+                .downcast_ref::<TaskExec>()
+                .filter(|_| node.properties().partitioning.partition_count() >= least);
+            Ok(match scan.map(TaskExec::hashed).transpose()?.flatten() {
+                Some(hashed) => Transformed::new(Arc::new(hashed) as _, true, TreeNodeRecursion::Jump),
+                None => Transformed::no(node),
+            })
+        })?;
+        Ok(declared.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "WholePartitions"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// A snapshot whose scans are tasks of a cluster.
+#[derive(Debug)]
+struct ClusterTable {
+    table: Arc<SnapshotTable>,
+    place: String,
+    tasks: usize,
+}
+
+impl ClusterTable {
+    /// Portions dealt out to tasks, and whether each partition is read by one task. Portions that share keys stay together.
+    fn deal(&self, portions: &[Arc<PortionEntry>]) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
+        let partitions: Vec<&[Arc<PortionEntry>]> =
+            portions.chunk_by(|a, b| a.partition == b.partition).collect();
+        let whole = partitions.len() * 2 > self.tasks;
+        let plain = |portions: &[Arc<PortionEntry>]| {
+            portions.iter().map(|portion| portion.as_ref().clone()).collect()
+        };
+        let units: Vec<Vec<PortionEntry>> = match whole {
+            true => partitions.into_iter().map(plain).collect(),
+            false => partitions.into_iter().flat_map(group_by_overlap).map(|group| plain(&group)).collect(),
+        };
+        let bytes = |unit: &[PortionEntry]| unit.iter().map(|portion| portion.bytes).sum::<u64>();
+        let mut units: Vec<(u64, Vec<PortionEntry>)> =
+            units.into_iter().map(|unit| (bytes(&unit), unit)).collect();
+        if units.len() <= self.tasks {
+            return (units.into_iter().map(|(_, unit)| vec![unit]).collect(), whole);
+        }
+        // The largest first, each to the task with the least so far.
+        units.sort_by(|a, b| b.0.cmp(&a.0));
+        let mut dealt: Vec<(u64, Vec<Vec<PortionEntry>>)> = vec![(0, Vec::new()); self.tasks.max(1)];
+        for (bytes, unit) in units {
+            if let Some(task) = dealt.iter_mut().min_by_key(|task| task.0) {
+                task.0 += bytes;
+                task.1.push(unit);
+            }
+        }
+        (dealt.into_iter().map(|(_, units)| units).collect(), whole)
+    }
+}
+
+#[async_trait]
+impl TableProvider for ClusterTable {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = self.table.schema();
+        let predicate = match conjunction(filters.to_vec()) {
+            Some(filter) => {
+                let schema = DFSchema::try_from(Arc::clone(&schema))?;
+                Some(state.create_physical_expr(filter, &schema)?)
+            }
+            None => None,
+        };
+        let portions = self.table.portions_where(predicate.as_ref())?;
+        let projection = projection.cloned().unwrap_or_else(|| (0..schema.fields().len()).collect());
+        if portions.is_empty() {
+            return Ok(Arc::new(EmptyExec::new(Arc::new(schema.project(&projection)?))));
+        }
+        let (tasks, whole) = self.deal(&portions);
+        let snapshot = self.table.snapshot();
+        let spec = ScanSpec {
+            place: self.place.clone(),
+            definition: snapshot.spec().definition().clone(),
+            version: snapshot.version(),
+            projection,
+            ordered: tasks.iter().all(|task| task.len() <= 1),
+            whole,
+            hashed: false,
+        };
+        let leaf = errands(&tasks)?;
+        Ok(Arc::new(TaskExec::try_new(TaskSpec::Scan(spec), predicate.into_iter().collect(), leaf)?))
+    }
+}

@@ -1,0 +1,66 @@
+//! Sessions of clients, the scheduler and executors: they know the same functions and decode the same plans.
+
+use std::sync::Arc;
+
+use ballista_core::config::BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK;
+use ballista_core::extension::SessionConfigExt;
+use datafusion::common::Result;
+use datafusion::execution::SessionState;
+use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
+use datafusion::prelude::SessionConfig;
+use object_store::ObjectStore;
+use url::Url;
+
+use crate::cluster::{ClientSecurity, MESSAGE_BYTES};
+use crate::query::functions;
+use crate::storage::remote_store;
+
+/// What every process of a cluster begins with.
+pub(super) fn base_config() -> SessionConfig {
+    SessionConfig::new_with_ballista()
+}
+
+/// The settings of a client's session: `partitions` is how many tasks a stage has. They travel with each job.
+pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> SessionConfig {
+    let mut config = base_config()
+        .with_target_partitions(partitions.max(1))
+        // One partition a task: a task takes one core, and our nodes see one partition at a time.
+        .set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1)
+        .with_ballista_use_tls(security.is_encrypted())
+        .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES)
+        .with_ballista_override_create_grpc_client_endpoint(security.hook());
+    let options = config.options_mut();
+    options.sql_parser.enable_ident_normalization = false;
+    options.optimizer.repartition_file_scans = false;
+    options.execution.parquet.pushdown_filters = true;
+    config
+}
+
+/// A session with our functions.
+pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
+    let mut state = ballista_core::utils::default_session_builder(config)?;
+    for function in functions() {
+        datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(function))?;
+    }
+    Ok(state)
+}
+
+/// Stores by their URLs, each opened when it is first asked for, with what the environment of this process says.
+#[derive(Debug, Default)]
+pub(super) struct Stores {
+    opened: DefaultObjectStoreRegistry,
+}
+
+impl ObjectStoreRegistry for Stores {
+    fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+        self.opened.register_store(url, store)
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        self.opened.get_store(url).or_else(|missing| {
+            let (store, _) = remote_store(url).map_err(|_| missing)?;
+            self.opened.register_store(url, Arc::clone(&store));
+            Ok(store)
+        })
+    }
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The suite of the store on an S3 server, which is slow, throttles, fails and loses answers. Needs Python 3 with venv.
+#
+#   tests/cloud.sh [CARGO TEST ARGUMENTS]      EVENKEEL_TEST_FAULTS='{}' makes the server a good one
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target="${CARGO_TARGET_DIR:-target}"
+python="$target/test-venv/bin/python"
+
+if ! "$python" -c 'import moto' 2>/dev/null; then
+    python3 -m venv "$target/test-venv"
+    "$python" -m pip install --quiet --disable-pip-version-check -r tests/servers/requirements.txt
+fi
+work="$(mktemp -d)"
+"$python" tests/servers/s3.py "$work/port" &
+server=$!
+trap 'kill $server; rm -rf "$work"' EXIT
+for _ in $(seq 300); do
+    [ -f "$work/port" ] && break
+    sleep 0.1
+done
+export AWS_ENDPOINT_URL="http://127.0.0.1:$(cat "$work/port")"
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1
+export EVENKEEL_TEST_STORE=s3://evenkeel-tests
+faults="${EVENKEEL_TEST_FAULTS:-{\"latency_ms\":[0,4],\"throttle\":0.01,\"fail\":0.01,\"lose\":0.01,\"seed\":7\}}"
+curl --silent --fail -X PUT "$AWS_ENDPOINT_URL/_faults" --data "$faults" > "$work/settings"
+# The first names take part because they run on any store; the others keep to the disk.
+suite=(crash_objects model:: commit_boundary store::meanwhile processes::writers processes::cleaning processes::killed objects::)
+if [ $# -gt 0 ]; then suite=("$@"); fi
+cargo test --locked --features cloud,cluster --test it -- "${suite[@]}"
+curl --silent "$AWS_ENDPOINT_URL/_faults"
+echo

@@ -1,0 +1,312 @@
+//! Object stores: which requests a table makes, how exports in them are read, and what is refused.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path as FsPath;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use async_trait::async_trait;
+use bytes::Bytes;
+use evenkeel::Table;
+use evenkeel::ingest::IngestOptions;
+use evenkeel::maintenance::CleanOptions;
+use evenkeel::query::Params;
+use evenkeel::storage::{TableStorage, remote_store};
+use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
+use evenkeel::units::{Micros, PartitionCount};
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use crate::common::{Run, done, evenkeel, json, objects, run, test_store};
+
+/// A store that counts requests.
+#[derive(Debug)]
+struct CountingStore {
+    inner: Arc<dyn ObjectStore>,
+    gets: AtomicU64,
+    bytes: AtomicU64,
+    lists: AtomicU64,
+}
+
+impl CountingStore {
+    /// Reading requests and listings since the last time.
+    fn take(&self) -> (u64, u64) {
+        (self.gets.swap(0, Ordering::SeqCst), self.lists.swap(0, Ordering::SeqCst))
+    }
+}
+
+impl fmt::Display for CountingStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("counting store")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for CountingStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.gets.fetch_add(1, Ordering::SeqCst);
+        let got = self.inner.get_opts(location, options).await?;
+        self.bytes.fetch_add(got.range.end - got.range.start, Ordering::SeqCst);
+        Ok(got)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.gets.fetch_add(1, Ordering::SeqCst);
+        self.bytes.fetch_add(ranges.iter().map(|range| range.end - range.start).sum(), Ordering::SeqCst);
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+fn spec() -> TableSpec {
+    TableSpec::new(TableDefinition {
+        name: "t".into(),
+        columns: vec![Column::required("k", ColumnType::Int64), Column::required("v", ColumnType::Int64)],
+        primary_key: vec!["k".into()],
+        partition_key: vec![],
+        partitions: PartitionCount::new(2).unwrap(),
+        placement: PlacementFunction::Ydb,
+        ttl: None,
+    })
+    .unwrap()
+}
+
+async fn ingest(table: &mut Table, keys: Range<i64>) {
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
+    let batch = RecordBatch::try_from_iter([("k", Arc::clone(&keys)), ("v", keys)]).unwrap();
+    let stream = futures::stream::iter([Ok::<_, std::io::Error>(batch)]);
+    table.ingest(stream, &IngestOptions::default()).await.unwrap();
+}
+
+async fn counted() -> (Arc<CountingStore>, TableStorage) {
+    let [gets, bytes, lists] = [(); 3].map(|()| AtomicU64::new(0));
+    let store = Arc::new(CountingStore { inner: objects(), gets, bytes, lists });
+    let storage = TableStorage::new(store.clone(), "t".into());
+    (store, storage)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_ingesting_and_querying_list_nothing() {
+    let (store, storage) = counted().await;
+    let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
+    store.take();
+    let rows = async |table: &Table| {
+        let rows = table.session().unwrap().collect("SELECT v FROM t", &Params::default()).await.unwrap();
+        rows.iter().map(RecordBatch::num_rows).sum::<usize>()
+    };
+    // Checkpoints are written at versions 64 and 128, and then the log is listed once.
+    for version in 1..150 {
+        ingest(&mut table, version..version + 2).await;
+        let (_, lists) = store.take();
+        assert_eq!(lists, u64::from(version == 64 || version == 128), "version {version}");
+        if [10, 63, 65, 149].contains(&version) {
+            let opened = Table::open_at(storage.clone()).await.unwrap();
+            assert_eq!(opened.snapshot().version().0, u64::try_from(version).unwrap());
+            let (gets, lists) = store.take();
+            // The pointer twice, where to begin, the commits since, and those behind the end that are asked for beside them.
+            assert!(lists == 0 && gets <= 3 + (version as u64 % 64) + 8, "{gets} gets at {version}");
+            assert_eq!(rows(&opened).await, usize::try_from(version).unwrap() + 1);
+            assert_eq!(store.take().1, 0);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_reads_the_columns_and_portions_that_it_needs() {
+    let (store, storage) = counted().await;
+    let mut table = Table::create_at(storage, &spec()).await.unwrap();
+    ingest(&mut table, 0..400_000).await;
+    let stored: u64 = table.snapshot().portions().iter().map(|portion| portion.bytes).sum();
+    store.bytes.store(0, Ordering::SeqCst);
+    let session = table.session().unwrap();
+    session.collect("SELECT max(v) FROM t WHERE k BETWEEN 5 AND 10", &Params::default()).await.unwrap();
+    let read = store.bytes.load(Ordering::SeqCst);
+    assert!(read < stored / 2, "{read} of {stored} bytes");
+    // The ends of the files are known by now.
+    store.take();
+    table.session().unwrap().collect("SELECT count(v) FROM t WHERE k < 0", &Params::default()).await.unwrap();
+    assert_eq!(store.take(), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_version_is_found_whatever_was_cleaned_or_lost() {
+    let storage = TableStorage::new(objects(), "t".into());
+    let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
+    let newest = async || Table::open_at(storage.clone()).await.unwrap().snapshot().version().0;
+    for version in 1..70 {
+        ingest(&mut table, version..version + 1).await;
+    }
+    let mut slow = table.clone();
+    let all = CleanOptions { keep: None, unnamed_age: Micros::DAY, ..CleanOptions::default() };
+    table.clean(&all).await.unwrap();
+    assert_eq!(newest().await, 69);
+    ingest(&mut table, 0..1).await;
+    assert_eq!(newest().await, 70);
+    // A handle from before the cleaning goes on where the log is.
+    slow.refresh().await.unwrap();
+    assert_eq!(slow.snapshot().version().0, 70);
+    // The pointer is a hint: without it, or with nonsense in it, the log is listed.
+    storage.delete("_log/latest.json").await.unwrap();
+    assert_eq!(newest().await, 70);
+    storage.replace("_log/latest.json", "{".into()).await.unwrap();
+    assert_eq!(newest().await, 70);
+    let nowhere = r#"{"checkpoint": 12, "id": "x"}"#;
+    storage.replace("_log/latest.json", nowhere.into()).await.unwrap();
+    assert_eq!(newest().await, 70);
+    // A commit that is gone is told, although what comes before it could be read.
+    storage.delete("_log/latest.json").await.unwrap();
+    ingest(&mut table, 0..1).await;
+    ingest(&mut table, 0..1).await;
+    storage.delete("_log/00000000000000000071.json").await.unwrap();
+    let error = Table::open_at(storage.clone()).await.unwrap_err().to_string();
+    assert!(error.contains("commit 71 is missing while commit 72 exists"), "{error}");
+}
+
+fn refused(arguments: &str) -> Run {
+    let run = Run::from(
+        evenkeel().args(arguments.split_whitespace()).env("EVENKEEL_STORE_TIMEOUT", "2").output().unwrap(),
+    );
+    assert_ne!(run.code, 0, "{arguments}");
+    assert_eq!(run.stderr.trim().lines().count(), 1, "{}", run.stderr);
+    assert!(!run.stderr.contains("panicked") && !run.stderr.contains("<?xml"), "{}", run.stderr);
+    run
+}
+
+#[test]
+fn urls_that_name_no_place_are_refused() {
+    for (arguments, message) in [
+        ("query http://host/t -c x", "stores are s3://BUCKET/, gs://BUCKET/ and az://CONTAINER/"),
+        ("inspect s3:///t", "the bucket is missing"),
+        ("evaluate s3://key:secret@bucket/x.csv", "credentials do not belong into a URL"),
+        ("inspect file:///nowhere/at/all", "there is no such directory"),
+    ] {
+        let refused = refused(arguments);
+        assert!(refused.stderr.contains(message), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("secret"), "{}", refused.stderr);
+    }
+    #[cfg(not(feature = "cloud"))]
+    assert!(refused("inspect s3://bucket/t").stderr.contains("--features cloud"));
+}
+
+#[test]
+fn paths_may_be_given_as_urls() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.csv"), "k\n1\n2\n").unwrap();
+    done(dir.path(), "create file://{}/u --column k:int64:not-null --primary-key k");
+    done(dir.path(), "ingest file://{}/u file://{}/a.csv");
+    assert_eq!(json(dir.path(), "inspect {}/u --format json")["rows"], 2);
+}
+
+/// Puts files of a folder into the store of the tests; gives the URL of the folder there.
+fn upload(dir: &FsPath) -> Option<String> {
+    let url = format!("{}{}", test_store()?, dir.display());
+    let (store, root) = remote_store(&url.parse().unwrap()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for entry in glob::glob(&format!("{}/**/*", dir.display())).unwrap().map(std::result::Result::unwrap) {
+        if entry.is_file() {
+            let below = entry.strip_prefix(dir).unwrap().to_str().unwrap();
+            let path = Path::parse(format!("{root}/{below}")).unwrap();
+            runtime.block_on(store.put(&path, std::fs::read(&entry).unwrap().into())).unwrap();
+        }
+    }
+    Some(url)
+}
+
+#[test]
+fn exports_in_a_store_are_judged_as_those_on_a_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "generate ad-events --rows 40000 --rows-per-file 20000 --out {}/in/events");
+    done(dir, "create {}/u --ddl data/ad_events.sql");
+    done(dir, "ingest {}/u {}/in/events --compact off");
+    for format in ["csv", "ndjson", "parquet"] {
+        let sql = "SELECT/**/*/**/FROM/**/ad_events/**/ORDER/**/BY/**/event_id";
+        done(dir, &format!("query {{}}/u -c {sql} --output {{}}/in/rows.{format}"));
+    }
+    std::fs::remove_dir_all(dir.join("u")).unwrap();
+    let csv = std::fs::read(dir.join("in/rows.csv")).unwrap();
+    std::fs::write(dir.join("in/packed.csv.zst"), zstd::encode_all(csv.as_slice(), 3).unwrap()).unwrap();
+    let Some(url) = upload(dir) else { return };
+    let keys = "--partition-key user_id --primary-key event_timestamp,user_id --format json";
+    let evaluated = |input: &str| {
+        let mut found = json(dir, &format!("evaluate {input} {keys}"));
+        let fields = found.as_object_mut().unwrap();
+        fields.retain(|name, _| !name.contains("seconds"));
+        found.to_string().replace(&url, "").replace(dir.to_str().unwrap(), "")
+    };
+    let inputs =
+        ["events", "events/*-0001.parquet", "rows.csv", "rows.ndjson", "rows.parquet", "packed.csv.zst"];
+    for input in inputs {
+        assert_eq!(
+            evaluated(&format!("{url}/in/{input}")),
+            evaluated(&format!("{{}}/in/{input}")),
+            "{input}"
+        );
+    }
+    // What was ingested from there is known by its content.
+    done(dir, "create {}/t --ddl data/ad_events.sql");
+    done(dir, &format!("ingest {{}}/t {url}/in/events"));
+    assert!(done(dir, "ingest {}/t {}/in/events").contains("skipped"));
+    for (input, message) in [
+        ("nowhere.csv", "there is no such file or folder"),
+        ("in/*.nope", "no input matches"),
+        ("t", "is a table"),
+    ] {
+        let refused = run(dir, &format!("evaluate {url}/{input} --partition-key user_id"));
+        assert!(refused.code != 0 && refused.stderr.contains(message), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_store_that_is_not_there_or_refuses_is_told_in_one_line() {
+    if test_store().is_none() {
+        return;
+    }
+    let told = refused("inspect s3://no-such-bucket/t");
+    assert!(told.stderr.contains("NoSuchBucket: "), "{}", told.stderr);
+    assert!(told.stderr.contains("create the bucket first"), "{}", told.stderr);
+    let unreachable = Run::from(
+        evenkeel()
+            .args(["inspect", "s3://elsewhere/t"])
+            .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+            .env("EVENKEEL_STORE_TIMEOUT", "1")
+            .output()
+            .unwrap(),
+    );
+    assert!(unreachable.code == 1 && unreachable.stderr.contains("127.0.0.1:9"), "{}", unreachable.stderr);
+}
