@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::cluster::ClusterError;
 use evenkeel::log::PortionDamage;
 use evenkeel::maintenance::CheckScope;
-use evenkeel::query::{Params, QueryError, QueryResult, TableSession};
+use evenkeel::query::{Params, QueryError, QueryResult, ScanSummary, TableSession};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::{Table, report};
@@ -133,7 +133,7 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let session = table.session()?;
     if args.explain {
-        let (scans, plan) = session.explain(&sql, &params).await.map_err(failure)?;
+        let (scans, plan) = explain(&args, &table, &session, &sql, &params).await?;
         return match asked {
             Format::Json => {
                 let value = serde_json::json!({ "scans": scans, "plan": plan });
@@ -185,15 +185,37 @@ async fn run_query(
 ) -> Result<QueryResult, Failure> {
     #[cfg(feature = "cluster")]
     if let Some(cluster) = args.cluster.connect().await? {
-        let result = evenkeel::cluster::query(&cluster, table, sql, params).await;
-        return result.map_err(|error| match error {
-            ClusterError::Query(error) => failure(error),
-            error => error.into(),
-        });
+        return evenkeel::cluster::query(&cluster, table, sql, params).await.map_err(of_cluster);
     }
     #[cfg(not(feature = "cluster"))]
     let _ = (args, table);
     session.query(sql, params).await.map_err(failure)
+}
+
+/// What the query would read, and its plan, for the cluster where one was asked for.
+async fn explain(
+    args: &Args,
+    table: &Table,
+    session: &TableSession,
+    sql: &str,
+    params: &Params,
+) -> Result<(Vec<ScanSummary>, String), Failure> {
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = args.cluster.connect().await? {
+        return evenkeel::cluster::explain(&cluster, table, sql, params).await.map_err(of_cluster);
+    }
+    #[cfg(not(feature = "cluster"))]
+    let _ = (args, table);
+    session.explain(sql, params).await.map_err(failure)
+}
+
+/// Of a failure on a cluster, wrong usage is wrong usage too.
+#[cfg(feature = "cluster")]
+fn of_cluster(error: ClusterError) -> Failure {
+    match error {
+        ClusterError::Query(error) => failure(error),
+        error => error.into(),
+    }
 }
 
 /// The table without the portions whose files are damaged; each is told. A file that this user may not read is not damaged.

@@ -197,6 +197,11 @@ impl Cluster {
                     format!("{reason}; give the scheduler's with --token-file or EVENKEEL_CLUSTER_TOKEN");
                 ClusterError::Refused { url: self.url.clone(), reason }
             }
+            _ if reason.contains("h2 protocol error") => {
+                let reason =
+                    "it does not speak this protocol; if it is encrypted, write https:// and name --tls-ca";
+                ClusterError::NoScheduler { url: self.url.clone(), reason: reason.to_owned() }
+            }
             tonic::Code::Unavailable | tonic::Code::DeadlineExceeded | tonic::Code::Unknown => {
                 ClusterError::NoScheduler { url: self.url.clone(), reason }
             }

@@ -25,7 +25,7 @@ use crate::source::{InputPath, RowGroups, row_group_count};
 use crate::units::PartitionId;
 
 /// Inputs of fewer bytes are read by one task.
-const LEAST_SPLIT_BYTES: u64 = 64 << 20;
+const LEAST_SPLIT_BYTES: u64 = 8 << 20;
 /// Tasks for each core, so that a slow one does not keep the others waiting for long.
 const TASKS_PER_CORE: usize = 2;
 

@@ -29,7 +29,7 @@ use thiserror::Error;
 pub use crate::cluster::client::{Cluster, ClusterSize, JobOptions};
 pub use crate::cluster::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::cluster::ingest::ingest_files;
-pub use crate::cluster::query::query;
+pub use crate::cluster::query::{explain, query};
 pub use crate::cluster::scheduler::{RunningScheduler, SchedulerOptions};
 pub use crate::cluster::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 

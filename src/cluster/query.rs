@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -9,13 +10,18 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::TableType;
-use datafusion::error::Result;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 
@@ -24,7 +30,9 @@ use crate::cluster::session::state_of;
 use crate::cluster::{Cluster, ClusterError};
 use crate::handle::Table;
 use crate::log::PortionEntry;
-use crate::query::{Params, QueryResult, SnapshotTable, TableSession, combines, group_by_overlap};
+use crate::query::{
+    Params, QueryResult, ScanSummary, SnapshotTable, TableSession, combines, group_by_overlap,
+};
 
 /// Tasks of a scan for each core, so that a large partition does not keep the others waiting for long.
 const TASKS_PER_CORE: usize = 4;
@@ -40,7 +48,7 @@ pub async fn query(
     params: &Params,
 ) -> std::result::Result<QueryResult, ClusterError> {
     let session = session(cluster, table)?;
-    let plan = session.physical_plan(sql, params).await?;
+    let plan = with_cuttable_leaves(session.physical_plan(sql, params).await?)?;
     if !reads_table(&plan)? {
         return Ok(session.query(sql, params).await?);
     }
@@ -52,6 +60,19 @@ pub async fn query(
         schema: Arc::clone(&schema),
         batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),
     })
+}
+
+/// What a query would read, and the plan that a cluster would be given. Nothing is run.
+///
+/// # Errors
+/// As for [`query`].
+pub async fn explain(
+    cluster: &Cluster,
+    table: &Table,
+    sql: &str,
+    params: &Params,
+) -> std::result::Result<(Vec<ScanSummary>, String), ClusterError> {
+    Ok(session(cluster, table)?.explain(sql, params).await?)
 }
 
 /// A session that plans for a cluster.
@@ -67,6 +88,29 @@ pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<T
     rules.insert(0, Arc::new(WholePartitions));
     let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build();
     Ok(TableSession::with_provider(state, snapshot, Arc::new(provider))?)
+}
+
+/// The plan with leaves in memory in the place of those that only pretend to read: beside other inputs of a union, the scheduler would
+/// wait for ever for what it cannot cut.
+fn with_cuttable_leaves(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let in_memory = |schema: SchemaRef, batches: Vec<RecordBatch>| {
+        let source = MemorySourceConfig::try_new(&[batches], schema, None)?;
+        Ok::<_, DataFusionError>(DataSourceExec::from_data_source(source))
+    };
+    let replaced = plan.transform_up(|node| {
+        if node.downcast_ref::<EmptyExec>().is_some() {
+            return Ok(Transformed::yes(in_memory(node.schema(), Vec::new())?));
+        }
+        if node.downcast_ref::<PlaceholderRowExec>().is_some() {
+            let row =
+                RecordBatch::try_from_iter([("row", Arc::new(BooleanArray::from(vec![true])) as ArrayRef)])?;
+            let leaf = in_memory(row.schema(), vec![row])?;
+            let nothing = ProjectionExec::try_new(Vec::<(Arc<dyn PhysicalExpr>, String)>::new(), leaf)?;
+            return Ok(Transformed::yes(Arc::new(nothing)));
+        }
+        Ok(Transformed::no(node))
+    })?;
+    Ok(replaced.data)
 }
 
 fn reads_table(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {

@@ -10,6 +10,8 @@
 )]
 
 mod browser;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod commands;
 mod commit_boundary;
 mod common;
