@@ -54,5 +54,6 @@ pub mod text_value;
 pub mod transform;
 pub mod units;
 pub mod values;
+pub mod windows;
 
 pub use handle::{Table, TableError};

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::evaluate::window_counts::Window;
 use crate::skew::{SkewFigures, expected_max_over_mean_equal_keys, median};
 use crate::units::Micros;
+use crate::windows::Window;
 
 /// Rows that a window needs for each partition to be judged. So few are enough, because what chance does to so few rows is
 /// taken into account.

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 12] = [
     &["ingest", "query", "evaluate", "simulate", "lint"],
     &["sql"],
     &["source", "log", "generate", "placement"],
-    &["text_value", "values", "transform", "merge", "sort", "sketch", "portion"],
+    &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],
     &["sink", "skew", "overlap", "spanner"],
     &["storage", "table", "finding"],
     &["units", "numbering"],
