@@ -1,7 +1,7 @@
 //! Time as an axis: rows are counted by window, and windows grow as the export does, so that one pass is enough.
 //!
-//! Windows begin fine. When more than [`MOST_WINDOWS`] hold rows, each gives way to the next length of [`LENGTHS`], which is
-//! a multiple of the one before; in the end [`final_length`] joins them to between 200 and 500, or fewer where rows are few.
+//! Windows begin fine. When more than 1000 hold rows, each gives way to the next usual length, which is a multiple of the one
+//! before; in the end they are joined to between 200 and 500, or fewer where rows are few.
 
 mod counts;
 
