@@ -22,6 +22,7 @@ mod formats;
 mod fuzz;
 mod layers;
 mod model;
+mod nodes;
 mod placements;
 mod plans;
 mod processes;

@@ -123,7 +123,7 @@ struct CapacityArgs {
     #[arg(long, value_name = "TIMES", default_value_t = 1.5, value_parser = positive)]
     headroom: f64,
 
-    /// A design keeps up where no row waits longer [default: a window].
+    /// A design keeps up where no row waits longer [default: a window, at least 1s].
     #[arg(long, value_name = "LENGTH")]
     longest_delay: Option<Micros>,
 }

@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use crate::finding::{Finding, Severity};
 use crate::simulate::nodes::load::ROWS_PER_PARTITION;
 use crate::simulate::nodes::{DesignReport, NodeRecommendation, NodeSimulation, RunReport};
+use crate::skew::are_enough_rows;
 
-/// A key follows time where the hottest partition of a window has so many times more than that of the whole time, and than chance gives.
-const MOVES: f64 = 2.0;
+/// A load moves where the hottest partition of a window has so many times what that of the whole time has, and what chance gives.
+const MOVES: f64 = 1.5;
 /// Distinct keys per partition below which YDB advises against so many partitions.
 const FEWEST_KEYS: f64 = 100.0;
+/// So many times the share of a node a single partition may have.
+const HOT_PARTITION: f64 = 1.15;
 /// So much more than the mean the hottest node may have by the deal alone.
 const UNEVEN_DEAL: f64 = 1.05;
 
@@ -61,13 +64,18 @@ pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
     }
     for key in keys {
         let of_key = || simulation.designs.iter().filter(|design| design.partition_key == key);
-        findings.extend(of_key().find_map(moving_hotspot));
+        findings.extend(of_key().find_map(|design| moving_hotspot(simulation.arrivals.windows, design)));
         findings.extend(of_key().max_by_key(|design| design.partitions).and_then(few_keys));
     }
     findings.extend(few_rows(simulation));
     findings.extend(assumed_capacity(simulation));
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// Rows in a second; few with decimals.
+fn rows(rows: f64) -> String {
+    if rows < 10.0 { format!("{rows:.2}") } else { format!("{rows:.0}") }
 }
 
 fn seconds(seconds: f64) -> String {
@@ -90,7 +98,10 @@ fn delay(simulation: &NodeSimulation, run: &RunReport) -> (f64, f64, String) {
             let words = format!("rows wait up to {}, more than {}", seconds(longest), seconds(allowed));
             (longest, allowed, words)
         }
-        None => (f64::MAX, allowed, "some rows are never served: no other node is left".to_owned()),
+        None => {
+            let never = run.outcome.waiting_rows;
+            (never, 0.0, format!("{never:.0} rows are never served: no other node is left"))
+        }
     }
 }
 
@@ -100,12 +111,13 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
     let average = simulation.arrivals.average_rows_per_second;
     let sustained = design.sustained_rows_per_second.unwrap_or(f64::INFINITY);
     let grows = sustained < average;
+    let (average, sustained) = (rows(average), rows(sustained));
     let why = match grows {
         true => format!(
-            "{average:.0} rows come in a second on average, and {sustained:.0} are what it sustains: the queue grows as long as rows come"
+            "{average} rows come in a second on average, and it sustains {sustained}: the queue grows as long as rows come"
         ),
         false => format!(
-            "it sustains {sustained:.0} rows per second, more than the {average:.0} that come on average, but not the busy times"
+            "it sustains {sustained} rows per second, more than the {average} that come on average, but not the busy times"
         ),
     };
     let what = match design.limited_by_partition {
@@ -192,7 +204,7 @@ fn uneven_deal(design: &DesignReport) -> Option<Finding> {
 fn hot_partition(design: &DesignReport) -> Option<Finding> {
     let share = design.over_partitions.in_total.share_of_fullest;
     let even = 1.0 / design.nodes.max(1) as f64;
-    (design.nodes > 1 && design.partitions >= design.nodes && share > even).then(|| Finding {
+    (design.nodes > 1 && design.partitions >= design.nodes && share >= HOT_PARTITION * even).then(|| Finding {
         code: "hot_partition",
         severity: Severity::Warning,
         subject: design.name(),
@@ -203,16 +215,17 @@ fn hot_partition(design: &DesignReport) -> Option<Finding> {
             even * 100.0
         ),
         measured: share,
-        threshold: even,
+        threshold: HOT_PARTITION * even,
         advice: "A partition lives on one node: add a column to the partition key that splits its heavy keys. More nodes do not help.".to_owned(),
     })
 }
 
-fn moving_hotspot(design: &DesignReport) -> Option<Finding> {
+fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
     let partitions = &design.over_partitions;
     let at_a_time = partitions.max_over_mean_at_a_time;
     let others = partitions.in_total.max_over_mean.max(partitions.max_over_mean_at_a_time_by_chance);
-    (at_a_time >= MOVES * others).then(|| Finding {
+    let of_window = partitions.in_total.rows / windows.max(1) as u64;
+    (at_a_time >= MOVES * others && are_enough_rows(of_window, design.partitions)).then(|| Finding {
         code: "moving_hotspot",
         severity: Severity::Warning,
         subject: design.name(),
@@ -266,8 +279,8 @@ fn assumed_capacity(simulation: &NodeSimulation) -> Option<Finding> {
         severity: Severity::Note,
         subject: "capacity".to_owned(),
         message: format!(
-            "none is given: all nodes of a design together take {headroom} times the {:.0} rows per second of the busiest window",
-            simulation.arrivals.busiest_rows_per_second
+            "none is given: all nodes of a design together take {headroom} times the {} rows per second of the busiest window",
+            rows(simulation.arrivals.busiest_rows_per_second)
         ),
         measured: headroom,
         threshold: 1.0,

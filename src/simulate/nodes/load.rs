@@ -236,7 +236,7 @@ pub(super) fn count(
         let counted = receiver.iter().try_for_each(|block| take(&block));
         drop(receiver);
         let read = reader.join().unwrap_or(Err(SimulateError::Interrupted));
-        counted.and_then(|()| read).map(|unreadable| unreadable.rows)
+        counted.and(read).map(|unreadable| unreadable.rows)
     })?;
     if rows == 0 {
         return Err(SimulateError::NoRows);

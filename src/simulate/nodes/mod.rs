@@ -22,6 +22,8 @@ mod play;
 mod queue;
 mod result;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use assign::{Assignment, AssignmentError};
 pub use capacity::{Capacities, Rate, Room, ScaleModel, Utilization};

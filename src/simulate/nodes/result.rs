@@ -44,7 +44,7 @@ pub struct NodeOptions {
     pub faults: Vec<Fault>,
     /// Time from the loss of a node until its partitions are served by others.
     pub recovery: Micros,
-    /// The longest that rows of a design that keeps up wait; a window where none is given.
+    /// The longest that rows of a design that keeps up wait; where none is given a window, but at least a second.
     pub longest_delay: Option<Micros>,
     /// What is done with rows that cannot be read.
     pub on_unreadable: OnUnreadable,

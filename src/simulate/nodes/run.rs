@@ -18,7 +18,7 @@ use crate::simulate::nodes::{
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, expected_max_over_mean_equal_keys};
 use crate::source::Export;
 use crate::table::{Candidate, Column, only_time_column};
-use crate::units::PartitionCount;
+use crate::units::{Micros, PartitionCount};
 
 /// Plays an export against nodes. `progress` is called with the rows read so far; `stop` ends it before its end.
 ///
@@ -60,7 +60,7 @@ pub fn simulate_nodes(
     }
     let arrivals = ArrivalFigures { windows: own.windows, ..own.scaled(scale) };
     let is_given = options.capacities.node.is_limited() || options.capacities.partition.is_limited();
-    let longest_delay = options.longest_delay.unwrap_or(counted.window);
+    let longest_delay = options.longest_delay.unwrap_or(counted.window.max(Micros::SECOND));
     let parameters = NodeParameters {
         placement: options.placement.to_string(),
         assignment: options.assignment,
@@ -148,7 +148,7 @@ fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec
     let late = counted.range.rows_late_for(parameters.window);
     if late * 20 > counted.rows {
         notes.push(format!(
-            "{late} rows stand behind a later one by more than their window: they come at their own time here, although they may have arrived later"
+            "{late} rows stand behind one that is later by more than a window: here they come at their own time, whatever the order of the export"
         ));
     }
     notes
@@ -233,7 +233,7 @@ impl Design<'_> {
         let weights = &load.counts.weights;
         let (of_nodes, of_partitions) = rooms(arrivals, &capacities, &node_of, cluster.nodes);
         let room = of_nodes.and(of_partitions);
-        let rate = |room: f64| room.is_finite().then(|| room * self.figures.average_rows_per_second);
+        let rate = |room: f64| room.is_finite().then_some(room * self.figures.average_rows_per_second);
         let mut runs = vec![self.run(arrivals, &cluster, None)];
         for fault in faults {
             let planned = self.planned(fault, arrivals, &loads, &node_of)?;
