@@ -252,7 +252,8 @@ fn fault(run: &RunReport) -> String {
 fn over_time(simulation: &NodeSimulation) -> String {
     let mut text = String::new();
     for design in &simulation.designs {
-        for run in design.runs.iter().filter(|run| run.outcome.peak.is_some()) {
+        let waits = |run: &&RunReport| run.outcome.waiting_rows_by_window.iter().any(|rows| *rows > 0.0);
+        for run in design.runs.iter().filter(waits) {
             let rows = &run.outcome.waiting_rows_by_window;
             let together = rows.len().div_ceil(DRAWN).max(1);
             let most = |rows: &[f64]| rows.iter().copied().fold(0.0, f64::max);

@@ -75,7 +75,7 @@ fn modules_import_downward_only() {
 
 #[test]
 fn the_library_is_evaluated_without_a_store() {
-    for module in ["evaluate", "placement", "skew", "sort", "merge"] {
+    for module in ["evaluate", "simulate", "placement", "windows", "skew", "sort", "merge"] {
         for file in rust_files(&project("src").join(module)) {
             for import in imports(&std::fs::read_to_string(&file).unwrap()) {
                 assert!(

@@ -1,5 +1,6 @@
 //! What the figures advise: which design to take, and what is wrong with the others.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::finding::{Finding, Severity};
@@ -11,6 +12,8 @@ use crate::skew::are_enough_rows;
 const MOVES: f64 = 1.5;
 /// Distinct keys per partition below which YDB advises against so many partitions.
 const FEWEST_KEYS: f64 = 100.0;
+/// From so many times the mean on the hottest node of a window, more nodes are no remedy.
+const UNEVEN_NODES: f64 = 1.5;
 /// So many times the share of a node a single partition may have.
 const HOT_PARTITION: f64 = 1.15;
 /// So much more than the mean the hottest node may have by the deal alone.
@@ -48,29 +51,47 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
     (Some(recommended), None)
 }
 
-/// The findings, the gravest first; of one kind in the order of the designs.
+/// The findings, the gravest first. What holds for several designs of a key is told of the one with the most nodes and partitions.
 pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let windows = simulation.arrivals.windows;
     let mut keys: Vec<&[String]> = Vec::new();
     for design in &simulation.designs {
-        findings.extend(falls_behind(simulation, design));
-        findings.extend(falls_behind_with_fault(simulation, design));
-        findings.extend(idle_nodes(design));
-        findings.extend(uneven_deal(design));
-        findings.extend(hot_partition(design));
         if !keys.contains(&design.partition_key.as_slice()) {
             keys.push(&design.partition_key);
         }
     }
+    let mut findings = Vec::new();
     for key in keys {
-        let of_key = || simulation.designs.iter().filter(|design| design.partition_key == key);
-        findings.extend(of_key().find_map(|design| moving_hotspot(simulation.arrivals.windows, design)));
-        findings.extend(of_key().max_by_key(|design| design.partitions).and_then(few_keys));
+        let of_key = simulation.designs.iter().filter(|design| design.partition_key == key);
+        let mut designs: Vec<&DesignReport> = of_key.collect();
+        designs.sort_by_key(|design| Reverse((design.nodes, design.partitions)));
+        findings.extend(first_of(&designs, |design| falls_behind(simulation, design)));
+        let runs = designs.iter().map(|design| design.runs.len()).max().unwrap_or(0);
+        for run in 1..runs {
+            findings.extend(first_of(&designs, |design| no_room(simulation, design, run)));
+        }
+        findings.extend(first_of(&designs, idle_nodes));
+        findings.extend(first_of(&designs, uneven_deal));
+        findings.extend(first_of(&designs, hot_partition));
+        findings.extend(first_of(&designs, |design| moving_hotspot(windows, design)));
+        findings.extend(first_of(&designs, few_keys));
     }
     findings.extend(few_rows(simulation));
     findings.extend(assumed_capacity(simulation));
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// The finding of the first design that has one, with how many others have it too.
+fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
+    let mut all = designs.iter().filter_map(|design| of(design));
+    let mut first = all.next()?;
+    match all.count() {
+        0 => {}
+        1 => first.message.push_str("; so with another design of this key"),
+        others => first.message.push_str(&format!("; so with {others} other designs of this key")),
+    }
+    Some(first)
 }
 
 /// Rows in a second; few with decimals.
@@ -120,11 +141,15 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
             "it sustains {sustained} rows per second, more than the {average} that come on average, but not the busy times"
         ),
     };
-    let what = match design.limited_by_partition {
-        true => {
-            "The hottest partition limits it, so that more nodes do not help: spread its keys (another partition key), or take more partitions."
+    let is_uneven = design.over_nodes.max_over_mean_at_a_time >= UNEVEN_NODES;
+    let what = match (design.limited_by_partition, is_uneven) {
+        (true, _) => {
+            "The hottest partition limits it, so that more nodes do not help: take another partition key, or more partitions."
         }
-        false => "Take more nodes, stronger ones, or more partitions for each so that they are more even.",
+        (false, true) => {
+            "At a time few nodes carry the load, so that more nodes hardly help: take a partition key that spreads what comes at a time."
+        }
+        (false, false) => "Take more nodes or stronger ones.",
     };
     Some(Finding {
         code: "falls_behind",
@@ -137,34 +162,37 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
     })
 }
 
-fn falls_behind_with_fault(simulation: &NodeSimulation, design: &DesignReport) -> Vec<Finding> {
-    // What falls behind anyway is told once.
-    if design.without_fault().is_none_or(|run| !run.keeps_up) {
-        return Vec::new();
-    }
-    let fault_of = |run: &RunReport| {
-        let fault = run.fault.as_ref().filter(|_| !run.keeps_up)?;
-        let (measured, threshold, words) = delay(simulation, run);
-        let others = run.outcome.utilization_after_loss;
-        let others = others.map(|others| {
-            format!("; what a node that takes over is asked for is {:.0} % of what it takes", others * 100.0)
-        });
-        Some(Finding {
-            code: "no_room_for_a_fault",
-            severity: Severity::Warning,
-            subject: design.name(),
-            message: format!(
-                "keeps up, but not with {} (node {}): {words}{}",
-                fault.asked,
-                fault.node,
-                others.unwrap_or_default()
-            ),
-            measured,
-            threshold,
-            advice: "Take a node more than the load needs, and enough partitions for each that those of a lost one spread over all others.".to_owned(),
-        })
+/// What a fault does to a design that keeps up without; what falls behind anyway is told once.
+fn no_room(simulation: &NodeSimulation, design: &DesignReport, run: usize) -> Option<Finding> {
+    design.without_fault().filter(|run| run.keeps_up)?;
+    let run = design.runs.get(run).filter(|run| !run.keeps_up)?;
+    let fault = run.fault.as_ref()?;
+    let (measured, threshold, words) = delay(simulation, run);
+    let others = run.outcome.utilization_after_loss.map(|others| {
+        format!("; what a node that takes over is asked for is {:.0} % of what it takes", others * 100.0)
+    });
+    let advice = match fault.kind {
+        "lost" => {
+            "Take a node more than the load needs, and enough partitions for each that those of a lost one spread over all others."
+        }
+        _ => {
+            "A slow node holds its partitions up: move some of them away from it, or take so many nodes that a share of one suffices."
+        }
     };
-    design.runs.iter().filter_map(fault_of).collect()
+    Some(Finding {
+        code: "no_room_for_a_fault",
+        severity: Severity::Warning,
+        subject: design.name(),
+        message: format!(
+            "keeps up, but not with {} (node {}): {words}{}",
+            fault.asked,
+            fault.node,
+            others.unwrap_or_default()
+        ),
+        measured,
+        threshold,
+        advice: advice.to_owned(),
+    })
 }
 
 fn idle_nodes(design: &DesignReport) -> Option<Finding> {
