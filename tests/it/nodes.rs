@@ -235,6 +235,8 @@ fn what_cannot_be_is_refused_before_it_is_played() {
         ("--placement oracle", "unknown placement function 'oracle'"),
         ("--assign random", "there are: round-robin, least-loaded, contiguous"),
         ("--partitions 100000 --window 1us", "are more than the 1000 that fit"),
+        ("--type nobody:int64", "there is no column 'nobody'"),
+        ("--placement ydb-cloud-logs", "needs a key of at least two columns"),
         ("--partitions 4 --partitions-per-node 4", "cannot be used with"),
     ] {
         let refused = with(more);

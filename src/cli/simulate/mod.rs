@@ -8,10 +8,11 @@ mod splits;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::placement::PlacementError;
 use evenkeel::simulate::{
     KeyOrder, SimulateError, SimulateOptions, Simulation, simulate, simulate_interleaved,
 };
-use evenkeel::source::Export;
+use evenkeel::source::{Export, SourceError};
 use indicatif::ProgressBar;
 
 use crate::cli::{Failure, Output};
@@ -95,6 +96,8 @@ fn failure(error: SimulateError) -> Failure {
         | SimulateError::TooManyWindows { .. }
         | SimulateError::UnknownNode { .. }
         | SimulateError::LateFault { .. }
+        | SimulateError::Source(SourceError::NoSuchColumn { .. })
+        | SimulateError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)
         | SimulateError::Time { .. }) => Failure::usage(error),
         other => other.into(),
     }

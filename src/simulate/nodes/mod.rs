@@ -14,10 +14,13 @@
 //! assumed is a field of [`NodeParameters`] or an option of it.
 
 mod advice;
+mod arrivals;
 mod assign;
 mod capacity;
+mod design;
 mod fault;
 mod load;
+mod outcome;
 mod play;
 mod queue;
 mod result;
@@ -25,10 +28,12 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use arrivals::{ArrivalWindow, Arrivals};
 pub use assign::{Assignment, AssignmentError};
 pub use capacity::{Capacities, Rate, Room, ScaleModel, Utilization};
 pub use fault::{Fault, FaultError, Lost, Moment, NodeChoice, Slow};
-pub use play::{ArrivalWindow, Arrivals, Cluster, NodeFault, NodeOutcome, Outcome, Peak, play};
+pub use outcome::{NodeOutcome, Outcome, Peak};
+pub use play::{Cluster, NodeFault, play};
 pub use result::{
     ArrivalFigures, DesignReport, FaultReport, NodeOptions, NodeParameters, NodeRecommendation,
     NodeSimulation, RunReport, Shape, Unevenness,

@@ -14,100 +14,14 @@
 //! So a row waits from when it comes until it leaves: nothing, where a partition serves all that came in the step. A queue is what has
 //! come and not left at the end of a step. What comes and goes within a window is not seen; a shorter window sees more.
 
-use serde::Serialize;
-
-use crate::simulate::nodes::Assignment;
+use crate::simulate::nodes::arrivals::Work;
 use crate::simulate::nodes::capacity::Capacities;
 use crate::simulate::nodes::queue::{Piece, Queue, fair_share};
+use crate::simulate::nodes::{ArrivalWindow, Arrivals, Assignment, NodeOutcome, Outcome, Peak};
 use crate::units::Micros;
 
 /// Steps without rows are as long as a window, or this part of the time since rows came last, so that there are not too many.
 const REST: f64 = 1.0 / 64.0;
-
-/// What comes to partitions.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Arrivals {
-    /// Length of a window.
-    pub window: Micros,
-    /// Rows that each row counts for.
-    pub scale: f64,
-    /// The windows that have rows, in order.
-    pub windows: Vec<ArrivalWindow>,
-}
-
-/// A slice of time with what comes to each partition in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArrivalWindow {
-    /// Where it begins, in microseconds since 1970.
-    pub start_micros: i64,
-    /// Rows.
-    pub rows: Vec<u64>,
-    /// Bytes of their values.
-    pub bytes: Vec<u64>,
-}
-
-impl Arrivals {
-    /// Partitions.
-    #[must_use]
-    pub fn partitions(&self) -> usize {
-        self.windows.first().map_or(0, |window| window.rows.len())
-    }
-
-    /// Where the first window begins, in microseconds since 1970.
-    pub(super) fn start_micros(&self) -> i64 {
-        self.windows.first().map_or(0, |window| window.start_micros)
-    }
-
-    /// Seconds of a point in time since then.
-    pub(super) fn seconds_of(&self, micros: i64) -> f64 {
-        micros.saturating_sub(self.start_micros()) as f64 / 1e6
-    }
-
-    /// The point in time so many seconds since then.
-    pub(super) fn micros_of(&self, seconds: f64) -> i64 {
-        self.start_micros().saturating_add((seconds * 1e6).round() as i64)
-    }
-
-    /// Seconds of node and of partition that each partition asks for in each window.
-    pub(super) fn work(&self, capacities: &Capacities) -> Vec<Work> {
-        let of_window = |window: &ArrivalWindow| {
-            let amounts = || window.rows.iter().zip(&window.bytes);
-            let scaled = |amount: &u64| *amount as f64 * self.scale;
-            Work {
-                node: amounts()
-                    .map(|(rows, bytes)| capacities.node.seconds(scaled(rows), scaled(bytes)))
-                    .collect(),
-                partition: amounts()
-                    .map(|(rows, bytes)| capacities.partition.seconds(scaled(rows), scaled(bytes)))
-                    .collect(),
-            }
-        };
-        self.windows.iter().map(of_window).collect()
-    }
-
-    /// What each partition asks for in all: of its node where that is limited, else rows.
-    pub(super) fn loads(&self, capacities: &Capacities) -> Vec<f64> {
-        let mut loads = vec![0.0; self.partitions()];
-        for (work, window) in self.work(capacities).iter().zip(&self.windows) {
-            for (partition, load) in loads.iter_mut().enumerate() {
-                *load += match capacities.node.is_limited() {
-                    true => work.node.get(partition).copied().unwrap_or(0.0),
-                    false => window.rows.get(partition).copied().unwrap_or(0) as f64 * self.scale,
-                };
-            }
-        }
-        loads
-    }
-}
-
-/// Seconds that each partition asks for in a window.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Work {
-    /// Of its node.
-    pub(super) node: Vec<f64>,
-    /// Of itself.
-    pub(super) partition: Vec<f64>,
-}
 
 /// Nodes with what they take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -139,73 +53,6 @@ pub enum NodeFault {
         /// Seconds after the first window begins.
         after_seconds: f64,
     },
-}
-
-/// When most rows waited.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Peak {
-    /// When, in microseconds since 1970.
-    pub at_micros: i64,
-    /// Rows that waited, on all nodes.
-    pub rows: f64,
-    /// Bytes of their values.
-    pub bytes: f64,
-}
-
-/// What came to one node, and what waited there.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct NodeOutcome {
-    /// Partitions in the end.
-    pub partitions: usize,
-    /// Rows that came to its partitions while it had them; to those of a lost node while it was lost, none.
-    pub rows: f64,
-    /// What came, as a share of what it takes in the windows that have rows; none where nodes are not limited, or never served.
-    pub utilization: Option<f64>,
-    /// The same in the window where it is highest.
-    pub highest_utilization: Option<f64>,
-    /// The most rows that waited there.
-    pub most_waiting_rows: f64,
-    /// Seconds that it needs for the most that waited there, or its partition with most of it does.
-    pub most_waiting_seconds: f64,
-}
-
-/// What waited. A result of a model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
-    /// Rows that came.
-    pub arrived_rows: f64,
-    /// Rows that were served when the last window ended.
-    pub served_rows: f64,
-    /// Rows that waited then.
-    pub waiting_rows: f64,
-    /// When most rows waited; none where none ever waited at the end of a step.
-    pub peak: Option<Peak>,
-    /// Seconds that the node or partition with the longest queue needs for it, at the worst time.
-    pub most_waiting_seconds: f64,
-    /// When rows first waited, in microseconds since 1970.
-    pub waiting_from_micros: Option<i64>,
-    /// When none waited any more for good; none where none ever waited, and where some are never served.
-    pub waiting_until_micros: Option<i64>,
-    /// Seconds in which rows waited; none where some are never served.
-    pub waiting_seconds: Option<f64>,
-    /// The longest that a row waited; none where some are never served.
-    pub longest_delay_seconds: Option<f64>,
-    /// How long a row waited on average; likewise.
-    pub mean_delay_seconds: Option<f64>,
-    /// The highest utilization of a node that has taken partitions of a lost one over, in the windows since.
-    pub utilization_after_loss: Option<f64>,
-    /// Rows that waited at the end of each window.
-    pub waiting_rows_by_window: Vec<f64>,
-    /// Each node, from number 0 on.
-    pub nodes: Vec<NodeOutcome>,
-}
-
-impl Outcome {
-    /// Whether some rows are never served: no node that has them is left.
-    #[must_use]
-    pub fn is_never_served(&self) -> bool {
-        self.longest_delay_seconds.is_none()
-    }
 }
 
 /// Plays arrivals against a cluster.
