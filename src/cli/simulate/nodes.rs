@@ -84,15 +84,15 @@ pub(crate) struct Args {
     #[arg(long)]
     skip_unreadable: bool,
 
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
     #[command(flatten)]
     capacity: CapacityArgs,
 
     #[command(flatten)]
     faults: FaultArgs,
-
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
 
     #[command(flatten)]
     input: InputArgs,

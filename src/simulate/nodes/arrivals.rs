@@ -1,6 +1,6 @@
 //! What comes to partitions, window by window.
 
-use crate::simulate::nodes::capacity::Capacities;
+use crate::simulate::nodes::capacity::{Capacities, Rate};
 use crate::units::Micros;
 
 /// What comes to partitions.
@@ -64,14 +64,18 @@ impl Arrivals {
         self.windows.iter().map(of_window).collect()
     }
 
-    /// What each partition asks for in all: of its node where that is limited, else rows.
+    /// What each partition asks for in all: rows, or bytes where its node is limited in these alone, or seconds of the node where it is in
+    /// both. Rows and bytes are whole numbers, so that partitions are dealt alike whatever nodes take.
     pub(super) fn loads(&self, capacities: &Capacities) -> Vec<f64> {
+        let Rate { rows_per_second, bytes_per_second } = capacities.node;
         let mut loads = vec![0.0; self.partitions()];
-        for (work, window) in self.work(capacities).iter().zip(&self.windows) {
-            for (partition, load) in loads.iter_mut().enumerate() {
-                *load += match capacities.node.is_limited() {
-                    true => work.node.get(partition).copied().unwrap_or(0.0),
-                    false => window.rows.get(partition).copied().unwrap_or(0) as f64 * self.scale,
+        for window in &self.windows {
+            for (load, (rows, bytes)) in loads.iter_mut().zip(window.rows.iter().zip(&window.bytes)) {
+                let (rows, bytes) = (*rows as f64, *bytes as f64);
+                *load += match (rows_per_second, bytes_per_second) {
+                    (Some(_), Some(_)) => capacities.node.seconds(rows, bytes),
+                    (None, Some(_)) => bytes,
+                    (_, None) => rows,
                 };
             }
         }

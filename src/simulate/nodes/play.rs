@@ -194,20 +194,21 @@ impl<'a> Player<'a> {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
+    /// Whether some of what waits is at a node that serves it.
+    fn is_anything_served(&self) -> bool {
+        let is_served = |node: &usize| self.nodes.get(*node).is_some_and(|node| node.factor > 0.0);
+        self.queues.iter().zip(&self.node_of).any(|(queue, node)| !queue.is_empty() && is_served(node))
+    }
+
     /// Serves what waits while no rows come, until the next ones, or until nothing is served any more.
     fn rest(&mut self, until: Option<f64>) {
         let (from, window) = (self.now, self.arrivals.window.seconds());
         while until.is_none_or(|until| self.now < until) {
-            let served = self.served_rows;
-            if !self.is_anything_waiting() {
+            if !self.is_anything_waiting() || (!self.is_anything_served() && self.events.is_empty()) {
                 break;
             }
             let end = self.now + window.max((self.now - from) * REST);
             self.advance(self.now, until.map_or(end, |until| end.min(until)), None);
-            let is_stuck = self.served_rows <= served && self.events.is_empty();
-            if is_stuck {
-                break;
-            }
         }
         if let Some(until) = until {
             self.happen(until);
@@ -273,10 +274,12 @@ impl<'a> Player<'a> {
         let shares: Vec<f64> = shares.collect();
         for (queue, node) in self.queues.iter_mut().zip(&self.node_of) {
             let factor = self.nodes.get(*node).map_or(0.0, |node| node.factor);
-            let share = shares.get(*node).copied().unwrap_or(0.0);
             // A lost node serves nothing, limited or not.
-            let share = if factor > 0.0 { share } else { 0.0 };
-            let served = if factor > 0.0 { queue.serve(share, factor * length) } else { Vec::new() };
+            if factor <= 0.0 {
+                continue;
+            }
+            let share = shares.get(*node).copied().unwrap_or(0.0);
+            let served = queue.serve(share, factor * length);
             let rows: f64 = served.iter().map(|piece| piece.rows).sum();
             self.served_rows += rows;
             let mut left = 0.0;

@@ -155,6 +155,16 @@ fn a_long_time_without_rows_is_none_of_waiting() {
     );
 }
 
+#[test]
+fn far_too_little_capacity_still_serves_everything_in_the_end() {
+    let outcome = play(&arrivals(&[&[1_000_000_000_000]]), &cluster(1, 1e-6), None);
+    close(outcome.waiting_rows, 1e12 - 1e-5);
+    // 1e18 seconds; steps of a 64th of the time make it a little longer.
+    let drained = outcome.waiting_seconds.unwrap();
+    assert!((1e18..1.02e18).contains(&drained), "{drained}");
+    assert!((outcome.mean_delay_seconds.unwrap() / 5e17 - 1.0).abs() < 0.02);
+}
+
 /// A single queue that takes `rate` rows per second: what waits at the end of each window of ten seconds.
 fn plain_queue(windows: &[u64], rate: f64) -> Vec<f64> {
     let mut waiting = 0.0;
