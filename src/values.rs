@@ -1,10 +1,14 @@
 //! What columns hold: points in time, and how many bytes.
 
+use std::cell::Cell;
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 
-use crate::table::ColumnType;
+use crate::table::{ColumnType, Transform};
+use crate::units::Micros;
 
 /// The instants of a column of dates or points in time, in microseconds; none of other columns.
 #[must_use]
@@ -17,6 +21,44 @@ pub fn instants(array: &ArrayRef) -> Option<ArrayRef> {
     };
     let instants = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, zone)).ok()?;
     cast(&instants, &DataType::Timestamp(TimeUnit::Microsecond, None)).ok()
+}
+
+/// A column as a key's transform leaves it; none where that cuts time and the column is none.
+#[must_use]
+pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef> {
+    if transform == Transform::Identity {
+        return Some(Arc::clone(array));
+    }
+    let times = instants(array)?;
+    let times = times.as_primitive::<TimestampMicrosecondType>();
+    Some(match transform {
+        // A day of the time types fits 32 bits.
+        Transform::Date => {
+            Arc::new(times.unary::<_, Date32Type>(run_wise(Micros::DAY, |slice| slice as i32)))
+        }
+        Transform::Truncate(length) => {
+            Arc::new(times.unary::<_, TimestampMicrosecondType>(run_wise(length, |slice| {
+                slice.saturating_mul(length.get())
+            })))
+        }
+        Transform::Identity => return None,
+    })
+}
+
+/// What `value` gives for the slice of time of an instant. Rows that follow each other mostly share one, so it is seldom divided.
+fn run_wise<T: Copy>(length: Micros, value: impl Fn(i64) -> T) -> impl Fn(i64) -> T {
+    let of_slice = move |slice: i64| {
+        let begin = slice.saturating_mul(length.get());
+        (begin, begin.saturating_add(length.get()), value(slice))
+    };
+    let run = Cell::new(of_slice(0));
+    move |at| {
+        let (begin, end, _) = run.get();
+        if !(begin..end).contains(&at) {
+            run.set(of_slice(length.slice_of(at)));
+        }
+        run.get().2
+    }
 }
 
 /// Bytes that a value of a type takes in YDB; none for text and bytes, which differ.

@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use crate::simulate::nodes::{Assignment, Room};
+
 /// What has a capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -29,22 +31,19 @@ impl Limits {
     fn loads(&self, batches: &[Vec<u64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
         let partitions = batches.first().map_or(0, Vec::len);
         let resources = self.nodes.map_or(partitions, |nodes| nodes.clamp(1, partitions.max(1)));
-        let mut capacities = vec![0.0; resources];
-        for (_, capacity) in (0..partitions).zip((0..resources).cycle()) {
-            if let Some(capacity) = capacities.get_mut(capacity) {
-                *capacity += self.partition_rate;
-            }
-        }
-        let load = |bytes: &Vec<u64>| {
-            let mut load = vec![0.0; resources];
-            for (bytes, resource) in bytes.iter().zip((0..resources).cycle()) {
-                if let Some(load) = load.get_mut(resource) {
-                    *load += *bytes as f64;
+        let resource_of = Assignment::RoundRobin.deal(&vec![1.0; partitions], resources);
+        let sums = |of_partitions: &mut dyn Iterator<Item = f64>| {
+            let mut sums = vec![0.0; resources];
+            for (amount, resource) in of_partitions.zip(&resource_of) {
+                if let Some(sum) = sums.get_mut(*resource) {
+                    *sum += amount;
                 }
             }
-            load
+            sums
         };
-        (batches.iter().map(load).collect(), capacities)
+        let load = |bytes: &Vec<u64>| sums(&mut bytes.iter().map(|bytes| *bytes as f64));
+        let loads = batches.iter().map(load).collect();
+        (loads, sums(&mut std::iter::repeat_n(self.partition_rate, partitions)))
     }
 }
 
@@ -77,33 +76,25 @@ impl Backlog {
             return None;
         }
         let mut waiting = vec![0.0; capacities.len()];
-        let mut total = vec![0.0; capacities.len()];
-        let (mut bytes, mut wait, mut without) = (Vec::new(), 0.0f64, f64::INFINITY);
+        let (mut bytes, mut wait) = (Vec::new(), 0.0f64);
+        let seconds_of = |load: &Vec<f64>| load.iter().sum::<f64>() / offered;
         for load in &loads {
-            let arrived: f64 = load.iter().sum();
-            let seconds = arrived / offered;
-            let queues = waiting.iter_mut().zip(&mut total).zip(load.iter().zip(&capacities));
-            for ((waiting, total), (load, capacity)) in queues {
+            let seconds = seconds_of(load);
+            for (waiting, (load, capacity)) in waiting.iter_mut().zip(load.iter().zip(&capacities)) {
                 *waiting = f64::max(*waiting + load - capacity * seconds, 0.0);
-                *total += load;
                 wait = wait.max(*waiting / capacity);
-                if *load > 0.0 {
-                    without = without.min(capacity * arrived / load);
-                }
             }
             bytes.push(waiting.iter().copied().fold(0.0, f64::max));
         }
-        let everything: f64 = total.iter().sum();
-        let long_run = total.iter().zip(&capacities).filter(|(load, _)| **load > 0.0);
-        let long_run =
-            long_run.map(|(load, capacity)| capacity * everything / load).fold(f64::INFINITY, f64::min);
+        let room = Room::of(loads.iter().map(|load| (seconds_of(load), load.as_slice())), &capacities);
+        let up_to = |room: f64| if room.is_finite() { offered * room } else { all };
         Some(Self {
             resource: if limits.nodes.is_some() { Resource::Node } else { Resource::Partition },
             offered_rate: offered,
             bytes,
             longest_wait_seconds: wait,
-            rate_without_backlog: if without.is_finite() { without } else { all },
-            rate_in_the_long_run: if long_run.is_finite() { long_run } else { all },
+            rate_without_backlog: up_to(room.in_every_slice),
+            rate_in_the_long_run: up_to(room.in_the_long_run),
         })
     }
 }

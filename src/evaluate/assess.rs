@@ -13,13 +13,12 @@ use crate::evaluate::examples::{find_examples, find_values};
 use crate::evaluate::fan_out::{StatementReport, equality_columns};
 use crate::evaluate::find::{BYTES_LOOKED_AT, Considered, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::findings::find_findings;
-use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
 use crate::finding::Finding;
 use crate::source::{Export, OnUnreadable};
 use crate::sql::PlannedStatement;
-use crate::table::ColumnType;
+use crate::table::{Candidate, ColumnType};
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]

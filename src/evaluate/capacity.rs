@@ -61,8 +61,8 @@ impl Capacity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::window_counts::Window;
     use crate::units::Micros;
+    use crate::windows::Window;
 
     #[test]
     fn the_fullest_partition_limits_the_table() {

@@ -12,19 +12,18 @@ use rayon::prelude::{
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::key::Candidate;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
 use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBatches};
 use crate::evaluate::prepared::Parts;
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
 use crate::placement::{Function, JointPlacement, Placement, PlacementError};
-use crate::table::{Column, ColumnType, only_time_column};
+use crate::table::{Candidate, Column, ColumnType, only_time_column};
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 use crate::values::width;
+use crate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
 
 /// The program itself and batches on their way (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);

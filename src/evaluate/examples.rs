@@ -8,13 +8,13 @@ use ahash::AHashSet;
 use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::key::Candidate;
 use crate::evaluate::partition_key::PartitionKeyReport;
-use crate::evaluate::prepared::{derived_column, json_value};
+use crate::evaluate::prepared::json_value;
 use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
 use crate::sketch::{column_identities, key_identities};
 use crate::source::{Export, ExportPlace, OnUnreadable};
-use crate::table::Column;
+use crate::table::{Candidate, Column};
+use crate::values::derived_column;
 
 /// A row with one of the keys.
 struct Met {
@@ -116,7 +116,7 @@ pub(super) fn find_values(
 
 /// The columns of a key, and the identity of it in every row.
 fn keys_of(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> (Vec<ArrayRef>, Vec<u64>) {
-    let of_part = |part: &crate::evaluate::key::KeyPart| {
+    let of_part = |part: &crate::table::KeyPart| {
         let position = columns.iter().position(|column| column.name == part.column)?;
         derived_column(batch.columns().get(position)?, part.transform)
     };

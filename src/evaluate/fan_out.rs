@@ -7,13 +7,12 @@ use arrow::array::{ArrayRef, TimestampMicrosecondArray};
 use datafusion::common::ScalarValue;
 use serde::Serialize;
 
-use crate::evaluate::key::{Candidate, KeyPart, Transform};
-use crate::evaluate::prepared::derived_column;
 use crate::placement::{Function, Placement};
 use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
-use crate::table::{Column, ColumnType};
+use crate::table::{Candidate, Column, ColumnType, KeyPart, Transform};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
+use crate::values::derived_column;
 use crate::values::instants;
 
 /// Whether a statement visits one partition, some or all of them.

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use arrow::array::{Array as _, RecordBatch};
 use serde::Serialize;
 
-use crate::evaluate::key::Candidate;
 use crate::placement::Function;
 use crate::sketch::{column_identities, combine};
-use crate::table::{Column, ColumnType};
+use crate::table::{Candidate, Column, ColumnType};
 use crate::units::PartitionCount;
 
 /// Rows that are looked at.

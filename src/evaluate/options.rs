@@ -1,8 +1,8 @@
 //! What is to be evaluated.
 
 use crate::evaluate::capacity::DEFAULT_PARTITION_RATE;
-use crate::evaluate::key::Candidate;
 use crate::placement::Function;
+use crate::table::Candidate;
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::evaluate::window_counts::Window;
-use crate::skew::{SkewFigures, expected_max_over_mean_equal_keys, median};
+use crate::skew::{MaxOverMeanByChance, SkewFigures, median};
 use crate::units::Micros;
+use crate::windows::Window;
 
 /// Rows that a window needs for each partition to be judged. So few are enough, because what chance does to so few rows is
 /// taken into account.
@@ -155,7 +155,7 @@ impl OverTime {
             .iter()
             .max_by(|a, b| a.figures.max.cmp(&b.figures.max).then(b.window.number.cmp(&a.window.number)))?;
         let evidence = evidence(&judged, length)?;
-        let mut chance = HashMap::new();
+        let mut chance = MaxOverMeanByChance::over(worst.figures.partitions);
         let lasting: Vec<f64> = judged.iter().map(|window| window.lasting_share(&mut chance)).collect();
         Some(Self {
             window_micros: length,
@@ -231,15 +231,10 @@ impl<'a> Judged<'a> {
     }
 
     /// The share of the fullest less what chance gives the fullest of so many rows above 1/N; at least 1/N.
-    fn lasting_share(&self, chance: &mut HashMap<u64, f64>) -> f64 {
+    fn lasting_share(&self, chance: &mut MaxOverMeanByChance) -> f64 {
         let partitions = self.figures.partitions as f64;
-        // Chance changes little with the rows: it is computed once for all numbers of rows with the same first seven bits.
-        let bits = 64 - self.figures.rows.leading_zeros();
-        let rows = self.figures.rows >> bits.saturating_sub(7) << bits.saturating_sub(7);
-        let chance = chance.entry(rows).or_insert_with(|| {
-            (expected_max_over_mean_equal_keys(self.figures.partitions, rows) - 1.0) / partitions
-        });
-        (self.figures.share_of_fullest - *chance).max(1.0 / partitions)
+        let chance = (chance.of(self.figures.rows) - 1.0) / partitions;
+        (self.figures.share_of_fullest - chance).max(1.0 / partitions)
     }
 
     /// Share of the rows of two windows that lies on the same partitions: the sum of the smaller shares.

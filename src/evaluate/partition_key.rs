@@ -10,21 +10,19 @@ use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::capacity::{Capacity, OneAtAMoment};
-use crate::evaluate::key::Candidate;
 use crate::evaluate::nodes::NodeLoads;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
-use crate::evaluate::window_counts::{Window, WindowCounts};
-use crate::evaluate::windows::NO_WINDOW;
 use crate::placement::systems::Status;
 use crate::placement::{JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions};
-use crate::table::ColumnType;
+use crate::table::{Candidate, ColumnType};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
+use crate::windows::{NO_WINDOW, Window, WindowCounts};
 
 /// Heaviest keys that are shown.
 const HEAVIEST_SHOWN: usize = 10;

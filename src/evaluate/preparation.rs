@@ -9,12 +9,12 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::key::Candidate;
 use crate::evaluate::prepared::{Parts, Prepared};
-use crate::evaluate::windows::{TimeAxis, WindowedRows};
 use crate::placement::{JointPlacement, PlacementError};
+use crate::table::Candidate;
 use crate::units::{Micros, PartitionId};
 use crate::values::instants;
+use crate::windows::{TimeAxis, WindowedRows};
 
 /// A candidate for the partition key, as far as it is known before the first row.
 #[derive(Debug)]

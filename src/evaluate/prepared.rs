@@ -1,21 +1,18 @@
 //! What all keys need of a batch, computed once for all of them.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, NullArray, RecordBatch, UInt32Array};
 use arrow::compute::take;
-use arrow::datatypes::{DataType, Date32Type, TimestampMicrosecondType};
+use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::key::{Candidate, KeyPart, Transform};
-use crate::evaluate::windows::WindowedRows;
 use crate::sketch::{column_identities, combine, fold};
-use crate::table::{Column, ColumnType};
-use crate::units::Micros;
-use crate::values::{instants, lengths, row_bytes, width};
+use crate::table::{Candidate, Column, ColumnType, KeyPart, Transform};
+use crate::values::{derived_column, lengths, row_bytes, width};
+use crate::windows::WindowedRows;
 
 /// One part of some key, in every key that has it.
 #[derive(Debug, Clone)]
@@ -173,44 +170,6 @@ fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart
     let array = derived_column(array, part.part.transform).ok_or_else(unreadable)?;
     let (bytes, longest) = bytes_of(&array, part.column_type);
     Ok(PreparedPart { identities: column_identities(&array), array, bytes, longest })
-}
-
-/// A column as a key's transform leaves it; none where that cuts time and the column is none.
-#[must_use]
-pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef> {
-    if transform == Transform::Identity {
-        return Some(Arc::clone(array));
-    }
-    let times = instants(array)?;
-    let times = times.as_primitive::<TimestampMicrosecondType>();
-    Some(match transform {
-        // A day of the time types fits 32 bits.
-        Transform::Date => {
-            Arc::new(times.unary::<_, Date32Type>(run_wise(Micros::DAY, |slice| slice as i32)))
-        }
-        Transform::Truncate(length) => {
-            Arc::new(times.unary::<_, TimestampMicrosecondType>(run_wise(length, |slice| {
-                slice.saturating_mul(length.get())
-            })))
-        }
-        Transform::Identity => return None,
-    })
-}
-
-/// What `value` gives for the slice of time of an instant. Rows that follow each other mostly share one, so it is seldom divided.
-fn run_wise<T: Copy>(length: Micros, value: impl Fn(i64) -> T) -> impl Fn(i64) -> T {
-    let of_slice = move |slice: i64| {
-        let begin = slice.saturating_mul(length.get());
-        (begin, begin.saturating_add(length.get()), value(slice))
-    };
-    let run = Cell::new(of_slice(0));
-    move |at| {
-        let (begin, end, _) = run.get();
-        if !(begin..end).contains(&at) {
-            run.set(of_slice(length.slice_of(at)));
-        }
-        run.get().2
-    }
 }
 
 /// Bytes of all values and of the longest.

@@ -7,18 +7,17 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::key::Candidate;
 use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batches, pruned_share};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::primary_key_report::{LateReach, LateRows, PrimaryKeyReport, Pruning};
 use crate::evaluate::sample::Interval;
-use crate::evaluate::windows::count_late;
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
-use crate::table::ColumnType;
+use crate::table::{Candidate, ColumnType};
 use crate::units::Micros;
 use crate::units::PartitionId;
 use crate::values::instants;
+use crate::windows::count_late;
 
 /// Examples of keys that repeat.
 pub(super) const EXAMPLES: usize = 5;

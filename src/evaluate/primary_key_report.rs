@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::evaluate::key::Candidate;
 use crate::evaluate::layout::LayoutReport;
 use crate::evaluate::sample::Interval;
 use crate::sketch::RepeatedKey;
+use crate::table::Candidate;
 
 /// Two rows with one primary key.
 #[derive(Debug, Clone, PartialEq, Serialize)]

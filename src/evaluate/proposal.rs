@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use crate::evaluate::assess::AssessOptions;
-use crate::evaluate::key::Candidate;
 use crate::evaluate::recommend::Recommendation;
 use crate::placement::Function;
 use crate::source::Export;
-use crate::table::{Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
+use crate::table::{Candidate, Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
 use crate::units::PartitionCount;
 
 /// Files that are named one by one in a command.

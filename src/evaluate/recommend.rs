@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::evaluate::assess::AssessOptions;
 use crate::evaluate::evaluator::Evaluation;
 use crate::evaluate::fan_out::{Reach, StatementReport, fan_out};
-use crate::evaluate::key::Candidate;
 use crate::evaluate::partition_key::PartitionKeyReport;
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::proposal::propose_table;
@@ -13,6 +12,7 @@ use crate::placement::Function;
 use crate::skew::Verdict;
 use crate::source::Export;
 use crate::sql::PlannedStatement;
+use crate::table::Candidate;
 use crate::units::{ByteRate, PartitionCount};
 
 /// An even key suffices that takes so many times what is needed.

@@ -1,7 +1,8 @@
-//! Range splits on an export: what a table of Spanner would do with it, as a model.
+//! An export played through a model: the range splits of Spanner, and nodes that take so much.
 //!
-//! Every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is known of
-//! Spanner in public, and what is assumed, is told in [`splits`].
+//! Range splits: every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is
+//! known of Spanner in public, and what is assumed, is told in [`splits`]. Nodes: [`nodes`] tells how hash partitions ask for what nodes
+//! have, and what waits.
 
 mod advice;
 mod arrivals;
@@ -11,6 +12,7 @@ mod design;
 mod index;
 mod interleave;
 mod migrate;
+pub mod nodes;
 mod reads;
 mod replay;
 mod result;
@@ -65,6 +67,16 @@ pub enum SimulateError {
     NoClock,
     #[error("column '{column}' is not a point in time or a date")]
     Time { column: String },
+    #[error("{part}: a column of type {column_type} is no point in time that can be cut")]
+    NotCut { part: String, column_type: crate::table::ColumnType },
+    #[error("windows of {length} are more than the {most} that fit; take longer ones")]
+    TooManyWindows { length: crate::units::Micros, most: usize },
+    #[error("{fault}: there is no node {node}; a design with {nodes} nodes has the nodes 0 to {last}")]
+    UnknownNode { fault: String, node: usize, nodes: usize, last: usize },
+    #[error("{fault}: the rows have come by then, within {hours:.2} hours of the first")]
+    LateFault { fault: String, hours: f64 },
+    #[error("no row has a time")]
+    NoTimes,
     #[error("there are no rows")]
     NoRows,
     #[error("the columns of a batch are not those of its export")]

@@ -10,8 +10,8 @@ mod verdict;
 use serde::Serialize;
 
 pub use crate::skew::noise::{
-    KeyWeights, NoiseFloor, expected_cv_equal_keys, expected_cv_weighted, expected_empty_partitions,
-    expected_max_over_mean_equal_keys,
+    KeyWeights, MaxOverMeanByChance, NoiseFloor, expected_cv_equal_keys, expected_cv_weighted,
+    expected_empty_partitions, expected_max_over_mean_equal_keys,
 };
 pub use crate::skew::verdict::{Verdict, are_enough_rows};
 

@@ -1,5 +1,7 @@
 //! The noise floor: a perfect hash is not even either.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::skew::SkewFigures;
@@ -61,6 +63,29 @@ pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
         log_probability += mean.ln() - m.ln();
     }
     expected / mean
+}
+
+/// [`expected_max_over_mean_equal_keys`] of many numbers of keys over the same partitions.
+#[derive(Debug, Clone)]
+pub struct MaxOverMeanByChance {
+    partitions: usize,
+    known: HashMap<u64, f64>,
+}
+
+impl MaxOverMeanByChance {
+    /// Over so many partitions.
+    #[must_use]
+    pub fn over(partitions: usize) -> Self {
+        Self { partitions, known: HashMap::new() }
+    }
+
+    /// Of so many keys, to less than 1 %: it changes little with them, and is computed once for all numbers with the same first seven bits.
+    pub fn of(&mut self, keys: u64) -> f64 {
+        let dropped = (u64::BITS - keys.leading_zeros()).saturating_sub(7);
+        let keys = keys >> dropped << dropped;
+        let partitions = self.partitions;
+        *self.known.entry(keys).or_insert_with(|| expected_max_over_mean_equal_keys(partitions, keys))
+    }
 }
 
 /// ln(m!) of 0 and of large m, by Stirling's series, which is exact to 1 / (360 m^3).

@@ -2,6 +2,7 @@
 //!
 //! Everything is parsed and validated once, here; a [`TableSpec`] that exists is valid.
 
+mod candidate;
 mod column_type;
 mod ddl;
 mod key_value;
@@ -9,6 +10,7 @@ mod placement_function;
 mod spec;
 mod ttl;
 
+pub use candidate::{Candidate, CandidateError, KeyPart, Transform};
 pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
 pub use ddl::{CreateTable, DdlError, parse_create_table, write_create_table};
 pub use key_value::{KeyRange, KeyValue};

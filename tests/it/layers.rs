@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 12] = [
     &["ingest", "query", "evaluate", "simulate", "lint"],
     &["sql"],
     &["source", "log", "generate", "placement"],
-    &["text_value", "values", "transform", "merge", "sort", "sketch", "portion"],
+    &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],
     &["sink", "skew", "overlap", "spanner"],
     &["storage", "table", "finding"],
     &["units", "numbering"],
@@ -75,7 +75,7 @@ fn modules_import_downward_only() {
 
 #[test]
 fn the_library_is_evaluated_without_a_store() {
-    for module in ["evaluate", "placement", "skew", "sort", "merge"] {
+    for module in ["evaluate", "simulate", "placement", "windows", "skew", "sort", "merge"] {
         for file in rust_files(&project("src").join(module)) {
             for import in imports(&std::fs::read_to_string(&file).unwrap()) {
                 assert!(

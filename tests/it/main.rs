@@ -26,6 +26,7 @@ mod fuzz;
 mod layers;
 mod model;
 mod objects;
+mod nodes;
 mod placements;
 mod plans;
 mod processes;

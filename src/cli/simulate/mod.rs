@@ -2,20 +2,22 @@
 
 mod access_log;
 mod migrate;
+mod nodes;
 mod splits;
 
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::placement::PlacementError;
 use evenkeel::simulate::{
     KeyOrder, SimulateError, SimulateOptions, Simulation, simulate, simulate_interleaved,
 };
-use evenkeel::source::Export;
+use evenkeel::source::{Export, SourceError};
 use indicatif::ProgressBar;
 
 use crate::cli::{Failure, Output};
 
-/// Play an export through a model of Spanner: how its range splits would take it, how its keys would move there.
+/// Play an export through a model: how range splits of Spanner would take it, how its keys would move there, how nodes keep up with it.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,6 +27,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     Splits(Box<splits::Args>),
+    Nodes(Box<nodes::Args>),
     Migrate(migrate::Args),
     AccessLog(access_log::Args),
 }
@@ -35,6 +38,7 @@ const GUIDE: &str = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match args.what {
         What::Splits(args) => splits::run(*args, out).await,
+        What::Nodes(args) => nodes::run(*args, out).await,
         What::Migrate(args) => migrate::run(args, out).await,
         What::AccessLog(args) => access_log::run(args, out).await,
     }
@@ -88,6 +92,12 @@ fn failure(error: SimulateError) -> Failure {
         | SimulateError::ChildKey { .. }
         | SimulateError::Unsuited { .. }
         | SimulateError::NoClock
+        | SimulateError::NotCut { .. }
+        | SimulateError::TooManyWindows { .. }
+        | SimulateError::UnknownNode { .. }
+        | SimulateError::LateFault { .. }
+        | SimulateError::Source(SourceError::NoSuchColumn { .. })
+        | SimulateError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)
         | SimulateError::Time { .. }) => Failure::usage(error),
         other => other.into(),
     }

@@ -1,7 +1,9 @@
 //! Time as an axis: rows are counted by window, and windows grow as the export does, so that one pass is enough.
 //!
-//! Windows begin fine. When more than [`MOST_WINDOWS`] hold rows, each gives way to the next length of [`LENGTHS`], which is
-//! a multiple of the one before; in the end [`final_length`] joins them to between 200 and 500, or fewer where rows are few.
+//! Windows begin fine. When more than 1000 hold rows, each gives way to the next usual length, which is a multiple of the one
+//! before; in the end they are joined to between 200 and 500, or fewer where rows are few.
+
+mod counts;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,16 +11,19 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{max, min};
 use arrow::datatypes::TimestampMicrosecondType;
 
+pub use crate::windows::counts::Window;
+pub(crate) use crate::windows::counts::WindowCounts;
+
 use crate::units::Micros;
 
 /// Windows that are counted apart while reading.
-pub(super) const MOST_WINDOWS: usize = 1000;
+pub(crate) const MOST_WINDOWS: usize = 1000;
 /// Windows that are shown in the end, at most.
 const MOST_SHOWN: usize = 500;
 /// Below so many windows they are not joined any more for want of rows.
 const FEWEST_SHOWN: usize = 24;
 /// A row without a time is in no window.
-pub(super) const NO_WINDOW: u32 = u32::MAX;
+pub(crate) const NO_WINDOW: u32 = u32::MAX;
 
 /// Lengths of windows while reading; each divides the next by at most 5, so that from more than 1000 windows at least 200
 /// are left. In microseconds, from 1 us to about 22 years.
@@ -89,17 +94,17 @@ const USUAL: [i64; 12] = {
 
 /// The windows of a batch of rows.
 #[derive(Debug, Clone)]
-pub(super) struct WindowedRows {
-    pub(super) length: Micros,
+pub(crate) struct WindowedRows {
+    pub(crate) length: Micros,
     /// Numbers of the windows that have rows.
-    pub(super) windows: Vec<i64>,
+    pub(crate) windows: Vec<i64>,
     /// For each row its window, as a position in `windows`, or [`NO_WINDOW`].
-    pub(super) slots: Vec<u32>,
+    pub(crate) slots: Vec<u32>,
 }
 
 /// The axis that all candidates share.
 #[derive(Debug, Clone)]
-pub(super) struct TimeAxis {
+pub(crate) struct TimeAxis {
     /// Position in [`LENGTHS`]; none where the length was asked for.
     level: Option<usize>,
     /// Windows of an asked length, at most.
@@ -112,7 +117,7 @@ pub(super) struct TimeAxis {
     /// Rows with a time.
     rows: u64,
     /// Rows without a time.
-    pub(super) null_rows: u64,
+    pub(crate) null_rows: u64,
     /// Rows that came after one that is later by more than each of [`LATE_BY`].
     late_by: [u64; 4],
 }
@@ -138,7 +143,7 @@ pub struct TimeRange {
 const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
 
 /// Counts a row that is late by so many microseconds.
-pub(super) fn count_late(late_by: &mut [u64; 4], micros: i64) {
+pub(crate) fn count_late(late_by: &mut [u64; 4], micros: i64) {
     for (rows, distance) in late_by.iter_mut().zip(LATE_BY) {
         *rows += u64::from(micros > distance.get());
     }
@@ -157,7 +162,7 @@ impl TimeRange {
 
 impl TimeAxis {
     /// Windows of `asked`, at most so many, or of a length that the data will give, which is `finest` or longer.
-    pub(super) fn new(asked: Option<Micros>, most_asked: usize, finest: Micros) -> Self {
+    pub(crate) fn new(asked: Option<Micros>, most_asked: usize, finest: Micros) -> Self {
         let level = LENGTHS.iter().position(|length| *length >= finest.get()).unwrap_or(0);
         let finest = LENGTHS.get(level).map_or(finest, |length| Micros::new(*length));
         Self {
@@ -175,7 +180,7 @@ impl TimeAxis {
 
     /// Sorts the rows of a batch into windows. `times` are instants in microseconds. None where an asked length makes more than
     /// `most_asked` windows.
-    pub(super) fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
+    pub(crate) fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
         let times = times.as_primitive::<TimestampMicrosecondType>();
         let range = min(times).zip(max(times));
         self.null_rows += times.null_count() as u64;
@@ -268,7 +273,7 @@ impl TimeAxis {
     }
 
     /// Adds the rows of another part of the export, which come after these.
-    pub(super) fn merge(&mut self, mut other: Self) {
+    pub(crate) fn merge(&mut self, mut other: Self) {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
         // Which of the other's rows come after a later one of these is not known; only its own are counted.
@@ -284,7 +289,7 @@ impl TimeAxis {
     }
 
     /// How the export runs through time; none where no row has a time. `read` are the rows of the export for each row counted.
-    pub(super) fn range(&self, read: f64) -> Option<TimeRange> {
+    pub(crate) fn range(&self, read: f64) -> Option<TimeRange> {
         // Rates are those of a second or more; a shorter time is no load.
         let length = self.final_length(1).max(Micros::SECOND);
         let counts = self.rows_by((length.get() / self.length.get()).max(1));
@@ -302,7 +307,7 @@ impl TimeAxis {
 
     /// The length of the windows that are shown: the shortest usual one that makes at most [`MOST_SHOWN`] of them, and gives the
     /// middle one at least `rows` rows where that is possible.
-    pub(super) fn final_length(&self, rows: u64) -> Micros {
+    pub(crate) fn final_length(&self, rows: u64) -> Micros {
         if self.level.is_none() {
             return self.length;
         }
@@ -345,7 +350,6 @@ mod tests {
     use arrow::array::TimestampMicrosecondArray;
 
     use super::*;
-    use crate::evaluate::window_counts::WindowCounts;
     use crate::units::PartitionId;
 
     fn times(values: impl IntoIterator<Item = i64>) -> ArrayRef {

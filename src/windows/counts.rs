@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::evaluate::windows::WindowedRows;
 use crate::units::Micros;
 use crate::units::PartitionId;
+use crate::windows::WindowedRows;
 
 /// Rows by window and partition.
 #[derive(Debug, Clone)]
-pub(super) struct WindowCounts {
+pub(crate) struct WindowCounts {
     length: Option<Micros>,
     partitions: usize,
     position: HashMap<i64, usize>,
@@ -17,19 +17,19 @@ pub(super) struct WindowCounts {
 }
 
 impl WindowCounts {
-    pub(super) fn new(partitions: usize) -> Self {
+    pub(crate) fn new(partitions: usize) -> Self {
         Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
     }
 
     /// Where the counts of the windows of a batch begin. Batches must come with lengths that only grow.
-    pub(super) fn offsets(&mut self, rows: &WindowedRows) -> Vec<usize> {
+    pub(crate) fn offsets(&mut self, rows: &WindowedRows) -> Vec<usize> {
         self.lengthen(rows.length);
         rows.windows.iter().map(|window| self.offset(*window)).collect()
     }
 
     /// Counts rows of one partition in the window whose counts begin at `offset`.
     #[inline]
-    pub(super) fn add(&mut self, offset: usize, partition: PartitionId, rows: u64) {
+    pub(crate) fn add(&mut self, offset: usize, partition: PartitionId, rows: u64) {
         if let Some(count) = self.counts.get_mut(offset + partition.index()) {
             *count += rows;
         }
@@ -45,7 +45,7 @@ impl WindowCounts {
     }
 
     /// Joins windows to those of a multiple of their length.
-    pub(super) fn lengthen(&mut self, length: Micros) {
+    pub(crate) fn lengthen(&mut self, length: Micros) {
         let before = *self.length.get_or_insert(length);
         if before >= length {
             return;
@@ -67,7 +67,7 @@ impl WindowCounts {
     }
 
     /// Adds the counts of other rows, of the same axis or another one.
-    pub(super) fn merge(&mut self, mut other: Self) {
+    pub(crate) fn merge(&mut self, mut other: Self) {
         let (Some(own), Some(others)) = (self.length, other.length) else {
             if self.length.is_none() {
                 *self = other;
@@ -83,7 +83,7 @@ impl WindowCounts {
     }
 
     /// The windows of `length`, a multiple of the present one, in order, with cells joined to the partitions that they belong to.
-    pub(super) fn windows(&self, length: Micros, partition_of_cell: &[PartitionId]) -> Vec<Window> {
+    pub(crate) fn windows(&self, length: Micros, partition_of_cell: &[PartitionId]) -> Vec<Window> {
         let partitions = partition_of_cell.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
         let present = self.length.unwrap_or(length);
         let mut windows: BTreeMap<i64, Vec<u64>> = BTreeMap::new();

@@ -1,0 +1,250 @@
+//! `evenkeel simulate nodes`.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args as ClapArgs;
+use evenkeel::placement::Function;
+use evenkeel::report;
+use evenkeel::simulate::SimulateError;
+use evenkeel::simulate::nodes::{
+    Assignment, Capacities, Fault, Lost, NodeOptions, NodeSimulation, Rate, Shape, Slow, simulate_nodes,
+};
+use evenkeel::source::{Export, OnUnreadable, find_inputs};
+use evenkeel::table::Candidate;
+use evenkeel::units::{ByteSize, Micros, PartitionCount};
+use indicatif::ProgressBar;
+
+use crate::cli::evaluate::column_type;
+use crate::cli::input::InputArgs;
+use crate::cli::output::Format;
+use crate::cli::simulate::{failure, positive};
+use crate::cli::{Failure, Output};
+
+/// Play an export against nodes that take so much: which partition key, how many nodes and how many partitions keep up, what waits
+/// where and how long, and what a slow or a lost node does.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  evenkeel simulate nodes exports --partition-key user_id \\
+      --nodes 4 --partitions-per-node 1,2,4,8
+  evenkeel simulate nodes exports --partition-key user_id --partition-key campaign_id \\
+      --nodes 2,4,8 --node-rows-per-second 20000 --rate 50000 \\
+      --lost hottest@busiest --slow 0:0.5
+
+Nodes and partitions are counted from 0. All figures are those of a model; what it assumes is printed with them.")]
+pub(crate) struct Args {
+    /// Files, folders, glob patterns, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<String>,
+
+    /// Partition key to compare: columns, date(column), hour(column) or trunc(column, 5m), separated by commas; as often as needed.
+    #[arg(long = "partition-key", value_name = "COLUMNS", required = true)]
+    partition_keys: Vec<Candidate>,
+
+    /// Numbers of nodes to compare.
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_value = "4", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    nodes: Vec<u64>,
+
+    /// Numbers of partitions to compare, with each number of nodes.
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", conflicts_with = "partitions_per_node")]
+    partitions: Vec<u64>,
+
+    /// Partitions for each node to compare [default: 4].
+    #[arg(long, value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(u64).range(1..))]
+    partitions_per_node: Vec<u64>,
+
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs, or that of another system ('evenkeel place --list' has them).
+    #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
+    placement: Function,
+
+    /// How partitions are dealt to nodes: round-robin, least-loaded (by what comes in all, the heaviest first) or contiguous.
+    #[arg(long, default_value = "round-robin", value_name = "RULE")]
+    assign: Assignment,
+
+    /// Rows per second on average over the windows that have rows; what comes keeps its ups and downs. Without a column of time, rows
+    /// come one after the other [default: as the times of the export say].
+    #[arg(long, value_name = "ROWS", value_parser = positive)]
+    rate: Option<f64>,
+
+    /// Column of dates or points in time that rows come along [default: the only point in time, or the only date].
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
+    /// Length of a window, within which rows come evenly [default: one that gives at most 500 windows, fewer where rows are few].
+    #[arg(long, value_name = "LENGTH")]
+    window: Option<Micros>,
+
+    /// Type of a column as COLUMN:TYPE, as often as needed, where the one found is not that of the table: the width of a type changes
+    /// the hash.
+    #[arg(long = "type", value_name = "COLUMN:TYPE")]
+    column_types: Vec<String>,
+
+    /// Rows that cannot be read: fail at the first, or skip and count them.
+    #[arg(long)]
+    skip_unreadable: bool,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    capacity: CapacityArgs,
+
+    #[command(flatten)]
+    faults: FaultArgs,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// What nodes and partitions take.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Capacity")]
+struct CapacityArgs {
+    /// Rows that a node takes in a second [default: without any capacity, all nodes together take --headroom times what comes in the
+    /// busiest window].
+    #[arg(long, value_name = "ROWS", value_parser = positive)]
+    node_rows_per_second: Option<f64>,
+
+    /// Bytes of values that a node takes in a second, such as 20MB.
+    #[arg(long, value_name = "BYTES")]
+    node_bytes_per_second: Option<ByteSize>,
+
+    /// Rows that the writer of one partition takes in a second.
+    #[arg(long, value_name = "ROWS", value_parser = positive)]
+    partition_rows_per_second: Option<f64>,
+
+    /// Bytes of values that the writer of one partition takes in a second; the YDB documentation has about 1MB.
+    #[arg(long, value_name = "BYTES")]
+    partition_bytes_per_second: Option<ByteSize>,
+
+    /// So many times what comes in the busiest window all nodes together take, where no capacity is given.
+    #[arg(long, value_name = "TIMES", default_value_t = 1.5, value_parser = positive)]
+    headroom: f64,
+
+    /// A design keeps up where no row waits longer [default: a window, at least 1s].
+    #[arg(long, value_name = "LENGTH")]
+    longest_delay: Option<Micros>,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, ClapArgs)]
+#[command(next_help_heading = "Faults, each in a run of its own")]
+struct FaultArgs {
+    /// A node with a share of its capacity, such as 2:0.5 or hottest:0.5; as often as needed.
+    #[arg(long, value_name = "NODE:SHARE")]
+    slow: Vec<Slow>,
+
+    /// A node that is lost so long after the first row, or when most rows come, such as 2@6h or hottest@busiest, or none; as often as
+    /// needed [default: hottest@busiest].
+    #[arg(long, value_name = "NODE@WHEN", value_parser = lost)]
+    lost: Vec<LostArg>,
+
+    /// Time from the loss of a node until its partitions are served by the others.
+    #[arg(long, value_name = "LENGTH", default_value = "1m")]
+    recovery: Micros,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum LostArg {
+    None,
+    Node(Lost),
+}
+
+fn lost(text: &str) -> Result<LostArg, String> {
+    if text.eq_ignore_ascii_case("none") {
+        return Ok(LostArg::None);
+    }
+    text.parse().map(LostArg::Node).map_err(|error: evenkeel::simulate::nodes::FaultError| error.to_string())
+}
+
+impl CapacityArgs {
+    fn capacities(&self) -> Result<Capacities, Failure> {
+        let bytes = |name: &str, rate: Option<ByteSize>| match rate {
+            Some(ByteSize(0)) => Err(Failure::wrong_usage(format!("{name} 0: a rate is above 0"))),
+            rate => Ok(rate.map(|rate| rate.0 as f64)),
+        };
+        Ok(Capacities {
+            node: Rate {
+                rows_per_second: self.node_rows_per_second,
+                bytes_per_second: bytes("--node-bytes-per-second", self.node_bytes_per_second)?,
+            },
+            partition: Rate {
+                rows_per_second: self.partition_rows_per_second,
+                bytes_per_second: bytes("--partition-bytes-per-second", self.partition_bytes_per_second)?,
+            },
+        })
+    }
+}
+
+impl FaultArgs {
+    fn faults(&self) -> Result<Vec<Fault>, Failure> {
+        let mut faults: Vec<Fault> = self.slow.iter().copied().map(Fault::Slow).collect();
+        let of_nodes = self.lost.iter().filter_map(|lost| match lost {
+            LostArg::Node(lost) => Some(Fault::Lost(*lost)),
+            LostArg::None => None,
+        });
+        faults.extend(of_nodes);
+        let is_none = self.lost.iter().any(|lost| matches!(lost, LostArg::None));
+        if is_none && self.lost.len() > 1 {
+            return Err(Failure::wrong_usage("--lost none: with it no other --lost makes sense"));
+        }
+        if self.lost.is_empty() {
+            faults.push(Fault::Lost("hottest@busiest".parse().map_err(Failure::usage)?));
+        }
+        Ok(faults)
+    }
+}
+
+/// Nodes and partitions, each pair once, in the order in which they are given.
+fn shapes(args: &Args) -> Result<Vec<Shape>, Failure> {
+    let per_node = match args.partitions_per_node.as_slice() {
+        [] => vec![u64::from(PartitionCount::PER_NODE)],
+        given => given.to_vec(),
+    };
+    let mut shapes = Vec::new();
+    for nodes in &args.nodes {
+        let partitions: Vec<u64> = match args.partitions.as_slice() {
+            [] => per_node.iter().map(|each| each.saturating_mul(*nodes)).collect(),
+            given => given.to_vec(),
+        };
+        for partitions in partitions {
+            let partitions = PartitionCount::new(partitions).map_err(Failure::usage)?;
+            let shape = Shape { nodes: usize::try_from(*nodes)?, partitions };
+            if !shapes.contains(&shape) {
+                shapes.push(shape);
+            }
+        }
+    }
+    Ok(shapes)
+}
+
+pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
+    let types =
+        args.column_types.iter().map(|text| column_type(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
+    let options = NodeOptions {
+        partition_keys: args.partition_keys.clone(),
+        placement: args.placement,
+        shapes: shapes(&args)?,
+        assignment: args.assign,
+        capacities: args.capacity.capacities()?,
+        headroom: args.capacity.headroom,
+        rate: args.rate,
+        time: args.time.clone(),
+        window: args.window,
+        faults: args.faults.faults()?,
+        recovery: args.faults.recovery,
+        longest_delay: args.capacity.longest_delay,
+        on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
+    };
+    let inputs = find_inputs(&args.inputs)?;
+    inputs.notes.iter().for_each(|note| out.note(note));
+    let reading = args.input.options()?;
+    let work = move |bar: &ProgressBar, stop: &AtomicBool| -> Result<NodeSimulation, SimulateError> {
+        let export = Export::open(&inputs.paths, reading, &types)?;
+        simulate_nodes(&export, &options, &|rows| bar.set_position(rows), stop)
+    };
+    let simulation = out.in_background(work).await?.map_err(failure)?;
+    out.result(args.format, &simulation, report::nodes)
+}
