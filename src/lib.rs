@@ -23,6 +23,7 @@
 
 pub mod bench;
 pub mod compact;
+pub mod delta;
 pub mod evaluate;
 pub mod finding;
 pub mod generate;
