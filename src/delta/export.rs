@@ -11,7 +11,7 @@ use crate::delta::action::{
     Action, AddFile, CommitInfo, Format, MetaData, Protocol, RemoveFile, Transaction, encode_path,
     write_actions,
 };
-use crate::delta::file_statistics::file_statistics;
+use crate::delta::file_statistics::{file_statistics, is_known};
 use crate::delta::history::commit_path;
 use crate::delta::schema::{Schema, exported_columns, is_converted};
 use crate::delta::{APPLICATION, DeltaError, DeltaLog, DeltaVersion};
@@ -34,6 +34,10 @@ const WRITER_WITH_FEATURES: u32 = 7;
 /// How long Delta tools keep files that the newest version does not name: for ever, as far as they can say it. It stops those that
 /// vacuum without a look at the features.
 const RETENTION: &str = "interval 36500 days";
+
+/// The setting that lists the columns whose statistics readers may use, and the one that says there are none.
+const STATISTICS_OF: &str = "delta.dataSkippingStatsColumns";
+const NO_STATISTICS: (&str, &str) = ("delta.dataSkippingNumIndexedCols", "0");
 
 /// What is exported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -135,14 +139,21 @@ impl Plan {
         let millis = now.div_euclid(1000);
 
         let known = before.clone().unwrap_or_default();
-        let protocol = protocol(&columns, known.protocol.as_ref());
-        let metadata = metadata(spec, &columns, known.metadata.as_ref(), millis)?;
         let portions = snapshot.portions();
+        let (kept, fresh): (Vec<_>, Vec<_>) =
+            portions.iter().partition(|portion| known.files.contains(&portion.path));
+        let fresh: Vec<_> = fresh
+            .into_iter()
+            .map(|portion| (portion, statistics.get(&portion.path).map(Vec::as_slice).unwrap_or_default()))
+            .collect();
+        let told_before = known.metadata.as_ref().filter(|_| !kept.is_empty()).map(told_columns);
+        let told = columns_to_tell(&columns, &fresh, told_before.as_deref());
+        let protocol = protocol(&columns, known.protocol.as_ref());
+        let metadata = metadata(spec, &columns, &told, known.metadata.as_ref(), millis)?;
         let removed: Vec<&str> = known.files().filter(|path| snapshot.portion(path).is_none()).collect();
-        let fresh = |portion: &&Arc<PortionEntry>| !known.files.contains(&portion.path);
         let mut added = Vec::new();
-        for portion in portions.iter().filter(fresh) {
-            let of_file = statistics.get(&portion.path).map(Vec::as_slice).unwrap_or_default();
+        for (portion, of_file) in fresh {
+            let stats = file_statistics(portion.rows, &columns, of_file, &told);
             added.push(AddFile {
                 path: encode_path(&portion.path),
                 partition_values: BTreeMap::new(),
@@ -151,9 +162,7 @@ impl Plan {
                     .get(&portion.path)
                     .map_or(0, |file| file.modified_micros.div_euclid(1000)),
                 data_change: true,
-                stats: Some(
-                    file_statistics(portion.rows, &columns, of_file).map_err(|e| unwritable(log, &e))?,
-                ),
+                stats: Some(stats.map_err(|error| unwritable(log, &error))?),
             });
         }
         let new_protocol = known.protocol.as_ref() != Some(&protocol);
@@ -324,14 +333,51 @@ fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protocol {
     }
 }
 
+/// The columns whose statistics a version tells.
+fn told_columns(metadata: &MetaData) -> Vec<String> {
+    let told = metadata.configuration.get(STATISTICS_OF).cloned().flatten().unwrap_or_default();
+    told.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// The columns whose statistics are known of every file: of the `fresh` ones, and where others are kept, of these, which is what
+/// the version `before` told.
+fn columns_to_tell(
+    columns: &[Column],
+    fresh: &[(&Arc<PortionEntry>, &[ColumnStatistics])],
+    before: Option<&[String]>,
+) -> Vec<String> {
+    // The setting separates names by commas, and has no common way to write others.
+    let is_plain = |name: &str| {
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let known = |index: usize, column: &Column| {
+        fresh.iter().all(|(portion, statistics)| {
+            statistics.get(index).is_some_and(|known| is_known(column, portion.rows, known))
+        })
+    };
+    let told = columns.iter().enumerate().filter(|(index, column)| {
+        is_plain(&column.name)
+            && before.is_none_or(|before| before.contains(&column.name))
+            && known(*index, column)
+    });
+    told.map(|(_, column)| column.name.clone()).collect()
+}
+
 fn metadata(
     spec: &TableSpec,
     columns: &[Column],
+    told: &[String],
     before: Option<&MetaData>,
     millis: i64,
 ) -> Result<MetaData, DeltaError> {
     let definition = spec.definition();
+    let statistics = match told {
+        [] => (NO_STATISTICS.0, NO_STATISTICS.1.to_owned()),
+        told => (STATISTICS_OF, told.join(",")),
+    };
     let configuration = [
+        statistics,
         ("delta.deletedFileRetentionDuration", RETENTION.to_owned()),
         ("evenkeel.partitionKey", serde_json::json!(definition.partition_key).to_string()),
         ("evenkeel.partitions", definition.partitions.to_string()),

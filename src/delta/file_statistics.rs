@@ -10,6 +10,14 @@ use crate::table::{Column, ColumnType, KeyValue};
 /// The last year that has four digits, beyond which no reader reads dates as text.
 const LAST_YEAR: i32 = 9999;
 
+/// Whether the smallest and largest value, or that there are only NULLs, are known of a file of so many rows. A reader may take what
+/// is missing for a value that nothing is greater than: deltalake (Python) does, and loses the rows of the file.
+pub(super) fn is_known(column: &Column, rows: u64, known: &ColumnStatistics) -> bool {
+    let bound =
+        |value: &Option<KeyValue>| value.as_ref().is_some_and(|v| json(v, column.column_type).is_some());
+    known.nulls.is_some() && (known.nulls == Some(rows) || bound(&known.min) && bound(&known.max))
+}
+
 /// The `stats` of a file. A smallest or largest value is that of a row, never an estimate: readers answer `min` and `max` from it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,14 +28,15 @@ struct FileStatistics {
     null_count: Map<String, Value>,
 }
 
-/// The `stats` of a file of so many rows, as JSON.
+/// The `stats` of a file of so many rows, as JSON, with those of the columns that are `told`.
 pub(super) fn file_statistics(
     rows: u64,
     columns: &[Column],
     statistics: &[ColumnStatistics],
+    told: &[String],
 ) -> Result<String, serde_json::Error> {
     let mut found = FileStatistics { num_records: rows, ..FileStatistics::default() };
-    for (column, known) in columns.iter().zip(statistics) {
+    for (column, known) in columns.iter().zip(statistics).filter(|(column, _)| told.contains(&column.name)) {
         let bound = |value: &Option<KeyValue>| {
             let value = value.as_ref().and_then(|value| json(value, column.column_type));
             value.map(|value| (column.name.clone(), value))
@@ -91,12 +100,19 @@ mod tests {
             known(0, KeyValue::Bytes(vec![0]), KeyValue::Bytes(vec![1])),
             ColumnStatistics { nulls: Some(3), min: None, max: None },
         ];
+        let told: Vec<String> = columns
+            .iter()
+            .zip(&statistics)
+            .filter(|(column, known)| is_known(column, 3, known))
+            .map(|(column, _)| column.name.clone())
+            .collect();
+        assert_eq!(told, ["at", "s", "u", "none"]);
         assert_eq!(
-            file_statistics(3, &columns, &statistics).unwrap(),
+            file_statistics(3, &columns, &statistics, &told).unwrap(),
             "{\"numRecords\":3,\
              \"minValues\":{\"at\":\"1969-12-31T23:59:59.999999\",\"s\":\"\\\"é\\n\",\"u\":0},\
-             \"maxValues\":{\"at\":\"1970-01-01T00:00:01.000000\",\"day\":\"9999-12-31\",\"s\":\"😀\",\"u\":9223372036854775807},\
-             \"nullCount\":{\"at\":0,\"b\":0,\"day\":0,\"none\":3,\"s\":1,\"u\":0}}"
+             \"maxValues\":{\"at\":\"1970-01-01T00:00:01.000000\",\"s\":\"😀\",\"u\":9223372036854775807},\
+             \"nullCount\":{\"at\":0,\"none\":3,\"s\":1,\"u\":0}}"
         );
     }
 }

@@ -12,6 +12,8 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use evenkeel::compact::{CompactionOptions, Scope};
+#[cfg(feature = "delta")]
+use evenkeel::delta::DeltaOptions;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::query::Params;
@@ -488,6 +490,21 @@ async fn every_step_of_every_kind_of_work_may_be_the_last() {
                             ..CleanOptions::default()
                         };
                         open(path, disk).await?.clean(&all).await.map(|_| ())
+                    })
+                },
+                before: before.clone(),
+                after: before.clone(),
+                gradual: false,
+            },
+        ),
+        #[cfg(feature = "delta")]
+        (
+            &compacted,
+            Case {
+                name: "export to a Delta log",
+                work: |path, disk| {
+                    Box::pin(async move {
+                        open(path, disk).await?.export_delta(&DeltaOptions::default()).await.map(|_| ())
                     })
                 },
                 before: before.clone(),

@@ -14,6 +14,8 @@ mod commands;
 mod commit_boundary;
 mod common;
 mod crash;
+#[cfg(feature = "delta")]
+mod delta;
 mod edges;
 mod evaluate;
 mod fixture;
