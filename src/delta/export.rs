@@ -1,43 +1,24 @@
 //! Writing the next version of a Delta log.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
-use uuid::Uuid;
 
-use crate::delta::action::{
-    Action, AddFile, CommitInfo, Format, MetaData, Protocol, RemoveFile, Transaction, encode_path,
-    write_actions,
-};
-use crate::delta::file_statistics::{file_statistics, is_known};
+use crate::delta::action::write_actions;
 use crate::delta::history::commit_path;
-use crate::delta::schema::{Schema, exported_columns, is_converted};
-use crate::delta::{APPLICATION, DeltaError, DeltaLog, DeltaVersion};
+use crate::delta::plan::{Found, Plan, Statistics};
+use crate::delta::schema::{Schema, exported_columns};
+use crate::delta::{DeltaError, DeltaLog, DeltaVersion};
 use crate::log::{PortionDamage, PortionEntry, Snapshot, TableLog, overlap_depths};
 use crate::portion::ColumnStatistics;
 use crate::storage::StoredFile;
-use crate::table::{Column, ColumnType, KeyValue, TableSpec};
+use crate::table::{Column, ColumnType, KeyValue};
 use crate::units::Version;
 
 /// Ends of files read at one time.
 const CONCURRENT_READS: usize = 16;
-
-/// The feature by which the protocol names times without a zone.
-const TIMES_WITHOUT_ZONE: &str = "timestampNtz";
-
-/// The versions of the protocol from which on features are named, of readers and of writers.
-const READER_WITH_FEATURES: u32 = 3;
-const WRITER_WITH_FEATURES: u32 = 7;
-
-/// How long Delta tools keep files that the newest version does not name: for ever, as far as they can say it. It stops those that
-/// vacuum without a look at the features.
-const RETENTION: &str = "interval 36500 days";
-
-/// The setting that lists the columns whose statistics readers may use, and the one that says there are none.
-const STATISTICS_OF: &str = "delta.dataSkippingStatsColumns";
-const NO_STATISTICS: (&str, &str) = ("delta.dataSkippingNumIndexedCols", "0");
 
 /// What is exported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,12 +73,12 @@ pub async fn export(
         // In this order: what another process exported meanwhile is never newer than the snapshot.
         let before = DeltaLog::of(log.storage()).newest().await?;
         snapshot = log.refresh(&snapshot).await?;
-        let plan = Plan::new(log, &snapshot, before, options).await?;
+        let plan = plan(log, &snapshot, before.as_ref(), options).await?;
         if !plan.report.written {
             return Ok((plan.report, snapshot));
         }
         let version = plan.report.delta_version;
-        let bytes = plan.bytes(log)?;
+        let bytes = write_actions(&plan.actions).map_err(|error| unwritable(log, &error))?;
         if !log.storage().put_new(&commit_path(version), bytes.into()).await? {
             // Another export was first.
             continue;
@@ -113,108 +94,28 @@ pub async fn export(
     }
 }
 
-/// The next version.
-struct Plan {
-    actions: Vec<Action>,
-    report: DeltaExport,
-}
-
-impl Plan {
-    async fn new(
-        log: &TableLog,
-        snapshot: &Snapshot,
-        before: Option<DeltaVersion>,
-        options: &DeltaOptions,
-    ) -> Result<Self, DeltaError> {
-        let table = log.storage().name();
-        if let Some(file) = before.as_ref().and_then(|before| before.foreign.clone()) {
-            return Err(DeltaError::Foreign { table: table.to_owned(), file });
-        }
-        check_overlap(table, snapshot)?;
-        let spec = snapshot.spec();
-        let columns = exported_columns(spec, &options.without)?;
-        let stored = stored_files(log, snapshot).await?;
-        let statistics = read_statistics(log, snapshot, before.as_ref(), &columns).await?;
-        let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-        let millis = now.div_euclid(1000);
-
-        let known = before.clone().unwrap_or_default();
-        let portions = snapshot.portions();
-        let (kept, fresh): (Vec<_>, Vec<_>) =
-            portions.iter().partition(|portion| known.files.contains(&portion.path));
-        let fresh: Vec<_> = fresh
-            .into_iter()
-            .map(|portion| (portion, statistics.get(&portion.path).map(Vec::as_slice).unwrap_or_default()))
-            .collect();
-        let told_before = known.metadata.as_ref().filter(|_| !kept.is_empty()).map(told_columns);
-        let told = columns_to_tell(&columns, &fresh, told_before.as_deref());
-        let protocol = protocol(&columns, known.protocol.as_ref());
-        let metadata = metadata(spec, &columns, &told, known.metadata.as_ref(), millis)?;
-        let removed: Vec<&str> = known.files().filter(|path| snapshot.portion(path).is_none()).collect();
-        let mut added = Vec::new();
-        for (portion, of_file) in fresh {
-            let stats = file_statistics(portion.rows, &columns, of_file, &told);
-            added.push(AddFile {
-                path: encode_path(&portion.path),
-                partition_values: BTreeMap::new(),
-                size: portion.bytes,
-                modification_time: stored
-                    .get(&portion.path)
-                    .map_or(0, |file| file.modified_micros.div_euclid(1000)),
-                data_change: true,
-                stats: Some(stats.map_err(|error| unwritable(log, &error))?),
-            });
-        }
-        let new_protocol = known.protocol.as_ref() != Some(&protocol);
-        let new_metadata = known.metadata.as_ref() != Some(&metadata);
-        let written = new_protocol || new_metadata || !removed.is_empty() || !added.is_empty();
-        let names = |of: &dyn Fn(&Column) -> bool| {
-            spec.columns().iter().filter(|column| of(column)).map(|column| column.name.clone()).collect()
-        };
-        let left_out = |column: &Column| options.without.contains(&column.name);
-        let report = DeltaExport {
-            name: spec.name().to_owned(),
-            version: snapshot.version(),
-            delta_version: match &before {
-                Some(before) => before.version + u64::from(written),
-                None => 0,
-            },
-            written,
-            files: portions.len() as u64,
-            rows: portions.iter().map(|portion| portion.rows).sum(),
-            bytes: portions.iter().map(|portion| portion.bytes).sum(),
-            added: added.len() as u64,
-            removed: removed.len() as u64,
-            left_out: names(&left_out),
-            converted: names(&|column| is_converted(column.column_type) && !left_out(column)),
-            expired_rows: snapshot.expired_rows(now),
-        };
-        let mut actions = vec![Action::CommitInfo(commit_info(snapshot.version(), millis))];
-        actions.extend(new_protocol.then_some(Action::Protocol(protocol)));
-        actions.extend(new_metadata.then_some(Action::MetaData(metadata)));
-        actions.extend(removed.into_iter().map(|path| {
-            Action::Remove(RemoveFile {
-                path: encode_path(path),
-                deletion_timestamp: Some(millis),
-                data_change: true,
-            })
-        }));
-        actions.extend(added.into_iter().map(Action::Add));
-        actions.push(Action::Txn(Transaction {
-            app_id: APPLICATION.to_owned(),
-            version: i64::try_from(snapshot.version().0).unwrap_or(i64::MAX),
-            last_updated: Some(millis),
-        }));
-        Ok(Self { actions, report })
-    }
-
-    fn bytes(&self, log: &TableLog) -> Result<Vec<u8>, DeltaError> {
-        write_actions(&self.actions).map_err(|error| unwritable(log, &error))
-    }
-}
-
 fn unwritable(log: &TableLog, error: &serde_json::Error) -> DeltaError {
     DeltaError::Unwritable { table: log.storage().name().to_owned(), reason: error.to_string() }
+}
+
+/// Looks at the files of a snapshot and finds what the next version has to say.
+async fn plan(
+    log: &TableLog,
+    snapshot: &Snapshot,
+    before: Option<&DeltaVersion>,
+    options: &DeltaOptions,
+) -> Result<Plan, DeltaError> {
+    let table = log.storage().name();
+    if let Some(file) = before.and_then(|before| before.foreign.clone()) {
+        return Err(DeltaError::Foreign { table: table.to_owned(), file });
+    }
+    check_overlap(table, snapshot)?;
+    let columns = exported_columns(snapshot.spec(), &options.without)?;
+    let stored = stored_files(log, snapshot).await?;
+    let statistics = read_statistics(log, snapshot, before, &columns).await?;
+    let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let found = Found { snapshot, before, columns, stored, statistics, now };
+    found.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
 /// Refuses a snapshot in which rows may be stored that newer ones replace.
@@ -261,7 +162,7 @@ async fn read_statistics(
     snapshot: &Snapshot,
     before: Option<&DeltaVersion>,
     columns: &[Column],
-) -> Result<HashMap<String, Vec<ColumnStatistics>>, DeltaError> {
+) -> Result<Statistics, DeltaError> {
     let known: Option<Schema> = before
         .and_then(|before| before.metadata.as_ref())
         .and_then(|metadata| serde_json::from_str(&metadata.schema_string).ok());
@@ -301,100 +202,4 @@ fn check_integers(
         }
     }
     Ok(())
-}
-
-fn commit_info(version: Version, millis: i64) -> CommitInfo {
-    CommitInfo {
-        timestamp: millis,
-        operation: "EXPORT".to_owned(),
-        operation_parameters: BTreeMap::from([("tableVersion".to_owned(), version.to_string())]),
-        engine_info: concat!("evenkeel/", env!("CARGO_PKG_VERSION")).to_owned(),
-    }
-}
-
-/// What a reader must know: times without a zone, where there are any or ever were. No writer knows enough.
-fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protocol {
-    let had_times = before.is_some_and(|before| before.min_reader_version >= READER_WITH_FEATURES);
-    let times = had_times || columns.iter().any(|column| column.column_type.is_timestamp());
-    let features = |features: &[&str]| Some(features.iter().map(|feature| (*feature).to_owned()).collect());
-    match times {
-        true => Protocol {
-            min_reader_version: READER_WITH_FEATURES,
-            min_writer_version: WRITER_WITH_FEATURES,
-            reader_features: features(&[TIMES_WITHOUT_ZONE]),
-            writer_features: features(&[TIMES_WITHOUT_ZONE, APPLICATION]),
-        },
-        false => Protocol {
-            min_reader_version: 1,
-            min_writer_version: WRITER_WITH_FEATURES,
-            reader_features: None,
-            writer_features: features(&[APPLICATION]),
-        },
-    }
-}
-
-/// The columns whose statistics a version tells.
-fn told_columns(metadata: &MetaData) -> Vec<String> {
-    let told = metadata.configuration.get(STATISTICS_OF).cloned().flatten().unwrap_or_default();
-    told.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
-}
-
-/// The columns whose statistics are known of every file: of the `fresh` ones, and where others are kept, of these, which is what
-/// the version `before` told.
-fn columns_to_tell(
-    columns: &[Column],
-    fresh: &[(&Arc<PortionEntry>, &[ColumnStatistics])],
-    before: Option<&[String]>,
-) -> Vec<String> {
-    // The setting separates names by commas, and has no common way to write others.
-    let is_plain = |name: &str| {
-        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-    };
-    let known = |index: usize, column: &Column| {
-        fresh.iter().all(|(portion, statistics)| {
-            statistics.get(index).is_some_and(|known| is_known(column, portion.rows, known))
-        })
-    };
-    let told = columns.iter().enumerate().filter(|(index, column)| {
-        is_plain(&column.name)
-            && before.is_none_or(|before| before.contains(&column.name))
-            && known(*index, column)
-    });
-    told.map(|(_, column)| column.name.clone()).collect()
-}
-
-fn metadata(
-    spec: &TableSpec,
-    columns: &[Column],
-    told: &[String],
-    before: Option<&MetaData>,
-    millis: i64,
-) -> Result<MetaData, DeltaError> {
-    let definition = spec.definition();
-    let statistics = match told {
-        [] => (NO_STATISTICS.0, NO_STATISTICS.1.to_owned()),
-        told => (STATISTICS_OF, told.join(",")),
-    };
-    let configuration = [
-        statistics,
-        ("delta.deletedFileRetentionDuration", RETENTION.to_owned()),
-        ("evenkeel.partitionKey", serde_json::json!(definition.partition_key).to_string()),
-        ("evenkeel.partitions", definition.partitions.to_string()),
-        ("evenkeel.placement", definition.placement.to_string()),
-        ("evenkeel.primaryKey", serde_json::json!(definition.primary_key).to_string()),
-    ];
-    let schema = serde_json::to_string(&Schema::of(columns)).map_err(|error| DeltaError::Unwritable {
-        table: definition.name.clone(),
-        reason: error.to_string(),
-    })?;
-    Ok(MetaData {
-        id: before.map_or_else(|| Uuid::new_v4().to_string(), |before| before.id.clone()),
-        name: Some(definition.name.clone()),
-        format: Format { provider: "parquet".to_owned(), options: BTreeMap::new() },
-        schema_string: schema,
-        partition_columns: Vec::new(),
-        configuration: configuration.map(|(key, value)| (key.to_owned(), Some(value))).into(),
-        created_time: before.map_or(Some(millis), |before| before.created_time),
-    })
 }

@@ -14,10 +14,14 @@
 
 mod action;
 #[cfg(feature = "delta")]
+mod declaration;
+#[cfg(feature = "delta")]
 mod export;
 #[cfg(feature = "delta")]
 mod file_statistics;
 mod history;
+#[cfg(feature = "delta")]
+mod plan;
 #[cfg(feature = "delta")]
 mod schema;
 

@@ -109,6 +109,7 @@ fn the_first_version_says_what_the_table_is_and_what_is_in_its_files() {
                     // Floating point has no order that all readers share.
                     "delta.dataSkippingStatsColumns": "k,at,u,s",
                     "delta.deletedFileRetentionDuration": "interval 36500 days",
+                    "delta.enableExpiredLogCleanup": "false",
                     "evenkeel.partitionKey": "[\"k\"]", "evenkeel.partitions": "1", "evenkeel.placement": "ydb",
                     "evenkeel.primaryKey": "[\"at\",\"k\"]"},
                 "createdTime": 0}),
