@@ -12,12 +12,15 @@ use thiserror::Error;
 use tokio::sync::Notify;
 
 use crate::compact::{CompactionError, CompactionOptions, CompactionProgress, CompactionReport, compact};
+use crate::delta::DeltaError;
+#[cfg(feature = "delta")]
+use crate::delta::{self, DeltaExport, DeltaOptions};
 use crate::ingest::{
     Committed, Ingest, IngestError, IngestFiles, IngestOptions, IngestProgress, IngestReport, ingest_files,
 };
 use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
-use crate::maintenance::{self, CheckScope, CleanOptions, CleanReport, TableCheck};
-use crate::overview::{self, TableHistory, TableOverview, TableSkew};
+use crate::maintenance::{self, CheckScope, CleanError, CleanOptions, CleanReport, TableCheck};
+use crate::overview::{self, TableFiles, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession, shared_runtime};
 use crate::repartition::{self, RepartitionError, RepartitionPlan};
@@ -42,6 +45,10 @@ pub enum TableError {
     Compaction(#[from] CompactionError),
     #[error(transparent)]
     Repartition(#[from] RepartitionError),
+    #[error(transparent)]
+    Clean(#[from] CleanError),
+    #[error(transparent)]
+    Delta(#[from] DeltaError),
     #[error(transparent)]
     Spec(#[from] SpecError),
     #[error("the stream of batches failed: {0}")]
@@ -263,17 +270,22 @@ impl Table {
     /// Rows of portions all of whose rows have expired by the clock.
     #[must_use]
     pub fn expired_rows(&self) -> u64 {
-        let now = chrono::Utc::now().timestamp_micros();
-        let Some((column, oldest)) = self.spec().oldest_kept(now) else { return 0 };
-        let portions = self.snapshot.portions();
-        portions
-            .iter()
-            .filter(|portion| portion.has_expired(column, &oldest))
-            .map(|portion| portion.rows)
-            .sum()
+        self.snapshot.expired_rows(chrono::Utc::now().timestamp_micros())
     }
 
-    /// Deletes old versions, and files that no commit names.
+    /// Writes the newest version as the next one of a Delta log beside the files, which readers of Delta then read where they are.
+    /// No two portions of a partition may overlap in keys, as after a compaction.
+    ///
+    /// # Errors
+    /// [`TableError::Delta`] where they do, where Delta has no form for a column, or the log cannot be read or written.
+    #[cfg(feature = "delta")]
+    pub async fn export_delta(&mut self, options: &DeltaOptions) -> Result<DeltaExport, TableError> {
+        let (report, snapshot) = delta::export(&self.log, &self.snapshot, options).await?;
+        self.snapshot = snapshot;
+        Ok(report)
+    }
+
+    /// Deletes old versions, and files that no commit names. What the newest version of a Delta log names stays.
     ///
     /// # Errors
     /// [`TableError`]; the table is whole then too.
@@ -389,6 +401,12 @@ impl Table {
     /// [`TableError`] where a portion cannot be read.
     pub async fn inspect(&self) -> Result<TableOverview, TableError> {
         Ok(overview::inspect(self.provider()?.as_ref()).await?)
+    }
+
+    /// The files of this version, by partition and age.
+    #[must_use]
+    pub fn files(&self) -> TableFiles {
+        overview::files(&self.snapshot)
     }
 
     /// The commits that made the table what it is at this version, oldest first.

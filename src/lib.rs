@@ -25,6 +25,7 @@ pub mod bench;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod compact;
+pub mod delta;
 pub mod evaluate;
 pub mod finding;
 pub mod generate;

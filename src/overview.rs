@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::log::{CommitSummary, Operation, Snapshot, overlap_depths};
+use crate::log::{CommitSummary, Operation, PortionEntry, Snapshot, overlap_depths};
 use crate::overlap::OverlapDepth;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
 use crate::skew::{NoiseFloor, SkewFigures, Verdict, are_enough_rows, median};
@@ -74,6 +74,53 @@ pub fn history(snapshot: &Snapshot) -> TableHistory {
     };
     let commits = snapshot.commits().iter().map(commit).collect();
     TableHistory { name: snapshot.spec().name().to_owned(), commits }
+}
+
+/// One portion that a query reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VisibleFile {
+    /// Path relative to the table.
+    pub path: String,
+    /// The partition whose rows it holds.
+    pub partition: PartitionId,
+    /// Rows in it.
+    pub rows: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// First and last primary key in it.
+    pub keys: String,
+}
+
+/// The files of a table at one version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableFiles {
+    /// Name of the table.
+    pub name: String,
+    /// The version.
+    pub version: Version,
+    /// Most files that cover one key. Where it is more than 1, rows may be in them that newer ones replace.
+    pub max_depth: u64,
+    /// The files, by partition and age.
+    pub files: Vec<VisibleFile>,
+}
+
+/// The files of a table at the version of `snapshot`.
+#[must_use]
+pub fn files(snapshot: &Snapshot) -> TableFiles {
+    let types = snapshot.spec().primary_key_types();
+    let file = |portion: Arc<PortionEntry>| VisibleFile {
+        path: portion.path.clone(),
+        partition: portion.partition,
+        rows: portion.rows,
+        bytes: portion.bytes,
+        keys: portion.key_range.display(&types),
+    };
+    TableFiles {
+        name: snapshot.spec().name().to_owned(),
+        version: snapshot.version(),
+        max_depth: snapshot.max_depth(),
+        files: snapshot.portions().into_iter().map(file).collect(),
+    }
 }
 
 /// What a table is and holds.

@@ -11,7 +11,7 @@ use crate::cli::{Failure, Output, open};
 /// Show what a table is and holds: version, rows, keys, columns and partitions.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  evenkeel inspect events --format json\n  evenkeel inspect events --history"
+    after_help = "Examples:\n  evenkeel inspect events --format json\n  evenkeel inspect events --history\n  evenkeel inspect events --files --format json"
 )]
 pub(crate) struct Args {
     /// Directory of the table.
@@ -25,6 +25,10 @@ pub(crate) struct Args {
     #[arg(long)]
     history: bool,
 
+    /// List the files that a query reads instead, for programs that read Parquet.
+    #[arg(long, conflicts_with = "history")]
+    files: bool,
+
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -34,6 +38,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let table = open(&args.dir, args.at_version).await?;
     if args.history {
         return out.result(args.format, &table.history(), report::history);
+    }
+    if args.files {
+        return out.result(args.format, &table.files(), report::files);
     }
     let overview =
         table.inspect().await.map_err(|error| Failure::from(error).with_hint_of_damage(&args.dir))?;

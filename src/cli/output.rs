@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use evenkeel::TableError;
 use evenkeel::compact::CompactionError;
+use evenkeel::delta::DeltaError;
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::ingest::IngestError;
 use evenkeel::query::QueryError;
@@ -67,7 +68,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         // A declaration that is refused is what was asked for, not what happened.
         let refused = matches!(
             error.downcast_ref(),
-            Some(TableError::Spec(_) | TableError::Repartition(RepartitionError::Nothing { .. }))
+            Some(
+                TableError::Spec(_)
+                    | TableError::Repartition(RepartitionError::Nothing { .. })
+                    | TableError::Delta(DeltaError::UnknownColumn { .. } | DeltaError::NoColumns)
+            )
         );
         if refused { Self::Usage(error) } else { Self::Failed(error) }
     }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde::Serialize;
 
 use crate::log::{LogError, PortionEntry, Sequence, TableLog};
-use crate::portion::{EncodedPortion, FileChecksum, FooterError, PortionFooter};
+use crate::portion::{ColumnStatistics, EncodedPortion, FileChecksum, FooterError, PortionFooter};
+use crate::table::Column;
 use crate::units::PartitionId;
 
 /// Bytes of a file's end that mostly hold its whole footer.
@@ -52,6 +54,27 @@ impl fmt::Display for PortionDamage {
     }
 }
 
+/// Whether a footer is that of the portion.
+fn compare(
+    footer: &PortionFooter,
+    portion: &PortionEntry,
+    primary_key: &[String],
+) -> Result<(), PortionDamage> {
+    let reason = match footer {
+        footer if footer.partition != portion.partition => {
+            format!("it holds rows of partition {}", footer.partition)
+        }
+        footer if footer.rows != portion.rows => {
+            format!("it holds {} rows instead of {}", footer.rows, portion.rows)
+        }
+        footer if footer.primary_key != primary_key => {
+            format!("it is sorted by ({})", footer.primary_key.join(", "))
+        }
+        _ => return Ok(()),
+    };
+    Err(PortionDamage::Misplaced { reason })
+}
+
 impl TableLog {
     /// Stores a portion under a new name. It is visible only once a commit names it.
     ///
@@ -82,30 +105,42 @@ impl TableLog {
 
     /// Reads the end of a portion's file and compares it with what the log says and with the primary key; `None` where they agree.
     pub async fn misplaced(&self, portion: &PortionEntry, primary_key: &[String]) -> Option<PortionDamage> {
+        let footer = self.read_footer(portion, PortionFooter::read).await;
+        footer.and_then(|footer| compare(&footer, portion, primary_key)).err()
+    }
+
+    /// What the end of a portion's file says of `columns`, one each, where it agrees with the log and with the primary key.
+    ///
+    /// # Errors
+    /// [`PortionDamage`] where it does not, or cannot be read.
+    pub async fn column_statistics(
+        &self,
+        portion: &PortionEntry,
+        primary_key: &[String],
+        columns: &[Column],
+    ) -> Result<Vec<ColumnStatistics>, PortionDamage> {
+        let read = |tail: &Bytes, bytes| {
+            Ok((PortionFooter::read(tail, bytes)?, ColumnStatistics::read(tail, bytes, columns)?))
+        };
+        let (footer, statistics) = self.read_footer(portion, read).await?;
+        compare(&footer, portion, primary_key)?;
+        Ok(statistics)
+    }
+
+    /// Reads the end of a portion's file, so much of it as `read` needs.
+    async fn read_footer<T>(
+        &self,
+        portion: &PortionEntry,
+        read: impl Fn(&Bytes, u64) -> Result<T, FooterError>,
+    ) -> Result<T, PortionDamage> {
         let mut wanted = FOOTER_GUESS;
         loop {
-            let tail = match self.storage().read_tail(&portion.path, portion.bytes, wanted).await {
-                Ok(tail) => tail,
-                Err(error) => return Some(PortionDamage::Unreadable { reason: error.to_string() }),
-            };
-            let reason = match PortionFooter::read(&tail, portion.bytes) {
-                Err(FooterError::NeedsMore { needed }) => {
-                    wanted = needed as u64;
-                    continue;
-                }
-                Err(error) => error.to_string(),
-                Ok(footer) if footer.partition != portion.partition => {
-                    format!("it holds rows of partition {}", footer.partition)
-                }
-                Ok(footer) if footer.rows != portion.rows => {
-                    format!("it holds {} rows instead of {}", footer.rows, portion.rows)
-                }
-                Ok(footer) if footer.primary_key != primary_key => {
-                    format!("it is sorted by ({})", footer.primary_key.join(", "))
-                }
-                Ok(_) => return None,
-            };
-            return Some(PortionDamage::Misplaced { reason });
+            let tail = self.storage().read_tail(&portion.path, portion.bytes, wanted).await;
+            let tail = tail.map_err(|error| PortionDamage::Unreadable { reason: error.to_string() })?;
+            match read(&tail, portion.bytes) {
+                Err(FooterError::NeedsMore { needed }) => wanted = needed as u64,
+                read => return read.map_err(|error| PortionDamage::Misplaced { reason: error.to_string() }),
+            }
         }
     }
 

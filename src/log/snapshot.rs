@@ -262,6 +262,14 @@ impl Snapshot {
         partitions.flat_map(overlap_depths).max().unwrap_or(0)
     }
 
+    /// Rows of portions all of whose rows have expired at `now`, in microseconds since 1970.
+    #[must_use]
+    pub fn expired_rows(&self, now: i64) -> u64 {
+        let Some((column, oldest)) = self.spec.oldest_kept(now) else { return 0 };
+        let expired = self.portions.values().filter(|portion| portion.has_expired(column, &oldest));
+        expired.map(|portion| portion.rows).sum()
+    }
+
     /// Number of visible portions.
     #[must_use]
     pub fn portion_count(&self) -> usize {

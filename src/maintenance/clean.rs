@@ -1,9 +1,13 @@
 //! Deleting what no kept version needs.
 
-use serde::Serialize;
+use std::collections::HashSet;
 
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::delta::{DeltaError, DeltaLog};
 use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
-use crate::storage::StoredFile;
+use crate::storage::{StorageError, StoredFile};
 use crate::units::{Micros, Version};
 
 /// What is kept.
@@ -31,6 +35,22 @@ impl Default for CleanOptions {
     }
 }
 
+/// Why a table cannot be cleaned.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the variants say what failed")]
+pub enum CleanError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Delta(#[from] DeltaError),
+}
+
+impl From<StorageError> for CleanError {
+    fn from(error: StorageError) -> Self {
+        Self::Log(error.into())
+    }
+}
+
 /// What was deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CleanReport {
@@ -50,6 +70,10 @@ pub struct CleanReport {
     pub unnamed_bytes: u64,
     /// Files that no commit names and that are too young to be deleted.
     pub young_files: u64,
+    /// Files that no kept version needs and that stay because the newest version of the Delta log names them.
+    pub delta_files: u64,
+    /// Their bytes.
+    pub delta_bytes: u64,
     /// Whether nothing was deleted, only counted.
     pub dry_run: bool,
 }
@@ -61,8 +85,12 @@ pub struct CleanReport {
 /// it commits, and none can commit a file that is gone. Wherever cleaning stops, the table is whole, and cleaning again goes on.
 ///
 /// # Errors
-/// [`LogError`] where a file cannot be read, written or deleted.
-pub async fn clean(log: &TableLog, base: &Snapshot, options: &CleanOptions) -> Result<CleanReport, LogError> {
+/// [`CleanError`] where a file cannot be read, written or deleted, or a Delta log does not tell what its readers need.
+pub async fn clean(
+    log: &TableLog,
+    base: &Snapshot,
+    options: &CleanOptions,
+) -> Result<CleanReport, CleanError> {
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
     // The files come first: what is committed meanwhile is found in the log, which is read afterwards.
     let files: Vec<StoredFile> = log.storage().list_all().await?.into_iter().filter(is_ours).collect();
@@ -72,10 +100,15 @@ pub async fn clean(log: &TableLog, base: &Snapshot, options: &CleanOptions) -> R
     let kept = log.at(oldest).await?;
     let needed = log.portions_since(&kept).await?;
     let removed = log.removed_up_to(oldest).await?;
+    let delta = DeltaLog::of(log.storage()).newest().await?.unwrap_or_default();
+    let of_delta: HashSet<&str> = delta.files().collect();
     let mut report = CleanReport { dry_run: options.dry_run, ..CleanReport::default() };
     let (mut superseded, mut unnamed) = (Vec::new(), Vec::new());
     for file in files.into_iter().filter(|file| !needed.contains(&file.path)) {
-        if removed.contains(&file.path) {
+        if of_delta.contains(file.path.as_str()) {
+            report.delta_files += 1;
+            report.delta_bytes += file.bytes;
+        } else if removed.contains(&file.path) {
             report.portions += 1;
             report.portion_bytes += file.bytes;
             superseded.push(file);

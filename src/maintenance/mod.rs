@@ -4,4 +4,4 @@ mod check;
 mod clean;
 
 pub use check::{CheckScope, DamagedPortion, TableCheck, check};
-pub use clean::{CleanOptions, CleanReport, clean};
+pub use clean::{CleanError, CleanOptions, CleanReport, clean};

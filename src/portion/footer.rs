@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use thiserror::Error;
 
 use crate::table::FORMAT_VERSION;
@@ -37,23 +37,25 @@ pub enum FooterError {
     Newer { found: u32 },
 }
 
+/// The metadata that stands in the last bytes of a file of `file_bytes`.
+pub(super) fn parse(tail: &Bytes, file_bytes: u64) -> Result<ParquetMetaData, FooterError> {
+    let mut reader = ParquetMetaDataReader::new();
+    match reader.try_parse_sized(tail, file_bytes) {
+        Ok(()) => reader.finish().map_err(FooterError::Parquet),
+        Err(ParquetError::NeedMoreData(needed)) if (needed as u64) <= file_bytes && needed > tail.len() => {
+            Err(FooterError::NeedsMore { needed })
+        }
+        Err(error) => Err(FooterError::Parquet(error)),
+    }
+}
+
 impl PortionFooter {
     /// Reads the footer from the last bytes of a file of `file_bytes`.
     ///
     /// # Errors
     /// [`FooterError::NeedsMore`] where more of the end is needed, and where it is no footer of a portion.
     pub fn read(tail: &Bytes, file_bytes: u64) -> Result<Self, FooterError> {
-        let mut reader = ParquetMetaDataReader::new();
-        match reader.try_parse_sized(tail, file_bytes) {
-            Ok(()) => {}
-            Err(ParquetError::NeedMoreData(needed))
-                if (needed as u64) <= file_bytes && needed > tail.len() =>
-            {
-                return Err(FooterError::NeedsMore { needed });
-            }
-            Err(error) => return Err(FooterError::Parquet(error)),
-        }
-        let metadata = reader.finish().map_err(FooterError::Parquet)?;
+        let metadata = parse(tail, file_bytes)?;
         let file = metadata.file_metadata();
         let entries = file.key_value_metadata().map(Vec::as_slice).unwrap_or_default();
         let text = |key: &'static str| {

@@ -8,6 +8,7 @@ mod dictionary;
 mod footer;
 mod key_ranges;
 mod row_group;
+mod statistics;
 
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -25,6 +26,7 @@ use twox_hash::XxHash3_128;
 
 pub use crate::portion::footer::{FooterError, PortionFooter};
 pub use crate::portion::key_ranges::key_value;
+pub use crate::portion::statistics::ColumnStatistics;
 
 use crate::portion::key_ranges::KeyRanges;
 use crate::portion::row_group::PortionFile;

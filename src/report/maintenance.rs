@@ -92,6 +92,13 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
             counted(report.young_files, "file")
         );
     }
+    if report.delta_files > 0 {
+        let files = sized(report.delta_files, "file", report.delta_bytes);
+        let _ = writeln!(
+            text,
+            "{files} that no kept version needs stay for readers of the Delta log, until it is exported anew"
+        );
+    }
     let can = if report.dry_run { "could then" } else { "can" };
     let _ = match report.oldest_version == report.version {
         true => writeln!(text, "only version {} {can} be read", report.version),

@@ -1,6 +1,8 @@
 //! Result values as text for people. Nothing is computed here that a program could not have had as a value.
 
 mod bench;
+#[cfg(feature = "delta")]
+mod delta;
 mod evaluation;
 mod explain;
 mod grid;
@@ -15,6 +17,8 @@ mod simulation;
 mod skew;
 
 pub use bench::{bench_ingest, bench_queries};
+#[cfg(feature = "delta")]
+pub use delta::delta_export;
 pub use evaluation::{assessment, drifts, elapsed, instant, key_text, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};
@@ -24,6 +28,7 @@ pub use keys::keys;
 pub use lint::{lint, placements};
 pub use maintenance::{check, clean, compaction, repartition_plan};
 pub use nodes::nodes;
+pub use overview::{files, history, overview};
 pub use overview::{history, overview};
 pub use simulation::{migration, simulation};
 pub use skew::skew;

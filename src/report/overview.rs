@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::overlap::{DepthBucket, OverlapDepth};
-use crate::overview::{TableHistory, TableOverview};
+use crate::overview::{TableFiles, TableHistory, TableOverview};
 use crate::report::evaluation::instant;
 use crate::report::grid::{Heading, Layout, count, counted, grid};
 use crate::units::ByteSize;
@@ -86,6 +86,37 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     text.push_str(
         "\ndepth: portions that cover the key at which a portion begins, on average; 1 is no overlap\n",
     );
+    text
+}
+
+/// The files of a table.
+#[must_use]
+pub fn files(files: &TableFiles, layout: Layout) -> String {
+    let mut text =
+        format!("{}: version {}, {}\n", files.name, files.version, counted(files.files.len() as u64, "file"));
+    text.push_str(&match files.max_depth {
+        0 | 1 => "each row is in one of them\n\n".to_owned(),
+        depth => format!(
+            "up to {depth} of them share keys: rows may be in them that newer rows replace, until 'evenkeel compact --max-depth 1'\n\n"
+        ),
+    });
+    let rows = files.files.iter().map(|file| {
+        vec![
+            file.partition.to_string(),
+            count(file.rows),
+            ByteSize(file.bytes).to_string(),
+            file.path.clone(),
+            file.keys.clone(),
+        ]
+    });
+    let headings = [
+        Heading("partition", true),
+        Heading("rows", true),
+        Heading("bytes", true),
+        Heading("file", false),
+        Heading("first .. last key", false),
+    ];
+    text.push_str(&grid(layout, &headings, rows.collect()));
     text
 }
 

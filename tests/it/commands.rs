@@ -156,6 +156,8 @@ fn every_command_explains_itself() {
     let dir = tempfile::tempdir().unwrap();
     for command in
         ["demo", "generate ad-events", "create", "ingest", "query", "skew", "inspect", "ddl", "place"]
+            .into_iter()
+            .chain(cfg!(feature = "delta").then_some("export delta"))
     {
         let help = done(dir.path(), &format!("{command} --help"));
         assert!(help.contains("Example"), "{command} has no example");

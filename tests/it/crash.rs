@@ -12,6 +12,8 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use evenkeel::compact::{CompactionOptions, Scope};
+#[cfg(feature = "delta")]
+use evenkeel::delta::DeltaOptions;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::query::Params;
@@ -450,9 +452,9 @@ fn full() -> CompactionOptions {
 }
 
 /// Every kind of work, each with what the table holds before and after.
-pub(crate) fn cases() -> [Case; 6] {
+pub(crate) fn cases() -> Vec<Case> {
     let before = expected(&COMMITS);
-    [
+    vec![
         Case {
             name: "ingest",
             template: Template::Plain,
@@ -491,6 +493,19 @@ pub(crate) fn cases() -> [Case; 6] {
                     let unnamed_age = Micros::new(1);
                     let all = CleanOptions { keep: None, unnamed_age, ..CleanOptions::default() };
                     Table::open_at(storage).await?.clean(&all).await.map(|_| ())
+                })
+            },
+            before: before.clone(),
+            after: before.clone(),
+            gradual: false,
+        },
+        #[cfg(feature = "delta")]
+        Case {
+            name: "export to a Delta log",
+            template: Template::Compacted,
+            work: |storage| {
+                Box::pin(async {
+                    Table::open_at(storage).await?.export_delta(&DeltaOptions::default()).await.map(|_| ())
                 })
             },
             before: before.clone(),

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 12] = [
     &["bench"],
     &["handle"],
     &["overview", "compact", "maintenance", "repartition"],
-    &["ingest", "query", "evaluate", "simulate", "lint"],
+    &["ingest", "query", "evaluate", "simulate", "lint", "delta"],
     &["sql"],
     &["source", "log", "generate", "placement"],
     &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],

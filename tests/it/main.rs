@@ -17,6 +17,8 @@ mod commit_boundary;
 mod common;
 mod crash;
 mod crash_objects;
+#[cfg(feature = "delta")]
+mod delta;
 mod edges;
 mod evaluate;
 mod fixture;
@@ -25,8 +27,8 @@ mod formats;
 mod fuzz;
 mod layers;
 mod model;
-mod objects;
 mod nodes;
+mod objects;
 mod placements;
 mod plans;
 mod processes;

@@ -1,0 +1,425 @@
+//! The Delta log beside the files of a table. What other engines read of it is tested by `tests/python/run_delta.sh`.
+
+use std::path::{Path, PathBuf};
+
+use evenkeel::delta::DeltaOptions;
+use evenkeel::{Table, TableError};
+use serde_json::{Value, json as value};
+
+use crate::common::{done, json, run};
+
+/// Ingests lines of CSV with one commit.
+fn ingest(dir: &Path, lines: &str) {
+    std::fs::write(dir.join("rows.csv"), lines).unwrap();
+    done(dir, "ingest {}/t {}/rows.csv --again --compact off");
+}
+
+fn export(dir: &Path, options: &str) -> Value {
+    json(dir, &format!("export delta {{}}/t --format json {options}"))
+}
+
+fn log_file(dir: &Path, version: u64) -> PathBuf {
+    dir.join(format!("t/_delta_log/{version:020}.json"))
+}
+
+/// The actions of a version: their kind and content. What is unique stands as 0 or `?`, which is checked to be of its form.
+fn actions(dir: &Path, version: u64) -> Vec<(String, Value)> {
+    let text = std::fs::read_to_string(log_file(dir, version)).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut actions = Vec::new();
+    for line in lines {
+        let (kind, mut action) = line.as_object().unwrap().clone().into_iter().next().unwrap();
+        for clock in ["timestamp", "createdTime", "deletionTimestamp", "modificationTime", "lastUpdated"] {
+            if let Some(time) = action.get_mut(clock) {
+                assert!(time.as_i64().unwrap() > 1_700_000_000_000, "milliseconds, not {time}");
+                *time = 0.into();
+            }
+        }
+        if let Some(path) = action.get_mut("path") {
+            let portion = path.as_str().unwrap().to_owned();
+            let (folder, file) = portion.split_once('/').unwrap();
+            assert_eq!(file.len(), 36 + ".parquet".len());
+            *path = format!("{folder}/?").into();
+        }
+        for unique in ["id", "size", "engineInfo"] {
+            if let Some(found) = action.get_mut(unique) {
+                *found = "?".into();
+            }
+        }
+        actions.push((kind, action));
+    }
+    actions
+}
+
+fn kinds(dir: &Path, version: u64) -> Vec<String> {
+    actions(dir, version).into_iter().map(|(kind, _)| kind).collect()
+}
+
+fn declare(dir: &Path) {
+    done(
+        dir,
+        "create {}/t --column k:int64:not-null --column at:timestamp:not-null --column u:uint8 --column f:double --column s:utf8 \
+         --primary-key at,k --partition-key k --partitions 1",
+    );
+}
+
+#[test]
+fn the_first_version_says_what_the_table_is_and_what_is_in_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    declare(dir);
+    ingest(dir, "k,at,u,f,s\n2,2026-01-01T00:00:00.000001,255,1.5,\"a \"\"b\"\"\"\n1,2026-01-02,,,é\n");
+    let report = export(dir, "");
+    assert_eq!(
+        (&report["version"], &report["delta_version"], &report["files"], &report["rows"], &report["written"]),
+        (&1.into(), &0.into(), &1.into(), &2.into(), &true.into())
+    );
+    let field = |name: &str, kind: &str, nullable: bool, metadata: &str| {
+        format!(
+            "{{\"name\":\"{name}\",\"type\":\"{kind}\",\"nullable\":{nullable},\"metadata\":{{{metadata}}}}}"
+        )
+    };
+    let fields = [
+        field("k", "long", false, "\"evenkeel.type\":\"Int64\""),
+        field("at", "timestamp_ntz", false, "\"comment\":\"UTC\",\"evenkeel.type\":\"Timestamp\""),
+        field("u", "short", true, "\"evenkeel.type\":\"Uint8\""),
+        field("f", "double", true, "\"evenkeel.type\":\"Double\""),
+        field("s", "string", true, "\"evenkeel.type\":\"Utf8\""),
+    ];
+    let stats = "{\"numRecords\":2,\
+        \"minValues\":{\"at\":\"2026-01-01T00:00:00.000001\",\"k\":1,\"s\":\"a \\\"b\\\"\",\"u\":255},\
+        \"maxValues\":{\"at\":\"2026-01-02T00:00:00.000000\",\"k\":2,\"s\":\"é\",\"u\":255},\
+        \"nullCount\":{\"at\":0,\"k\":0,\"s\":0,\"u\":1}}";
+    let expected = [
+        (
+            "commitInfo",
+            value!({"timestamp": 0, "operation": "EXPORT", "operationParameters": {"tableVersion": "1"}, "engineInfo": "?"}),
+        ),
+        (
+            "protocol",
+            value!({"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["timestampNtz"],
+                "writerFeatures": ["timestampNtz", "evenkeel"]}),
+        ),
+        (
+            "metaData",
+            value!({"id": "?", "name": "t", "format": {"provider": "parquet", "options": {}},
+                "schemaString": format!("{{\"type\":\"struct\",\"fields\":[{}]}}", fields.join(",")),
+                "partitionColumns": [],
+                "configuration": {
+                    // Floating point has no order that all readers share.
+                    "delta.dataSkippingStatsColumns": "k,at,u,s",
+                    "delta.deletedFileRetentionDuration": "interval 36500 days",
+                    "delta.enableExpiredLogCleanup": "false",
+                    "evenkeel.partitionKey": "[\"k\"]", "evenkeel.partitions": "1", "evenkeel.placement": "ydb",
+                    "evenkeel.primaryKey": "[\"at\",\"k\"]"},
+                "createdTime": 0}),
+        ),
+        (
+            "add",
+            value!({"path": "partition=0000/?", "partitionValues": {}, "size": "?", "modificationTime": 0, "dataChange": true,
+                "stats": stats}),
+        ),
+        ("txn", value!({"appId": "evenkeel", "version": 1, "lastUpdated": 0})),
+    ];
+    assert_eq!(actions(dir, 0), expected.map(|(kind, action)| (kind.to_owned(), action)));
+    // Its size is that of the file.
+    let text = std::fs::read_to_string(log_file(dir, 0)).unwrap();
+    let add: Value =
+        serde_json::from_str(text.lines().find(|line| line.starts_with("{\"add\"")).unwrap()).unwrap();
+    let file = dir.join("t").join(add["add"]["path"].as_str().unwrap());
+    assert_eq!(add["add"]["size"].as_u64(), Some(file.metadata().unwrap().len()));
+}
+
+#[test]
+fn each_change_is_the_next_version_and_no_change_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --column s:utf8 --primary-key k --partitions 1");
+    assert_eq!(export(dir, "")["files"], 0);
+    assert_eq!(kinds(dir, 0), ["commitInfo", "protocol", "metaData", "txn"]);
+    assert_eq!(actions(dir, 0)[1].1["minReaderVersion"], 1);
+    ingest(dir, "k,s\n1,a\n2,b\n");
+    assert_eq!(export(dir, "")["added"], 1);
+    assert_eq!(kinds(dir, 1), ["commitInfo", "add", "txn"]);
+    for _ in 0..2 {
+        assert!(
+            done(dir, "export delta {}/t")
+                .starts_with("t: nothing to write, version 1 of the Delta log has the files"),
+        );
+    }
+    // Rows that do not overlap are added as they are; others must be merged.
+    ingest(dir, "k,s\n3,c\n");
+    assert_eq!(export(dir, "")["files"], 2);
+    ingest(dir, "k,s\n2,later\n");
+    let refused = run(dir, "export delta {}/t");
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("2 portions of partition 0 overlap in keys")
+            && refused.stderr.contains("--compact"),
+        "{}",
+        refused.stderr
+    );
+    let merged = export(dir, "--compact");
+    assert_eq!(
+        (&merged["delta_version"], &merged["removed"], &merged["added"], &merged["rows"]),
+        (&3.into(), &1.into(), &1.into(), &3.into()),
+        "the file that overlaps with none stays: {merged}"
+    );
+    assert_eq!(merged["compaction"]["rows_superseded"], 1);
+    assert_eq!(kinds(dir, 3), ["commitInfo", "remove", "add", "txn"]);
+    // A column that is added is in the next version, without statistics: of files that stay none were told. The id stays.
+    done(dir, "alter {}/t --add-column at:datetime");
+    let added = export(dir, "");
+    assert_eq!((&added["delta_version"], &added["added"]), (&4.into(), &0.into()));
+    assert_eq!(kinds(dir, 4), ["commitInfo", "protocol", "metaData", "txn"]);
+    let metadata = &actions(dir, 4)[2].1;
+    assert_eq!(metadata["configuration"]["delta.dataSkippingStatsColumns"], "k,s");
+    let id = |version: u64| {
+        let text = std::fs::read_to_string(log_file(dir, version)).unwrap();
+        let line = text.lines().find(|line| line.starts_with("{\"metaData\"")).unwrap();
+        serde_json::from_str::<Value>(line).unwrap()["metaData"]["id"].clone()
+    };
+    assert_eq!(id(0), id(4));
+    // What is done with the log of the table alone is no change.
+    done(dir, "alter {}/t --add-column later:utf8");
+    done(dir, "export delta {}/t --without later");
+    assert!(!log_file(dir, 5).exists());
+}
+
+#[test]
+fn statistics_are_told_of_columns_alone_that_have_them_in_every_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(
+        dir,
+        "create {}/t --column k:int64:not-null --column s:utf8 --column d:date32 --primary-key k --partitions 1",
+    );
+    let told = |version: u64| {
+        let actions = actions(dir, version);
+        let metadata = actions.iter().find(|(kind, _)| kind == "metaData");
+        metadata.map(|(_, metadata)| metadata["configuration"]["delta.dataSkippingStatsColumns"].clone())
+    };
+    ingest(dir, "k,s,d\n1,a,2026-01-01\n");
+    export(dir, "");
+    assert_eq!(told(0), Some("k,s,d".into()));
+    // Only NULLs are known too.
+    ingest(dir, "k,s,d\n2,,\n");
+    export(dir, "");
+    assert_eq!(told(1), None);
+    ingest(dir, &format!("k,s,d\n3,{},2026-01-01\n", "é".repeat(33)));
+    export(dir, "");
+    assert_eq!(told(2), Some("k,d".into()), "long text has no exact bounds");
+    ingest(dir, "k,s,d\n4,b,0000-03-15\n");
+    export(dir, "");
+    assert_eq!(told(3), Some("k".into()), "readers differ in what year 0 is");
+    // The other files stay, so that what was not told of them is not told of new ones.
+    ingest(dir, "k,s,d\n5,b,2026-01-01\n");
+    export(dir, "");
+    assert_eq!(told(4), None);
+    let stats = actions(dir, 4)[1].1["stats"].as_str().unwrap().to_owned();
+    assert_eq!(
+        stats,
+        "{\"numRecords\":1,\"minValues\":{\"k\":5},\"maxValues\":{\"k\":5},\"nullCount\":{\"k\":0}}"
+    );
+}
+
+#[test]
+fn integers_beyond_those_of_delta_are_refused_by_column_value_and_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:uint64:not-null --column u:uint64 --primary-key k --partitions 1");
+    ingest(dir, "k,u\n1,9223372036854775807\n2,\n");
+    assert_eq!(export(dir, "")["converted"], value!(["k", "u"]));
+    ingest(dir, "k,u\n3,9223372036854775808\n");
+    let refused = run(dir, "export delta {}/t");
+    assert_eq!(refused.code, 1);
+    for part in [
+        "column 'u' (Uint64) holds 9223372036854775808 in partition=0000/",
+        "9223372036854775807",
+        "--without u",
+    ] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    assert!(!log_file(dir, 1).exists());
+    assert_eq!(export(dir, "--without u")["left_out"], value!(["u"]));
+    // A column that comes back is looked at in every file, also in those that the Delta log has already.
+    ingest(dir, "k,u\n4,1\n");
+    let refused = run(dir, "export delta {}/t");
+    assert!(refused.stderr.contains("holds 9223372036854775808"), "{}", refused.stderr);
+    let unknown = run(dir, "export delta {}/t --without x");
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("the table does not have; it has: k, u"), "{}", unknown.stderr);
+    assert_eq!(run(dir, "export delta {}/t --without k,u").code, 2);
+}
+
+#[test]
+fn a_log_of_another_writer_or_with_a_gap_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --primary-key k --partitions 1");
+    ingest(dir, "k\n1\n");
+    export(dir, "");
+    std::fs::write(
+        log_file(dir, 1),
+        "{\"commitInfo\":{}}\n{\"remove\":{\"path\":\"x\",\"dataChange\":true}}\n",
+    )
+    .unwrap();
+    let foreign = run(dir, "export delta {}/t");
+    assert!(
+        foreign.stderr.contains("00000000000000000001.json was not written by evenkeel"),
+        "{}",
+        foreign.stderr
+    );
+    // Cleaning needs to know which files it names, whoever wrote it.
+    done(dir, "clean {}/t --keep 0s");
+    std::fs::write(log_file(dir, 1), "{\"add\":{}}\n").unwrap();
+    for command in ["export delta {}/t", "clean {}/t"] {
+        let damaged = run(dir, command);
+        assert_eq!(damaged.code, 1);
+        assert!(
+            damaged.stderr.contains("00000000000000000001.json is no commit of Delta"),
+            "{}",
+            damaged.stderr
+        );
+    }
+    std::fs::rename(log_file(dir, 0), log_file(dir, 2)).unwrap();
+    let missing = run(dir, "export delta {}/t");
+    assert!(missing.stderr.contains("00000000000000000000.json is missing"), "{}", missing.stderr);
+    // What the message advises.
+    std::fs::remove_dir_all(dir.join("t/_delta_log")).unwrap();
+    assert_eq!(export(dir, "")["delta_version"], 0);
+}
+
+#[test]
+fn cleaning_keeps_what_the_newest_version_names_until_the_next_export() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --column v:utf8 --primary-key k --partitions 2");
+    for commit in 0..3 {
+        let rows: String = (0..20).map(|k| format!("{k},{commit}\n")).collect();
+        ingest(dir, &format!("k,v\n{rows}"));
+    }
+    export(dir, "--compact");
+    let rows: String = (10..30).map(|k| format!("{k},new\n")).collect();
+    ingest(dir, &format!("k,v\n{rows}"));
+    done(dir, "compact {}/t --full");
+    let named = || -> Vec<PathBuf> {
+        let text = std::fs::read_to_string(log_file(dir, 0)).unwrap();
+        let adds = text.lines().filter_map(|line| {
+            serde_json::from_str::<Value>(line).ok()?["add"]["path"].as_str().map(str::to_owned)
+        });
+        adds.map(|path| dir.join("t").join(path)).collect()
+    };
+    let planned = json(dir, "clean {}/t --keep 0s --dry-run --format json");
+    let cleaned = json(dir, "clean {}/t --keep 0s --format json");
+    for report in [&planned, &cleaned] {
+        assert_eq!((&report["delta_files"], &report["portions"]), (&2.into(), &8.into()), "{report}");
+    }
+    assert!(named().iter().all(|file| file.exists()) && named().len() == 2);
+    let text = done(dir, "clean {}/t --keep 0s");
+    assert!(text.contains("that no kept version needs stay for readers of the Delta log"), "{text}");
+    // Neither other command takes the Delta log for its own, or for somebody's.
+    let overview = json(dir, "inspect {}/t --format json");
+    assert_eq!((&overview["rows"], &overview["other_files"]), (&30.into(), &2.into()));
+    assert!(done(dir, "check {}/t --all").contains("0 damaged"));
+    assert!(
+        run(dir, "create {}/t --column k:int64:not-null --primary-key k")
+            .stderr
+            .contains("is a table already")
+    );
+    export(dir, "");
+    let cleaned = json(dir, "clean {}/t --keep 0s --format json");
+    assert_eq!((&cleaned["delta_files"], &cleaned["portions"]), (&0.into(), &2.into()), "{cleaned}");
+    assert!(named().iter().all(|file| !file.exists()));
+    assert!(log_file(dir, 1).exists());
+}
+
+#[test]
+fn a_file_that_is_not_as_it_was_committed_is_not_exported() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --primary-key k --partitions 1");
+    ingest(dir, "k\n1\n");
+    let files = json(dir, "inspect {}/t --files --format json");
+    let file = dir.join("t").join(files["files"][0]["path"].as_str().unwrap());
+    let whole = std::fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    let length = flipped.len();
+    flipped[length - 6] ^= 1;
+    for (bytes, expected) in
+        [(&whole[1..], "bytes instead of"), (&flipped, "is not the portion that the log names")]
+    {
+        std::fs::write(&file, bytes).unwrap();
+        let refused = run(dir, "export delta {}/t");
+        assert_eq!(refused.code, 1);
+        assert!(
+            refused.stderr.contains(expected) && refused.stderr.contains("evenkeel check"),
+            "{}",
+            refused.stderr
+        );
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert!(run(dir, "export delta {}/t").stderr.contains("is missing"));
+    assert!(!dir.join("t/_delta_log").exists());
+    std::fs::write(&file, whole).unwrap();
+    export(dir, "");
+}
+
+#[test]
+fn expired_rows_are_told_until_a_compaction_drops_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column at:timestamp:not-null --primary-key at --partitions 1 --ttl at=30d");
+    ingest(dir, "at\n2001-01-01\n");
+    let now = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%S");
+    ingest(dir, &format!("at\n{now}\n"));
+    let report = export(dir, "");
+    assert_eq!((&report["rows"], &report["expired_rows"]), (&2.into(), &1.into()));
+    let merged = export(dir, "--compact");
+    assert_eq!(
+        (&merged["rows"], &merged["expired_rows"], &merged["removed"]),
+        (&1.into(), &0.into(), &1.into())
+    );
+}
+
+#[test]
+fn the_files_that_a_query_reads_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --primary-key k --partitions 1");
+    assert!(done(dir, "inspect {}/t --files").starts_with("t: version 0, 0 files"));
+    ingest(dir, "k\n1\n5\n");
+    ingest(dir, "k\n3\n");
+    let text = done(dir, "inspect {}/t --files");
+    assert!(text.contains("up to 2 of them share keys") && text.contains("(1) .. (5)"), "{text}");
+    done(dir, "compact {}/t --max-depth 1");
+    let files = json(dir, "inspect {}/t --files --format json");
+    assert_eq!((&files["max_depth"], files["files"].as_array().unwrap().len()), (&1.into(), 1));
+    assert_eq!((&files["files"][0]["rows"], &files["files"][0]["keys"]), (&3.into(), &"(1) .. (5)".into()));
+    let path = dir.join("t").join(files["files"][0]["path"].as_str().unwrap());
+    assert_eq!(files["files"][0]["bytes"].as_u64(), Some(path.metadata().unwrap().len()));
+    assert!(done(dir, "inspect {}/t --files").contains("each row is in one of them"));
+    assert_eq!(json(dir, "inspect {}/t --files --version 1 --format json")["files"][0]["rows"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_exports_at_one_time_one_writes_and_both_end_at_the_newest_version() -> Result<(), TableError>
+{
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "create {}/t --column k:int64:not-null --primary-key k --partitions 2");
+    let mut old = Table::open(dir.join("t")).await?;
+    for round in 0..5 {
+        ingest(dir, &format!("k\n{round}\n"));
+        let (mut a, mut b) = (Table::open(dir.join("t")).await?, old.clone());
+        let options = DeltaOptions::default();
+        let (first, second) = tokio::join!(a.export_delta(&options), b.export_delta(&options));
+        let (first, second) = (first?, second?);
+        assert!(first.written != second.written, "{first:?} {second:?}");
+        assert_eq!((first.delta_version, second.delta_version, second.rows), (round, round, round + 1));
+        // The handle moved on, though it was opened before.
+        assert_eq!(b.snapshot().version(), a.snapshot().version());
+        old.refresh().await?;
+    }
+    Ok(())
+}
