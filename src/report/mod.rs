@@ -29,6 +29,5 @@ pub use lint::{lint, placements};
 pub use maintenance::{check, clean, compaction, repartition_plan};
 pub use nodes::nodes;
 pub use overview::{files, history, overview};
-pub use overview::{history, overview};
 pub use simulation::{migration, simulation};
 pub use skew::skew;
