@@ -12,6 +12,8 @@
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod cluster_faults;
 mod commands;
 mod commit_boundary;
 mod common;

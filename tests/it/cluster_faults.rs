@@ -1,0 +1,333 @@
+//! Machines of a cluster die, freeze, leave and are cut off in the middle of work: what comes out is right, or a clear error.
+//!
+//! A job is held at a known place by freezing one executor (SIGSTOP) once the others have done their part: then some tasks of a stage
+//! are done and some are not, which is where stock recovery gives rows twice.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Process, TestCluster, cluster, query_file};
+use crate::common::{Run, arguments, done, evenkeel, json};
+
+const ROWS: u64 = 240_000;
+
+/// A join of every row with rows of its user, over two shuffles and an aggregation.
+const QUERY: &str = "SELECT count(*), count(DISTINCT a.user_id), sum(b.event_id % 1000) FROM t a JOIN t b ON a.user_id = b.user_id";
+
+/// A table, an empty one, files for it, and what the query gives.
+fn prepare(dir: &Path) -> (String, String) {
+    done(
+        dir,
+        &format!("generate ad-events --rows {ROWS} --rows-per-file 20000 --user-skew 0.2 --out {{}}/in"),
+    );
+    done(dir, "create {}/t --ddl data/ad_events.sql");
+    done(dir, "ingest {}/t {}/in --compact off");
+    let file = query_file(dir, "join.sql", QUERY);
+    let query = format!("query {{}}/t {file} --format csv");
+    let expected = done(dir, &query);
+    (query, expected)
+}
+
+fn spawn(cluster: &TestCluster, dir: &Path, text: &str) -> Child {
+    let mut all = arguments(dir, text);
+    all.extend(["--cluster".to_owned(), cluster.url.clone()]);
+    evenkeel().args(all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ended(child: Child, within: Duration, what: &str) -> Run {
+    let mut child = child;
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > within {
+            let _ = child.kill();
+            panic!("{what}: not done within {within:?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Run::from(child.wait_with_output().unwrap())
+}
+
+/// What happens to the second of two executors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// It dies.
+    Kill,
+    /// It is asked to leave.
+    Terminate,
+    /// It freezes, dies while frozen.
+    FreezeAndKill,
+    /// It freezes for longer than the scheduler waits, and comes back.
+    FreezeAndThaw,
+}
+
+const FAULTS: [Fault; 4] = [Fault::Kill, Fault::Terminate, Fault::FreezeAndKill, Fault::FreezeAndThaw];
+/// More than enough for a job and two reruns.
+const LONG: Duration = Duration::from_secs(120);
+
+fn strike(cluster: &mut TestCluster, fault: Fault) {
+    let victim = &cluster.executors[1];
+    match fault {
+        Fault::Kill => victim.signal("KILL"),
+        Fault::Terminate => victim.signal("TERM"),
+        Fault::FreezeAndKill => {
+            victim.signal("STOP");
+            std::thread::sleep(Duration::from_millis(700));
+            victim.signal("KILL");
+        }
+        Fault::FreezeAndThaw => {
+            victim.signal("STOP");
+            std::thread::sleep(Duration::from_secs(7));
+            victim.signal("CONT");
+        }
+    }
+}
+
+/// Brings the cluster back to two executors.
+fn heal(cluster: &mut TestCluster) {
+    cluster.executors.truncate(1);
+    cluster.add_executor();
+}
+
+#[test]
+fn a_query_that_loses_an_executor_at_any_moment_is_right_or_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (query, expected) = prepare(dir);
+    let mut cluster = TestCluster::start(2);
+    let began = Instant::now();
+    assert_eq!(cluster.done(dir, &query), expected);
+    let usual = began.elapsed();
+    let mut right = 0;
+    for (step, fault) in FAULTS.iter().cycle().take(12).enumerate() {
+        let what = format!("{fault:?} after {} twelfths of {usual:?}", step + 1);
+        let child = spawn(&cluster, dir, &query);
+        std::thread::sleep(usual * (u32::try_from(step).unwrap() + 1) / 12);
+        strike(&mut cluster, *fault);
+        let run = ended(child, LONG, &what);
+        match run.code {
+            0 => {
+                assert_eq!(run.stdout, expected, "{what}: wrong rows");
+                right += 1;
+            }
+            _ => {
+                assert!(run.stdout.is_empty(), "{what}: {}", run.stdout);
+                assert_eq!(run.stderr.trim().lines().count(), 1, "{what}: {}", run.stderr);
+            }
+        }
+        heal(&mut cluster);
+    }
+    crate::crash::tell(&format!("{right} of 12 queries were right after a rerun or none, the others failed"));
+    assert!(right >= 9, "{right} of 12 were right");
+    assert_eq!(cluster.done(dir, &query), expected);
+}
+
+#[test]
+fn an_ingest_that_loses_an_executor_at_any_moment_takes_each_row_once_or_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    prepare(dir);
+    let sums = query_file(
+        dir,
+        "sums.sql",
+        "SELECT count(*), sum(event_id % 1000), min(event_id), count(DISTINCT user_id) FROM t",
+    );
+    let sums_of = |table: &str| done(dir, &format!("query {{}}/{table} {sums} --format csv"));
+    let expected = sums_of("t");
+    let mut cluster = TestCluster::start(2);
+    done(dir, "create {}/t0 --ddl data/ad_events.sql");
+    let began = Instant::now();
+    cluster.done(dir, "ingest {}/t0 {}/in --compact off");
+    let usual = began.elapsed();
+    assert_eq!(sums_of("t0"), expected);
+    let mut right = 0;
+    for (step, fault) in FAULTS.iter().cycle().take(12).enumerate() {
+        let table = format!("t{}", step + 1);
+        let what = format!("{fault:?} after {} twelfths of {usual:?}", step + 1);
+        done(dir, &format!("create {{}}/{table} --ddl data/ad_events.sql"));
+        let child = spawn(&cluster, dir, &format!("ingest {{}}/{table} {{}}/in --compact off"));
+        std::thread::sleep(usual * (u32::try_from(step).unwrap() + 1) / 12);
+        strike(&mut cluster, *fault);
+        let run = ended(child, LONG, &what);
+        let version = json(dir, &format!("inspect {{}}/{table} --format json"))["version"].as_u64().unwrap();
+        if run.code == 0 {
+            right += 1;
+            assert_eq!((version, sums_of(&table)), (1, expected.clone()), "{what}");
+        } else {
+            assert_eq!(version, 0, "{what}: {}", run.stderr);
+            assert_eq!(run.stderr.trim().lines().count(), 1, "{what}: {}", run.stderr);
+        }
+        assert!(done(dir, &format!("check {{}}/{table} --all")).contains(" 0 damaged"), "{what}");
+        // What tries that failed left over is cleaned, and the rows are still there.
+        done(dir, &format!("clean {{}}/{table} --keep 0s --unnamed 1us"));
+        if run.code == 0 {
+            assert_eq!(sums_of(&table), expected, "{what}: cleaned");
+        }
+        heal(&mut cluster);
+    }
+    crate::crash::tell(&format!("{right} of 12 ingests were committed, the others left nothing"));
+    assert!(right >= 9, "{right} of 12 were committed");
+}
+
+#[test]
+fn a_dead_scheduler_and_a_cluster_without_executors_are_told_within_the_deadline() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (query, _) = prepare(dir);
+    let mut cluster = TestCluster::start(2);
+    let child = spawn(&cluster, dir, &format!("{query} --tries 2"));
+    std::thread::sleep(Duration::from_millis(500));
+    cluster.scheduler.signal("KILL");
+    let run = ended(child, LONG, "scheduler killed");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("does not answer") || run.stderr.contains("no scheduler answers"),
+        "{}",
+        run.stderr
+    );
+
+    // All executors are gone, and none comes back.
+    cluster = TestCluster::start(2);
+    let child = spawn(&cluster, dir, &format!("{query} --deadline 15s"));
+    std::thread::sleep(Duration::from_millis(500));
+    cluster.executors.iter().for_each(|executor| executor.signal("KILL"));
+    let began = Instant::now();
+    let run = ended(child, Duration::from_secs(25), "all executors killed");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+
+    // One that is frozen for good keeps nobody beyond the deadline.
+    let cluster = TestCluster::start(1);
+    let child = spawn(&cluster, dir, &format!("{query} --deadline 8s"));
+    std::thread::sleep(Duration::from_millis(300));
+    cluster.executors[0].signal("STOP");
+    let run = ended(child, Duration::from_secs(20), "the only executor frozen");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("within 8 s") || run.stderr.contains("failed"), "{}", run.stderr);
+}
+
+/// A way between machines that can be cut: bytes stop, and nobody is told.
+struct Way {
+    address: std::net::SocketAddr,
+    cut: Arc<AtomicBool>,
+}
+
+impl Way {
+    fn to(listen: &str, target: std::net::SocketAddr) -> Self {
+        let listener = TcpListener::bind(listen).unwrap();
+        let address = listener.local_addr().unwrap();
+        let cut = Arc::new(AtomicBool::new(false));
+        let is_cut = Arc::clone(&cut);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let Ok(onward) = TcpStream::connect(target) else { continue };
+                for (mut from, mut to) in
+                    [(stream.try_clone().unwrap(), onward.try_clone().unwrap()), (onward, stream)]
+                {
+                    let is_cut = Arc::clone(&is_cut);
+                    std::thread::spawn(move || {
+                        let mut buffer = vec![0; 1 << 16];
+                        while let Ok(count @ 1..) = from.read(&mut buffer) {
+                            while is_cut.load(Ordering::Relaxed) {
+                                std::thread::sleep(Duration::from_millis(50));
+                            }
+                            if to.write_all(&buffer[..count]).is_err() {
+                                break;
+                            }
+                        }
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+            }
+        });
+        Self { address, cut }
+    }
+
+    fn set_cut(&self, cut: bool) {
+        self.cut.store(cut, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (query, expected) = prepare(dir);
+    let mut cluster_of_one = TestCluster::start(1);
+    let scheduler = cluster_of_one.url.trim_start_matches("http://").parse().unwrap();
+    // The executor reaches the scheduler, and others reach the executor, by ways that are cut.
+    let out = Way::to("127.0.0.1:0", scheduler);
+    let port = TcpListener::bind("127.0.0.7:0").unwrap().local_addr().unwrap().port();
+    let inward = Way::to(&format!("127.0.0.7:{port}"), format!("127.0.0.1:{port}").parse().unwrap());
+    let (url, listen) = (format!("http://{}", out.address), format!("127.0.0.1:{port}"));
+    let far = ["executor", "--scheduler", &url, "--listen", &listen, "--host", "127.0.0.7", "--cores", "2"];
+    cluster_of_one.executors.push(Process::start(&mut cluster(&far)));
+    let began = Instant::now();
+    assert_eq!(cluster_of_one.done(dir, &query), expected);
+    let usual = began.elapsed();
+    for step in 1..=4u32 {
+        let child = spawn(&cluster_of_one, dir, &query);
+        std::thread::sleep(usual * step / 5);
+        [&out, &inward].map(|way| way.set_cut(true));
+        std::thread::sleep(Duration::from_secs(9));
+        [&out, &inward].map(|way| way.set_cut(false));
+        let run = ended(child, LONG, &format!("cut off after {step} fifths"));
+        match run.code {
+            0 => assert_eq!(run.stdout, expected, "cut off after {step} fifths"),
+            _ => assert_eq!(run.stderr.trim().lines().count(), 1, "{}", run.stderr),
+        }
+    }
+    assert_eq!(cluster_of_one.done(dir, &query), expected);
+}
+
+/// Sets what goes wrong with the store of the tests.
+fn store_faults(settings: &str) -> String {
+    let address = std::env::var("AWS_ENDPOINT_URL").unwrap();
+    let host = address.trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(&host).unwrap();
+    let length = settings.len();
+    let method = if settings.is_empty() { "GET" } else { "PUT" };
+    write!(stream, "{method} /_faults HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{settings}")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_store_that_answers_503_is_borne_for_a_while_and_then_told() {
+    if crate::common::test_store().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    done(dir, "generate ad-events --rows 40000 --rows-per-file 10000 --out {}/in");
+    done(dir, "create {}/t --ddl data/ad_events.sql");
+    let cluster = TestCluster::start(2);
+    let count = query_file(dir, "count.sql", "SELECT count(*), count(DISTINCT event_id) FROM t");
+    let usual = store_faults("").split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap();
+    let usual: serde_json::Value = serde_json::from_str(&usual).unwrap();
+    store_faults(r#"{"throttle": 0.2, "fail": 0.1, "lose": 0.1, "latency_ms": [0, 10], "seed": 3}"#);
+    let report = cluster.json(dir, "ingest {}/t {}/in --compact off --format json");
+    assert_eq!(report["rows"], 40_000);
+    let there = cluster.done(dir, &format!("query {{}}/t {count} --format csv"));
+    // Down for longer than anybody waits: an error that says so, and nothing that is half there.
+    done(dir, "create {}/t2 --ddl data/ad_events.sql");
+    let mut ingest = evenkeel();
+    ingest
+        .args(arguments(dir, "ingest {}/t2 {}/in --compact off --again --tries 1 --deadline 30s --cluster"));
+    ingest.arg(&cluster.url).env("EVENKEEL_STORE_TIMEOUT", "2");
+    let child = ingest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    store_faults(r#"{"down": true}"#);
+    let run = ended(child, Duration::from_secs(90), "the store is down");
+    store_faults(&usual["settings"].to_string());
+    assert!(run.code == 1 || run.code == 0, "{}", run.stderr);
+    let version = json(dir, "inspect {}/t2 --format json")["version"].as_u64().unwrap();
+    assert_eq!(version, u64::from(run.code == 0), "{}", run.stderr);
+    assert_eq!(there, done(dir, &format!("query {{}}/t {count} --format csv")));
+}
