@@ -39,8 +39,12 @@ impl Told {
             .and_then(|(base64, _)| STANDARD.decode(base64).ok())
             .and_then(|json| serde_json::from_slice(&json).ok());
         told.unwrap_or_else(|| {
-            let message = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            Self { again: is_passing(&message), message }
+            let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            // Ballista tells errors of DataFusion as programs see them; the innermost one says what is wrong.
+            let innermost = whole.rsplit_once("Error(\"").and_then(|(_, rest)| rest.split_once("\")"));
+            let message =
+                innermost.map_or_else(|| whole.clone(), |(message, _)| message.replace("\\\"", "\""));
+            Self { again: is_passing(&whole), message }
         })
     }
 }
@@ -75,9 +79,8 @@ mod tests {
         assert_eq!(Told::of_job(&text), Told { message: message.into(), again: false });
         assert!(Told::of_job(&format!("{:?}", Told::passing("503"))).again);
         assert!(Told::of_job("Job x failed: Cancelled").again);
-        let query = Told::of_job(
-            "Job x failed: Arrow error: Cast error: Cannot cast string 'a' to value of Int64 type",
-        );
-        assert!(!query.again && query.message.contains("Cast error"));
+        let text = r#"stage 1 failed: DataFusionError(Shared(External(ArrowError(CastError("no \"number\" here")))))"#;
+        let query = Told::of_job(text);
+        assert_eq!((query.again, query.message.as_str()), (false, "no \"number\" here"));
     }
 }

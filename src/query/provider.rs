@@ -176,6 +176,10 @@ impl SnapshotTable {
     ) -> Result<Vec<Arc<PortionEntry>>> {
         let mut summary = ScanSummary::default();
         let portions = self.matching(predicate, &mut summary)?;
+        let groups = portions.chunk_by(|a, b| a.partition == b.partition).flat_map(group_by_overlap);
+        summary.portions_read = portions.len();
+        summary.portions_merged = groups.map(|group| group.len()).filter(|portions| *portions > 1).sum();
+        summary.rows_in_portions = portions.iter().map(|portion| portion.rows).sum();
         self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
         Ok(portions)
     }

