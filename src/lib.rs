@@ -56,5 +56,6 @@ pub mod text_value;
 pub mod transform;
 pub mod units;
 pub mod values;
+mod wire;
 
 pub use handle::{Table, TableError};
