@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use serde::{Deserialize, Serialize};
 
 use crate::source::infer::infer_input;
 use crate::source::{
@@ -23,7 +25,8 @@ const BATCHES_OF_BLOCK: usize = 16;
 const BYTES_OF_BLOCK: usize = 16 << 20;
 
 /// What is done with rows that cannot be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnUnreadable {
     /// The first one is an error.
     #[default]
@@ -33,12 +36,60 @@ pub enum OnUnreadable {
 }
 
 /// Rows that were left out.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unreadable {
     /// How many.
     pub rows: u64,
     /// The first one.
     pub first: Option<Reject>,
+}
+
+impl Unreadable {
+    /// Adds those of rows that come after these.
+    pub fn merge(&mut self, later: Self) {
+        self.rows += later.rows;
+        self.first = self.first.take().or(later.first);
+    }
+}
+
+/// Rows of an export whose inputs are Parquet files, counted from 0 over all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// The rows.
+    pub rows: Range<u64>,
+    /// The rows of each input, as [`row_counts`] has them.
+    pub row_counts: Vec<u64>,
+}
+
+impl Stretch {
+    /// The rows of each input that belong to it, counted from 0 within the input; none of an input that has none of them.
+    fn of_inputs(&self) -> impl Iterator<Item = Option<Range<u64>>> {
+        let mut begin = 0u64;
+        self.row_counts.iter().map(move |count| {
+            let within = |row: u64| row.saturating_sub(begin).min(*count);
+            let rows = within(self.rows.start)..within(self.rows.end);
+            begin = begin.saturating_add(*count);
+            (!rows.is_empty()).then_some(rows)
+        })
+    }
+}
+
+/// The rows of each input, where all of them are Parquet files of which some rows can be read alone; else none. An empty file among
+/// others has no rows.
+///
+/// # Errors
+/// [`SourceError`] where an input cannot be read.
+pub fn row_counts(inputs: &[InputPath], options: &InputOptions) -> Result<Option<Vec<u64>>, SourceError> {
+    let count = |input: &InputPath| match input {
+        InputPath::Stdin | InputPath::Copy { .. } => Ok(None),
+        // What is no file can be read only once.
+        InputPath::File(path) if !path.is_file() => Ok(None),
+        InputPath::File(_) | InputPath::Remote(_) => match Input::open_unknown(input, &[], options) {
+            Err(SourceError::Empty { .. }) if inputs.len() > 1 => Ok(Some(0)),
+            opened => Ok(opened?.row_count()),
+        },
+    };
+    inputs.iter().map(count).collect()
 }
 
 /// Where the rows of a batch stand.
@@ -102,17 +153,24 @@ impl Export {
             column.column_type = *column_type;
             notes.retain(|note| !note.contains(&format!("column '{name}'")));
         }
+        let export = Self::with_columns(inputs, options, columns);
+        Ok(Self { notes, types: types.clone(), _copies: copies, ..export })
+    }
+
+    /// An export whose columns are known: nothing is read yet. With what [`Export::inputs`], [`Export::options`] and [`Export::columns`]
+    /// say of another one it has the same rows.
+    #[must_use]
+    pub fn with_columns(inputs: Vec<InputPath>, options: InputOptions, columns: Vec<Column>) -> Self {
         let fields = columns.iter().map(|c| Field::new(&c.name, c.column_type.arrow_type(), true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Ok(Self {
+        Self {
             inputs,
             options,
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             columns: columns.into(),
-            schema,
-            notes,
-            types: types.clone(),
-            _copies: copies,
-        })
+            notes: Vec::new(),
+            types: BTreeMap::new(),
+            _copies: Vec::new(),
+        }
     }
 
     /// The same rows with every column as the text that stands in the files, where all of them are CSV.
@@ -162,6 +220,18 @@ impl Export {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The inputs.
+    #[must_use]
+    pub fn inputs(&self) -> &[InputPath] {
+        &self.inputs
+    }
+
+    /// How they are read.
+    #[must_use]
+    pub fn options(&self) -> &InputOptions {
+        &self.options
     }
 
     /// How the inputs are called.
@@ -216,6 +286,11 @@ impl Export {
         asked: &dyn Fn(usize) -> bool,
         each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
     ) -> Result<Unreadable, E> {
+        self.read_with(self.options_for(asked), on_unreadable, each)
+    }
+
+    /// How someone reads who takes text as views, and asks for some columns.
+    fn options_for(&self, asked: &dyn Fn(usize) -> bool) -> InputOptions {
         // What a type does not hold is told, whether asked for or not.
         let unasked = self
             .columns
@@ -223,8 +298,7 @@ impl Export {
             .enumerate()
             .filter(|(position, column)| !asked(*position) && column.column_type.value_range().is_none());
         let unasked = unasked.map(|(_, column)| (column.name.clone(), column.column_type.arrow_type()));
-        let options = InputOptions { unasked: unasked.collect(), views: true, ..self.options.clone() };
-        self.read_with(options, on_unreadable, each)
+        InputOptions { unasked: unasked.collect(), views: true, ..self.options.clone() }
     }
 
     /// As [`Export::read_columns`], for someone in another thread: several batches at a time, of so many bytes about. `each` says whether
@@ -236,21 +310,48 @@ impl Export {
         &self,
         on_unreadable: OnUnreadable,
         asked: &[bool],
-        mut each: impl FnMut(Vec<RecordBatch>) -> bool,
+        each: impl FnMut(Vec<RecordBatch>) -> bool,
     ) -> Result<Unreadable, E> {
         let asked = &|column: usize| asked.get(column).copied().unwrap_or(true);
-        let (mut together, mut bytes) = (Vec::new(), 0);
-        let read = self.read_columns::<E>(on_unreadable, asked, |_, batch| {
-            bytes += batch.get_array_memory_size();
-            together.push(batch);
-            if together.len() < BATCHES_OF_BLOCK && bytes < BYTES_OF_BLOCK {
-                return Ok(true);
-            }
-            bytes = 0;
-            Ok(each(std::mem::take(&mut together)))
-        });
-        each(together);
+        let mut blocks = Blocks { together: Vec::new(), bytes: 0, each };
+        let read = self.read_columns::<E>(on_unreadable, asked, |_, batch| Ok(blocks.add(batch)));
+        blocks.end();
         read
+    }
+
+    /// As [`Export::read_blocks`], of some rows alone: row groups that have none of them are not decoded.
+    ///
+    /// # Errors
+    /// As for [`Export::read`], and [`SourceError::Changed`] where an input has other rows than the stretch says.
+    pub fn read_stretch<E: From<SourceError>>(
+        &self,
+        stretch: &Stretch,
+        on_unreadable: OnUnreadable,
+        asked: &[bool],
+        each: impl FnMut(Vec<RecordBatch>) -> bool,
+    ) -> Result<Unreadable, E> {
+        let options = self.options_for(&|column: usize| asked.get(column).copied().unwrap_or(true));
+        let mut unreadable = Unreadable::default();
+        let mut blocks = Blocks { together: Vec::new(), bytes: 0, each };
+        for ((path, rows), expected) in self.inputs.iter().zip(stretch.of_inputs()).zip(&stretch.row_counts) {
+            let Some(rows) = rows else { continue };
+            let options = InputOptions { rows: Some(rows), ..options.clone() };
+            let input = Input::open_unknown(path, &self.names(), &options)?;
+            let found = input.row_count();
+            if found != Some(*expected) {
+                return Err(SourceError::Changed { file: path.name(), expected: *expected, found }.into());
+            }
+            let mut add = |_: &ExportPlace, batch| Ok::<bool, E>(blocks.add(batch));
+            if !self.read_input(input, &options, on_unreadable, &mut unreadable, &mut add)? {
+                return Ok(unreadable);
+            }
+        }
+        blocks.end();
+        Ok(unreadable)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
     fn read_with<E: From<SourceError>>(
@@ -260,37 +361,52 @@ impl Export {
         mut each: impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
     ) -> Result<Unreadable, E> {
         let mut unreadable = Unreadable::default();
-        let names: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
+        let names = self.names();
         for path in &self.inputs {
-            let mut input = match Input::open_unknown(path, &names, &options) {
+            let input = match Input::open_unknown(path, &names, &options) {
                 Err(SourceError::Empty { .. }) if self.inputs.len() > 1 => continue,
                 opened => opened?,
             };
-            let (columns, schema) = (Arc::clone(&self.columns), Arc::clone(&self.schema));
-            let conform = Conform::to_columns(input.name(), columns, schema, &options);
-            if let Some(names) = input.column_names() {
-                conform.check_names(&names)?;
-            }
-            let name: Arc<str> = input.name().into();
-            while let Some(raw) = input.next_batch()? {
-                let positions = raw.positions.clone();
-                let conformed = conform.conform(self.in_microseconds(raw))?;
-                let place = ExportPlace { input: Arc::clone(&name), positions, kept: conformed.kept };
-                let rows = conformed.batch.num_rows() as u64;
-                if let Some(first) = conformed.rejects.first() {
-                    if on_unreadable == OnUnreadable::Fail {
-                        let reject = Box::new(first.clone());
-                        return Err(SourceError::Unreadable { reject }.into());
-                    }
-                    unreadable.rows += conformed.rejects.len() as u64;
-                    unreadable.first.get_or_insert_with(|| first.clone());
-                }
-                if rows > 0 && !each(&place, conformed.batch)? {
-                    return Ok(unreadable);
-                }
+            if !self.read_input(input, &options, on_unreadable, &mut unreadable, &mut each)? {
+                return Ok(unreadable);
             }
         }
         Ok(unreadable)
+    }
+
+    /// Reads the rows of one input; whether to go on.
+    fn read_input<E: From<SourceError>>(
+        &self,
+        mut input: Input,
+        options: &InputOptions,
+        on_unreadable: OnUnreadable,
+        unreadable: &mut Unreadable,
+        each: &mut impl FnMut(&ExportPlace, RecordBatch) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let (columns, schema) = (Arc::clone(&self.columns), Arc::clone(&self.schema));
+        let conform = Conform::to_columns(input.name(), columns, schema, options);
+        if let Some(names) = input.column_names() {
+            conform.check_names(&names)?;
+        }
+        let name: Arc<str> = input.name().into();
+        while let Some(raw) = input.next_batch()? {
+            let positions = raw.positions.clone();
+            let conformed = conform.conform(self.in_microseconds(raw))?;
+            let place = ExportPlace { input: Arc::clone(&name), positions, kept: conformed.kept };
+            let rows = conformed.batch.num_rows() as u64;
+            if let Some(first) = conformed.rejects.first() {
+                if on_unreadable == OnUnreadable::Fail {
+                    let reject = Box::new(first.clone());
+                    return Err(SourceError::Unreadable { reject }.into());
+                }
+                unreadable.rows += conformed.rejects.len() as u64;
+                unreadable.first.get_or_insert_with(|| first.clone());
+            }
+            if rows > 0 && !each(&place, conformed.batch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Timestamps finer than a microsecond are cut to what a column of YDB holds.
@@ -318,6 +434,31 @@ impl Export {
             Ok(batch) => RawBatch { cells: RawCells::Arrow(batch), ..raw },
             Err(_) => raw,
         }
+    }
+}
+
+/// Puts batches together to blocks.
+struct Blocks<F> {
+    together: Vec<RecordBatch>,
+    bytes: usize,
+    each: F,
+}
+
+impl<F: FnMut(Vec<RecordBatch>) -> bool> Blocks<F> {
+    /// Whether to go on.
+    fn add(&mut self, batch: RecordBatch) -> bool {
+        self.bytes += batch.get_array_memory_size();
+        self.together.push(batch);
+        if self.together.len() < BATCHES_OF_BLOCK && self.bytes < BYTES_OF_BLOCK {
+            return true;
+        }
+        self.bytes = 0;
+        (self.each)(std::mem::take(&mut self.together))
+    }
+
+    /// Gives the last ones.
+    fn end(mut self) {
+        (self.each)(self.together);
     }
 }
 

@@ -238,6 +238,11 @@ impl Input {
         self.reader.first_row()
     }
 
+    /// Rows of a whole Parquet file, of which some can be read alone.
+    pub(super) fn row_count(&self) -> Option<u64> {
+        self.reader.row_count()
+    }
+
     /// Names in the input that are not among the wanted ones, as far as they were met.
     #[must_use]
     pub fn unknown_columns(&self) -> Vec<String> {
