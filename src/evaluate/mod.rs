@@ -29,6 +29,7 @@ mod primary_key_report;
 mod proposal;
 mod recommend;
 mod sample;
+mod share;
 mod threshold;
 mod window_counts;
 mod windows;
@@ -36,7 +37,7 @@ mod windows;
 use arrow::error::ArrowError;
 use thiserror::Error;
 
-pub use assess::{AssessOptions, Assessment, ColumnReport, assess};
+pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
 pub use capacity::{Capacity, DEFAULT_PARTITION_RATE, OneAtAMoment};
 pub use drift::{BaselineError, Drift, compare};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};
@@ -52,6 +53,7 @@ pub use prepared::derived_column;
 pub use primary_key_report::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
 pub use recommend::{RankedKey, Recommendation};
 pub use sample::{Interval, Intervals};
+pub use share::{Share, assemble, count_share, stretches, whole_shares};
 pub use threshold::{Crossing, Threshold, ThresholdError};
 pub use window_counts::Window;
 pub use windows::TimeRange;
@@ -61,6 +63,7 @@ use crate::sketch::RepeatsError;
 use crate::source::SourceError;
 use crate::table::ColumnType;
 use crate::units::Micros;
+use crate::wire::WireError;
 
 /// Why keys cannot be evaluated.
 #[derive(Debug, Error)]
@@ -92,8 +95,16 @@ pub enum EvaluateError {
     Source(#[from] SourceError),
     #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
     NotMergeable,
+    #[error("the parts of an evaluation cannot be put together: {reason}")]
+    Parts { reason: String },
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<WireError> for EvaluateError {
+    fn from(WireError(reason): WireError) -> Self {
+        Self::Parts { reason: format!("what was counted of one cannot be read: {reason}") }
+    }
 }
 
 /// Names, but no thousands of them.
