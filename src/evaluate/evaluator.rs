@@ -251,9 +251,8 @@ impl Evaluator {
         })
     }
 
-    /// Whether the values of a column matter, by its position. Those of others may be NULL.
-    #[must_use]
-    pub fn asks_for(&self, column: usize) -> bool {
+    /// Whether the values of a column matter, by its position.
+    fn asks_for(&self, column: usize) -> bool {
         let Preparation { whole_rows, parts, time, .. } = &self.preparation;
         *whole_rows
             || parts.have(column)
@@ -261,9 +260,15 @@ impl Evaluator {
             || self.of_any_length.contains(&column)
     }
 
-    /// The same of every column.
-    pub(super) fn asked(&self) -> Vec<bool> {
-        (0..self.columns).map(|column| self.asks_for(column)).collect()
+    /// Whether the values of each column matter. Those of others may be NULL.
+    #[must_use]
+    pub fn asked(&self) -> Vec<bool> {
+        let mut asked: Vec<bool> = (0..self.columns).map(|column| self.asks_for(column)).collect();
+        // Rows without a column are no rows of any input.
+        if let (false, Some(first)) = (asked.contains(&true), asked.first_mut()) {
+            *first = true;
+        }
+        asked
     }
 
     /// Counts the rows of a batch, which has the columns that the evaluation was made for.

@@ -108,7 +108,7 @@ pub struct InputOptions {
     pub unasked: BTreeMap<String, DataType>,
     /// The row groups of a Parquet file that are read; all where it is none.
     pub row_groups: Option<RowGroups>,
-    /// The rows of a Parquet file that are read, counted from 0; all of those row groups where it is none. Other files are read whole.
+    /// The rows of a Parquet file that are read, counted from 0, in place of row groups. Other files are read whole.
     pub rows: Option<Range<u64>>,
     /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
     pub views: bool,

@@ -180,9 +180,8 @@ impl<V: Clone> KeyCounter<V> {
         let mut first_row = 0;
         for (number, rows) in runs {
             let count = numbered.count(number, u64::from(rows));
-            let identity = numbered.identity(number);
-            if self.values.comes_to_be_heavy(identity, count, u64::from(rows)) {
-                self.values.remember(identity, count, || value(first_row));
+            if self.values.comes_to_be_heavy(count, u64::from(rows), || numbered.identity(number)) {
+                self.values.remember(numbered.identity(number), count, || value(first_row));
                 if self.values.are_many() {
                     self.values.forget_light(|identity| numbered.rows_of(identity));
                 }
@@ -216,7 +215,7 @@ impl<V: Clone> KeyCounter<V> {
                 }
                 Counts::Spilled(spilled) => {
                     let count = spilled.add(*identity);
-                    (count, self.values.comes_to_be_heavy(*identity, count, 1))
+                    (count, self.values.comes_to_be_heavy(count, 1, || *identity))
                 }
                 Counts::Numbered(_) => return,
             };

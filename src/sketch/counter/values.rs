@@ -93,13 +93,17 @@ impl<V: Clone> Values<V> {
     /// Whether a key that has so many rows now is to be remembered.
     #[inline]
     pub(super) fn is_heavy(&self, identity: u64, rows: u64) -> bool {
-        rows >= self.floor.0 && rank(identity, rows) > self.floor
+        rank(identity, rows) > self.floor
     }
 
-    /// Whether it is only since the last of its rows, `more` of them.
+    /// Whether it is only since the last of its rows, `more` of them. The identity is seldom asked for.
     #[inline]
-    pub(super) fn comes_to_be_heavy(&self, identity: u64, rows: u64, more: u64) -> bool {
-        rows >= self.floor.0 && self.is_heavy(identity, rows) && !self.is_heavy(identity, rows - more)
+    pub(super) fn comes_to_be_heavy(&self, rows: u64, more: u64, identity: impl FnOnce() -> u64) -> bool {
+        if rows < self.floor.0 || rows - more > self.floor.0 {
+            return false;
+        }
+        let identity = identity();
+        self.is_heavy(identity, rows) && !self.is_heavy(identity, rows - more)
     }
 
     pub(super) fn are_many(&self) -> bool {
