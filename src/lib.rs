@@ -58,5 +58,6 @@ pub mod transform;
 pub mod units;
 pub mod values;
 pub mod windows;
+mod wire;
 
 pub use handle::{Table, TableError};

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::wire::wire;
+
 /// Ranges of similar depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DepthBucket {
@@ -22,6 +24,9 @@ pub struct OverlapDepth {
     /// Portions by depth: 1, 2, up to 4, up to 8 and so on; empty buckets are left out.
     pub depth_histogram: Vec<DepthBucket>,
 }
+
+wire!(DepthBucket { depth, portions });
+wire!(OverlapDepth { average_depth, max_depth, depth_histogram });
 
 /// For each range, in the order of where they begin, how many cover the key at which it begins. Both ends belong to a range.
 #[must_use]

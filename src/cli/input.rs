@@ -82,7 +82,7 @@ impl InputArgs {
             }
         }
         Ok(InputOptions {
-            row_groups: None,
+            rows: None,
             format: self.input_format.map(|format| match format {
                 InputFormatArg::Parquet => InputFormat::Parquet,
                 InputFormatArg::Csv => InputFormat::Csv,

@@ -21,7 +21,7 @@ use crate::ingest::{IngestError, IngestFiles, IngestReport, SourceReport, Writte
 use crate::log::{PortionEntry, Snapshot, SourceEntry};
 use crate::portion::GROUP_MEMORY;
 use crate::query::key_ordering;
-use crate::source::{InputPath, RowGroups, row_group_count};
+use crate::source::{InputPath, row_counts};
 use crate::units::PartitionId;
 
 /// Inputs of fewer bytes are read by one task.
@@ -91,15 +91,22 @@ fn check(
         let (input, bytes) = shared(cluster, input)?;
         // What may be skipped is read by one task, which knows before it reads a row.
         let whole = bytes < LEAST_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
-        let groups = if whole { None } else { row_group_count(&input, &plan.input) };
-        match groups.map(|groups| groups.min(tasks(cluster))).filter(|parts| *parts > 1) {
-            Some(of) => parts.extend((0..of).map(|part| InputPart {
-                input: input.clone(),
-                number,
-                part: Some(RowGroups { part, of }),
-            })),
-            None => parts.push(InputPart { input, number, part: None }),
+        let rows = if whole {
+            None
+        } else {
+            row_counts(std::slice::from_ref(&input), &plan.input).map_err(IngestError::from)?
+        };
+        let rows = rows.and_then(|counts| counts.first().copied()).unwrap_or(0);
+        let of = tasks(cluster) as u64;
+        if rows < of {
+            parts.push(InputPart { input, number, rows: None });
+            continue;
         }
+        parts.extend((0..of).map(|part| InputPart {
+            input: input.clone(),
+            number,
+            rows: Some(rows * part / of..rows * (part + 1) / of),
+        }));
     }
     Ok((parts, place))
 }

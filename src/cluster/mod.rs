@@ -12,6 +12,7 @@
 
 mod client;
 mod codec;
+mod evaluate;
 mod executor;
 mod ingest;
 mod nodes;
@@ -27,12 +28,14 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 pub use crate::cluster::client::{Cluster, ClusterSize, JobOptions};
+pub use crate::cluster::evaluate::assess;
 pub use crate::cluster::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::cluster::ingest::ingest_files;
 pub use crate::cluster::query::{explain, query};
 pub use crate::cluster::scheduler::{RunningScheduler, SchedulerOptions};
 pub use crate::cluster::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 
+use crate::evaluate::EvaluateError;
 use crate::ingest::IngestError;
 use crate::query::QueryError;
 
@@ -78,6 +81,8 @@ pub enum ClusterError {
     Query(#[from] QueryError),
     #[error(transparent)]
     Ingest(#[from] IngestError),
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
 }

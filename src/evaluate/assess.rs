@@ -16,7 +16,7 @@ use crate::evaluate::findings::find_findings;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
 use crate::finding::Finding;
-use crate::source::{Export, OnUnreadable};
+use crate::source::{Export, OnUnreadable, Unreadable};
 use crate::sql::PlannedStatement;
 use crate::table::{Candidate, ColumnType};
 
@@ -129,8 +129,30 @@ impl Assessment {
 /// [`EvaluateError`] where the export cannot be read, or a key that was named cannot be evaluated.
 pub fn assess(
     export: &Export,
-    mut options: AssessOptions,
+    options: AssessOptions,
     progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<Assessment, EvaluateError> {
+    let on_unreadable = options.on_unreadable;
+    let count = |options: &EvaluateOptions| {
+        let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
+        let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| {
+            export.read_blocks(on_unreadable, asked, each)
+        })?;
+        Ok((evaluator.finish()?, unreadable))
+    };
+    assess_with(export, options, count, stop)
+}
+
+/// As [`assess`], with the rows counted by someone else: `count` gives the figures of the whole export under the options it is given,
+/// which have all candidates, and the rows that it left out.
+///
+/// # Errors
+/// As for [`assess`], and what `count` says.
+pub fn assess_with(
+    export: &Export,
+    mut options: AssessOptions,
+    count: impl FnOnce(&EvaluateOptions) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
 ) -> Result<Assessment, EvaluateError> {
     let started = Instant::now();
@@ -144,8 +166,7 @@ pub fn assess(
     notes.extend(options.left_out.iter().map(|reason| format!("left out: {reason}")));
     let considered = find_candidates(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
-    let evaluator = Evaluator::new(export.columns(), options.evaluate.clone())?;
-    let (mut evaluation, unreadable) = read_all(export, options.on_unreadable, evaluator, progress, stop)?;
+    let (mut evaluation, unreadable) = count(&options.evaluate)?;
     find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
     find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     if let Some(first) = unreadable.first {
@@ -221,22 +242,22 @@ fn find_candidates(
     Ok(considered)
 }
 
-/// Reads the whole export in a thread of its own, while the rows are counted in this one and its helpers.
-fn read_all(
-    export: &Export,
-    on_unreadable: OnUnreadable,
-    mut evaluator: Evaluator,
+/// Takes blocks of batches; whether to go on.
+type Blocks<'a> = &'a mut dyn FnMut(Vec<RecordBatch>) -> bool;
+
+/// Reads rows in a thread of its own, while they are counted in this one and its helpers. `read` gives the rows of the columns that are
+/// asked for.
+pub(super) fn read_into(
+    evaluator: &mut Evaluator,
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
-) -> Result<(Evaluation, crate::source::Unreadable), EvaluateError> {
+    read: impl FnOnce(&[bool], Blocks<'_>) -> Result<Unreadable, EvaluateError> + Send,
+) -> Result<Unreadable, EvaluateError> {
     let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
-    let columns = 0..export.columns().len();
-    let asked: Vec<bool> = columns.map(|column| evaluator.asks_for(column)).collect();
-    let unreadable = std::thread::scope(|scope| {
-        let reading = scope.spawn(move || {
-            // Where nobody receives any more, counting has failed, and says so itself.
-            export.read_blocks::<EvaluateError>(on_unreadable, &asked, |block| sender.send(block).is_ok())
-        });
+    let asked = evaluator.asked();
+    std::thread::scope(|scope| {
+        // Where nobody receives any more, counting has failed, and says so itself.
+        let reading = scope.spawn(move || read(&asked, &mut |block| sender.send(block).is_ok()));
         let counted = evaluator.add_all(
             || receiver.recv().ok(),
             |rows_read| {
@@ -247,6 +268,5 @@ fn read_all(
         drop(receiver);
         let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
         counted.and(read)
-    })?;
-    Ok((evaluator.finish()?, unreadable))
+    })
 }

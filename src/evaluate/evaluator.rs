@@ -18,6 +18,7 @@ use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBat
 use crate::evaluate::prepared::Parts;
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
+use crate::evaluate::share::{Share, no_such_key};
 use crate::placement::{Function, JointPlacement, Placement, PlacementError};
 use crate::table::{Candidate, Column, ColumnType, only_time_column};
 use crate::units::Micros;
@@ -70,22 +71,24 @@ pub struct Evaluation {
 /// Evaluates keys on batches in one schema.
 #[derive(Debug)]
 pub struct Evaluator {
-    options: EvaluateOptions,
+    pub(super) options: EvaluateOptions,
     /// Columns whose values differ in length, which counts among the bytes of a row.
     of_any_length: Vec<usize>,
-    preparation: Preparation,
-    counters: Counters,
+    /// Columns of a batch.
+    columns: usize,
+    pub(super) preparation: Preparation,
+    pub(super) counters: Counters,
 }
 
 /// Counts what was prepared.
 #[derive(Debug)]
-struct Counters {
+pub(super) struct Counters {
     /// Bytes for the exact tables of all partition keys together.
     budget: usize,
-    partition_keys: Vec<PartitionKeyCounter>,
-    primary_keys: Vec<PrimaryKeyCounter>,
-    rows: u64,
-    bytes: u64,
+    pub(super) partition_keys: Vec<PartitionKeyCounter>,
+    pub(super) primary_keys: Vec<PrimaryKeyCounter>,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
 }
 
 impl Counters {
@@ -111,7 +114,7 @@ impl Counters {
     }
 
     /// Before the next rows could make the exact tables of distinct keys exceed their budget, the largest gives way to sketches.
-    fn keep_within_budget(&mut self, next: usize) {
+    pub(super) fn keep_within_budget(&mut self, next: usize) {
         loop {
             let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
             let bytes: Vec<usize> = self.partition_keys.iter().map(bytes_after).collect();
@@ -131,6 +134,32 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] where a key names a column that there is not, or one that cannot serve.
     pub fn new(columns: &[Column], options: EvaluateOptions) -> Result<Self, EvaluateError> {
+        Self::of(columns, options, None)
+    }
+
+    /// As [`Evaluator::new`], but only a share of the work is done, within the memory that it has in the whole; no columns but those that
+    /// it needs are looked at.
+    ///
+    /// # Errors
+    /// As for [`Evaluator::new`], and where there is no such primary key.
+    pub fn for_share(
+        columns: &[Column],
+        options: EvaluateOptions,
+        share: Share,
+    ) -> Result<Self, EvaluateError> {
+        Self::of(columns, options, Some(share))
+    }
+
+    fn of(columns: &[Column], options: EvaluateOptions, share: Option<Share>) -> Result<Self, EvaluateError> {
+        let (candidates, primary_candidates) = match share {
+            None => (options.partition_keys.as_slice(), options.primary_keys.as_slice()),
+            Some(Share::PartitionKeys) => (options.partition_keys.as_slice(), [].as_slice()),
+            Some(Share::PrimaryKey(number)) => {
+                let key = options.primary_keys.get(number).map(std::slice::from_ref);
+                ([].as_slice(), key.ok_or_else(|| no_such_key(number))?)
+            }
+            Some(Share::TimeAxis) => ([].as_slice(), [].as_slice()),
+        };
         let mut parts = Parts::default();
         let counts = match options.partitions.as_slice() {
             [] => PartitionCount::new(DEFAULT_PARTITIONS).into_iter().collect(),
@@ -145,7 +174,7 @@ impl Evaluator {
         let counters = placements.iter().map(|(_, partitions)| partitions.len()).sum();
         let budgets = Budgets::of(&options, counters, time.is_some())?;
         let mut partition_keys = Vec::new();
-        for candidate in &options.partition_keys {
+        for candidate in candidates {
             let key = parts.resolve(candidate, columns)?;
             let types = types_of(&parts, &key);
             // What cannot be placed at all is found before the first row.
@@ -173,7 +202,7 @@ impl Evaluator {
             partition_keys.push(PartitionKeyCounter::new(plan, types, only_time));
         }
         let mut primary_keys = Vec::new();
-        for candidate in &options.primary_keys {
+        for candidate in primary_candidates {
             let plan =
                 PrimaryKeyInputs { options: &options, columns, time: time.as_ref(), placements: &placements };
             primary_keys.push(PrimaryKeyCounter::new(plan.plan(
@@ -187,8 +216,11 @@ impl Evaluator {
             columns.get(*column).is_some_and(|column| !column.column_type.is_timestamp())
         };
         let finest = if time.as_ref().is_some_and(is_date) { Micros::DAY } else { Micros::new(1) };
-        let of_any_length =
-            columns.iter().enumerate().filter(|(_, column)| width(column.column_type).is_none());
+        // Bytes are those of the whole rows, where anyone counts them.
+        let of_any_length = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| width(column.column_type).is_none() && share != Some(Share::TimeAxis));
         let of_any_length = of_any_length.map(|(position, _)| position).collect();
         let seed = ChaCha8Rng::seed_from_u64(0xE7E1);
         Ok(Self {
@@ -213,17 +245,29 @@ impl Evaluator {
                 bytes: 0,
             },
             of_any_length,
+            columns: columns.len(),
             options,
         })
     }
 
     /// Whether the values of a column matter, by its position.
-    pub(super) fn asks_for(&self, column: usize) -> bool {
+    fn asks_for(&self, column: usize) -> bool {
         let Preparation { whole_rows, parts, time, .. } = &self.preparation;
         *whole_rows
             || parts.have(column)
             || time.as_ref().is_some_and(|(time, _)| *time == column)
             || self.of_any_length.contains(&column)
+    }
+
+    /// Whether the values of each column matter. Those of others may be NULL.
+    #[must_use]
+    pub fn asked(&self) -> Vec<bool> {
+        let mut asked: Vec<bool> = (0..self.columns).map(|column| self.asks_for(column)).collect();
+        // Rows without a column are no rows of any input.
+        if let (false, Some(first)) = (asked.contains(&true), asked.first_mut()) {
+            *first = true;
+        }
+        asked
     }
 
     /// Counts the rows of a batch, which has the columns that the evaluation was made for.
@@ -274,7 +318,8 @@ impl Evaluator {
     /// so these cannot be put together from parts.
     ///
     /// # Errors
-    /// [`EvaluateError::NotMergeable`] where there are primary keys, or other partition keys.
+    /// [`EvaluateError::NotMergeable`] where there are primary keys, or other partition keys;
+    /// [`EvaluateError::TooManyWindows`] where a length that was asked for makes too many.
     pub fn merge(&mut self, other: Self) -> Result<(), EvaluateError> {
         let (counters, more) = (&mut self.counters, other.counters);
         let alike = counters.partition_keys.len() == more.partition_keys.len()
@@ -284,15 +329,15 @@ impl Evaluator {
         if !alike {
             return Err(EvaluateError::NotMergeable);
         }
+        self.preparation
+            .merge(other.preparation.axis, (other.preparation.rows_read, other.preparation.rows))?;
+        let window = self.preparation.axis.length();
         for (key, more) in counters.partition_keys.iter_mut().zip(more.partition_keys) {
-            key.merge(more);
+            key.merge(more, window);
         }
         counters.keep_within_budget(0);
         counters.rows += more.rows;
         counters.bytes += more.bytes;
-        self.preparation.axis.merge(other.preparation.axis);
-        self.preparation.rows_read += other.preparation.rows_read;
-        self.preparation.rows += other.preparation.rows;
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::overlap::{OverlapDepth, depths};
+use crate::wire::wire;
 
 /// Portions of one level that overlap before they are merged into one of the next: the fan-in of a tiered merge policy
 /// (O'Neil and others, "The Log-Structured Merge-Tree"; RocksDB, "Universal Compaction").
@@ -71,6 +72,8 @@ pub struct LayoutReport {
     /// no rewriting at all; fewer batches than the fan-in tell nothing.
     pub write_amplification: f64,
 }
+
+wire!(LayoutReport { batch_rows, batches, portions, depth, write_amplification });
 
 impl LayoutReport {
     /// The write amplification, where there are enough batches for one.

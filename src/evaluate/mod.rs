@@ -28,12 +28,13 @@ mod primary_key_report;
 mod proposal;
 mod recommend;
 mod sample;
+mod share;
 mod threshold;
 
 use arrow::error::ArrowError;
 use thiserror::Error;
 
-pub use assess::{AssessOptions, Assessment, ColumnReport, assess};
+pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
 pub use capacity::{Capacity, DEFAULT_PARTITION_RATE, OneAtAMoment};
 pub use drift::{BaselineError, Drift, compare};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};
@@ -47,6 +48,7 @@ pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementRepo
 pub use primary_key_report::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
 pub use recommend::{RankedKey, Recommendation};
 pub use sample::{Interval, Intervals};
+pub use share::{Share, assemble, count_share, stretches, whole_shares};
 pub use threshold::{Crossing, Threshold, ThresholdError};
 
 pub use crate::table::{Candidate, CandidateError, KeyPart, Transform};
@@ -58,6 +60,7 @@ use crate::sketch::RepeatsError;
 use crate::source::SourceError;
 use crate::table::ColumnType;
 use crate::units::Micros;
+use crate::wire::WireError;
 
 /// Why keys cannot be evaluated.
 #[derive(Debug, Error)]
@@ -89,8 +92,16 @@ pub enum EvaluateError {
     Source(#[from] SourceError),
     #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
     NotMergeable,
+    #[error("the parts of an evaluation cannot be put together: {reason}")]
+    Parts { reason: String },
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<WireError> for EvaluateError {
+    fn from(WireError(reason): WireError) -> Self {
+        Self::Parts { reason: format!("what was counted of one cannot be read: {reason}") }
+    }
 }
 
 /// Names, but no thousands of them.

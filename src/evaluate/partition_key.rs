@@ -23,6 +23,7 @@ use crate::table::{Candidate, ColumnType};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 use crate::windows::{NO_WINDOW, Window, WindowCounts};
+use crate::wire::{Left, Wire, WireError, wire};
 
 /// Heaviest keys that are shown.
 const HEAVIEST_SHOWN: usize = 10;
@@ -130,7 +131,7 @@ pub struct PartitionKeyReport {
     pub null_rows: u64,
     /// Bytes of a key, on average.
     pub mean_key_bytes: f64,
-    /// Bytes of the longest key, at most.
+    /// Bytes of the longest key.
     pub max_key_bytes: u64,
     /// Why YDB does not take it in a key, where its type is the reason.
     pub type_obstacle: Option<String>,
@@ -202,6 +203,8 @@ pub(super) struct KeyFound {
     partitions: Vec<PartitionId>,
 }
 
+wire!(KeyFound { values, partitions });
+
 /// Counts the rows of one candidate, batch by batch.
 #[derive(Debug, Clone)]
 pub(super) struct PartitionKeyCounter {
@@ -241,6 +244,8 @@ struct PlacementBatches {
     partitions_written: Vec<f64>,
     share_of_fullest: Vec<f64>,
 }
+
+wire!(PlacementBatches { partitions_written, share_of_fullest });
 
 /// What was counted for one placement.
 struct PlacementCounts {
@@ -353,8 +358,7 @@ impl PartitionKeyCounter {
         self.rows += batch.rows as u64;
         self.null_rows += batch.null_rows(&self.plan.key);
         self.key_bytes += batch.parts_of(&self.plan.key).map(|part| part.bytes).sum::<u64>();
-        let longest = batch.parts_of(&self.plan.key).map(|part| part.longest).sum();
-        self.max_key_bytes = self.max_key_bytes.max(longest);
+        self.max_key_bytes = batch.longest_key(&self.plan.key, self.max_key_bytes);
     }
 
     /// Places keys that have a number since this batch: each by its first row.
@@ -411,16 +415,35 @@ impl PartitionKeyCounter {
         first.map(by_partition).unwrap_or_default()
     }
 
-    /// Adds what another counter of the same candidate counted, of rows that come later.
-    pub(super) fn merge(&mut self, other: Self) {
+    /// Adds what another counter of the same candidate counted, of rows that come later. No window of either is longer than `window`.
+    pub(super) fn merge(&mut self, other: Self, window: Micros) {
         self.keys.merge(other.keys);
         self.rows += other.rows;
         self.null_rows += other.null_rows;
         self.key_bytes += other.key_bytes;
         self.max_key_bytes = self.max_key_bytes.max(other.max_key_bytes);
         for (group, more) in self.groups.iter_mut().zip(other.groups) {
-            group.merge(more);
+            group.merge(more, window);
         }
+    }
+
+    /// Appends what it counted.
+    pub(super) fn put(&mut self, bytes: &mut Vec<u8>) {
+        self.keys.put_together();
+        self.keys.put(bytes);
+        (self.rows, self.null_rows).put(bytes);
+        (self.key_bytes, self.max_key_bytes).put(bytes);
+        self.groups.iter().for_each(|group| group.put(bytes));
+    }
+
+    /// What another counter of the same candidate counted.
+    pub(super) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let keys = KeyCounter::take(left)?;
+        let (rows, null_rows) = Wire::take(left)?;
+        let (key_bytes, max_key_bytes) = Wire::take(left)?;
+        let groups = self.groups.iter().map(|group| group.take(left)).collect::<Result<_, _>>()?;
+        let empty = Self::new(Arc::clone(&self.plan), self.types.clone(), self.only_time);
+        Ok(Self { groups, keys, rows, null_rows, key_bytes, max_key_bytes, ..empty })
     }
 
     pub(super) fn finish(self, how: Finishing<'_>) -> PartitionKeyReport {
@@ -625,13 +648,39 @@ impl GroupCounter {
         self.rows_before_batch.clone_from(&self.rows);
     }
 
-    fn merge(&mut self, other: Self) {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.rows.put(bytes);
+        self.bytes.put(bytes);
+        self.rows_before_batch.put(bytes);
+        self.windows.put(bytes);
+        self.placements.put(bytes);
+    }
+
+    fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let taken = Self {
+            rows: Wire::take(left)?,
+            bytes: Wire::take(left)?,
+            rows_before_batch: Wire::take(left)?,
+            windows: self.windows.take(left)?,
+            placements: Wire::take(left)?,
+            ..Self::new(Arc::clone(&self.joint))
+        };
+        let cells = [&taken.rows, &taken.bytes, &taken.rows_before_batch].map(Vec::len);
+        if cells != [self.joint.cells(); 3] || taken.placements.len() != self.placements.len() {
+            return Err(WireError("it has other partitions"));
+        }
+        Ok(taken)
+    }
+
+    fn merge(&mut self, mut other: Self, window: Micros) {
         fn add(sum: &mut [u64], more: &[u64]) {
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
         add(&mut self.rows, &other.rows);
         add(&mut self.bytes, &other.bytes);
         add(&mut self.rows_before_batch, &other.rows_before_batch);
+        self.windows.lengthen(window);
+        other.windows.lengthen(window);
         self.windows.merge(other.windows);
         for (placement, more) in self.placements.iter_mut().zip(other.placements) {
             placement.partitions_written.extend(more.partitions_written);

@@ -155,6 +155,15 @@ impl Preparation {
         Ok(PreparedBatches { batches, keys: by_key })
     }
 
+    /// Adds what was found of rows that come after these: their axis, and how many were read and kept.
+    pub(super) fn merge(&mut self, axis: TimeAxis, (read, kept): (u64, u64)) -> Result<(), EvaluateError> {
+        let (length, most) = (self.window.unwrap_or(Micros::SECOND), self.most_windows);
+        self.axis.merge(axis).ok_or(EvaluateError::TooManyWindows { length, most })?;
+        self.rows_read += read;
+        self.rows += kept;
+        Ok(())
+    }
+
     /// Cuts a batch where batches of the simulated ingest end, and takes the sample.
     fn cut(&mut self, batch: &RecordBatch, pieces: &mut Vec<Piece>) {
         let mut begin = 0;

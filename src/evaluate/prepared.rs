@@ -87,7 +87,8 @@ pub(super) struct PreparedPart {
     pub(super) identities: Vec<u64>,
     /// Bytes of its values in all, and of the longest.
     pub(super) bytes: u64,
-    pub(super) longest: u64,
+    longest: u64,
+    column_type: ColumnType,
 }
 
 /// A batch with what keys need of it.
@@ -150,6 +151,26 @@ impl Prepared {
         (0..self.rows).filter(is_null).count() as u64
     }
 
+    /// Bytes of the longest key, where that is longer than `known`; else `known`.
+    pub(super) fn longest_key(&self, key: &[usize], known: u64) -> u64 {
+        // Mostly its parts are too short, even were they of one row.
+        let most = self.parts_of(key).map(|part| part.longest).sum();
+        if most <= known || key.len() == 1 {
+            return known.max(most);
+        }
+        let mut of_keys = vec![0u64; self.rows];
+        for part in self.parts_of(key) {
+            let of_rows = match width(part.column_type) {
+                Some(width) => {
+                    (0..self.rows).map(|row| if part.array.is_null(row) { 0 } else { width }).collect()
+                }
+                None => lengths(&part.array).unwrap_or_default(),
+            };
+            of_keys.iter_mut().zip(of_rows).for_each(|(sum, more)| *sum += u64::from(more));
+        }
+        of_keys.into_iter().fold(known, u64::max)
+    }
+
     /// The columns of a key, of these rows alone.
     pub(super) fn rows_of(&self, key: &[usize], rows: &[u32]) -> Vec<ArrayRef> {
         let rows = UInt32Array::from(rows.to_vec());
@@ -169,7 +190,13 @@ fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart
     let array = batch.columns().get(part.column).ok_or_else(unreadable)?;
     let array = derived_column(array, part.part.transform).ok_or_else(unreadable)?;
     let (bytes, longest) = bytes_of(&array, part.column_type);
-    Ok(PreparedPart { identities: column_identities(&array), array, bytes, longest })
+    Ok(PreparedPart {
+        identities: column_identities(&array),
+        array,
+        bytes,
+        longest,
+        column_type: part.column_type,
+    })
 }
 
 /// Bytes of all values and of the longest.

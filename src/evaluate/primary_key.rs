@@ -195,7 +195,7 @@ impl PrimaryKeyCounter {
         self.rows += batch.rows as u64;
         self.null_rows += batch.null_rows(key);
         self.key_bytes += batch.parts_of(key).map(|part| part.bytes).sum::<u64>();
-        self.max_key_bytes = self.max_key_bytes.max(batch.parts_of(key).map(|part| part.longest).sum());
+        self.max_key_bytes = batch.longest_key(key, self.max_key_bytes);
         let arrays: Vec<ArrayRef> = batch.parts_of(key).map(|part| part.array.clone()).collect();
         let failed = |source| EvaluateError::Sort { key: self.plan.candidate.to_string(), source };
         let keys = self.rows_of_key.convert(&arrays).map_err(failed)?;

@@ -7,6 +7,7 @@ use crate::evaluate::layout::LayoutReport;
 use crate::evaluate::sample::Interval;
 use crate::sketch::RepeatedKey;
 use crate::table::Candidate;
+use crate::wire::wire;
 
 /// Two rows with one primary key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,7 +77,7 @@ pub struct PrimaryKeyReport {
     pub obstacles: Vec<String>,
     /// Bytes of a key, on average.
     pub mean_key_bytes: f64,
-    /// Bytes of the longest key, at most.
+    /// Bytes of the longest key.
     pub max_key_bytes: u64,
     /// The partition key that the figures below are for.
     pub partitioned_by: Vec<String>,
@@ -100,3 +101,31 @@ pub struct PrimaryKeyReport {
     #[serde(skip)]
     pub(super) repeated: Vec<RepeatedKey>,
 }
+
+wire!(DuplicateExample { key, first, second, differs_in });
+wire!(LateRows { rows, reach });
+wire!(LateReach { max_micros, rows_by_more_than });
+wire!(Pruning { condition, portions_pruned, merged_row_groups_pruned });
+wire!(PrimaryKeyReport {
+    columns,
+    unique,
+    distinct_keys,
+    duplicate_rows,
+    identical_rows,
+    conflicting_rows,
+    duplicate_rows_interval,
+    examples,
+    null_rows,
+    obstacles,
+    mean_key_bytes,
+    max_key_bytes,
+    partitioned_by,
+    partitions,
+    in_order_fraction,
+    late,
+    rank_correlation,
+    layout,
+    pruning,
+    candidate,
+    repeated,
+});

@@ -6,6 +6,7 @@ use rand_distr::{Binomial, Distribution};
 use serde::Serialize;
 
 use crate::skew::SkewFigures;
+use crate::wire::wire;
 
 /// Repetitions of the bootstrap.
 const REPETITIONS: usize = 400;
@@ -18,6 +19,8 @@ pub struct Interval {
     /// Upper end.
     pub upper: f64,
 }
+
+wire!(Interval { lower, upper });
 
 impl Interval {
     /// Of a share of which a sample of `rows` rows has `share` (Wilson, "Probable Inference", 1927).

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use arrow::array::ArrayRef;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::placement::hash::{hash_keys, key_bytes};
@@ -12,12 +13,41 @@ use crate::placement::systems::{Key, SYSTEMS, Status, System, status_of, system}
 use crate::table::{ColumnType, PlacementFunction};
 
 /// A function from keys to partitions.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "Named", into = "Named")]
 pub enum Function {
     /// One of YDB, by which tables of this store are placed.
     Ydb(PlacementFunction),
     /// One of another system, to be compared with.
     System(&'static dyn System),
+}
+
+/// A function as it is written down: one of another system by its name.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Named {
+    Ydb(PlacementFunction),
+    System(String),
+}
+
+impl From<Function> for Named {
+    fn from(function: Function) -> Self {
+        match function {
+            Function::Ydb(function) => Self::Ydb(function),
+            Function::System(system) => Self::System(system.about().name.to_owned()),
+        }
+    }
+}
+
+impl TryFrom<Named> for Function {
+    type Error = FunctionError;
+
+    fn try_from(named: Named) -> Result<Self, FunctionError> {
+        match named {
+            Named::Ydb(function) => Ok(Self::Ydb(function)),
+            Named::System(name) => system(&name).map(Self::System).ok_or(FunctionError { found: name }),
+        }
+    }
 }
 
 /// A name that is none.

@@ -1,7 +1,7 @@
 //! A 64-bit identity of a value, whatever its type, and of several values together.
 //!
-//! The mixing step multiplies to 128 bits and folds the halves, as wyhash and foldhash do. Identities serve within one run
-//! and are never stored.
+//! The mixing step multiplies to 128 bits and folds the halves, as wyhash and foldhash do. Identities serve within one run,
+//! on whichever machines, and are never stored.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use thiserror::Error;
 
+use crate::wire::wire;
+
 /// Buckets that keys are divided into by their identity; each is sorted alone.
 const BUCKETS: usize = 256;
 /// Bytes of a key on disk: its identity and that of its row, little-endian.
@@ -66,6 +68,8 @@ pub struct RepeatedKey {
     /// Whether two rows in a row that have it differ.
     pub conflicting: bool,
 }
+
+wire!(RepeatedKey { key, conflicting });
 
 impl Repeats {
     fn add(mut self, other: Self) -> Self {

@@ -105,8 +105,8 @@ pub struct KeyWeights {
     pub rows: u64,
     /// Rows of the heaviest key.
     pub heaviest: u64,
-    /// Sum of the squares of the keys' rows.
-    pub sum_of_squares: f64,
+    /// Sum of the squares of the keys' rows, exactly, so that it does not depend on their order.
+    pub sum_of_squares: u128,
 }
 
 impl KeyWeights {
@@ -115,7 +115,7 @@ impl KeyWeights {
         self.distinct += 1;
         self.rows += rows;
         self.heaviest = self.heaviest.max(rows);
-        self.sum_of_squares += (rows as f64).powi(2);
+        self.sum_of_squares += u128::from(rows).pow(2);
     }
 
     /// Counts the keys of another part of the table, which shares no key with this one.
@@ -156,7 +156,7 @@ impl NoiseFloor {
         let rows = keys.rows.max(1) as f64;
         let partitions = skew.partitions;
         let equal = expected_cv_equal_keys(partitions, keys.distinct);
-        let weighted = expected_cv_weighted(partitions, keys.rows as f64, keys.sum_of_squares);
+        let weighted = expected_cv_weighted(partitions, keys.rows as f64, keys.sum_of_squares as f64);
         Self {
             distinct_keys: keys.distinct,
             keys_per_partition: keys.distinct as f64 / partitions.max(1) as f64,

@@ -1,13 +1,15 @@
 //! Parquet, and what columnar formats share: arrays as they are.
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
 use futures::StreamExt;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderBuilder, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use parquet::errors::ParquetError;
@@ -15,8 +17,8 @@ use tokio::sync::mpsc;
 
 use crate::source::remote::RemoteObject;
 use crate::source::{
-    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, RowGroups,
-    SeekableFile, SourceError,
+    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
+    SourceError,
 };
 use crate::storage::{handle, wait_for};
 
@@ -83,10 +85,13 @@ const BATCHES_AHEAD: usize = 2;
 struct Selection {
     mask: ProjectionMask,
     groups: Vec<usize>,
-    /// Rows of the groups before those.
+    /// Rows of those groups that are left out at their beginning, and how many are read of the others at most.
+    skipped: usize,
+    most: Option<usize>,
+    /// Rows before the first one that is read.
     first_row: u64,
-    /// Groups of the whole file.
-    group_count: usize,
+    /// Rows of the whole file.
+    row_count: u64,
     unknown: Vec<String>,
     batch_rows: usize,
 }
@@ -98,10 +103,9 @@ pub(super) struct ParquetReader {
     schema: SchemaRef,
     unknown: Vec<String>,
     counter: RowCounter,
-    first_row: u64,
-    group_count: usize,
-    /// Keeps a temporary file until it is read.
-    _source: Option<SeekableFile>,
+    row_count: u64,
+    /// Keeps a temporary file until it is read; none where it is in an object store.
+    source: Option<SeekableFile>,
 }
 
 /// The metadata of a file, with text as views where that is asked for.
@@ -135,18 +139,51 @@ impl Selection {
         let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
         let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
         let row_bytes = usize::try_from(bytes / rows.max(1)).unwrap_or(0).max(1);
-        let part = options.row_groups.unwrap_or(RowGroups { part: 0, of: 1 });
-        let (start, end) = part.of_count(groups.len());
-        let rows_before = groups.iter().take(start).map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
+        let rows_of: Vec<u64> =
+            groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).collect();
+        let wanted_groups = match &options.rows {
+            Some(rows) => groups_with(&rows_of, rows),
+            None => (0, groups.len()),
+        };
+        let rows_before = rows_of.iter().take(wanted_groups.0).sum();
+        let first_row = options.rows.as_ref().map_or(rows_before, |rows| rows.start.max(rows_before));
+        let most = options.rows.as_ref().map(|rows| rows.end.saturating_sub(first_row));
+        let length = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
         Ok(Self {
-            groups: (start..end).collect(),
-            first_row: rows_before.sum(),
-            group_count: groups.len(),
+            groups: (wanted_groups.0..wanted_groups.1).collect(),
+            skipped: length(first_row - rows_before),
+            most: most.map(length),
+            first_row,
+            row_count: rows_of.iter().sum(),
             mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
             unknown,
             batch_rows: (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1)),
         })
     }
+
+    /// A reader of what is selected.
+    fn of<T>(&self, builder: ArrowReaderBuilder<T>) -> ArrowReaderBuilder<T> {
+        let builder = builder
+            .with_projection(self.mask.clone())
+            .with_row_groups(self.groups.clone())
+            .with_batch_size(self.batch_rows);
+        let builder = if self.skipped > 0 { builder.with_offset(self.skipped) } else { builder };
+        match self.most {
+            Some(most) => builder.with_limit(most),
+            None => builder,
+        }
+    }
+}
+
+/// The first of the row groups that have some of these rows, and the first behind the last; `rows_of` are the rows of each.
+fn groups_with(rows_of: &[u64], rows: &Range<u64>) -> (usize, usize) {
+    let ends = rows_of.iter().scan(0, |end, rows| {
+        *end += rows;
+        Some(*end)
+    });
+    let start = ends.clone().take_while(|end| *end <= rows.start).count();
+    let begins = std::iter::once(0).chain(ends).take(rows_of.len());
+    (start, begins.take_while(|begin| *begin < rows.end).count().max(start))
 }
 
 impl ParquetReader {
@@ -160,25 +197,18 @@ impl ParquetReader {
         let opened = open_file(file, &source)?;
         let metadata = ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(error)?;
         let schema = Arc::clone(metadata.schema());
-        let Selection { mask, groups, first_row, group_count, unknown, batch_rows } =
-            Selection::new(file, &schema, &metadata, columns, options)?;
+        let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
-        let reader = builder
-            .with_projection(mask)
-            .with_row_groups(groups)
-            .with_batch_size(batch_rows)
-            .build()
-            .map_err(error)?;
+        let reader = selection.of(builder).build().map_err(error)?;
         Ok(Self {
             file: file.to_owned(),
             reader: Batches::Local(Box::new(reader)),
             schema,
-            unknown,
-            counter: RowCounter { next: first_row + 1 },
-            first_row,
-            group_count,
-            _source: Some(source),
+            counter: RowCounter { next: selection.first_row + 1 },
+            row_count: selection.row_count,
+            unknown: selection.unknown,
+            source: Some(source),
         })
     }
 
@@ -196,16 +226,10 @@ impl ParquetReader {
             async move { ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await };
         let metadata = wait_for(loading).map_err(read_error)?.map_err(error)?;
         let schema = Arc::clone(metadata.schema());
-        let Selection { mask, groups, first_row, group_count, unknown, batch_rows } =
-            Selection::new(file, &schema, &metadata, columns, options)?;
+        let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(object, metadata);
-        let mut batches = builder
-            .with_projection(mask)
-            .with_row_groups(groups)
-            .with_batch_size(batch_rows)
-            .build()
-            .map_err(error)?;
+        let mut batches = selection.of(builder).build().map_err(error)?;
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         handle().map_err(read_error)?.spawn(async move {
             while let Some(batch) = batches.next().await {
@@ -218,11 +242,10 @@ impl ParquetReader {
             file: file.to_owned(),
             reader: Batches::Remote(receiver),
             schema,
-            unknown,
-            counter: RowCounter { next: first_row + 1 },
-            first_row,
-            group_count,
-            _source: None,
+            counter: RowCounter { next: selection.first_row + 1 },
+            row_count: selection.row_count,
+            unknown: selection.unknown,
+            source: None,
         })
     }
 }
@@ -241,23 +264,11 @@ impl RawReader for ParquetReader {
         self.unknown.clone()
     }
 
-    fn first_row(&self) -> u64 {
-        self.first_row
-    }
-
-    fn row_group_count(&self) -> Option<usize> {
-        Some(self.group_count)
+    fn row_count(&self) -> Option<u64> {
+        (!matches!(self.source, Some(SeekableFile::Spooled(_)))).then_some(self.row_count)
     }
 
     fn file_schema(&self) -> Option<&SchemaRef> {
         Some(&self.schema)
-    }
-}
-
-impl RowGroups {
-    /// The first of `groups` row groups that belong to the part, and the first behind it.
-    fn of_count(self, groups: usize) -> (usize, usize) {
-        let bound = |part: usize| groups * part.min(self.of) / self.of.max(1);
-        (bound(self.part), bound(self.part + 1))
     }
 }

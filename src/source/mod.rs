@@ -23,6 +23,7 @@ mod stream;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
@@ -34,9 +35,9 @@ use thiserror::Error;
 pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
-pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Unreadable};
+pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Stretch, Unreadable, row_counts};
 pub use crate::source::infer::{Sample, infer_columns};
-pub use crate::source::open::{Input, row_group_count};
+pub use crate::source::open::Input;
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
 
@@ -77,15 +78,6 @@ impl fmt::Display for InputFormat {
     }
 }
 
-/// A part of the row groups of a Parquet file: part `part` of `of` about equal ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RowGroups {
-    /// Which, from 0.
-    pub part: usize,
-    /// Of how many.
-    pub of: usize,
-}
-
 /// How inputs are read where they do not say it themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputOptions {
@@ -105,8 +97,8 @@ pub struct InputOptions {
     /// any case, since what cannot be read in it is told.
     #[serde(skip)]
     pub unasked: BTreeMap<String, DataType>,
-    /// The row groups of a Parquet file that are read; all where it is none.
-    pub row_groups: Option<RowGroups>,
+    /// The rows of a Parquet file that are read, counted from 0; all where it is none. Other files are read whole.
+    pub rows: Option<Range<u64>>,
     /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
     pub views: bool,
 }
@@ -121,7 +113,7 @@ impl Default for InputOptions {
             null_values: vec![String::new()],
             batch_rows: READ_BATCH_ROWS,
             unasked: BTreeMap::new(),
-            row_groups: None,
+            rows: None,
             views: false,
         }
     }
@@ -198,6 +190,8 @@ pub enum SourceError {
     UnclosedQuote { file: String, line: u64 },
     #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]
     RecordTooLong { file: String, line: u64 },
+    #[error("{file}: had {expected} rows when it was looked at, and has {found} now; leave files alone while they are read", found = found.map_or_else(|| "another format".to_owned(), |found| found.to_string()))]
+    Changed { file: String, expected: u64, found: Option<u64> },
     #[error("{file}: cannot assemble rows: {source}")]
     Arrow { file: String, source: ArrowError },
 }
@@ -331,13 +325,8 @@ trait RawReader: Send {
         self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// The number of the first row that is read, from 0, where rows before it are left out.
-    fn first_row(&self) -> u64 {
-        0
-    }
-
-    /// Row groups of a Parquet file.
-    fn row_group_count(&self) -> Option<usize> {
+    /// Rows of a whole Parquet file, of which some can be read alone; none where it has to be unpacked first.
+    fn row_count(&self) -> Option<u64> {
         None
     }
 

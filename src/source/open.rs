@@ -232,10 +232,9 @@ impl Input {
         self.reader.next_batch()
     }
 
-    /// The number of the first row that is read, from 0; not 0 only where row groups before it are left out.
-    #[must_use]
-    pub fn first_row(&self) -> u64 {
-        self.reader.first_row()
+    /// Rows of a whole Parquet file, of which some can be read alone.
+    pub(super) fn row_count(&self) -> Option<u64> {
+        self.reader.row_count()
     }
 
     /// Names in the input that are not among the wanted ones, as far as they were met.
@@ -268,12 +267,6 @@ impl Input {
             }
         }
     }
-}
-
-/// Row groups of a Parquet file; none of other inputs, and where it cannot be read.
-#[must_use]
-pub fn row_group_count(path: &InputPath, options: &InputOptions) -> Option<usize> {
-    Input::open_unknown(path, &[], options).ok()?.reader.row_group_count()
 }
 
 /// The content of a file without its compression.

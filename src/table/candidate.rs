@@ -3,12 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::units::Micros;
+use crate::wire::{Left, Wire, WireError, wire};
 
 /// What is done to a column before it is hashed or sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Transform {
     /// Nothing.
     Identity,
@@ -19,7 +22,7 @@ pub enum Transform {
 }
 
 /// One part of a candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyPart {
     /// Column of the export.
     pub column: String,
@@ -36,9 +39,36 @@ impl KeyPart {
 }
 
 /// A key under evaluation: parts in hash order or in sort order, at least one, none twice.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Candidate {
     parts: Vec<KeyPart>,
+}
+
+wire!(KeyPart { column, transform });
+wire!(Candidate { parts });
+
+/// A number says which; the length follows where there is one.
+impl Wire for Transform {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Identity => bytes.push(0),
+            Self::Date => bytes.push(1),
+            Self::Truncate(length) => {
+                bytes.push(2);
+                length.put(bytes);
+            }
+        }
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        Ok(match left.bytes(1)? {
+            [0] => Self::Identity,
+            [1] => Self::Date,
+            [2] => Self::Truncate(Micros::take(left)?),
+            _ => return Err(WireError("there is no such transform")),
+        })
+    }
 }
 
 /// A candidate that does not parse.

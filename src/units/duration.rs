@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// A length of time in microseconds, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "i64", into = "i64")]
 pub struct Micros(i64);
 
 /// Text that is no length of time.
@@ -100,6 +100,18 @@ impl Micros {
     #[must_use]
     pub fn slice_of(self, at: i64) -> i64 {
         at.div_euclid(self.0)
+    }
+}
+
+impl From<i64> for Micros {
+    fn from(micros: i64) -> Self {
+        Self::new(micros)
+    }
+}
+
+impl From<Micros> for i64 {
+    fn from(micros: Micros) -> Self {
+        micros.get()
     }
 }
 

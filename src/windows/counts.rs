@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::units::Micros;
 use crate::units::PartitionId;
 use crate::windows::WindowedRows;
+use crate::wire::{Left, Wire, WireError};
 
 /// Rows by window and partition.
 #[derive(Debug, Clone)]
@@ -80,6 +81,34 @@ impl WindowCounts {
             let to = self.offset(*window);
             self.add_counts(to, other.counts.get(*from..from + other.partitions).unwrap_or_default());
         }
+    }
+
+    /// Appends the windows in order, each with its counts.
+    pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
+        self.length.put(bytes);
+        let mut windows: Vec<(&i64, &usize)> = self.position.iter().collect();
+        windows.sort_unstable();
+        windows.len().put(bytes);
+        for (window, offset) in windows {
+            window.put(bytes);
+            let counts = self.counts.get(*offset..offset + self.partitions).unwrap_or_default();
+            counts.iter().for_each(|rows| rows.put(bytes));
+        }
+    }
+
+    /// What was counted for as many partitions elsewhere.
+    pub(crate) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut taken = Self { length: Wire::take(left)?, ..Self::new(self.partitions) };
+        for _ in 0..usize::take(left)? {
+            let begin = taken.counts.len();
+            if taken.position.insert(i64::take(left)?, begin).is_some() {
+                return Err(WireError("a window comes twice"));
+            }
+            for _ in 0..self.partitions {
+                taken.counts.push(u64::take(left)?);
+            }
+        }
+        Ok(taken)
     }
 
     /// The windows of `length`, a multiple of the present one, in order, with cells joined to the partitions that they belong to.

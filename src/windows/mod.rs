@@ -5,16 +5,17 @@
 
 mod counts;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{max, min};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::compute::min;
 use arrow::datatypes::TimestampMicrosecondType;
 
 pub use crate::windows::counts::Window;
 pub(crate) use crate::windows::counts::WindowCounts;
 
 use crate::units::Micros;
+use crate::wire::{Left, Wire, WireError, wire};
 
 /// Windows that are counted apart while reading.
 pub(crate) const MOST_WINDOWS: usize = 1000;
@@ -139,6 +140,15 @@ pub struct TimeRange {
     pub busy_rows_per_second: f64,
 }
 
+wire!(TimeRange {
+    earliest_micros,
+    latest_micros,
+    null_rows,
+    late_rows_by_more_than,
+    average_rows_per_second,
+    busy_rows_per_second,
+});
+
 /// Distances back in time that late rows are counted by.
 const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
 
@@ -182,10 +192,9 @@ impl TimeAxis {
     /// `most_asked` windows.
     pub(crate) fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
         let times = times.as_primitive::<TimestampMicrosecondType>();
-        let range = min(times).zip(max(times));
         self.null_rows += times.null_count() as u64;
         self.rows += (times.len() - times.null_count()) as u64;
-        let Some((low, high)) = range else {
+        let Some(low) = min(times) else {
             let slots = vec![NO_WINDOW; times.len()];
             return Some(WindowedRows { length: self.length, windows: Vec::new(), slots });
         };
@@ -201,10 +210,10 @@ impl TimeAxis {
         }
         self.latest = Some(latest);
         self.earliest = Some(self.earliest.map_or(low, |earliest| earliest.min(low)));
-        // The first batch alone may span a day: no need to cut it into microseconds first.
+        // The first batch alone may span a day: no need to sort it into microseconds first.
         while self.level.is_some()
             && self.rows_of_window.is_empty()
-            && (high.saturating_sub(low)) / self.length.get() > (MOST_WINDOWS * times.len()) as i64
+            && self.are_too_many(times)
             && self.lengthen()
         {}
         loop {
@@ -230,6 +239,13 @@ impl TimeAxis {
         }
     }
 
+    /// Whether rows lie in more than [`MOST_WINDOWS`] windows, which the first of them mostly tell.
+    fn are_too_many(&self, times: &PrimitiveArray<TimestampMicrosecondType>) -> bool {
+        let mut windows = HashSet::new();
+        let mut fresh = times.iter().flatten().filter(|at| windows.insert(self.length.slice_of(*at)));
+        fresh.nth(MOST_WINDOWS).is_some()
+    }
+
     /// Takes the next length; false where there is none.
     fn lengthen(&mut self) -> bool {
         let Some(next) = self.level.map(|level| level + 1) else { return false };
@@ -245,7 +261,7 @@ impl TimeAxis {
         true
     }
 
-    fn slots(&self, times: &arrow::array::PrimitiveArray<TimestampMicrosecondType>) -> WindowedRows {
+    fn slots(&self, times: &PrimitiveArray<TimestampMicrosecondType>) -> WindowedRows {
         let mut slot_of: HashMap<i64, u32> = HashMap::new();
         let mut windows = Vec::new();
         let mut slots = Vec::with_capacity(times.len());
@@ -272,8 +288,9 @@ impl TimeAxis {
         WindowedRows { length: self.length, windows, slots }
     }
 
-    /// Adds the rows of another part of the export, which come after these.
-    pub(crate) fn merge(&mut self, mut other: Self) {
+    /// Adds the rows of another part of the export, which come after these. None where an asked length makes more than `most_asked`
+    /// windows then.
+    pub(crate) fn merge(&mut self, mut other: Self) -> Option<()> {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
         // Which of the other's rows come after a later one of these is not known; only its own are counted.
@@ -286,6 +303,47 @@ impl TimeAxis {
         self.latest = self.latest.max(other.latest);
         self.rows += other.rows;
         self.null_rows += other.null_rows;
+        (self.level.is_some() || self.rows_of_window.len() <= self.most_asked).then_some(())
+    }
+
+    /// The length of windows that rows are counted by.
+    pub(super) fn length(&self) -> Micros {
+        self.length
+    }
+
+    /// Appends what it counted.
+    pub(super) fn put(&self, bytes: &mut Vec<u8>) {
+        self.level.put(bytes);
+        self.rows_of_window.len().put(bytes);
+        self.rows_of_window.iter().for_each(|(window, rows)| (*window, *rows).put(bytes));
+        (self.earliest, self.latest).put(bytes);
+        (self.rows, self.null_rows).put(bytes);
+        self.late_by.put(bytes);
+    }
+
+    /// What another axis of the same options counted.
+    pub(super) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let level: Option<usize> = Wire::take(left)?;
+        let length = match (level, self.level) {
+            (None, None) => Some(self.length),
+            (Some(level), Some(_)) => LENGTHS.get(level).map(|length| Micros::new(*length)),
+            _ => None,
+        };
+        let length = length.ok_or(WireError("its windows have another length"))?;
+        let rows_of_window = Vec::<(i64, u64)>::take(left)?.into_iter().collect();
+        let (earliest, latest) = Wire::take(left)?;
+        let (rows, null_rows) = Wire::take(left)?;
+        Ok(Self {
+            level,
+            most_asked: self.most_asked,
+            length,
+            rows_of_window,
+            latest,
+            earliest,
+            rows,
+            null_rows,
+            late_by: Wire::take(left)?,
+        })
     }
 
     /// How the export runs through time; none where no row has a time. `read` are the rows of the export for each row counted.
@@ -351,6 +409,7 @@ mod tests {
 
     use super::*;
     use crate::units::PartitionId;
+    use crate::wire::{seal, unseal};
 
     fn times(values: impl IntoIterator<Item = i64>) -> ArrayRef {
         Arc::new(TimestampMicrosecondArray::from_iter_values(values))
@@ -421,6 +480,36 @@ mod tests {
             let found: BTreeMap<_, _> =
                 counted(batch_rows).into_iter().map(|w| (w.number, w.rows_per_partition)).collect();
             assert_eq!(found, expected, "{batch_rows}");
+        }
+    }
+
+    #[test]
+    fn windows_do_not_depend_on_the_batches_or_the_parts() {
+        // Two bursts, years apart; rows of both come in every batch, or not.
+        let burst = |begin: i64| (0..1500).map(move |row| begin + row * 700);
+        let values: Vec<i64> = burst(0).chain(burst(300_000_000_000_000)).collect();
+        let counted = |values: &[i64], batch_rows: usize| {
+            let mut axis = TimeAxis::new(None, 0, Micros::new(1));
+            values
+                .chunks(batch_rows)
+                .for_each(|batch| assert!(axis.add(&times(batch.iter().copied())).is_some()));
+            axis
+        };
+        let whole = counted(&values, 100);
+        for batch_rows in [1, 2, 1501, 3000] {
+            let axis = counted(&values, batch_rows);
+            assert_eq!((axis.length, &axis.rows_of_window), (whole.length, &whole.rows_of_window));
+        }
+        for parts in [2, 3, 7] {
+            let mut merged = TimeAxis::new(None, 0, Micros::new(1));
+            for part in values.chunks(values.len().div_ceil(parts)) {
+                let mut bytes = Vec::new();
+                counted(part, 100).put(&mut bytes);
+                let sealed = seal(|sealed| sealed.extend_from_slice(&bytes));
+                merged.merge(merged.take(&mut unseal(&sealed).unwrap()).unwrap()).unwrap();
+            }
+            assert_eq!((merged.length, &merged.rows_of_window), (whole.length, &whole.rows_of_window));
+            assert_eq!(merged.range(1.0), whole.range(1.0));
         }
     }
 

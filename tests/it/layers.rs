@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 12] = [
     &["source", "log", "generate", "placement"],
     &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],
     &["sink", "skew", "overlap", "spanner"],
-    &["storage", "table", "finding"],
+    &["storage", "table", "finding", "wire"],
     &["units", "numbering"],
 ];
 

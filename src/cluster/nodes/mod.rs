@@ -1,5 +1,6 @@
 //! Plan nodes of ours. Each has one input, whose partitions it works on one by one, so that a stage can be cut anywhere between them.
 
+mod count;
 mod read;
 mod scan;
 mod write;
@@ -28,6 +29,7 @@ use futures::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub(super) use count::{CountErrand, CountSpec};
 pub(super) use read::{InputPart, ReadSpec, arrival_schema};
 pub(super) use scan::ScanSpec;
 pub(super) use write::{ManifestEntry, WriteSpec, arrival_order};
@@ -42,6 +44,8 @@ pub(super) enum TaskSpec {
     Read(ReadSpec),
     /// Portions from sorted rows.
     Write(WriteSpec),
+    /// Keys of an export.
+    Count(Box<CountSpec>),
 }
 
 impl TaskSpec {
@@ -49,7 +53,7 @@ impl TaskSpec {
     pub(super) fn expression_schema(&self) -> Result<Schema> {
         match self {
             Self::Scan(scan) => Ok(scan.table()?.schema().as_ref().clone()),
-            Self::Read(_) | Self::Write(_) => Ok(Schema::empty()),
+            Self::Read(_) | Self::Write(_) | Self::Count(_) => Ok(Schema::empty()),
         }
     }
 
@@ -58,6 +62,7 @@ impl TaskSpec {
             Self::Scan(scan) => Arc::new(scan::Scan::new(scan, expressions)?),
             Self::Read(read) => Arc::new(read::Read::new(read)?),
             Self::Write(write) => Arc::new(write::Write::new(write)?),
+            Self::Count(count) => Arc::new(count::Count::new(count)),
         })
     }
 }

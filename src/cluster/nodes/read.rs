@@ -1,5 +1,6 @@
 //! Rows of inputs, each with the partition that it belongs to and its place among all rows.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array};
@@ -16,7 +17,7 @@ use super::{ManifestEntry, Work, read_errands};
 use crate::cluster::told::Told;
 use crate::ingest::IngestError;
 use crate::placement::Placement;
-use crate::source::{Conform, Input, InputOptions, InputPath, RowGroups, SourceError};
+use crate::source::{Conform, Input, InputOptions, InputPath, SourceError};
 use crate::table::{TableDefinition, TableSpec};
 
 /// The partition of rows that are none: what else the reader has to tell.
@@ -43,12 +44,13 @@ pub(crate) struct InputPart {
     pub(crate) input: InputPath,
     /// Place of the input among all, from 0.
     pub(crate) number: u64,
-    pub(crate) part: Option<RowGroups>,
+    /// Its rows, by their numbers from 0; none for all of an input.
+    pub(crate) rows: Option<Range<u64>>,
 }
 
 impl InputPart {
     fn is_first(&self) -> bool {
-        self.part.is_none_or(|groups| groups.part == 0)
+        self.rows.as_ref().is_none_or(|rows| rows.start == 0)
     }
 }
 
@@ -141,7 +143,7 @@ impl Reader<'_> {
     /// Reads a part; `false` where nobody listens any more.
     fn read(&self, part: &InputPart) -> Result<bool, IngestError> {
         let columns: Vec<String> = self.table.columns().iter().map(|column| column.name.clone()).collect();
-        let options = InputOptions { row_groups: part.part, ..self.spec.options.clone() };
+        let options = InputOptions { rows: part.rows.clone(), ..self.spec.options.clone() };
         let opened = match part.is_first() {
             true => Input::open(&part.input, &columns, &options),
             false => Input::open_unknown(&part.input, &columns, &options),
@@ -172,7 +174,7 @@ impl Reader<'_> {
         }
         let placement = Placement::of_table(self.table);
         let (mut rows, mut rejected) = (0, 0);
-        let mut place = (part.number << ROWS_BITS) + input.first_row();
+        let mut place = (part.number << ROWS_BITS) + part.rows.as_ref().map_or(0, |rows| rows.start);
         while let Some(raw) = input.next_batch()? {
             let conformed = conform.conform(raw)?;
             rejected += conformed.rejects.len() as u64;

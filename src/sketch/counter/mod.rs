@@ -15,9 +15,10 @@ use serde::Serialize;
 
 use crate::sketch::counter::numbered::Numbered;
 use crate::sketch::counter::sketches::Sketches;
-use crate::sketch::counter::spilled::Spilled;
+use crate::sketch::counter::spilled::{Spilled, Totals};
 use crate::sketch::counter::values::Values;
 use crate::skew::KeyWeights;
+use crate::wire::{Left, Wire, WireError};
 
 /// Keys that are numbered; where there are more, what a number is good for costs more than it gives.
 const MOST_NUMBERED: usize = 1 << 17;
@@ -84,6 +85,8 @@ pub struct KeyCounter<V> {
     counts: Counts,
     rows: u64,
     values: Values<V>,
+    /// Whether keys of other counters are among those that are numbered: whoever looks things up by number does not know these.
+    merged: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -123,14 +126,22 @@ impl<V: Clone> KeyCounter<V> {
     /// A counter that counts exactly.
     #[must_use]
     pub fn new() -> Self {
-        Self { counts: Counts::Numbered(Numbered::default()), rows: 0, values: Values::default() }
+        Self {
+            counts: Counts::Numbered(Numbered::default()),
+            rows: 0,
+            values: Values::default(),
+            merged: false,
+        }
     }
 
     /// The number of the key of each row, into `numbers`, for [`KeyCounter::add_numbered`]: keys are numbered from 0 on, as they
-    /// come. False where there are too many keys to number them; then [`KeyCounter::add`] counts rows.
+    /// come. False where there are too many keys to number them, or some are of another counter; then [`KeyCounter::add`] counts rows.
     pub fn number(&mut self, identities: &[u64], numbers: &mut Vec<u32>) -> bool {
         numbers.clear();
         let Counts::Numbered(numbered) = &mut self.counts else { return false };
+        if self.merged {
+            return false;
+        }
         numbered.number(identities, numbers);
         let few = numbered.len() <= MOST_NUMBERED;
         if !few {
@@ -139,10 +150,10 @@ impl<V: Clone> KeyCounter<V> {
         few
     }
 
-    /// Whether keys are few enough to be numbered.
+    /// Whether keys are few enough to be numbered, and all its own.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
-        matches!(self.counts, Counts::Numbered(_))
+        matches!(self.counts, Counts::Numbered(_)) && !self.merged
     }
 
     /// How many keys are numbered.
@@ -169,8 +180,7 @@ impl<V: Clone> KeyCounter<V> {
         let mut first_row = 0;
         for (number, rows) in runs {
             let count = numbered.count(number, u64::from(rows));
-            let floor = self.values.floor();
-            if count > floor && count - u64::from(rows) <= floor {
+            if self.values.comes_to_be_heavy(count, u64::from(rows), || numbered.identity(number)) {
                 self.values.remember(numbered.identity(number), count, || value(first_row));
                 if self.values.are_many() {
                     self.values.forget_light(|identity| numbered.rows_of(identity));
@@ -201,11 +211,11 @@ impl<V: Clone> KeyCounter<V> {
             let (count, stands_out) = match &mut self.counts {
                 Counts::Sketched(sketches) => {
                     let count = sketches.add(*identity);
-                    (count, count > self.values.floor())
+                    (count, self.values.is_heavy(*identity, count))
                 }
                 Counts::Spilled(spilled) => {
                     let count = spilled.add(*identity);
-                    (count, count == self.values.floor() + 1)
+                    (count, self.values.comes_to_be_heavy(count, 1, || *identity))
                 }
                 Counts::Numbered(_) => return,
             };
@@ -264,21 +274,38 @@ impl<V: Clone> KeyCounter<V> {
         self.counts = Counts::Sketched(Box::new(sketches));
     }
 
-    /// Adds what another counter counted, of other rows.
+    /// Puts the rows of each key together, where they are put aside one by one: they take the least memory then.
+    pub fn put_together(&mut self) {
+        if let Counts::Spilled(spilled) = &mut self.counts {
+            spilled.put_together();
+        }
+    }
+
+    /// Adds what another counter counted, of other rows. Keys stay numbered while they are few, so that parts give what the whole would.
     pub fn merge(&mut self, mut other: Self) {
+        if self.rows == 0 {
+            *self = Self { merged: true, ..other };
+            return;
+        }
         match (&self.counts, &other.counts) {
             (Counts::Sketched(_), _) => other.sketch(),
             (_, Counts::Sketched(_)) => self.sketch(),
-            (Counts::Numbered(_), Counts::Numbered(_) | Counts::Spilled(_)) => self.spill(),
-            (Counts::Spilled(_), _) => {}
+            (Counts::Numbered(_), Counts::Spilled(_)) => self.spill(),
+            (Counts::Numbered(_), Counts::Numbered(_)) | (Counts::Spilled(_), _) => {}
         }
+        self.merged = true;
         self.rows += other.rows;
+        self.values.keep_rows(|identity| self.counts.rows_of(identity));
         other.values.keep_rows(|identity| other.counts.rows_of(identity));
         match (&mut self.counts, other.counts) {
             (Counts::Sketched(sketches), Counts::Sketched(more)) => sketches.merge(&more),
+            (Counts::Numbered(numbered), Counts::Numbered(more)) => numbered.merge(more),
             (Counts::Spilled(spilled), more) => more.each(|identity, rows| spilled.put_aside(identity, rows)),
             // Both were brought to the same kind above.
             _ => {}
+        }
+        if matches!(&self.counts, Counts::Numbered(numbered) if numbered.len() > MOST_NUMBERED) {
+            self.spill();
         }
         // Values of the other that lay below its floor are gone, but so are these keys' chances.
         self.values.merge(other.values);
@@ -292,35 +319,26 @@ impl<V: Clone> KeyCounter<V> {
         self.rows
     }
 
-    /// What was counted, with at most `most` of the heaviest keys. Of keys with equally many rows those come first that were
-    /// remembered first.
+    /// What was counted, with at most `most` of the heaviest keys. Of keys with equally many rows the smaller identity goes first.
     #[must_use]
     pub fn finish(self, most: usize) -> KeyCounts<V> {
         let values = self.values;
-        let exact = |keys: u64| DistinctKeys { estimate: keys, exact: true, lower: keys, upper: keys };
+        let exact = |totals: Totals| {
+            let keys = totals.weights.distinct;
+            KeyCounts {
+                distinct: DistinctKeys { estimate: keys, exact: true, lower: keys, upper: keys },
+                keys_with_one_row: Some(totals.keys_with_one_row),
+                weights: totals.weights,
+                heaviest: values.with_values(totals.heaviest),
+            }
+        };
         match self.counts {
             Counts::Numbered(numbered) => {
-                let mut weights = KeyWeights::default();
-                let mut once = 0;
-                let mut heaviest = values.heaviest(most, |identity| (numbered.rows_of(identity), 0));
-                heaviest.truncate(most);
-                let keys = numbered.len() as u64;
-                numbered.each(|_, rows| {
-                    weights.add(rows);
-                    once += u64::from(rows == 1);
-                });
-                KeyCounts { distinct: exact(keys), keys_with_one_row: Some(once), weights, heaviest }
+                let mut totals = Totals::new(most);
+                numbered.each(|identity, rows| totals.add(identity, rows));
+                exact(totals)
             }
-            Counts::Spilled(spilled) => {
-                let totals = spilled.total(most, &values.identities());
-                let heaviest = values.heaviest_of(most, &totals);
-                KeyCounts {
-                    distinct: exact(totals.weights.distinct),
-                    keys_with_one_row: Some(totals.keys_with_one_row),
-                    weights: totals.weights,
-                    heaviest,
-                }
-            }
+            Counts::Spilled(spilled) => exact(spilled.total(most)),
             Counts::Sketched(sketches) => {
                 let distinct = sketches.distinct();
                 let heaviest = values.heaviest(most, |identity| sketches.rows_of(identity));
@@ -331,11 +349,58 @@ impl<V: Clone> KeyCounter<V> {
     }
 }
 
+/// A byte says which kind of counts follows.
+impl Wire for Counts {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Numbered(numbered) => {
+                bytes.push(0);
+                numbered.put(bytes);
+            }
+            Self::Spilled(spilled) => {
+                bytes.push(1);
+                spilled.put(bytes);
+            }
+            Self::Sketched(sketches) => {
+                bytes.push(2);
+                sketches.put(bytes);
+            }
+        }
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        Ok(match left.bytes(1)? {
+            [0] => Self::Numbered(Numbered::take(left)?),
+            [1] => Self::Spilled(Spilled::take(left)?),
+            [2] => Self::Sketched(Box::new(Sketches::take(left)?)),
+            _ => return Err(WireError("there is no such kind of counts")),
+        })
+    }
+}
+
+impl<V: Wire> Wire for KeyCounter<V> {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.counts.put(bytes);
+        self.rows.put(bytes);
+        self.values.put(bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            counts: Counts::take(left)?,
+            rows: u64::take(left)?,
+            values: Values::take(left)?,
+            merged: true,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sketch::counter::sketches::FREQUENT_SLOTS;
     use crate::sketch::fold;
+    use crate::wire::{seal, unseal};
 
     /// Identities of `keys` keys: key i comes about rows / (i + 1) / ln(keys) times, a Zipf distribution; then once each.
     fn zipf(keys: u64, rows: u64) -> Vec<u64> {
@@ -366,7 +431,7 @@ mod tests {
         assert_eq!(counts.distinct, DistinctKeys { estimate: 5000, exact: true, lower: 5000, upper: 5000 });
         assert_eq!(counts.weights.rows, identities.len() as u64);
         let squares: u64 = expected.iter().map(|rows| rows * rows).sum();
-        assert!((counts.weights.sum_of_squares - squares as f64).abs() < 1.0);
+        assert_eq!(counts.weights.sum_of_squares, u128::from(squares));
         let heaviest: Vec<u64> = counts.heaviest.iter().map(|key| key.rows).collect();
         assert_eq!(heaviest, expected[..10]);
         assert_eq!(counts.heaviest[0].value, Some(fold(0, 7)));
@@ -402,20 +467,92 @@ mod tests {
             );
             assert!(found.error as f64 <= 3.5 / FREQUENT_SLOTS as f64 * identities.len() as f64 + 1.0);
         }
-        let ratio = sketched.weights.sum_of_squares / exact.weights.sum_of_squares;
+        let ratio = sketched.weights.sum_of_squares as f64 / exact.weights.sum_of_squares as f64;
         assert!((0.98..1.02).contains(&ratio), "{ratio}");
+    }
+
+    /// The counter, as it arrives on another machine.
+    fn sent(mut counter: KeyCounter<u64>) -> KeyCounter<u64> {
+        counter.put_together();
+        let sealed = seal(|bytes| counter.put(bytes));
+        let mut left = unseal(&sealed).unwrap();
+        let arrived = KeyCounter::take(&mut left).unwrap();
+        left.end().unwrap();
+        arrived
+    }
+
+    fn merged(budget: usize, parts: &[&[u64]]) -> KeyCounts<u64> {
+        let mut whole = KeyCounter::new();
+        parts.iter().for_each(|part| whole.merge(sent(counted(budget, part))));
+        whole.finish(20)
     }
 
     #[test]
     fn parts_merge_to_the_whole() {
+        let few = zipf(2_000, 30_000);
+        let mixed = |rows: u64, keys: u64| -> Vec<u64> {
+            (0..rows).map(|row| fold(fold(row, 3) % keys, 7)).collect()
+        };
+        // Numbered, numbered in each part alone, and numbered in none.
+        for identities in [few, mixed(600_000, 100_000), mixed(300_000, 250_000), mixed(800_000, 400_000)] {
+            let whole = counted(1 << 30, &identities).finish(20);
+            for count in [1, 2, 3, 7] {
+                let parts: Vec<&[u64]> = identities.chunks(identities.len().div_ceil(count)).collect();
+                let mut merged = merged(1 << 30, &parts);
+                assert_eq!((merged.distinct, &merged.weights), (whole.distinct, &whole.weights));
+                assert_eq!(merged.keys_with_one_row, whole.keys_with_one_row);
+                // Whether the value of a key is remembered may depend on the parts; which keys are the heaviest does not.
+                for (key, of_whole) in merged.heaviest.iter_mut().zip(&whole.heaviest) {
+                    assert!(key.value.is_none_or(|value| value == key.identity));
+                    key.value = of_whole.value;
+                }
+                assert_eq!(merged.heaviest, whole.heaviest);
+            }
+        }
+    }
+
+    #[test]
+    fn a_merged_counter_counts_on() {
         let identities = zipf(2_000, 30_000);
-        let (first, second) = identities.split_at(identities.len() / 3);
-        let mut merged = counted(1 << 30, first);
-        merged.merge(counted(1 << 30, second));
-        let whole = counted(1 << 30, &identities).finish(5);
-        let merged = merged.finish(5);
-        assert!((merged.weights.sum_of_squares - whole.weights.sum_of_squares).abs() < 0.5);
-        assert_eq!((merged.distinct, merged.heaviest), (whole.distinct, whole.heaviest));
+        let (first, second) = identities.split_at(10_000);
+        let mut counter = KeyCounter::new();
+        counter.merge(sent(counted(1 << 30, first)));
+        assert!(!counter.is_numbered() && !counter.number(second, &mut Vec::new()));
+        counter.add(second, |row| second[row]);
+        assert_eq!(counter.finish(10), counted(1 << 30, &identities).finish(10));
+    }
+
+    #[test]
+    fn the_state_of_sketches_is_they_themselves() {
+        let identities = zipf(300_000, 500_000);
+        let counter = counted(1 << 20, &identities);
+        assert_eq!(merged(1 << 20, &[&identities]), counter.clone().finish(20));
+        assert_eq!(sent(counter.clone()).finish(20), counter.finish(20));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm() {
+        for counter in [
+            counted(1 << 30, &zipf(50, 500)),
+            counted(1 << 30, &zipf(140_000, 140_000)),
+            counted(0, &zipf(50, 500)),
+        ] {
+            let mut bytes = Vec::new();
+            counter.put(&mut bytes);
+            for step in 0..2_000 {
+                let mut damaged = bytes.clone();
+                let place =
+                    fold(step, 1) as usize % bytes.len().min(if step % 2 == 0 { 100 } else { usize::MAX });
+                damaged[place] ^= fold(step, 2) as u8;
+                damaged.truncate(if step % 3 == 0 {
+                    fold(step, 4) as usize % bytes.len()
+                } else {
+                    bytes.len()
+                });
+                let sealed = seal(|bytes| bytes.extend_from_slice(&damaged));
+                let _ = KeyCounter::<u64>::take(&mut unseal(&sealed).unwrap());
+            }
+        }
     }
 
     #[test]

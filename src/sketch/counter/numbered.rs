@@ -1,6 +1,7 @@
 //! Few keys: each has a number.
 
 use crate::numbering::Slots;
+use crate::wire::{Left, Wire, WireError, put_words};
 
 /// Rows of keys by number.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +65,14 @@ impl Numbered {
         number.and_then(|number| self.rows.get(number as usize)).copied().unwrap_or(0)
     }
 
+    /// Adds the rows of other keys, some of which may be the same.
+    pub(super) fn merge(&mut self, more: Self) {
+        more.each(|identity, rows| {
+            let number = self.number_of(identity);
+            self.count(number, rows);
+        });
+    }
+
     pub(super) fn each(self, mut count: impl FnMut(u64, u64)) {
         self.identities.into_iter().zip(self.rows).for_each(|(identity, rows)| count(identity, rows));
     }
@@ -71,5 +80,27 @@ impl Numbered {
     pub(super) fn bytes_after(&self, rows: usize) -> usize {
         let keys = self.identities.capacity().max(self.identities.len() + rows);
         self.slots.bytes_after(rows) + 2 * keys * size_of::<u64>()
+    }
+}
+
+/// Keys in the order of their numbers, and their rows.
+impl Wire for Numbered {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_words(self.identities.iter().copied(), self.identities.len(), bytes);
+        self.rows.put(bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut numbered = Self::default();
+        let identities = left.words()?;
+        let keys = identities.len();
+        identities.for_each(|identity| {
+            numbered.number_of(identity);
+        });
+        let rows = Vec::<u64>::take(left)?;
+        if numbered.len() != keys || rows.len() != keys {
+            return Err(WireError("keys come twice, or without rows"));
+        }
+        Ok(Self { rows, ..numbered })
     }
 }

@@ -6,12 +6,16 @@ use datasketches::hll::{HllSketch, HllType, HllUnion};
 
 use crate::sketch::counter::DistinctKeys;
 use crate::skew::KeyWeights;
+use crate::wire::{Left, Wire, WireError, put_bytes, take_bytes};
 
 /// 2^16 registers: a relative standard error of about 0.4 % (DataSketches, "HLL Accuracy").
 const HLL_LG_K: u8 = 16;
 /// Slots of the sketch of frequent keys. A count is at most 3.5 / 2^17 of all rows wrong (DataSketches, "Frequent Items
 /// Error Table"), 0.003 %.
 pub(super) const FREQUENT_SLOTS: usize = 1 << 17;
+
+/// Rows that are counted, at most: sums of so many stay far from the end of 64 bits.
+const MOST_ROWS: u64 = 1 << 60;
 
 #[derive(Debug, Clone)]
 pub(super) struct Sketches {
@@ -72,10 +76,34 @@ impl Sketches {
         frequent.iter().for_each(|row| weights.add(row.estimate().min(rows)));
         let keys_left = distinct.estimate.saturating_sub(weights.distinct).max(1);
         let rows_left = rows.saturating_sub(weights.rows);
-        weights.sum_of_squares += (rows_left as f64).powi(2) / keys_left as f64;
+        weights.sum_of_squares += u128::from(rows_left).pow(2) / u128::from(keys_left);
         weights.heaviest = weights.heaviest.max(rows_left.div_ceil(keys_left));
         weights.distinct = distinct.estimate;
         weights.rows = rows;
         weights
+    }
+}
+
+/// In the formats of DataSketches.
+impl Wire for Sketches {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_bytes(&self.distinct.serialize(), bytes);
+        put_bytes(&self.frequent.serialize(), bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let wrong = WireError("a sketch is none");
+        let distinct = HllSketch::deserialize(take_bytes(left)?).map_err(|_| wrong)?;
+        let frequent = take_bytes(left)?;
+        // The two bytes that say how large its table is: another one is not even made.
+        let lg_slots = FREQUENT_SLOTS.trailing_zeros() as u8;
+        if !matches!(frequent, [_, _, _, most, now, ..] if *most == lg_slots && *now <= lg_slots) {
+            return Err(wrong);
+        }
+        let frequent = FrequentItemsSketch::<u64>::deserialize(frequent).map_err(|_| wrong)?;
+        if distinct.lg_config_k() != HLL_LG_K || frequent.total_weight() > MOST_ROWS {
+            return Err(wrong);
+        }
+        Ok(Self { distinct, frequent })
     }
 }

@@ -1,13 +1,12 @@
 //! Many keys: identities are put aside by their first bits, and counted part by part in the end, so that each part's table fits in
 //! the processor's cache. That takes 8 bytes for each row whose key comes once, and no table that grows.
 
-use ahash::{AHashMap, AHashSet};
-use rayon::prelude::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
-};
+use rayon::prelude::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::numbering::Slots;
+use crate::sketch::counter::values::Heaviest;
 use crate::skew::KeyWeights;
+use crate::wire::{Left, Wire, WireError, put_words};
 
 /// Parts by the first bits of an identity.
 const PART_BITS: u32 = 9;
@@ -74,13 +73,32 @@ impl<T> Pieces<T> {
 }
 
 /// What all rows add up to.
+#[derive(Default)]
 pub(super) struct Totals {
     pub(super) weights: KeyWeights,
     pub(super) keys_with_one_row: u64,
-    /// The heaviest keys with their rows, the heaviest first.
-    pub(super) heaviest: Vec<(u64, u64)>,
-    /// The rows of the keys that were asked for.
-    pub(super) rows_of: AHashMap<u64, u64>,
+    pub(super) heaviest: Heaviest,
+}
+
+impl Totals {
+    pub(super) fn new(most: usize) -> Self {
+        Self { heaviest: Heaviest::new(most), ..Self::default() }
+    }
+
+    /// Takes a key with all its rows.
+    pub(super) fn add(&mut self, identity: u64, rows: u64) {
+        self.weights.add(rows);
+        self.keys_with_one_row += u64::from(rows == 1);
+        self.heaviest.offer(identity, rows);
+    }
+
+    /// Adds other keys.
+    fn merge(mut self, other: Self) -> Self {
+        self.weights.merge(&other.weights);
+        self.keys_with_one_row += other.keys_with_one_row;
+        self.heaviest.merge(other.heaviest);
+        self
+    }
 }
 
 impl Default for Spilled {
@@ -107,7 +125,7 @@ impl Part {
     }
 
     /// Each key once, with all its rows.
-    fn together(&self) -> Together {
+    fn together(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let most = self.once.len() + self.more.len();
         let mut slots = Slots::with_capacity(most);
         let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
@@ -122,26 +140,7 @@ impl Part {
                 *rows += more;
             }
         }
-        Together { slots, identities, rows }
-    }
-}
-
-/// Each key of a part once.
-struct Together {
-    slots: Slots,
-    identities: Vec<u64>,
-    rows: Vec<u64>,
-}
-
-impl Together {
-    fn each(self) -> impl Iterator<Item = (u64, u64)> {
-        self.identities.into_iter().zip(self.rows)
-    }
-
-    fn rows_of(&self, identity: u64) -> Option<u64> {
-        let same = |number: u32| self.identities.get(number as usize) == Some(&identity);
-        let number = self.slots.find(identity.rotate_left(32), same)?;
-        self.rows.get(number as usize).copied()
+        identities.into_iter().zip(rows)
     }
 }
 
@@ -202,7 +201,7 @@ impl Spilled {
         self.parts.par_iter_mut().for_each(|part| {
             let together = part.together();
             *part = Part::default();
-            together.each().for_each(|(identity, rows)| part.put_aside(identity, rows));
+            together.for_each(|(identity, rows)| part.put_aside(identity, rows));
         });
     }
 
@@ -215,60 +214,40 @@ impl Spilled {
         parts + pieces.min(rows) * (PIECE_BYTES + 2 * size_of::<Vec<u64>>()) + front
     }
 
-    /// Adds everything up: the `most` heaviest keys, and the rows of those `asked` for.
-    pub(super) fn total(mut self, most: usize, asked: &AHashSet<u64>) -> Totals {
+    /// Adds everything up, with the `most` heaviest keys.
+    pub(super) fn total(mut self, most: usize) -> Totals {
         self.empty_front();
-        let mut asked_of_part = vec![Vec::new(); self.parts.len()];
-        for identity in asked {
-            if let Some(asked) = asked_of_part.get_mut(part_of(*identity)) {
-                asked.push(*identity);
-            }
-        }
-        let of_part = |(part, asked): (Part, Vec<u64>)| {
+        let of_part = |part: Part| {
             let together = part.together();
             drop(part);
-            let mut totals = Totals {
-                weights: KeyWeights::default(),
-                keys_with_one_row: 0,
-                heaviest: Vec::new(),
-                rows_of: AHashMap::new(),
-            };
-            let known =
-                asked.into_iter().filter_map(|identity| Some((identity, together.rows_of(identity)?)));
-            totals.rows_of.extend(known);
-            for (identity, rows) in together.each() {
-                totals.weights.add(rows);
-                totals.keys_with_one_row += u64::from(rows == 1);
-                totals.offer(identity, rows, most);
-            }
-            totals
+            together.fold(Totals::new(most), |mut totals, (identity, rows)| {
+                totals.add(identity, rows);
+                totals
+            })
         };
-        let parts: Vec<Totals> = self.parts.into_par_iter().zip(asked_of_part).map(of_part).collect();
-        let whole = parts.into_iter().reduce(|mut whole, part| {
-            whole.weights.merge(&part.weights);
-            whole.keys_with_one_row += part.keys_with_one_row;
-            whole.rows_of.extend(part.rows_of);
-            part.heaviest.into_iter().for_each(|(identity, rows)| whole.offer(identity, rows, most));
-            whole
-        });
-        // There are 2^9 parts.
-        whole.unwrap_or_else(|| Totals {
-            weights: KeyWeights::default(),
-            keys_with_one_row: 0,
-            heaviest: Vec::new(),
-            rows_of: AHashMap::new(),
-        })
+        let parts: Vec<Totals> = self.parts.into_par_iter().map(of_part).collect();
+        parts.into_iter().fold(Totals::new(most), Totals::merge)
     }
 }
 
-impl Totals {
-    /// Takes a key among the heaviest. Of keys with equally many rows the smaller identity goes first.
-    fn offer(&mut self, identity: u64, rows: u64, most: usize) {
-        let heavier = |held: &(u64, u64)| (held.1, u64::MAX - held.0) > (rows, u64::MAX - identity);
-        if self.heaviest.len() >= most && self.heaviest.last().is_none_or(heavier) {
-            return;
+/// Keys that come with one row, then the others with theirs.
+impl Wire for Spilled {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let once = self.parts.iter().flat_map(|part| part.once.iter().copied());
+        put_words(once, self.parts.iter().map(|part| part.once.len()).sum(), bytes);
+        let front = || self.front.iter().filter(|(_, rows)| *rows > 0);
+        let more = || self.parts.iter().flat_map(|part| part.more.iter()).chain(front());
+        let count = self.parts.iter().map(|part| part.more.len()).sum::<usize>() + front().count();
+        put_words(more().map(|(identity, _)| *identity), count, bytes);
+        more().for_each(|(_, rows)| rows.put(bytes));
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut spilled = Self::default();
+        left.words()?.for_each(|identity| spilled.put_aside(identity, 1));
+        for identity in left.words()? {
+            spilled.put_aside(identity, u64::take(left)?);
         }
-        self.heaviest.insert(self.heaviest.partition_point(heavier), (identity, rows));
-        self.heaviest.truncate(most);
+        Ok(spilled)
     }
 }

@@ -1,12 +1,11 @@
 //! What is remembered of the keys that may be the heaviest.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use ahash::AHashSet;
-
 use crate::sketch::counter::HeavyKey;
-use crate::sketch::counter::spilled::Totals;
+use crate::wire::{Left, Wire, WireError, put_words};
 
 /// Keys whose values are remembered once the counter has found its heaviest.
 const REMEMBERED: usize = 1024;
@@ -33,35 +32,78 @@ impl Hasher for Mixed {
     }
 }
 
-/// Values of the keys that may be the heaviest. A key is remembered when its count rises above the floor, and forgotten only
-/// when so many others have more rows. So the heaviest are known in the end, but for keys with as many rows as the floor, and for
-/// keys whose rows are seldom counted together.
+/// The order of keys by their weight: more rows are heavier, and of equally many those of the smaller identity. So it does not depend
+/// on the order in which rows come, nor on who counts them.
+type Rank = (u64, u64);
+
+fn rank(identity: u64, rows: u64) -> Rank {
+    (rows, !identity)
+}
+
+/// The heaviest of some keys, each of which comes once with all its rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heaviest {
+    most: usize,
+    /// Identities and rows, the heaviest first.
+    keys: Vec<(u64, u64)>,
+}
+
+impl Heaviest {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, keys: Vec::new() }
+    }
+
+    pub(super) fn offer(&mut self, identity: u64, rows: u64) {
+        let heavier = |held: &(u64, u64)| rank(held.0, held.1) > rank(identity, rows);
+        if self.keys.len() >= self.most && self.keys.last().is_none_or(heavier) {
+            return;
+        }
+        self.keys.insert(self.keys.partition_point(heavier), (identity, rows));
+        self.keys.truncate(self.most);
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        other.keys.into_iter().for_each(|(identity, rows)| self.offer(identity, rows));
+    }
+}
+
+/// Values of the keys that may be the heaviest. A key is remembered when it comes to be heavier than the floor, and forgotten only
+/// when so many others are heavier. So the heaviest are known in the end, but for keys whose rows are seldom counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Values<V> {
     by_identity: HashMap<u64, Value<V>, BuildHasherDefault<Mixed>>,
-    floor: u64,
-    seen: u64,
+    floor: Rank,
 }
 
 #[derive(Debug, Clone)]
 struct Value<V> {
     value: V,
-    /// Order in which values were first seen, which breaks ties.
-    order: u64,
     /// Rows that the key is known to have, at least.
     rows: u64,
 }
 
 impl<V> Default for Values<V> {
     fn default() -> Self {
-        Self { by_identity: HashMap::default(), floor: 0, seen: 0 }
+        // Any row is heavier than none, whatever its key.
+        Self { by_identity: HashMap::default(), floor: (0, u64::MAX) }
     }
 }
 
 impl<V: Clone> Values<V> {
-    /// Keys with more rows are remembered.
-    pub(super) fn floor(&self) -> u64 {
-        self.floor
+    /// Whether a key that has so many rows now is to be remembered.
+    #[inline]
+    pub(super) fn is_heavy(&self, identity: u64, rows: u64) -> bool {
+        rank(identity, rows) > self.floor
+    }
+
+    /// Whether it is only since the last of its rows, `more` of them. The identity is seldom asked for.
+    #[inline]
+    pub(super) fn comes_to_be_heavy(&self, rows: u64, more: u64, identity: impl FnOnce() -> u64) -> bool {
+        if rows < self.floor.0 || rows - more > self.floor.0 {
+            return false;
+        }
+        let identity = identity();
+        self.is_heavy(identity, rows) && !self.is_heavy(identity, rows - more)
     }
 
     pub(super) fn are_many(&self) -> bool {
@@ -69,11 +111,7 @@ impl<V: Clone> Values<V> {
     }
 
     pub(super) fn remember(&mut self, identity: u64, rows: u64, value: impl FnOnce() -> V) {
-        let seen = &mut self.seen;
-        let known = self.by_identity.entry(identity).or_insert_with(|| {
-            *seen += 1;
-            Value { value: value(), order: *seen, rows }
-        });
+        let known = self.by_identity.entry(identity).or_insert_with(|| Value { value: value(), rows });
         known.rows = known.rows.max(rows);
     }
 
@@ -87,59 +125,66 @@ impl<V: Clone> Values<V> {
     /// Forgets all but the heaviest, and raises the floor to the lightest of these.
     pub(super) fn forget_light(&mut self, rows_of: impl Fn(u64) -> u64) {
         self.keep_rows(rows_of);
-        let mut all: Vec<(u64, u64, u64)> =
-            self.by_identity.iter().map(|(identity, value)| (value.rows, value.order, *identity)).collect();
-        all.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        for (_, _, identity) in all.iter().skip(REMEMBERED) {
-            self.by_identity.remove(identity);
-        }
-        self.floor = all.get(REMEMBERED - 1).map_or(0, |(rows, _, _)| *rows);
+        let mut ranks: Vec<Rank> =
+            self.by_identity.iter().map(|(identity, value)| rank(*identity, value.rows)).collect();
+        ranks.sort_unstable_by(|a, b| b.cmp(a));
+        let Some(lightest) = ranks.get(REMEMBERED - 1) else { return };
+        self.by_identity.retain(|identity, value| rank(*identity, value.rows) >= *lightest);
+        self.floor = *lightest;
     }
 
-    /// Adds what was remembered of later rows.
+    /// Adds what was remembered of other rows.
     pub(super) fn merge(&mut self, other: Self) {
-        let mut values: Vec<_> = other.by_identity.into_iter().collect();
-        values.sort_unstable_by_key(|(_, value)| value.order);
-        for (identity, value) in values {
-            self.remember(identity, value.rows, || value.value);
+        for (identity, more) in other.by_identity {
+            match self.by_identity.entry(identity) {
+                Entry::Occupied(known) => known.into_mut().rows += more.rows,
+                Entry::Vacant(free) => {
+                    free.insert(more);
+                }
+            }
         }
-    }
-
-    pub(super) fn identities(&self) -> AHashSet<u64> {
-        self.by_identity.keys().copied().collect()
     }
 
     /// The heaviest of the remembered keys. `rows_of` gives rows and error.
     pub(super) fn heaviest(&self, most: usize, rows_of: impl Fn(u64) -> (u64, u64)) -> Vec<HeavyKey<V>> {
-        let mut all: Vec<(u64, HeavyKey<V>)> = self
-            .by_identity
-            .iter()
-            .map(|(identity, value)| {
-                let (rows, error) = rows_of(*identity);
-                let key = HeavyKey { identity: *identity, value: Some(value.value.clone()), rows, error };
-                (value.order, key)
-            })
-            .collect();
-        all.sort_by(|(first, a), (second, b)| b.rows.cmp(&a.rows).then(first.cmp(second)));
-        all.into_iter().take(most).map(|(_, key)| key).collect()
+        let mut heaviest = Heaviest::new(most);
+        self.by_identity.keys().for_each(|identity| heaviest.offer(*identity, rows_of(*identity).0));
+        let mut keys = self.with_values(heaviest);
+        keys.iter_mut().for_each(|key| key.error = rows_of(key.identity).1);
+        keys
     }
 
-    /// The heaviest of all keys, remembered or not.
-    pub(super) fn heaviest_of(&self, most: usize, totals: &Totals) -> Vec<HeavyKey<V>> {
-        let remembered =
-            self.heaviest(most, |identity| (totals.rows_of.get(&identity).copied().unwrap_or(0), 0));
-        let unknown = |identity: &u64| !self.by_identity.contains_key(identity);
-        let others = totals.heaviest.iter().filter(|(identity, _)| unknown(identity));
-        let others = others.map(|(identity, rows)| HeavyKey {
-            identity: *identity,
-            value: None,
-            rows: *rows,
+    /// The heaviest of all keys with what is remembered of them.
+    pub(super) fn with_values(&self, heaviest: Heaviest) -> Vec<HeavyKey<V>> {
+        let key = |(identity, rows): (u64, u64)| HeavyKey {
+            identity,
+            value: self.by_identity.get(&identity).map(|known| known.value.clone()),
+            rows,
             error: 0,
-        });
-        let mut all: Vec<HeavyKey<V>> = remembered.into_iter().chain(others).collect();
-        // Stable: of keys with equally many rows, those that are remembered come first.
-        all.sort_by_key(|key| std::cmp::Reverse(key.rows));
-        all.truncate(most);
-        all
+        };
+        heaviest.keys.into_iter().map(key).collect()
+    }
+}
+
+/// Keys by their identities, so that equal values are equal bytes.
+impl<V: Wire> Wire for Values<V> {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let mut known: Vec<(&u64, &Value<V>)> = self.by_identity.iter().collect();
+        known.sort_unstable_by_key(|(identity, _)| **identity);
+        put_words(known.iter().map(|(identity, _)| **identity), known.len(), bytes);
+        for (_, value) in known {
+            value.rows.put(bytes);
+            value.value.put(bytes);
+        }
+        self.floor.put(bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut by_identity = HashMap::default();
+        for identity in left.words()? {
+            let rows = u64::take(left)?;
+            by_identity.insert(identity, Value { value: V::take(left)?, rows });
+        }
+        Ok(Self { by_identity, floor: Rank::take(left)? })
     }
 }

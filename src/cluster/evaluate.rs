@@ -1,0 +1,153 @@
+//! An evaluation whose one pass over the rows is shared by executors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arrow::array::{AsArray, RecordBatch};
+use datafusion::physical_plan::ExecutionPlan;
+use tokio::runtime::Handle;
+
+use crate::cluster::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, errands};
+use crate::cluster::{Cluster, ClusterError};
+use crate::evaluate::{
+    AssessOptions, Assessment, EvaluateError, EvaluateOptions, Evaluation, Share, assemble, assess_with,
+    stretches, whole_shares,
+};
+use crate::source::{Export, OnUnreadable, Stretch, Unreadable, row_counts};
+
+/// Stretches for each core, so that a slow one does not keep the others waiting for long.
+const STRETCHES_PER_CORE: usize = 2;
+
+/// Judges keys on an export as [`crate::evaluate::assess`] does, with its one pass over all rows on a cluster. What is looked at before and
+/// after it, a few rows mostly, is read here. To be called where blocking is allowed.
+///
+/// # Errors
+/// [`ClusterError`] where the cluster fails, and for what an evaluation fails of.
+pub fn assess(
+    cluster: &Cluster,
+    runtime: &Handle,
+    export: &Export,
+    options: AssessOptions,
+    stop: &AtomicBool,
+) -> Result<Assessment, ClusterError> {
+    let on_unreadable = options.on_unreadable;
+    let mut failure = None;
+    let count = |options: &EvaluateOptions| {
+        let counted = count(cluster, runtime, export, options, on_unreadable);
+        counted.map_err(|error| match error {
+            ClusterError::Evaluate(error) => error,
+            error => {
+                let reason = error.to_string();
+                failure = Some(error);
+                EvaluateError::Parts { reason }
+            }
+        })
+    };
+    let assessed = assess_with(export, options, count, stop);
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(assessed?),
+    }
+}
+
+fn count(
+    cluster: &Cluster,
+    runtime: &Handle,
+    export: &Export,
+    options: &EvaluateOptions,
+    on_unreadable: OnUnreadable,
+) -> Result<(Evaluation, Unreadable), ClusterError> {
+    let inputs =
+        export.inputs().iter().map(|input| super::ingest::shared(cluster, input).map(|(input, _)| input));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    let rows = row_counts(&inputs, export.options()).map_err(EvaluateError::from)?;
+    let cores = cluster.size().cores.max(1);
+    let parts: Vec<Option<Stretch>> = match &rows {
+        Some(counts) => {
+            let total = counts.iter().sum();
+            let cut = stretches(options, on_unreadable, total, cores * STRETCHES_PER_CORE);
+            cut.into_iter().map(|rows| Some(Stretch { rows, row_counts: counts.clone() })).collect()
+        }
+        // How many rows a text file has is not known before it is read: one task reads all.
+        None => vec![None],
+    };
+    let wholes = whole_shares(export.columns(), options, parts.len())?;
+    let of_parts = parts.iter().cloned().map(|stretch| (Share::PartitionKeys, stretch));
+    let all: Vec<(Share, Option<Stretch>)> =
+        wholes.iter().map(|share| (*share, None)).chain(of_parts).collect();
+    // The whole ones take longest and begin first.
+    let tasks: Vec<Vec<CountErrand>> = (0..)
+        .zip(all)
+        .map(|(number, (share, stretch))| vec![CountErrand { number, share, stretch }])
+        .collect();
+    let spec = CountSpec {
+        inputs,
+        reading: export.options().clone(),
+        columns: export.columns().to_vec(),
+        options: options.clone(),
+        on_unreadable,
+    };
+    let leaf = errands(&tasks)?;
+    let plan: Arc<dyn ExecutionPlan> =
+        Arc::new(TaskExec::try_new(TaskSpec::Count(Box::new(spec)), Vec::new(), leaf)?);
+    let config = cluster.session_config(cores);
+    let result = runtime.block_on(cluster.run(&plan, &config))?;
+    let mut states = States::of(&result.batches)?;
+    if states.0.len() != tasks.len() {
+        let reason = format!("{} of {} shares of the rows came back", states.0.len(), tasks.len());
+        return Err(ClusterError::Manifest { reason });
+    }
+    let mut unreadable = Unreadable::default();
+    let counted = states.0.split_off(&(wholes.len() as u64));
+    let counted: Vec<Vec<u8>> = counted
+        .into_values()
+        .map(|state| {
+            unreadable.merge(state.unreadable);
+            state.bytes
+        })
+        .collect();
+    let whole: Vec<Vec<u8>> = states.0.into_values().map(|state| state.bytes).collect();
+    Ok((assemble(export.columns(), options, counted, whole)?, unreadable))
+}
+
+/// What tasks gave, by the number of the errand.
+struct States(BTreeMap<u64, State>);
+
+#[derive(Default)]
+struct State {
+    unreadable: Unreadable,
+    bytes: Vec<u8>,
+}
+
+impl States {
+    fn of(batches: &[RecordBatch]) -> Result<Self, ClusterError> {
+        let wrong = |reason: &str| ClusterError::Manifest { reason: reason.to_owned() };
+        let mut states: BTreeMap<u64, State> = BTreeMap::new();
+        for batch in batches {
+            let [errands, unreadable, pieces] = batch.columns() else {
+                return Err(wrong("it has other columns"));
+            };
+            let (errands, unreadable) = (errands.as_string::<i32>(), unreadable.as_string::<i32>());
+            for ((errand, told), piece) in errands.iter().zip(unreadable).zip(pieces.as_binary::<i32>()) {
+                let number = errand
+                    .and_then(|errand| errand.parse().ok())
+                    .ok_or_else(|| wrong("a share has no number"))?;
+                let state = match told {
+                    Some(told) => {
+                        let unreadable =
+                            serde_json::from_str(told).map_err(|error| wrong(&error.to_string()))?;
+                        if states.insert(number, State { unreadable, bytes: Vec::new() }).is_some() {
+                            return Err(wrong("a share of the rows came twice"));
+                        }
+                        states.get_mut(&number)
+                    }
+                    None => states.get_mut(&number),
+                };
+                let state = state.ok_or_else(|| wrong("a share lacks its beginning"))?;
+                state.bytes.extend_from_slice(piece.unwrap_or_default());
+            }
+        }
+        Ok(Self(states))
+    }
+}
