@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
+#[cfg(feature = "cluster")]
+use evenkeel::cluster::ClusterError;
 use evenkeel::evaluate::{
     AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
 };
@@ -164,6 +166,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: crate::cli::cluster::ClusterArgs,
 }
 
 /// The result as JSON.
@@ -244,7 +250,14 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         left_out: Vec::new(),
         table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
     };
-    let mut assessment = assess_in_background(export, plan, out).await?;
+    #[cfg(feature = "cluster")]
+    let assessing = match args.cluster.connect().await? {
+        Some(cluster) => Assessing::OnCluster(Box::new(cluster), tokio::runtime::Handle::current()),
+        None => Assessing::Here,
+    };
+    #[cfg(not(feature = "cluster"))]
+    let assessing = Assessing::Here;
+    let mut assessment = assess_in_background(export, plan, assessing, out).await?;
     assessment.seconds = started.elapsed().as_secs_f64();
     if args.mask_values {
         assessment.mask_values();
@@ -266,17 +279,46 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     check_thresholds(&args, &assessment, drift.as_deref().unwrap_or_default())
 }
 
+/// Who counts the rows.
+enum Assessing {
+    Here,
+    #[cfg(feature = "cluster")]
+    OnCluster(Box<evenkeel::cluster::Cluster>, tokio::runtime::Handle),
+}
+
+impl Assessing {
+    fn assess(
+        &self,
+        export: &Export,
+        plan: AssessOptions,
+        progress: &(dyn Fn(u64) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Assessment, EvaluateError> {
+        match self {
+            Self::Here => assess(export, plan, progress, stop),
+            #[cfg(feature = "cluster")]
+            Self::OnCluster(cluster, runtime) => {
+                evenkeel::cluster::assess(cluster, runtime, export, plan, stop).map_err(|error| match error {
+                    ClusterError::Evaluate(error) => error,
+                    error => EvaluateError::Elsewhere { reason: error.to_string() },
+                })
+            }
+        }
+    }
+}
+
 /// Evaluates in a thread that Ctrl-C stops.
 async fn assess_in_background(
     export: Arc<Export>,
     plan: AssessOptions,
+    assessing: Assessing,
     out: &Output,
 ) -> Result<Assessment, Failure> {
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
         let progress = |rows| bar.set_position(rows);
         let mut plan = plan;
         loop {
-            let error = match assess(&export, plan.clone(), &progress, stop) {
+            let error = match assessing.assess(&export, plan.clone(), &progress, stop) {
                 Err(error) => error,
                 assessment => return assessment,
             };

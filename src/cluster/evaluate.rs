@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
 use datafusion::physical_plan::ExecutionPlan;
@@ -11,13 +12,16 @@ use tokio::runtime::Handle;
 use crate::cluster::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, errands};
 use crate::cluster::{Cluster, ClusterError};
 use crate::evaluate::{
-    AssessOptions, Assessment, EvaluateError, EvaluateOptions, Evaluation, Share, assemble, assess_with,
-    stretches, whole_shares,
+    AssessOptions, Assessment, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, assemble,
+    assess_with, stretches, whole_shares,
 };
 use crate::source::{Export, OnUnreadable, Stretch, Unreadable, row_counts};
 
 /// Stretches for each core, so that a slow one does not keep the others waiting for long.
 const STRETCHES_PER_CORE: usize = 2;
+
+/// How often is looked whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Judges keys on an export as [`crate::evaluate::assess`] does, with its one pass over all rows on a cluster. What is looked at before and
 /// after it, a few rows mostly, is read here. To be called where blocking is allowed.
@@ -34,13 +38,13 @@ pub fn assess(
     let on_unreadable = options.on_unreadable;
     let mut failure = None;
     let count = |options: &EvaluateOptions| {
-        let counted = count(cluster, runtime, export, options, on_unreadable);
+        let counted = count(cluster, runtime, export, options, on_unreadable, stop);
         counted.map_err(|error| match error {
             ClusterError::Evaluate(error) => error,
             error => {
                 let reason = error.to_string();
                 failure = Some(error);
-                EvaluateError::Parts { reason }
+                EvaluateError::Elsewhere { reason }
             }
         })
     };
@@ -57,7 +61,10 @@ fn count(
     export: &Export,
     options: &EvaluateOptions,
     on_unreadable: OnUnreadable,
+    stop: &AtomicBool,
 ) -> Result<(Evaluation, Unreadable), ClusterError> {
+    // What is asked for wrongly is told before anything is sent.
+    Evaluator::new(export.columns(), options.clone())?;
     let inputs =
         export.inputs().iter().map(|input| super::ingest::shared(cluster, input).map(|(input, _)| input));
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -92,7 +99,17 @@ fn count(
     let plan: Arc<dyn ExecutionPlan> =
         Arc::new(TaskExec::try_new(TaskSpec::Count(Box::new(spec)), Vec::new(), leaf)?);
     let config = cluster.session_config(cores);
-    let result = runtime.block_on(cluster.run(&plan, &config))?;
+    let stopped = async {
+        while !stop.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = cluster.run(&plan, &config) => result,
+            () = stopped => Err(EvaluateError::Interrupted.into()),
+        }
+    })?;
     let mut states = States::of(&result.batches)?;
     if states.0.len() != tasks.len() {
         let reason = format!("{} of {} shares of the rows came back", states.0.len(), tasks.len());

@@ -92,6 +92,8 @@ pub enum EvaluateError {
     Source(#[from] SourceError),
     #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
     NotMergeable,
+    #[error("{reason}")]
+    Elsewhere { reason: String },
     #[error("the parts of an evaluation cannot be put together: {reason}")]
     Parts { reason: String },
     #[error("interrupted")]
