@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The suite of the store on an S3 server, which is slow, throttles, fails and loses answers. Needs Python 3 with venv.
+# The suite of the store, and that of the cluster, on an S3 server that is slow, throttles, fails and loses answers. Needs Python 3 with venv.
 #
 #   tests/cloud.sh [CARGO TEST ARGUMENTS]      EVENKEEL_TEST_FAULTS='{}' makes the server a good one
 set -euo pipefail
@@ -24,8 +24,8 @@ export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1
 export EVENKEEL_TEST_STORE=s3://evenkeel-tests
 faults="${EVENKEEL_TEST_FAULTS:-{\"latency_ms\":[0,4],\"throttle\":0.01,\"fail\":0.01,\"lose\":0.01,\"seed\":7\}}"
 curl --silent --fail -X PUT "$AWS_ENDPOINT_URL/_faults" --data "$faults" > "$work/settings"
-# The first names take part because they run on any store; the others keep to the disk.
-suite=(crash_objects model:: commit_boundary store::meanwhile processes::writers processes::cleaning processes::killed objects::)
+# Tests whose tables may lie anywhere; the others look at files of the disk.
+suite=(crash_objects model:: commit_boundary store::meanwhile processes::writers processes::cleaning processes::killed objects:: cluster)
 if [ $# -gt 0 ]; then suite=("$@"); fi
 cargo test --locked --features cloud,cluster --test it -- "${suite[@]}"
 curl --silent "$AWS_ENDPOINT_URL/_faults"

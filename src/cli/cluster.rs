@@ -17,6 +17,9 @@ use crate::cli::{Failure, Output};
 /// The variable that holds the token.
 const TOKEN_VARIABLE: &str = "EVENKEEL_CLUSTER_TOKEN";
 
+/// Executors without a free core ask for work every 5 s.
+const LEAST_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
+
 /// Start what a cluster consists of: one scheduler, and executors.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -72,7 +75,7 @@ struct ExecutorArgs {
     #[arg(long, value_name = "COUNT")]
     cores: Option<usize>,
 
-    /// Memory of its tasks together; what does not fit goes to the working directory.
+    /// Memory of the sorts, joins and aggregations of its tasks together; what does not fit goes to the working directory.
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     memory: ByteSize,
 
@@ -155,7 +158,8 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
         }
         None => match std::env::var(TOKEN_VARIABLE) {
             Ok(text) => (TOKEN_VARIABLE.to_owned(), text),
-            Err(_) => return Ok(None),
+            Err(std::env::VarError::NotPresent) => return Ok(None),
+            Err(error) => return Err(Failure::wrong_usage(format!("{TOKEN_VARIABLE}: {error}"))),
         },
     };
     let token = Token::new(&text).map_err(|reason| Failure::wrong_usage(format!("{place}: {reason}")))?;
@@ -181,10 +185,13 @@ impl TlsClientArgs {
 
 impl ClusterArgs {
     /// The cluster that was asked for; none where the work is done here.
-    pub(crate) async fn connect(&self) -> Result<Option<Cluster>, Failure> {
+    pub(crate) async fn connect(&self, out: &Output) -> Result<Option<Cluster>, Failure> {
         let Some(url) = &self.cluster else { return Ok(None) };
         crate::cli::logging::to_stderr(log::LevelFilter::Off);
         let security = self.tls.security(token(self.token_file.as_deref())?)?;
+        if let Some(warning) = security.warning(url) {
+            out.note(&warning);
+        }
         let options =
             JobOptions { deadline: duration(self.deadline), tries: self.tries, ..JobOptions::default() };
         let cluster = Cluster::connect(url, security, options).await?;
@@ -202,6 +209,10 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure> {
     let security = args.server.security()?;
+    if duration(args.executor_timeout) < LEAST_EXECUTOR_TIMEOUT {
+        let message = "--executor-timeout is at least 6s: an executor that is busy is heard of every 5 s";
+        return Err(Failure::wrong_usage(message));
+    }
     let interrupt = out.interrupt();
     let warning = security.warning(args.listen);
     let scheme = if security.identity.is_some() { "https" } else { "http" };

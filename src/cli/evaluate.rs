@@ -251,7 +251,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
     };
     #[cfg(feature = "cluster")]
-    let assessing = match args.cluster.connect().await? {
+    let assessing = match args.cluster.connect(out).await? {
         Some(cluster) => Assessing::OnCluster(Box::new(cluster), tokio::runtime::Handle::current()),
         None => Assessing::Here,
     };

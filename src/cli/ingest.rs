@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let mut table = Table::open(&args.dir).await?;
     #[cfg(feature = "cluster")]
-    if let Some(cluster) = args.cluster.connect().await? {
+    if let Some(cluster) = args.cluster.connect(out).await? {
         let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
         let report = report.map_err(|error| match error {
             ClusterError::Ingest(error) => Failure::from(TableError::from(error)),

@@ -133,7 +133,7 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let session = table.session()?;
     if args.explain {
-        let (scans, plan) = explain(&args, &table, &session, &sql, &params).await?;
+        let (scans, plan) = explain(&args, &table, &session, &sql, &params, out).await?;
         return match asked {
             Format::Json => {
                 let value = serde_json::json!({ "scans": scans, "plan": plan });
@@ -142,7 +142,7 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
             _ => out.text(&format!("{}\n{plan}", report::scans(&scans))),
         };
     }
-    let result = run_query(&args, &table, &session, &sql, &params).await?;
+    let result = run_query(&args, &table, &session, &sql, &params, out).await?;
     let format = match asked {
         Format::Table => return print_table(result, Layout::Plain, &args, out).await,
         Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
@@ -182,13 +182,14 @@ async fn run_query(
     session: &TableSession,
     sql: &str,
     params: &Params,
+    out: &Output,
 ) -> Result<QueryResult, Failure> {
     #[cfg(feature = "cluster")]
-    if let Some(cluster) = args.cluster.connect().await? {
+    if let Some(cluster) = args.cluster.connect(out).await? {
         return evenkeel::cluster::query(&cluster, table, sql, params).await.map_err(of_cluster);
     }
     #[cfg(not(feature = "cluster"))]
-    let _ = (args, table);
+    let _ = (args, table, out);
     session.query(sql, params).await.map_err(failure)
 }
 
@@ -199,13 +200,14 @@ async fn explain(
     session: &TableSession,
     sql: &str,
     params: &Params,
+    out: &Output,
 ) -> Result<(Vec<ScanSummary>, String), Failure> {
     #[cfg(feature = "cluster")]
-    if let Some(cluster) = args.cluster.connect().await? {
+    if let Some(cluster) = args.cluster.connect(out).await? {
         return evenkeel::cluster::explain(&cluster, table, sql, params).await.map_err(of_cluster);
     }
     #[cfg(not(feature = "cluster"))]
-    let _ = (args, table);
+    let _ = (args, table, out);
     session.explain(sql, params).await.map_err(failure)
 }
 

@@ -113,6 +113,27 @@ fn reason_of(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
+/// What the scheduler at `url` answered.
+pub(super) fn refused(url: &str, status: &tonic::Status) -> ClusterError {
+    let reason = status.message().split_whitespace().collect::<Vec<_>>().join(" ");
+    match status.code() {
+        tonic::Code::Unauthenticated => {
+            let reason =
+                format!("{reason}; give the scheduler's with --token-file or EVENKEEL_CLUSTER_TOKEN");
+            ClusterError::Refused { url: url.to_owned(), reason }
+        }
+        _ if reason.contains("h2 protocol error") => {
+            let reason =
+                "it does not speak this protocol; if it is encrypted, write https:// and name --tls-ca";
+            ClusterError::NoScheduler { url: url.to_owned(), reason: reason.to_owned() }
+        }
+        tonic::Code::Unavailable | tonic::Code::DeadlineExceeded | tonic::Code::Unknown => {
+            ClusterError::NoScheduler { url: url.to_owned(), reason }
+        }
+        _ => ClusterError::Refused { url: url.to_owned(), reason },
+    }
+}
+
 impl Cluster {
     /// Connects to the scheduler at `url`, and waits for the first executor.
     ///
@@ -134,17 +155,31 @@ impl Cluster {
             session: uuid::Uuid::new_v4().to_string(),
             size: ClusterSize { executors: 0, cores: 0 },
         };
-        let waited = WAIT_FOR_EXECUTORS.min(options.deadline);
+        cluster.size = cluster.wait_for_executors().await?;
+        Ok(cluster)
+    }
+
+    /// Waits until there is an executor.
+    async fn wait_for_executors(&self) -> Result<ClusterSize, ClusterError> {
+        let waited = WAIT_FOR_EXECUTORS.min(self.options.deadline);
         let began = Instant::now();
         loop {
-            cluster.size = cluster.ask_size().await?;
-            if cluster.size.executors > 0 {
-                return Ok(cluster);
+            match self.ask_size().await {
+                Ok(size) if size.executors > 0 => return Ok(size),
+                // A scheduler that was started anew is back soon.
+                Err(error)
+                    if began.elapsed() > waited || !matches!(error, ClusterError::NoScheduler { .. }) =>
+                {
+                    return Err(error);
+                }
+                _ if began.elapsed() > waited => {
+                    return Err(ClusterError::NoExecutor {
+                        url: self.url.clone(),
+                        seconds: waited.as_secs(),
+                    });
+                }
+                _ => tokio::time::sleep(4 * ASK_EVERY).await,
             }
-            if began.elapsed() > waited {
-                return Err(ClusterError::NoExecutor { url: cluster.url, seconds: waited.as_secs() });
-            }
-            tokio::time::sleep(4 * ASK_EVERY).await;
         }
     }
 
@@ -190,23 +225,7 @@ impl Cluster {
     }
 
     fn refused(&self, status: &tonic::Status) -> ClusterError {
-        let reason = status.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        match status.code() {
-            tonic::Code::Unauthenticated => {
-                let reason =
-                    format!("{reason}; give the scheduler's with --token-file or EVENKEEL_CLUSTER_TOKEN");
-                ClusterError::Refused { url: self.url.clone(), reason }
-            }
-            _ if reason.contains("h2 protocol error") => {
-                let reason =
-                    "it does not speak this protocol; if it is encrypted, write https:// and name --tls-ca";
-                ClusterError::NoScheduler { url: self.url.clone(), reason: reason.to_owned() }
-            }
-            tonic::Code::Unavailable | tonic::Code::DeadlineExceeded | tonic::Code::Unknown => {
-                ClusterError::NoScheduler { url: self.url.clone(), reason }
-            }
-            _ => ClusterError::Refused { url: self.url.clone(), reason },
-        }
+        refused(&self.url, status)
     }
 
     /// Runs a plan and fetches all that it gives. Where a machine fails, the whole is run again.
@@ -235,6 +254,7 @@ impl Cluster {
             log::warn!("the job is run again in {} s: {}", pause.as_secs_f32(), told.message);
             tokio::time::timeout_at(deadline, tokio::time::sleep(pause)).await.map_err(|_| late())?;
             pause *= 2;
+            tokio::time::timeout_at(deadline, self.wait_for_executors()).await.map_err(|_| late())??;
         }
     }
 

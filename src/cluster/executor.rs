@@ -10,7 +10,7 @@ use ballista_core::extension::SessionConfigExt;
 use ballista_core::ids::new_instance_id;
 use ballista_core::registry::BallistaFunctionRegistry;
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
-use ballista_core::serde::protobuf::{ExecutorRegistration, ExecutorStoppedParams};
+use ballista_core::serde::protobuf::{ExecutorRegistration, ExecutorStoppedParams, GetJobStatusParams};
 use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification};
 use ballista_core::serde::{BallistaCodec, BallistaLogicalExtensionCodec};
 use ballista_core::utils::{GrpcServerConfig, create_grpc_server, create_grpc_server_incoming};
@@ -32,7 +32,9 @@ use tokio::task::JoinHandle;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 
+use crate::cluster::client::refused;
 use crate::cluster::codec::Codec;
+use crate::cluster::scheduler::EXECUTORS;
 use crate::cluster::session::{Stores, base_config, state_of};
 use crate::cluster::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 use crate::units::ByteSize;
@@ -161,7 +163,9 @@ impl RunningExecutor {
     /// run them again.
     pub async fn stop(mut self) {
         let all_free = Arc::clone(&self.free).acquire_many_owned(self.cores);
-        if tokio::time::timeout(DRAIN, all_free).await.is_ok() {
+        // Held to the end: whatever core is free would take another task.
+        let held = tokio::time::timeout(DRAIN, all_free).await;
+        if held.is_ok() {
             tokio::time::sleep(LAST_POLL).await;
         }
         self.polling.abort();
@@ -185,9 +189,13 @@ impl Drop for RunningExecutor {
 
 async fn connect(url: &str, security: &ClientSecurity) -> Result<SchedulerClient, ClusterError> {
     let channel = crate::cluster::client::channel(url, security).await?;
-    Ok(SchedulerGrpcClient::new(channel)
+    let mut client = SchedulerGrpcClient::new(channel)
         .max_encoding_message_size(MESSAGE_BYTES)
-        .max_decoding_message_size(MESSAGE_BYTES))
+        .max_decoding_message_size(MESSAGE_BYTES);
+    // Whether it is a scheduler, and serves this executor.
+    let asked = GetJobStatusParams { job_id: EXECUTORS.to_owned() };
+    client.get_job_status(asked).await.map_err(|status| refused(url, &status))?;
+    Ok(client)
 }
 
 fn work_dir(below: Option<&Path>) -> Result<tempfile::TempDir, ClusterError> {

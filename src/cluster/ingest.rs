@@ -1,6 +1,7 @@
 //! An ingest whose reading, sorting and writing is done by executors, and whose one commit is made by the client.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use futures::StreamExt;
 
 use crate::cluster::nodes::{
     InputPart, ManifestEntry, ReadSpec, TaskExec, TaskSpec, WriteSpec, arrival_order, arrival_schema, errands,
@@ -26,6 +28,8 @@ use crate::units::PartitionId;
 
 /// Inputs of fewer bytes are read by one task.
 const LEAST_SPLIT_BYTES: u64 = 8 << 20;
+/// Portions that are looked for at one time.
+const LOOKS_AT_ONCE: usize = 16;
 /// Tasks for each core, so that a slow one does not keep the others waiting for long.
 const TASKS_PER_CORE: usize = 2;
 
@@ -35,7 +39,7 @@ struct Manifest {
     portions: Vec<PortionEntry>,
     /// By input number.
     sources: BTreeMap<u64, SourceEntry>,
-    skipped: BTreeMap<u64, SourceReport>,
+    skipped: BTreeMap<u64, SourceEntry>,
     rejects: Vec<crate::source::Reject>,
     notes: Vec<String>,
     rows: u64,
@@ -53,8 +57,8 @@ pub async fn ingest_files(
 ) -> Result<IngestReport, ClusterError> {
     let started = Instant::now();
     let base = table.snapshot().clone();
-    let (parts, place) = check(cluster, table, &plan, &base)?;
-    let work = physical_plan(cluster, &base, &plan, &parts, &place)?;
+    let (parts, sizes, place) = check(cluster, table, &plan, &base)?;
+    let work = physical_plan(cluster, &base, &plan, &parts, &sizes, &place)?;
     let config = cluster.session_config(tasks(cluster));
     let interrupt = Arc::clone(&plan.interrupt);
     let result = tokio::select! {
@@ -62,7 +66,8 @@ pub async fn ingest_files(
         () = interrupt.notified() => return Err(IngestError::Interrupted.into()),
         result = cluster.run(&work, &config) => result?,
     };
-    let mut manifest = verify(&result.batches, base.spec().partitions().len())?;
+    let mut manifest = verify(&result.batches, &parts, base.spec().partitions().len())?;
+    check_stored(table, &manifest.portions).await?;
     if result.tries > 1 {
         manifest.notes.push(format!(
             "the job was run {} times; what the others wrote is left to 'evenkeel clean'",
@@ -82,13 +87,14 @@ fn check(
     table: &Table,
     plan: &IngestFiles,
     base: &Snapshot,
-) -> Result<(Vec<InputPart>, String), ClusterError> {
+) -> Result<(Vec<InputPart>, BTreeSet<u64>, String), ClusterError> {
     let place = table.storage().place();
     cluster.check_place(&place)?;
     let known_sizes: BTreeSet<u64> = base.sources().iter().map(|source| source.bytes).collect();
-    let mut parts = Vec::new();
+    let (mut parts, mut sizes) = (Vec::new(), BTreeSet::new());
     for (number, input) in (0..).zip(&plan.inputs) {
         let (input, bytes) = shared(cluster, input)?;
+        sizes.insert(bytes);
         // What may be skipped is read by one task, which knows before it reads a row.
         let whole = bytes < LEAST_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
         let rows = if whole {
@@ -108,7 +114,7 @@ fn check(
             rows: Some(rows * part / of..rows * (part + 1) / of),
         }));
     }
-    Ok((parts, place))
+    Ok((parts, sizes, place))
 }
 
 /// The input by a name that other machines have for it too, and its bytes.
@@ -149,15 +155,26 @@ fn physical_plan(
     base: &Snapshot,
     plan: &IngestFiles,
     parts: &[InputPart],
+    sizes: &BTreeSet<u64>,
     place: &str,
 ) -> Result<Arc<dyn ExecutionPlan>, ClusterError> {
     let spec = base.spec();
     let definition = spec.definition().clone();
-    let known =
-        if plan.again { Vec::new() } else { base.sources().into_iter().map(|source| source.xxh3).collect() };
+    // Those that some input can be, by its size.
+    let is_possible = |source: &SourceEntry| sizes.contains(&source.bytes);
+    let known = match plan.again {
+        true => Vec::new(),
+        false => base.sources().into_iter().filter(is_possible).map(|source| source.xxh3).collect(),
+    };
     let mut options = plan.input.clone();
     options.views = false;
-    let read = ReadSpec { definition: definition.clone(), options, known, reject: plan.rejects.is_some() };
+    let read = ReadSpec {
+        definition: definition.clone(),
+        options,
+        known,
+        reject: plan.rejects.is_some(),
+        only_one: plan.inputs.len() == 1,
+    };
     let leaf = errands(&deal(parts, tasks(cluster)))?;
     let read = TaskExec::try_new(TaskSpec::Read(read), Vec::new(), leaf)?;
     let schema = arrival_schema(spec);
@@ -181,75 +198,127 @@ fn physical_plan(
     Ok(Arc::new(TaskExec::try_new(TaskSpec::Write(write), Vec::new(), Arc::new(sorted))?))
 }
 
-/// Reads what the executors report, and checks that it adds up: each partition is written by one task, and as many rows are stored or
-/// replaced as were read.
-fn verify(batches: &[RecordBatch], partitions: usize) -> Result<Manifest, ClusterError> {
-    let wrong = |reason: String| ClusterError::Manifest { reason };
+/// What executors wrote of one partition.
+#[derive(Debug, Default)]
+struct Stored {
+    /// The task that says it wrote the partition; the rows that it kept, and its portions.
+    writer: Option<(String, u64, u64)>,
+    /// The tasks whose portions came.
+    tasks: BTreeSet<String>,
+    rows: u64,
+    portions: u64,
+}
+
+impl Stored {
+    fn is_whole(&self) -> bool {
+        self.writer.as_ref().is_some_and(|(task, rows, portions)| {
+            (*rows, *portions) == (self.rows, self.portions) && self.tasks.iter().all(|other| other == task)
+        })
+    }
+}
+
+fn wrong(reason: impl Into<String>) -> ClusterError {
+    ClusterError::Manifest { reason: reason.into() }
+}
+
+/// Reads what the executors report, and checks that it adds up: each part of the inputs is read by one task, each partition is written by one
+/// task, and as many rows are stored or replaced as were read.
+fn verify(batches: &[RecordBatch], parts: &[InputPart], partitions: usize) -> Result<Manifest, ClusterError> {
     let mut manifest = Manifest::default();
-    let mut writers: HashMap<PartitionId, (String, u64)> = HashMap::new();
-    let mut stored: HashMap<PartitionId, (BTreeSet<String>, u64, u64)> = HashMap::new();
-    let mut read: BTreeMap<u64, Vec<SourceEntry>> = BTreeMap::new();
+    let mut stored: BTreeMap<PartitionId, Stored> = BTreeMap::new();
+    let mut read: BTreeMap<(u64, u64), SourceEntry> = BTreeMap::new();
+    let mut others: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut paths = BTreeSet::new();
     let mut rows_written = 0;
     for line in lines(batches)? {
-        let entry: ManifestEntry =
-            serde_json::from_str(line).map_err(|error| wrong(format!("{error} in {line}")))?;
+        let entry = serde_json::from_str(line).map_err(|error| wrong(format!("{error} in {line}")))?;
         match entry {
             ManifestEntry::Portion { task, portion } => {
                 if !paths.insert(portion.path.clone()) {
                     return Err(wrong(format!("{} comes twice", portion.path)));
                 }
                 let of_partition = stored.entry(portion.partition).or_default();
-                of_partition.0.insert(task);
-                of_partition.1 += portion.rows;
-                of_partition.2 += 1;
+                of_partition.tasks.insert(task);
+                of_partition.rows += portion.rows;
+                of_partition.portions += 1;
                 manifest.portions.push(portion);
             }
             ManifestEntry::Partition { task, partition, rows_in, replaced, portions } => {
                 if partition.index() >= partitions {
                     return Err(wrong(format!("there is no partition {partition}")));
                 }
-                if let Some((other, _)) = writers.insert(partition, (task.clone(), rows_in - replaced)) {
+                let of_partition = stored.entry(partition).or_default();
+                if let Some((other, ..)) =
+                    of_partition.writer.replace((task.clone(), rows_in - replaced, portions))
+                {
                     return Err(wrong(format!(
                         "partition {partition} was written by '{other}' and by '{task}'"
                     )));
                 }
-                stored.entry(partition).or_default().2 += 0;
                 manifest.replaced += replaced;
                 rows_written += rows_in;
-                let _ = portions;
             }
-            ManifestEntry::Source { number, name, content, rows, rejected, notes } => {
+            ManifestEntry::Source { number, first, name, content, rows, rejected, notes } => {
                 let (bytes, xxh3) = content.unwrap_or_default();
-                read.entry(number).or_default().push(SourceEntry { name, bytes, xxh3, rows, rejected });
+                let source = SourceEntry { name, bytes, xxh3, rows, rejected };
+                if read.insert((number, first), source).is_some() {
+                    return Err(wrong(format!("input {number} was read twice from row {first} on")));
+                }
                 manifest.notes.extend(notes);
             }
-            ManifestEntry::Skipped { number, name, bytes, .. } => {
-                let report = SourceReport { name, bytes, rows: 0, rejected: 0, skipped_since: None };
-                manifest.skipped.insert(number, report);
+            ManifestEntry::Skipped { number, name, bytes, xxh3 } => {
+                let source = SourceEntry { name, bytes, xxh3, rows: 0, rejected: 0 };
+                if !others.insert((number, 0)) || manifest.skipped.insert(number, source).is_some() {
+                    return Err(wrong(format!("input {number} was skipped twice")));
+                }
             }
-            ManifestEntry::Empty { name, .. } => manifest.notes.push(format!("{name} is empty")),
+            ManifestEntry::Empty { number, name } => {
+                if !others.insert((number, 0)) {
+                    return Err(wrong(format!("input {number} was read twice")));
+                }
+                manifest.notes.push(format!("{name} is empty"));
+            }
             ManifestEntry::Reject { reject, .. } => manifest.rejects.push(*reject),
         }
     }
-    for (number, parts) in read {
-        let Some(whole) = parts.iter().find(|part| !part.xxh3.is_empty()).cloned() else {
-            return Err(wrong(format!("nobody read the beginning of input {number}")));
-        };
-        let rows = parts.iter().map(|part| part.rows).sum();
-        let rejected = parts.iter().map(|part| part.rejected).sum();
-        manifest.rows += rows;
-        manifest.sources.insert(number, SourceEntry { rows, rejected, ..whole });
-    }
-    for (partition, (tasks, rows, _)) in &stored {
-        let writer = writers.get(partition);
-        let expected = writer.map_or(0, |(_, rows)| *rows);
-        if *rows != expected || tasks.len() > 1 || writer.is_none() {
+    for part in parts {
+        let place = (part.number, part.rows.as_ref().map_or(0, |rows| rows.start));
+        let found = read.get(&place);
+        if found.is_some() == others.contains(&place) {
             return Err(wrong(format!(
-                "partition {partition} has {rows} rows of {expected}, by {} tasks",
-                tasks.len()
+                "nobody, or more than one, read input {} from row {} on",
+                place.0, place.1
             )));
         }
+        let expected = part.rows.as_ref().map(|rows| rows.end - rows.start);
+        if let (Some(expected), Some(found)) = (expected, found)
+            && found.rows + found.rejected != expected
+        {
+            let came = found.rows + found.rejected;
+            return Err(wrong(format!(
+                "{came} of {expected} rows came of input {} from row {} on",
+                place.0, place.1
+            )));
+        }
+    }
+    if read.len() + others.len() != parts.len() {
+        return Err(wrong("more was read than was asked for"));
+    }
+    for ((number, _), part) in read {
+        manifest.rows += part.rows;
+        match manifest.sources.entry(number) {
+            // Parts come in order, and the first tells the content.
+            Entry::Vacant(first) => drop(first.insert(part)),
+            Entry::Occupied(mut whole) => {
+                let whole = whole.get_mut();
+                whole.rows += part.rows;
+                whole.rejected += part.rejected;
+            }
+        }
+    }
+    if let Some((partition, of_partition)) = stored.iter().find(|(_, of_partition)| !of_partition.is_whole())
+    {
+        return Err(wrong(format!("partition {partition} is not whole: {of_partition:?}")));
     }
     if rows_written != manifest.rows {
         return Err(wrong(format!("{} rows were read and {rows_written} came to be written", manifest.rows)));
@@ -263,13 +332,28 @@ fn verify(batches: &[RecordBatch], partitions: usize) -> Result<Manifest, Cluste
     Ok(manifest)
 }
 
+/// Looks whether the files of the portions are where the table is: executors may have directories of that name for themselves alone.
+async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), ClusterError> {
+    let looked = futures::stream::iter(portions)
+        .map(|portion| async move { (portion, table.storage().size(&portion.path).await) });
+    let mut looked = looked.buffer_unordered(LOOKS_AT_ONCE);
+    while let Some((portion, size)) = looked.next().await {
+        if size? != Some(portion.bytes) {
+            let place = table.storage().place();
+            return Err(wrong(format!(
+                "{} is not in {place}: executors wrote to a directory of that name that is not this one",
+                portion.path
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn lines(batches: &[RecordBatch]) -> Result<Vec<&str>, ClusterError> {
     let mut lines = Vec::new();
     for batch in batches {
         let column = batch.columns().first().and_then(|column| column.as_any().downcast_ref::<StringArray>());
-        let Some(column) = column else {
-            return Err(ClusterError::Manifest { reason: "it is no text".to_owned() });
-        };
+        let Some(column) = column else { return Err(wrong("it is no text")) };
         lines.extend(column.iter().flatten());
     }
     Ok(lines)
@@ -282,13 +366,12 @@ async fn commit(
     mut manifest: Manifest,
     started: Instant,
 ) -> Result<IngestReport, ClusterError> {
-    let skipped = manifest.skipped.iter().map(|(number, report)| {
-        let version = base
-            .sources()
-            .iter()
-            .find(|source| source.bytes == report.bytes)
-            .and_then(|source| base.source_version(&source.xxh3));
-        (*number, SourceReport { skipped_since: version, ..report.clone() })
+    let skipped = manifest.skipped.iter().map(|(number, source)| {
+        let known = base.source(&source.xxh3);
+        let SourceEntry { name, bytes, .. } = source.clone();
+        let rejected = known.map_or(0, |(_, known)| known.rejected);
+        let skipped_since = known.map(|(version, _)| version);
+        (*number, SourceReport { name, bytes, rows: 0, rejected, skipped_since })
     });
     let mut reports: BTreeMap<u64, SourceReport> = skipped.collect();
     reports.extend(manifest.sources.iter().map(|(number, source)| {
@@ -308,4 +391,111 @@ async fn commit(
     let (report, snapshot) = finish_written(table.log().clone(), base, &plan, written, started).await?;
     table.move_to(snapshot);
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Sequence;
+    use crate::table::{KeyRange, KeyValue};
+    use crate::units::Version;
+
+    fn parts() -> Vec<InputPart> {
+        let input = InputPath::File("a".into());
+        let part = |number, rows| InputPart { input: input.clone(), number, rows };
+        vec![part(0, Some(0..10)), part(0, Some(10..20)), part(1, None), part(2, None)]
+    }
+
+    fn portion(path: &str, partition: u32, rows: u64) -> ManifestEntry {
+        let key_range = KeyRange { min: vec![KeyValue::Int(0)], max: vec![KeyValue::Int(9)] };
+        let portion = PortionEntry {
+            path: path.into(),
+            partition: PartitionId(partition),
+            sequence: Sequence { version: Version(0), ordinal: 0 },
+            rows,
+            bytes: 100,
+            column_ranges: vec![key_range.clone()],
+            key_range,
+            xxh3: String::new(),
+        };
+        ManifestEntry::Portion { task: format!("task {partition}"), portion }
+    }
+
+    fn partition(partition: u32, rows_in: u64, replaced: u64, portions: u64) -> ManifestEntry {
+        let task = format!("task {partition}");
+        ManifestEntry::Partition { task, partition: PartitionId(partition), rows_in, replaced, portions }
+    }
+
+    fn source(number: u64, first: u64, rows: u64) -> ManifestEntry {
+        let content = (first == 0).then(|| (7, "x".to_owned()));
+        ManifestEntry::Source {
+            number,
+            first,
+            name: "a".into(),
+            content,
+            rows,
+            rejected: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    fn whole() -> Vec<ManifestEntry> {
+        vec![
+            source(0, 0, 10),
+            source(0, 10, 10),
+            source(1, 0, 5),
+            ManifestEntry::Skipped { number: 2, name: "b".into(), bytes: 9, xxh3: "y".into() },
+            portion("p", 0, 12),
+            portion("q", 0, 2),
+            partition(0, 15, 1, 2),
+            portion("r", 1, 10),
+            partition(1, 10, 0, 1),
+        ]
+    }
+
+    fn verified(entries: &[ManifestEntry]) -> Result<Manifest, ClusterError> {
+        let lines: Vec<String> = entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
+        let column = Arc::new(StringArray::from(lines)) as Arc<dyn Array>;
+        verify(&[RecordBatch::try_from_iter([("entry", column)]).unwrap()], &parts(), 2)
+    }
+
+    #[test]
+    fn what_adds_up_is_taken() {
+        let manifest = verified(&whole()).unwrap();
+        assert_eq!((manifest.rows, manifest.replaced, manifest.portions.len()), (25, 1, 3));
+        assert_eq!((manifest.sources[&0].rows, manifest.sources[&0].bytes), (20, 7));
+        assert_eq!(manifest.skipped.len(), 1);
+    }
+
+    #[test]
+    fn whatever_is_lost_doubled_or_torn_is_noticed() {
+        for left_out in 0..whole().len() {
+            let mut entries = whole();
+            entries.remove(left_out);
+            assert!(verified(&entries).is_err(), "without {left_out}");
+            let mut entries = whole();
+            entries.push(whole()[left_out].clone());
+            assert!(verified(&entries).is_err(), "{left_out} twice");
+        }
+        let changed: [(usize, ManifestEntry); 6] = [
+            // A part of an input that lost its rows, and a partition that has fewer by as many.
+            (0, source(0, 0, 9)),
+            (2, source(1, 0, 6)),
+            (2, source(3, 0, 5)),
+            (4, portion("p", 0, 11)),
+            (4, portion("p", 1, 12)),
+            (8, partition(1, 9, 0, 1)),
+        ];
+        for (place, entry) in changed {
+            let mut entries = whole();
+            entries[place] = entry.clone();
+            assert!(verified(&entries).is_err(), "{entry:?}");
+        }
+        // A whole read task lost, with the rows that it sent.
+        let mut entries = whole();
+        entries[7] = portion("r", 1, 5);
+        entries[8] = partition(1, 5, 0, 1);
+        entries.remove(2);
+        assert!(verified(&entries).is_err());
+    }
 }

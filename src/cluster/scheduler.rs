@@ -245,11 +245,11 @@ impl Front {
         Ok(format!("{} {cores}", all.len()))
     }
 
-    fn came(&self, job: &str) {
+    fn came(&self, job: &str, at: u128) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = now_millis().saturating_sub(24 * RESULTS_KEPT.as_millis());
         jobs.retain(|_, came| *came > oldest);
-        jobs.insert(job.to_owned(), now_millis());
+        jobs.insert(job.to_owned(), at);
     }
 }
 
@@ -273,9 +273,11 @@ impl SchedulerGrpc for Front {
         &self,
         request: Request<wire::ExecuteQueryParams>,
     ) -> Result<Response<wire::ExecuteQueryResult>, Status> {
+        // Before the call: an executor may take its first task, and die, before the answer is sent.
+        let came = now_millis();
         let answer = SchedulerGrpc::execute_query(&self.server, request).await?;
         if let Some(wire::execute_query_result::Result::Success(success)) = &answer.get_ref().result {
-            self.came(&success.job_id);
+            self.came(&success.job_id, came);
         }
         Ok(answer)
     }

@@ -4,7 +4,7 @@
 //! included, it is the one thing that a server sees.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,12 +67,19 @@ pub struct ClientSecurity {
 }
 
 /// How a server is reached.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ServerSecurity {
     /// Its certificate and key, as PEM; without them connections are plain.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// The token that requests must carry; without it everyone is served.
     pub token: Option<Token>,
+}
+
+impl fmt::Debug for ServerSecurity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let identity = self.identity.as_ref().map(|_| "...");
+        f.debug_struct("ServerSecurity").field("identity", &identity).field("token", &self.token).finish()
+    }
 }
 
 /// Reads a file of certificates or keys.
@@ -94,6 +101,18 @@ impl ClientSecurity {
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.authority.is_some()
+    }
+
+    /// What is unsafe about connecting to a URL; none where nothing is.
+    #[must_use]
+    pub fn warning(&self, url: &str) -> Option<String> {
+        let host = url.split("://").last()?.rsplit_once(':')?.0;
+        let here = host == "localhost"
+            || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let open = self.token.is_some() && self.authority.is_none() && !here;
+        open.then(|| {
+            format!("the token goes to {host} unencrypted, where others can read it; --tls-ca encrypts it")
+        })
     }
 
     /// What every connection is made with.
@@ -218,6 +237,16 @@ mod tests {
     #[test]
     fn servers_that_others_reach_are_warned_of() {
         let (local, open) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
+        let token = Some(Token::new("0123456789abcdef").unwrap());
+        let client = ClientSecurity { token: token.clone(), ..ClientSecurity::default() };
+        assert!(client.warning("http://10.0.0.5:50050").unwrap().contains("unencrypted"));
+        assert!(
+            ["http://127.0.0.1:1", "localhost:1", "http://[::1]:1"]
+                .iter()
+                .all(|url| client.warning(url).is_none())
+        );
+        let server = ServerSecurity { identity: Some((b"certificate".to_vec(), b"key".to_vec())), token };
+        assert!(!format!("{server:?}").contains("107"));
         let plain = ServerSecurity::default();
         assert_eq!(plain.warning(local), None);
         assert!(plain.warning(open).unwrap().contains("neither encrypted nor protected"));

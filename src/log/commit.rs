@@ -23,7 +23,7 @@ const CHECKPOINT_INTERVAL: u64 = 64;
 /// Of the checkpoints since the first, so many of the newest stay; of the others, each sixteenth.
 const CHECKPOINTS_KEPT: usize = 2;
 /// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.
-pub(super) const READ_ATTEMPTS: usize = 5;
+const READ_ATTEMPTS: usize = 5;
 
 /// The log of one table.
 #[derive(Debug, Clone)]
@@ -187,6 +187,10 @@ impl TableLog {
         let entries = draft.entries(Version::FIRST);
         if !log.write(Version::FIRST, &entries).await? {
             return Err(LogError::Exists { table: log.name() });
+        }
+        // A store that takes no notice of the condition would let one writer overwrite the commit of another.
+        if !log.storage.is_local() && log.write(Version::FIRST, &entries).await? {
+            return Err(LogError::NoPutIfAbsent { table: log.name() });
         }
         let snapshot = Snapshot::first(log.storage.name(), &entries)?;
         Ok((log, snapshot))
@@ -410,7 +414,14 @@ impl TableLog {
                 Err(LogError::Unknown { table: self.name(), version, source })
             }
             Err(error) => Err(error),
-            Ok(_) => Ok(CommitOutcome::Lost(newest?)),
+            Ok(_) => match newest {
+                Ok(newest) => Ok(CommitOutcome::Lost(newest)),
+                // Whose commit it is that is there is not known: it may be this one, of which the first answer was lost.
+                Err(LogError::Storage(source)) => {
+                    Err(LogError::Unknown { table: self.name(), version, source })
+                }
+                Err(error) => Err(error),
+            },
         }
     }
 
@@ -420,7 +431,7 @@ impl TableLog {
 
     /// Whether the commit that made a snapshot is still in the log. It is not where the log was cleaned beyond it; another file in its
     /// place is one that a writer put there who did not know.
-    async fn is_in_log(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
+    pub(super) async fn is_in_log(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
         let id = snapshot.commits().last().map(|commit| commit.info.id.as_str());
         match self.read(snapshot.version()).await {
             Ok((_, entries)) => {
@@ -574,7 +585,7 @@ impl TableLog {
         if !files.checkpoints.contains(&oldest) {
             return Ok(0);
         }
-        // Before anything is deleted: a reader without a listing sees by it that it has to read again.
+        // Before anything is deleted, so that readers without a listing begin at what stays.
         if let Some(newest) = files.checkpoints.last() {
             self.point_to(*newest).await?;
         }

@@ -50,6 +50,11 @@ pub enum LogError {
     Swept { table: String, file: String },
     #[error("{table}: {file} exists already, and its name was made up just now")]
     Taken { table: String, file: String },
+    #[error(
+        "{table}: the store overwrites files that it should leave alone (If-None-Match is ignored), so that commits could be lost; \
+         use one that knows conditional writes, or a newer version of it"
+    )]
+    NoPutIfAbsent { table: String },
     #[error("{table} is a table already; ingest into it, or choose another place")]
     Exists { table: String },
     #[error("{table} is not empty and is not a table; choose an empty or new directory")]

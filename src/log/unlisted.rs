@@ -1,14 +1,13 @@
 //! The newest version without a listing, which is slow in object stores and costs more than reading.
 //!
-//! `_log/latest.json` names a checkpoint: `{"checkpoint": 64, "id": "..."}`. It is a hint. What is newer is found by reading on,
-//! commit by commit, until there is none. It is replaced whenever a checkpoint is written, and before anything of the log is deleted, each time
-//! with another id: a reader that finds it as it was has missed nothing.
+//! `_log/latest.json` names a checkpoint: `{"checkpoint": 64}`. It is a hint. What is newer is found by reading on, commit by commit, until
+//! there is none. A reader then looks whether the commit that it began with is still there: since commits are cleaned away oldest first, it has missed
+//! nothing if so.
 
 use bytes::Bytes;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use crate::log::commit::READ_ATTEMPTS;
 use crate::log::{LogError, Snapshot, TableLog};
 use crate::units::Version;
 
@@ -20,27 +19,20 @@ const COMMITS_AT_ONCE: u64 = 8;
 #[derive(Debug, Serialize, Deserialize)]
 struct Pointer {
     checkpoint: Version,
-    /// Different whenever it is written.
-    id: String,
 }
 
 impl TableLog {
     /// The newest snapshot; none where it takes a listing to find it.
     pub(super) async fn newest_unlisted(&self) -> Result<Option<Snapshot>, LogError> {
-        for _ in 0..READ_ATTEMPTS {
-            let before = self.pointer().await?;
-            let Some(base) = self.base_unlisted(before.as_ref()).await? else { return Ok(None) };
-            let newest = self.read_forward(base).await;
-            if self.pointer().await? != before {
-                continue;
-            }
-            return match newest {
-                // The listing tells whether a commit is missing, or came between two reads.
-                Err(LogError::Gap { .. }) => Ok(None),
-                newest => newest.map(Some),
-            };
+        let pointer = self.pointer().await?;
+        let Some(base) = self.base_unlisted(pointer.as_ref()).await? else { return Ok(None) };
+        match self.read_forward(base.clone()).await {
+            // The listing tells whether a commit is missing, or came between two reads.
+            Err(LogError::Gap { .. }) => Ok(None),
+            Err(error) => Err(error),
+            // Commits are cleaned away oldest first: as long as that of the base is there, none behind it was missed.
+            Ok(newest) => Ok(self.is_in_log(&base).await?.then_some(newest)),
         }
-        Ok(None)
     }
 
     /// The snapshot to read on from: the checkpoint that is named, else the first version.
@@ -109,7 +101,7 @@ impl TableLog {
         if self.storage().is_local() {
             return Ok(());
         }
-        let pointer = Pointer { checkpoint, id: uuid::Uuid::new_v4().to_string() };
+        let pointer = Pointer { checkpoint };
         let bytes = serde_json::to_vec(&pointer).map_err(|error| self.unwritable(POINTER, &error))?;
         Ok(self.storage().replace(POINTER, bytes.into()).await?)
     }

@@ -71,6 +71,17 @@ fn text_as_views(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
 
+/// An error of a file that may be in an object store: what the store answered is no fault of the file.
+fn remote_failed(file: &str, error: ParquetError) -> SourceError {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => SourceError::Read { file: file.to_owned(), source: *source },
+            Err(source) => failed(file, InputFormat::Parquet, source),
+        },
+        error => failed(file, InputFormat::Parquet, error),
+    }
+}
+
 /// Where the batches of a Parquet file come from.
 enum Batches {
     Local(Box<ParquetRecordBatchReader>),
@@ -224,7 +235,7 @@ impl ParquetReader {
         let mut reader = object.clone();
         let loading =
             async move { ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await };
-        let metadata = wait_for(loading).map_err(read_error)?.map_err(error)?;
+        let metadata = wait_for(loading).map_err(read_error)?.map_err(|error| remote_failed(file, error))?;
         let schema = Arc::clone(metadata.schema());
         let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
@@ -256,7 +267,7 @@ impl RawReader for ParquetReader {
             Batches::Local(reader) => reader.next().transpose().map_err(ParquetError::from),
             Batches::Remote(receiver) => futures::executor::block_on(receiver.recv()).transpose(),
         };
-        let batch = batch.map_err(|error| failed(&self.file, InputFormat::Parquet, error))?;
+        let batch = batch.map_err(|error| remote_failed(&self.file, error))?;
         Ok(batch.map(|batch| self.counter.raw(batch)))
     }
 

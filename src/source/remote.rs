@@ -36,8 +36,12 @@ const COALESCED_GAP: u64 = 1 << 20;
 /// A file of an object store as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RemoteFile {
-    /// Its URL.
+    /// Its URL, for people.
     pub url: String,
+    /// The URL of the store.
+    pub store: String,
+    /// Its path in the store, as it is: signs that a URL would have to write otherwise stand for themselves.
+    pub path: String,
     /// Its size.
     pub bytes: u64,
     /// What tells this content from a later one under the same name, where the store says.
@@ -48,12 +52,12 @@ pub struct RemoteFile {
 /// a pattern matches.
 pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<String>), SourceError> {
     let (store, path) = remote_store(url)?;
-    let base = argument
-        .strip_suffix(url.path())
-        .map_or_else(|| format!("{}://{}", url.scheme(), url.authority()), str::to_owned);
+    let base = format!("{}://{}", url.scheme(), url.authority());
     let error = |source: io::Error| SourceError::Read { file: argument.to_owned(), source };
     let file = |meta: &ObjectMeta| RemoteFile {
         url: format!("{base}/{}", meta.location),
+        store: base.clone(),
+        path: meta.location.to_string(),
         bytes: meta.size,
         e_tag: meta.e_tag.clone(),
     };
@@ -129,11 +133,11 @@ pub(super) struct RemoteObject {
 
 impl RemoteObject {
     pub(super) fn open(file: &RemoteFile) -> Result<Self, SourceError> {
-        let wrong = |error: url::ParseError| SourceError::Read {
-            file: file.url.clone(),
-            source: io::Error::other(error),
-        };
-        let (store, path) = remote_store(&Url::parse(&file.url).map_err(wrong)?)?;
+        let wrong =
+            |reason: String| SourceError::Read { file: file.url.clone(), source: io::Error::other(reason) };
+        let store = Url::parse(&file.store).map_err(|error| wrong(error.to_string()))?;
+        let (store, _) = remote_store(&store)?;
+        let path = Path::parse(&file.path).map_err(|error| wrong(error.to_string()))?;
         Ok(Self { store, path, file: file.clone() })
     }
 

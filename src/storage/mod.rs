@@ -313,8 +313,13 @@ impl TableStorage {
         let path = self.path(relative)?;
         let failed = |source| self.error("write", relative, source);
         let mut upload = self.store.put_multipart(&path).await.map_err(failed)?;
+        let size = bytes.len() as u64;
         let sent = send_parts(upload.as_mut(), bytes).await;
         if let Err(error) = sent {
+            // The last answer may be lost, or be that to a request that the client repeated.
+            if self.store.head(&path).await.is_ok_and(|found| found.size == size) {
+                return Ok(());
+            }
             // Parts that were sent cost their room until they are given up.
             let _ = upload.abort().await;
             return Err(failed(error));
@@ -376,6 +381,19 @@ impl TableStorage {
         match self.store.head(&path).await {
             Ok(_) => Ok(true),
             Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(source) => Err(self.error("look for", relative, source)),
+        }
+    }
+
+    /// Bytes of a file; none where it is not there.
+    ///
+    /// # Errors
+    /// [`StorageError`] where the store fails.
+    pub async fn size(&self, relative: &str) -> Result<Option<u64>, StorageError> {
+        let path = self.path(relative)?;
+        match self.store.head(&path).await {
+            Ok(found) => Ok(Some(found.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(source) => Err(self.error("look for", relative, source)),
         }
     }

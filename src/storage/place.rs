@@ -62,6 +62,8 @@ impl Place {
 
 /// A URL as it may be shown: without what stands before an `@`.
 fn without_secrets(text: &str) -> String {
+    // Signatures stand behind a '?'.
+    let text = text.split(['?', '#']).next().unwrap_or_default();
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://...@{rest}"),
         _ => text.to_owned(),
@@ -109,7 +111,7 @@ mod tests {
             "ftp://host/t",
             "s3:///t",
             "s3://key:secret@bucket/t",
-            "s3://bucket/t?x=1",
+            "s3://bucket/t?sig=secret",
             "s3://a b/",
         ] {
             let message = parse(url).unwrap_err().to_string();

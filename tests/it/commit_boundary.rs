@@ -36,8 +36,8 @@ async fn ingest(table: &mut Table, keys: Range<i64>) -> std::result::Result<(), 
     table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
 }
 
-/// Puts of one ingest of 100 rows: four portions and the commit; the first commit makes one more before them.
-const PUTS_BEFORE: usize = 1 + 5;
+/// Puts of one ingest of 100 rows: four portions and the commit; before them is the first commit, put twice to see that the store refuses it the second time.
+const PUTS_BEFORE: usize = 2 + 5;
 const PUTS_OF_INGEST: usize = 5;
 
 #[tokio::test]

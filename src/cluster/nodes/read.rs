@@ -36,6 +36,8 @@ pub(crate) struct ReadSpec {
     pub(crate) known: Vec<String>,
     /// Whether rows that cannot be taken are told and left out, rather than being an error.
     pub(crate) reject: bool,
+    /// Whether there is one input in all.
+    pub(crate) only_one: bool,
 }
 
 /// An input, or a part of one. The first part of each input tells its content.
@@ -150,7 +152,8 @@ impl Reader<'_> {
         };
         let mut input = match opened {
             Ok(input) => input,
-            Err(SourceError::Empty { file }) => {
+            // One empty file among several is no reason to refuse the others.
+            Err(SourceError::Empty { file }) if !self.spec.only_one => {
                 return self.note(
                     part.number,
                     0,
@@ -197,6 +200,7 @@ impl Reader<'_> {
         }
         let source = ManifestEntry::Source {
             number: part.number,
+            first: part.rows.as_ref().map_or(0, |rows| rows.start),
             name: input.name().to_owned(),
             content: fingerprint.map(|found| (found.bytes, found.xxh3)),
             rows,

@@ -20,7 +20,7 @@ use super::read::{NOTES, arrival_schema, notes_in};
 use super::scan::storage_of;
 use crate::cluster::told::Told;
 use crate::ingest::{IngestError, IngestMode, key_of};
-use crate::log::{PortionEntry, Sequence, TableLog};
+use crate::log::{LogError, PortionEntry, Sequence, TableLog};
 use crate::portion::PortionEncoder;
 use crate::query::key_ordering;
 use crate::source::Reject;
@@ -51,6 +51,8 @@ pub(crate) enum ManifestEntry {
     /// A part of an input that was read; its first part tells the bytes and XXH3-128 of all of it.
     Source {
         number: u64,
+        /// The first of its rows in the input.
+        first: u64,
         name: String,
         content: Option<(u64, String)>,
         rows: u64,
@@ -231,7 +233,10 @@ impl<'a> Writer<'a> {
             // The commit sets the age; until then there is none.
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let stored = self.log.store_portion(under_way.partition, ageless, encoded).await;
-            let portion = stored.map_err(|error| Told::passing(&error))?;
+            let portion = stored.map_err(|error| match &error {
+                LogError::Storage(refused) if refused.is_refusal() => Told::lasting(&error),
+                _ => Told::passing(&error),
+            })?;
             under_way.portions += 1;
             self.manifest.push(ManifestEntry::Portion { task: self.task.clone(), portion });
         }
