@@ -185,7 +185,8 @@ impl TableLog {
             ..CommitDraft::empty(Operation::Create)
         };
         let entries = draft.entries(Version::FIRST);
-        if !log.write(Version::FIRST, &entries).await? {
+        // A put that the store repeated, because an answer was lost, meets itself.
+        if !log.write(Version::FIRST, &entries).await? && !log.begins_with(&draft.id).await? {
             return Err(LogError::Exists { table: log.name() });
         }
         // A store that takes no notice of the condition would let one writer overwrite the commit of another.
@@ -194,6 +195,12 @@ impl TableLog {
         }
         let snapshot = Snapshot::first(log.storage.name(), &entries)?;
         Ok((log, snapshot))
+    }
+
+    /// Whether the first commit is the one of this id.
+    async fn begins_with(&self, id: &str) -> Result<bool, LogError> {
+        let (_, entries) = self.read(Version::FIRST).await?;
+        Ok(matches!(entries.first(), Some(LogEntry::Commit(info)) if info.id == id))
     }
 
     /// Opens a table at its newest version.

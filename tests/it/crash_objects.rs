@@ -19,7 +19,7 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
-use crate::common::objects;
+use crate::common::{objects, test_store};
 use crate::crash::{Case, cases, rows, tell};
 
 /// What happens at one request.
@@ -185,7 +185,10 @@ async fn crash_everywhere(template: &Arc<dyn ObjectStore>, case: &Case) -> usize
     let count = FaultyStore::new(&store, usize::MAX, None);
     (case.work)(storage(count.clone())).await.unwrap();
     let requests = count.requests.done.load(Ordering::SeqCst);
-    for (at, fault) in (0..requests).flat_map(|at| FAULTS.map(|fault| (at, fault))) {
+    // On a server each point takes a while.
+    let every = if test_store().is_some() { 3 } else { 1 };
+    let points = (0..requests).flat_map(|at| FAULTS.map(|fault| (at, fault)));
+    for (at, fault) in points.filter(|(at, _)| at % every == 0) {
         let what = format!("{}: {fault:?} at request {at}", case.name);
         let store = fresh().await;
         let outcome = (case.work)(storage(FaultyStore::new(&store, at, Some(fault)))).await;
@@ -241,7 +244,9 @@ async fn a_large_file_goes_up_in_parts_and_is_there_as_a_whole_or_not_at_all() {
         let store = objects();
         let put =
             storage(FaultyStore::new(&store, at, Some(fault))).put_unique("a.parquet", bytes.clone()).await;
-        assert!(put.is_err());
+        // Of the last request the answer may be lost, and the file be found there all the same.
+        let last_was_done = at == requests - 1 && matches!(fault, Fault::FailAfter | Fault::KillAfter);
+        assert!(put.is_err() || last_was_done, "{fault:?} at {at}");
         let whole = storage(store);
         match whole.read("a.parquet").await {
             Ok(found) => assert!(found == bytes && at == requests - 1, "{fault:?} at {at}"),

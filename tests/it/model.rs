@@ -378,7 +378,7 @@ impl World {
 
 /// Fewer where each request goes to a server.
 fn histories() -> u32 {
-    if test_store().is_some() { 12 } else { 40 }
+    if test_store().is_some() { 6 } else { 40 }
 }
 
 fn as_rows(map: &Map) -> Vec<Row> {

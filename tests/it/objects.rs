@@ -267,6 +267,8 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
         let mut found = json(dir, &format!("evaluate {input} {keys}"));
         let fields = found.as_object_mut().unwrap();
         fields.retain(|name, _| !name.contains("seconds"));
+        // What is proposed depends on where inputs lie.
+        found["recommendation"].as_object_mut().unwrap().remove("commands");
         found.to_string().replace(&url, "").replace(dir.to_str().unwrap(), "")
     };
     let inputs =
@@ -281,7 +283,8 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
     // What was ingested from there is known by its content.
     done(dir, "create {}/t --ddl data/ad_events.sql");
     done(dir, &format!("ingest {{}}/t {url}/in/events"));
-    assert!(done(dir, "ingest {}/t {}/in/events").contains("skipped"));
+    let again = json(dir, "ingest {}/t {}/in/events --format json");
+    assert!(again["version"].is_null() && again["sources"][1]["skipped_since"] == 1, "{again}");
     for (input, message) in [
         ("nowhere.csv", "there is no such file or folder"),
         ("in/*.nope", "no input matches"),
