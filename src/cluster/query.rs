@@ -186,7 +186,7 @@ impl ClusterTable {
             return (units.into_iter().map(|(_, unit)| vec![unit]).collect(), whole);
         }
         // The largest first, each to the task with the least so far.
-        units.sort_by(|a, b| b.0.cmp(&a.0));
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.0));
         let mut dealt: Vec<(u64, Vec<Vec<PortionEntry>>)> = vec![(0, Vec::new()); self.tasks.max(1)];
         for (bytes, unit) in units {
             if let Some(task) = dealt.iter_mut().min_by_key(|task| task.0) {

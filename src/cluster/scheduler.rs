@@ -120,7 +120,7 @@ async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server
         expire_dead_executor_interval_seconds: (options.executor_timeout.as_secs() / 6).max(1),
         finished_job_data_clean_up_interval_seconds: RESULTS_KEPT.as_secs(),
         override_physical_codec: Some(Arc::new(Codec::default())),
-        override_session_builder: Some(Arc::new(|config| session::state_of(config))),
+        override_session_builder: Some(Arc::new(session::state_of)),
         override_config_producer: Some(Arc::new(session::base_config)),
         job_id_generator: Some(Arc::new(JobIds)),
         ..SchedulerConfig::default()
@@ -208,7 +208,7 @@ impl ClusterState for FailFast {
     async fn remove_executor(&self, executor_id: &str) -> BallistaResult<()> {
         if let Some(server) = self.server.get() {
             let running = server.state.task_manager.get_running_job_cache();
-            for job in running.keys().filter(|job| self.may_have_worked(executor_id, &job.to_string())) {
+            for job in running.keys().filter(|job| self.may_have_worked(executor_id, job.as_ref())) {
                 log::warn!("executor {executor_id} is lost: job {job} is cancelled");
                 let _ = server.cancel_job(job.clone()).await;
             }
