@@ -401,8 +401,8 @@ fn unknown_tables_and_places_are_told_what_there_is() {
         "{}",
         swapped.stderr
     );
-    let remote = run(dir.path(), "create s3://bucket/table --ddl data/ad_events.sql");
-    assert!(remote.stderr.contains("the command line works on directories"), "{}", remote.stderr);
+    let remote = run(dir.path(), "create ftp://bucket/table --ddl data/ad_events.sql");
+    assert!(remote.stderr.contains("stores are s3://BUCKET/"), "{}", remote.stderr);
 }
 
 #[cfg(unix)]
