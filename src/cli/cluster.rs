@@ -240,7 +240,8 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
         }
         None => args.listen.ip().to_string(),
     };
-    let cores = args.cores.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let cores =
+        args.cores.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
     let options = ExecutorOptions {
         scheduler: args.scheduler,
         listen: args.listen,

@@ -122,7 +122,7 @@ pub(super) fn refused(url: &str, status: &tonic::Status) -> ClusterError {
                 format!("{reason}; give the scheduler's with --token-file or EVENKEEL_CLUSTER_TOKEN");
             ClusterError::Refused { url: url.to_owned(), reason }
         }
-        _ if reason.contains("h2 protocol error") => {
+        _ if ["h2 protocol error", "operation was canceled"].iter().any(|sign| reason.contains(sign)) => {
             let reason =
                 "it does not speak this protocol; if it is encrypted, write https:// and name --tls-ca";
             ClusterError::NoScheduler { url: url.to_owned(), reason: reason.to_owned() }
