@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
 #[cfg(feature = "cluster")]
-use evenkeel::cluster::ClusterError;
+use evenkeel::cluster::{Cluster, ClusterError};
 use evenkeel::log::PortionDamage;
 use evenkeel::maintenance::CheckScope;
 use evenkeel::query::{Params, QueryError, QueryResult, ScanSummary, TableSession};
@@ -131,9 +131,9 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     if args.skip_damaged {
         table = without_damaged(&table, out).await?;
     }
-    let session = table.session()?;
+    let answering = Answering::of(&args, table, out).await?;
     if args.explain {
-        let (scans, plan) = explain(&args, &table, &session, &sql, &params, out).await?;
+        let (scans, plan) = answering.explain(&sql, &params).await?;
         return match asked {
             Format::Json => {
                 let value = serde_json::json!({ "scans": scans, "plan": plan });
@@ -142,7 +142,7 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
             _ => out.text(&format!("{}\n{plan}", report::scans(&scans))),
         };
     }
-    let result = run_query(&args, &table, &session, &sql, &params, out).await?;
+    let result = answering.query(&sql, &params).await?;
     let format = match asked {
         Format::Table => return print_table(result, Layout::Plain, &args, out).await,
         Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
@@ -175,40 +175,43 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The result of the query, from the cluster where one was asked for.
-async fn run_query(
-    args: &Args,
-    table: &Table,
-    session: &TableSession,
-    sql: &str,
-    params: &Params,
-    out: &Output,
-) -> Result<QueryResult, Failure> {
+/// Who answers.
+enum Answering {
+    Here(Box<TableSession>),
     #[cfg(feature = "cluster")]
-    if let Some(cluster) = args.cluster.connect(out).await? {
-        return evenkeel::cluster::query(&cluster, table, sql, params).await.map_err(of_cluster);
-    }
-    #[cfg(not(feature = "cluster"))]
-    let _ = (args, table, out);
-    session.query(sql, params).await.map_err(failure)
+    OnCluster(Box<Cluster>, Box<Table>),
 }
 
-/// What the query would read, and its plan, for the cluster where one was asked for.
-async fn explain(
-    args: &Args,
-    table: &Table,
-    session: &TableSession,
-    sql: &str,
-    params: &Params,
-    out: &Output,
-) -> Result<(Vec<ScanSummary>, String), Failure> {
-    #[cfg(feature = "cluster")]
-    if let Some(cluster) = args.cluster.connect(out).await? {
-        return evenkeel::cluster::explain(&cluster, table, sql, params).await.map_err(of_cluster);
+impl Answering {
+    async fn of(args: &Args, table: Table, out: &Output) -> Result<Self, Failure> {
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = args.cluster.connect(out).await? {
+            return Ok(Self::OnCluster(Box::new(cluster), Box::new(table)));
+        }
+        #[cfg(not(feature = "cluster"))]
+        let _ = (args, out);
+        Ok(Self::Here(Box::new(table.session()?)))
     }
-    #[cfg(not(feature = "cluster"))]
-    let _ = (args, table, out);
-    session.explain(sql, params).await.map_err(failure)
+
+    async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, Failure> {
+        match self {
+            Self::Here(session) => session.query(sql, params).await.map_err(failure),
+            #[cfg(feature = "cluster")]
+            Self::OnCluster(cluster, table) => {
+                evenkeel::cluster::query(cluster, table, sql, params).await.map_err(of_cluster)
+            }
+        }
+    }
+
+    async fn explain(&self, sql: &str, params: &Params) -> Result<(Vec<ScanSummary>, String), Failure> {
+        match self {
+            Self::Here(session) => session.explain(sql, params).await.map_err(failure),
+            #[cfg(feature = "cluster")]
+            Self::OnCluster(cluster, table) => {
+                evenkeel::cluster::explain(cluster, table, sql, params).await.map_err(of_cluster)
+            }
+        }
+    }
 }
 
 /// Of a failure on a cluster, wrong usage is wrong usage too.

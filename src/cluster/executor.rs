@@ -23,7 +23,6 @@ use ballista_executor::health::ExecutorHealth;
 use ballista_executor::metrics::ExecutorMetricsCollector;
 use ballista_executor::runtime_cache::{DefaultSessionRuntimeCache, MemoryPoolPolicy};
 use datafusion::execution::memory_pool::FairSpillPool;
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
@@ -35,7 +34,7 @@ use tonic::transport::Channel;
 use crate::cluster::client::refused;
 use crate::cluster::codec::Codec;
 use crate::cluster::scheduler::EXECUTORS;
-use crate::cluster::session::{Stores, base_config, state_of};
+use crate::cluster::session::{base_config, state_of};
 use crate::cluster::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 use crate::units::ByteSize;
 
@@ -229,14 +228,9 @@ fn build(options: &ExecutorOptions, address: SocketAddr, work: &Path) -> Result<
         os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
         ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
     };
-    let stores: Arc<dyn ObjectStoreRegistry> = Arc::new(Stores::default());
     let spilled = work.join("spilled");
-    let base: RuntimeProducer = Arc::new(move |_| {
-        RuntimeEnvBuilder::new()
-            .with_object_store_registry(Arc::clone(&stores))
-            .with_temp_file_path(spilled.clone())
-            .build_arc()
-    });
+    let base: RuntimeProducer =
+        Arc::new(move |_| RuntimeEnvBuilder::new().with_temp_file_path(spilled.clone()).build_arc());
     let of_core = options.memory.as_usize() / cores;
     let policy: MemoryPoolPolicy = Arc::new(move |base: Arc<RuntimeEnv>, _: &SessionConfig, tasks: u32| {
         let pool = FairSpillPool::new(of_core * tasks.max(1) as usize);

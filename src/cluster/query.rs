@@ -6,7 +6,6 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::TableType;
@@ -14,7 +13,6 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
-use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -30,9 +28,7 @@ use crate::cluster::session::state_of;
 use crate::cluster::{Cluster, ClusterError};
 use crate::handle::Table;
 use crate::log::PortionEntry;
-use crate::query::{
-    Params, QueryResult, ScanSummary, SnapshotTable, TableSession, combines, group_by_overlap,
-};
+use crate::query::{Params, QueryResult, ScanSummary, SnapshotTable, TableSession, declare_scans};
 
 /// Tasks of a scan for each core, so that a large partition does not keep the others waiting for long.
 const TASKS_PER_CORE: usize = 4;
@@ -50,7 +46,8 @@ pub async fn query(
     let session = session(cluster, table)?;
     let plan = with_cuttable_leaves(session.physical_plan(sql, params).await?)?;
     if !reads_table(&plan)? {
-        return Ok(session.query(sql, params).await?);
+        let batches = datafusion::physical_plan::execute_stream(plan, session.context().task_ctx())?;
+        return Ok(QueryResult { schema: batches.schema(), batches });
     }
     let config = session.context().copied_config();
     let result = cluster.run(&plan, &config).await?;
@@ -114,12 +111,7 @@ fn with_cuttable_leaves(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
 }
 
 fn reads_table(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut found = false;
-    plan.apply(|node| {
-        found |= node.downcast_ref::<TaskExec>().is_some();
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
+    plan.exists(|node| Ok(node.downcast_ref::<TaskExec>().is_some()))
 }
 
 /// Tells the planner that a scan is partitioned by the hash of the partition key, under the conditions of
@@ -133,20 +125,15 @@ impl PhysicalOptimizerRule for WholePartitions {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if combines(&plan)? {
-            return Ok(plan);
-        }
-        let least = config.execution.target_partitions.max(2);
-        let declared = plan.transform_down(|node| {
+        declare_scans(plan, config, |node, least| {
             let scan = node
                 .downcast_ref::<TaskExec>()
                 .filter(|_| node.properties().partitioning.partition_count() >= least);
             Ok(match scan.map(TaskExec::hashed).transpose()?.flatten() {
                 Some(hashed) => Transformed::new(Arc::new(hashed) as _, true, TreeNodeRecursion::Jump),
-                None => Transformed::no(node),
+                None => Transformed::no(Arc::clone(node)),
             })
-        })?;
-        Ok(declared.data)
+        })
     }
 
     fn name(&self) -> &'static str {
@@ -168,20 +155,17 @@ struct ClusterTable {
 
 impl ClusterTable {
     /// Portions dealt out to tasks, and whether each partition is read by one task. Portions that share keys stay together.
-    fn deal(&self, portions: &[Arc<PortionEntry>]) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
-        let partitions: Vec<&[Arc<PortionEntry>]> =
-            portions.chunk_by(|a, b| a.partition == b.partition).collect();
-        let whole = partitions.len() * 2 > self.tasks;
-        let plain = |portions: &[Arc<PortionEntry>]| {
-            portions.iter().map(|portion| portion.as_ref().clone()).collect()
+    fn deal(&self, groups: Vec<Vec<Vec<Arc<PortionEntry>>>>) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
+        let whole = groups.len() * 2 > self.tasks;
+        let units: Vec<Vec<Arc<PortionEntry>>> = match whole {
+            true => groups.into_iter().map(|groups| groups.into_iter().flatten().collect()).collect(),
+            false => groups.into_iter().flatten().collect(),
         };
-        let units: Vec<Vec<PortionEntry>> = match whole {
-            true => partitions.into_iter().map(plain).collect(),
-            false => partitions.into_iter().flat_map(group_by_overlap).map(|group| plain(&group)).collect(),
-        };
+        let units =
+            units.into_iter().map(|unit| unit.iter().map(|portion| portion.as_ref().clone()).collect());
         let bytes = |unit: &[PortionEntry]| unit.iter().map(|portion| portion.bytes).sum::<u64>();
         let mut units: Vec<(u64, Vec<PortionEntry>)> =
-            units.into_iter().map(|unit| (bytes(&unit), unit)).collect();
+            units.map(|unit: Vec<PortionEntry>| (bytes(&unit), unit)).collect();
         if units.len() <= self.tasks {
             return (units.into_iter().map(|(_, unit)| vec![unit]).collect(), whole);
         }
@@ -220,19 +204,13 @@ impl TableProvider for ClusterTable {
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = self.table.schema();
-        let predicate = match conjunction(filters.to_vec()) {
-            Some(filter) => {
-                let schema = DFSchema::try_from(Arc::clone(&schema))?;
-                Some(state.create_physical_expr(filter, &schema)?)
-            }
-            None => None,
-        };
-        let portions = self.table.portions_where(predicate.as_ref())?;
+        let predicate = self.table.predicate(state, filters)?;
+        let groups = self.table.groups_where(predicate.as_ref())?;
         let projection = projection.cloned().unwrap_or_else(|| (0..schema.fields().len()).collect());
-        if portions.is_empty() {
+        if groups.is_empty() {
             return Ok(Arc::new(EmptyExec::new(Arc::new(schema.project(&projection)?))));
         }
-        let (tasks, whole) = self.deal(&portions);
+        let (tasks, whole) = self.deal(groups);
         let snapshot = self.table.snapshot();
         let spec = ScanSpec {
             place: self.place.clone(),

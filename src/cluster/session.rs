@@ -6,14 +6,10 @@ use ballista_core::config::BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK;
 use ballista_core::extension::SessionConfigExt;
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
-use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use datafusion::prelude::SessionConfig;
-use object_store::ObjectStore;
-use url::Url;
 
 use crate::cluster::{ClientSecurity, MESSAGE_BYTES};
 use crate::query::functions;
-use crate::storage::remote_store;
 
 /// What every process of a cluster begins with.
 pub(super) fn base_config() -> SessionConfig {
@@ -52,24 +48,4 @@ pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
         datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(function))?;
     }
     Ok(state)
-}
-
-/// Stores by their URLs, each opened when it is first asked for, with what the environment of this process says.
-#[derive(Debug, Default)]
-pub(super) struct Stores {
-    opened: DefaultObjectStoreRegistry,
-}
-
-impl ObjectStoreRegistry for Stores {
-    fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
-        self.opened.register_store(url, store)
-    }
-
-    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        self.opened.get_store(url).or_else(|missing| {
-            let (store, _) = remote_store(url).map_err(|_| missing)?;
-            self.opened.register_store(url, Arc::clone(&store));
-            Ok(store)
-        })
-    }
 }

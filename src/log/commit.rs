@@ -354,12 +354,10 @@ impl TableLog {
     }
 
     async fn read_since(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
-        if !self.storage.is_local() {
-            let newest = self.read_forward(base.clone()).await;
-            // Commits are cleaned away oldest first: as long as this one is there, none behind it was missed.
-            if !matches!(newest, Err(LogError::Gap { .. })) && self.is_in_log(base).await? {
-                return newest;
-            }
+        if !self.storage.is_local()
+            && let Some(newest) = self.newest_behind(base).await?
+        {
+            return Ok(newest);
         }
         let files = self.files().await?;
         let newest = files.newest().ok_or_else(|| LogError::NotATable { table: self.name() })?;

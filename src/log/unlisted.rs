@@ -25,14 +25,21 @@ impl TableLog {
     /// The newest snapshot; none where it takes a listing to find it.
     pub(super) async fn newest_unlisted(&self) -> Result<Option<Snapshot>, LogError> {
         let pointer = self.pointer().await?;
-        let Some(base) = self.base_unlisted(pointer.as_ref()).await? else { return Ok(None) };
-        match self.read_forward(base.clone()).await {
-            // The listing tells whether a commit is missing, or came between two reads.
-            Err(LogError::Gap { .. }) => Ok(None),
-            Err(error) => Err(error),
-            // Commits are cleaned away oldest first: as long as that of the base is there, none behind it was missed.
-            Ok(newest) => Ok(self.is_in_log(&base).await?.then_some(newest)),
+        match self.base_unlisted(pointer.as_ref()).await? {
+            Some(base) => self.newest_behind(&base).await,
+            None => Ok(None),
         }
+    }
+
+    /// `base` with all commits since; none where it takes a listing to find them.
+    pub(super) async fn newest_behind(&self, base: &Snapshot) -> Result<Option<Snapshot>, LogError> {
+        let newest = match self.read_forward(base.clone()).await {
+            // The listing tells whether a commit is missing, or came between two reads.
+            Err(LogError::Gap { .. }) => return Ok(None),
+            newest => newest,
+        };
+        // Commits are cleaned away oldest first: as long as that of the base is there, none behind it was missed.
+        if self.is_in_log(base).await? { newest.map(Some) } else { Ok(None) }
     }
 
     /// The snapshot to read on from: the checkpoint that is named, else the first version.
@@ -57,7 +64,7 @@ impl TableLog {
     ///
     /// # Errors
     /// [`LogError::Gap`] where one is missing and a later one is there; it may have come between the two reads.
-    pub(super) async fn read_forward(&self, base: Snapshot) -> Result<Snapshot, LogError> {
+    async fn read_forward(&self, base: Snapshot) -> Result<Snapshot, LogError> {
         let mut snapshot = base;
         loop {
             let first = snapshot.version().0 + 1;

@@ -33,11 +33,9 @@ pub(crate) use crate::query::functions::functions;
 pub use crate::query::newest_wins::NewestWinsExec;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::newest_wins::key_ordering;
-#[cfg(feature = "cluster")]
-pub(crate) use crate::query::overlap::group_by_overlap;
 pub use crate::query::partition_aware::PartitionAware;
 #[cfg(feature = "cluster")]
-pub(crate) use crate::query::partition_aware::combines;
+pub(crate) use crate::query::partition_aware::declare_scans;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
 pub use crate::query::session::{QueryResult, TableSession, shared_runtime};
 pub use crate::sql::{ParamError, Params};

@@ -9,7 +9,7 @@ use crate::table::KeyValue;
 
 /// Groups portions of one partition: within a group, key ranges overlap, perhaps through a third portion; two groups share
 /// no key. Groups are in key order; within a group the newest portion is first. A group of one holds each key once.
-pub(crate) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
+pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
     let mut sorted = portions.to_vec();
     sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
     let mut groups: Vec<Vec<Arc<PortionEntry>>> = Vec::new();

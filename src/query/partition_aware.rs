@@ -35,13 +35,9 @@ impl PartitionAware {
     }
 
     /// The plan of a table's scan with its partitioning declared; `None` where it is no such scan or cannot be declared.
-    fn declare(
-        &self,
-        plan: &Arc<dyn ExecutionPlan>,
-        target_partitions: usize,
-    ) -> Option<Arc<dyn ExecutionPlan>> {
+    fn declare(&self, plan: &Arc<dyn ExecutionPlan>, least: usize) -> Option<Arc<dyn ExecutionPlan>> {
         let partitions = plan.properties().partitioning.partition_count();
-        if partitions < target_partitions.max(2) {
+        if partitions < least {
             return None;
         }
         if let Some(node) = plan.downcast_ref::<NewestWinsExec>() {
@@ -82,8 +78,22 @@ impl SnapshotTable {
     }
 }
 
+/// A plan with the partitioning of its scans declared, each by `declare`, which is given a node and the fewest partitions that are worth it; the
+/// plan as it is where it combines anything.
+pub(crate) fn declare_scans(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    declare: impl Fn(&Arc<dyn ExecutionPlan>, usize) -> Result<Transformed<Arc<dyn ExecutionPlan>>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if combines(&plan)? {
+        return Ok(plan);
+    }
+    let least = config.execution.target_partitions.max(2);
+    Ok(plan.transform_down(|node| declare(&node, least))?.data)
+}
+
 /// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of one scan.
-pub(crate) fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
         if node.downcast_ref::<NewestWinsExec>().is_some() {
@@ -101,21 +111,14 @@ impl PhysicalOptimizerRule for PartitionAware {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if combines(&plan)? {
-            return Ok(plan);
-        }
-        let target = config.execution.target_partitions;
-        let declared = plan.transform_down(|node| {
-            Ok(match self.declare(&node, target) {
-                Some(declared) => Transformed::new(declared, true, TreeNodeRecursion::Jump),
-                // What it reads are parts of partitions.
-                None if node.downcast_ref::<NewestWinsExec>().is_some() => {
-                    Transformed::new(node, false, TreeNodeRecursion::Jump)
-                }
-                None => Transformed::no(node),
-            })
-        })?;
-        Ok(declared.data)
+        declare_scans(plan, config, |node, least| match self.declare(node, least) {
+            Some(declared) => Ok(Transformed::new(declared, true, TreeNodeRecursion::Jump)),
+            // What it reads are parts of partitions.
+            None if node.downcast_ref::<NewestWinsExec>().is_some() => {
+                Ok(Transformed::new(Arc::clone(node), false, TreeNodeRecursion::Jump))
+            }
+            None => Ok(Transformed::no(Arc::clone(node))),
+        })
     }
 
     fn name(&self) -> &'static str {

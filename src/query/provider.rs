@@ -54,6 +54,22 @@ pub struct ScanSummary {
     pub reasons: Vec<String>,
 }
 
+impl ScanSummary {
+    /// Counts the portions that are read, in groups of those that overlap.
+    fn count(&mut self, groups: &[Vec<Vec<Arc<PortionEntry>>>]) {
+        let portions = groups.iter().flatten().flatten();
+        self.portions_read = portions.clone().count();
+        self.rows_in_portions = portions.map(|portion| portion.rows).sum();
+        let merged = groups.iter().flatten().filter(|group| group.len() > 1);
+        self.portions_merged = merged.map(Vec::len).sum();
+    }
+}
+
+/// For each partition of `portions`, which are in the order of partitions, groups of those that overlap, in key order.
+fn groups_of(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Vec<Arc<PortionEntry>>>> {
+    portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect()
+}
+
 /// What DataFusion may do with the file groups of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
@@ -139,13 +155,7 @@ impl SnapshotTable {
         partition: PartitionId,
         projection: &[usize],
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.plan(
-            state,
-            self.portions_of(partition),
-            Some(&projection.to_vec()),
-            None,
-            &mut ScanSummary::default(),
-        )
+        self.scan_where(state, self.portions_of(partition), projection, None)
     }
 
     /// A plan of the rows that are visible where these portions are all there is, with the columns `projection` of the table, one
@@ -162,26 +172,37 @@ impl SnapshotTable {
         predicate: Option<&Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let narrowed = Narrowed { predicate: predicate.cloned() };
-        let mut summary = ScanSummary::default();
-        self.plan_narrowed(state, portions, Some(&projection.to_vec()), None, &narrowed, &mut summary)
+        self.plan(state, groups_of(portions), projection, None, &narrowed)
     }
 
-    /// The portions that rows matching `predicate`, on the columns of the table, can be in.
+    /// The portions that rows matching `predicate`, on the columns of the table, can be in: for each partition that has any, groups of those
+    /// whose keys overlap, in key order.
     ///
     /// # Errors
     /// Where the predicate cannot be evaluated.
-    pub fn portions_where(
+    pub fn groups_where(
         &self,
         predicate: Option<&Arc<dyn PhysicalExpr>>,
-    ) -> Result<Vec<Arc<PortionEntry>>> {
+    ) -> Result<Vec<Vec<Vec<Arc<PortionEntry>>>>> {
         let mut summary = ScanSummary::default();
-        let portions = self.matching(predicate, &mut summary)?;
-        let groups = portions.chunk_by(|a, b| a.partition == b.partition).flat_map(group_by_overlap);
-        summary.portions_read = portions.len();
-        summary.portions_merged = groups.map(|group| group.len()).filter(|portions| *portions > 1).sum();
-        summary.rows_in_portions = portions.iter().map(|portion| portion.rows).sum();
+        let groups = groups_of(&self.matching(predicate, &mut summary)?);
+        summary.count(&groups);
         self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
-        Ok(portions)
+        Ok(groups)
+    }
+
+    /// The filters of a scan as one condition on the columns of the table; none where there are none.
+    ///
+    /// # Errors
+    /// Where they cannot be planned.
+    pub(crate) fn predicate(
+        &self,
+        state: &dyn Session,
+        filters: &[Expr],
+    ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        let Some(filter) = conjunction(filters.to_vec()) else { return Ok(None) };
+        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
+        state.create_physical_expr(filter, &schema).map(Some)
     }
 
     /// A plan of all columns of the rows that are visible where these portions of one partition are all there is, in key order.
@@ -193,7 +214,7 @@ impl SnapshotTable {
         state: &dyn Session,
         portions: &[Arc<PortionEntry>],
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.plan(state, portions, None, None, &mut ScanSummary::default())
+        self.scan_where(state, portions, &self.all_columns(), None)
     }
 
     /// Visible portions of one partition by age, oldest first.
@@ -247,49 +268,32 @@ impl SnapshotTable {
             .collect())
     }
 
-    /// A plan that reads the visible rows of `portions`, which are in the order of partitions.
+    /// A plan that reads the visible rows of `groups`: for each partition its portions, those that overlap together, in key order.
     fn plan(
         &self,
         state: &dyn Session,
-        portions: &[Arc<PortionEntry>],
-        projection: Option<&Vec<usize>>,
-        limit: Option<usize>,
-        summary: &mut ScanSummary,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.plan_narrowed(state, portions, projection, limit, &Narrowed::default(), summary)
-    }
-
-    fn plan_narrowed(
-        &self,
-        state: &dyn Session,
-        portions: &[Arc<PortionEntry>],
-        projection: Option<&Vec<usize>>,
+        groups: Vec<Vec<Vec<Arc<PortionEntry>>>>,
+        projection: &[usize],
         limit: Option<usize>,
         narrowed: &Narrowed,
-        summary: &mut ScanSummary,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let spec = self.snapshot.spec();
         let store = Arc::clone(self.storage.store());
         state.runtime_env().register_object_store(self.store_url.as_ref(), store);
-        let all: Vec<usize> = (0..spec.columns().len()).collect();
-        let projection = projection.unwrap_or(&all);
-        let partitions: Vec<Vec<Vec<Arc<PortionEntry>>>> =
-            portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect();
-        let merged = partitions.iter().flatten().filter(|group| group.len() > 1);
-        summary.portions_read = portions.len();
-        summary.portions_merged = merged.map(Vec::len).sum();
-        summary.rows_in_portions = portions.iter().map(|portion| portion.rows).sum();
-        if partitions.is_empty() {
+        if groups.is_empty() {
             return Ok(Arc::new(EmptyExec::new(Arc::new(self.schema.project(projection)?))));
         }
-        if summary.portions_merged == 0 {
+        if groups.iter().flatten().all(|group| group.len() == 1) {
             let stretches: Vec<Vec<_>> =
-                partitions.iter().map(|groups| groups.iter().flatten().cloned().collect()).collect();
+                groups.iter().map(|groups| groups.iter().flatten().cloned().collect()).collect();
             if stretches.iter().all(|stretch| self.datafusion_sees_order(stretch)) {
                 return self.scan_files(state, &stretches, projection, limit, Files::MayBeCut, narrowed);
             }
         }
-        self.scan_pieces(state, partitions, projection, narrowed)
+        self.scan_pieces(state, groups, projection, narrowed)
+    }
+
+    fn all_columns(&self) -> Vec<usize> {
+        (0..self.schema.fields().len()).collect()
     }
 
     /// Whether DataFusion can tell that portions without overlap are in order. It compares the ranges of each column alone, and so
@@ -519,17 +523,9 @@ impl TableProvider for SnapshotTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let predicate = match conjunction(filters.to_vec()) {
-            Some(filter) => {
-                let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
-                Some(state.create_physical_expr(filter, &schema)?)
-            }
-            None => None,
-        };
-        let mut summary = ScanSummary::default();
-        let portions = self.matching(predicate.as_ref(), &mut summary)?;
-        let plan = self.plan(state, &portions, projection, limit, &mut summary)?;
-        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
-        Ok(plan)
+        let predicate = self.predicate(state, filters)?;
+        let groups = self.groups_where(predicate.as_ref())?;
+        let projection = projection.cloned().unwrap_or_else(|| self.all_columns());
+        self.plan(state, groups, &projection, limit, &Narrowed::default())
     }
 }

@@ -303,10 +303,7 @@ impl TableStorage {
             return Ok(true);
         }
         // A put that the store repeated, because an answer was lost, meets what it wrote itself.
-        let path = self.path(relative)?;
-        let found =
-            self.store.head(&path).await.map_err(|source| self.error("look for", relative, source))?;
-        Ok(found.size == size)
+        Ok(self.size(relative).await? == Some(size))
     }
 
     async fn put_in_parts(&self, relative: &str, bytes: Bytes) -> Result<(), StorageError> {
@@ -317,7 +314,7 @@ impl TableStorage {
         let sent = send_parts(upload.as_mut(), bytes).await;
         if let Err(error) = sent {
             // The last answer may be lost, or be that to a request that the client repeated.
-            if self.store.head(&path).await.is_ok_and(|found| found.size == size) {
+            if self.size(relative).await.is_ok_and(|found| found == Some(size)) {
                 return Ok(());
             }
             // Parts that were sent cost their room until they are given up.
@@ -377,12 +374,7 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError`] where the store fails.
     pub async fn exists(&self, relative: &str) -> Result<bool, StorageError> {
-        let path = self.path(relative)?;
-        match self.store.head(&path).await {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(source) => Err(self.error("look for", relative, source)),
-        }
+        Ok(self.size(relative).await?.is_some())
     }
 
     /// Bytes of a file; none where it is not there.
