@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::cluster::{
-    ClientSecurity, Cluster, ExecutorOptions, JobOptions, RunningExecutor, RunningScheduler,
+    ClientSecurity, Cluster, ExecutorOptions, JobOptions, OnLostExecutor, RunningExecutor, RunningScheduler,
     SchedulerOptions, ServerSecurity, Token, read_pem,
 };
 use evenkeel::units::{ByteSize, Micros};
 use tokio::sync::Notify;
 
+use crate::cli::logging::Whose;
 use crate::cli::{Failure, Output};
 
 /// The variable that holds the token.
@@ -54,6 +55,9 @@ struct SchedulerArgs {
 
     #[command(flatten)]
     server: ServerArgs,
+
+    #[command(flatten)]
+    client: TlsClientArgs,
 }
 
 /// Start an executor, which takes tasks from the scheduler.
@@ -187,7 +191,7 @@ impl ClusterArgs {
     /// The cluster that was asked for; none where the work is done here.
     pub(crate) async fn connect(&self, out: &Output) -> Result<Option<Cluster>, Failure> {
         let Some(url) = &self.cluster else { return Ok(None) };
-        crate::cli::logging::to_stderr(log::LevelFilter::Off);
+        crate::cli::logging::to_stderr(Whose::Client);
         let security = self.tls.security(token(self.token_file.as_deref())?)?;
         if let Some(warning) = security.warning(url) {
             out.note(&warning);
@@ -200,7 +204,7 @@ impl ClusterArgs {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    crate::cli::logging::to_stderr(log::LevelFilter::Warn);
+    crate::cli::logging::to_stderr(Whose::Server);
     match args.command {
         Command::Scheduler(args) => scheduler(args, out).await,
         Command::Executor(args) => executor(*args, out).await,
@@ -216,8 +220,17 @@ async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure>
     let interrupt = out.interrupt();
     let warning = security.warning(args.listen);
     let scheme = if security.identity.is_some() { "https" } else { "http" };
-    let options =
-        SchedulerOptions { listen: args.listen, security, executor_timeout: duration(args.executor_timeout) };
+    let client = args.client.security(security.token.clone())?;
+    if security.identity.is_some() && !client.is_encrypted() {
+        out.note("without --tls-ca the scheduler cannot tell executors to stop tasks that nobody waits for");
+    }
+    let options = SchedulerOptions {
+        listen: args.listen,
+        security,
+        executor_timeout: duration(args.executor_timeout),
+        client,
+        lost: OnLostExecutor::FailJobs,
+    };
     let scheduler = RunningScheduler::start(options).await?;
     warning.iter().for_each(|warning| out.note(warning));
     out.text(&format!("scheduler at {scheme}://{}\n", scheduler.address()))?;

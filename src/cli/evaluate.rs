@@ -7,8 +7,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
-#[cfg(feature = "cluster")]
-use evenkeel::cluster::ClusterError;
 use evenkeel::evaluate::{
     AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
 };
@@ -298,10 +296,7 @@ impl Assessing {
             Self::Here => assess(export, plan, progress, stop),
             #[cfg(feature = "cluster")]
             Self::OnCluster(cluster, runtime) => {
-                evenkeel::cluster::assess(cluster, runtime, export, plan, stop).map_err(|error| match error {
-                    ClusterError::Evaluate(error) => error,
-                    error => EvaluateError::Elsewhere { reason: error.to_string() },
-                })
+                evenkeel::cluster::assess(cluster, runtime, export, plan, stop).map_err(EvaluateError::from)
             }
         }
     }
@@ -323,9 +318,9 @@ async fn assess_in_background(
                 assessment => return assessment,
             };
             // A number that some systems cannot hold leaves the others.
-            let EvaluateError::Placement { source: PlacementError::TooLarge { .. }, .. } = &error else {
+            if !error.is_too_large() {
                 return Err(error);
-            };
+            }
             let before = plan.evaluate.placements.len();
             plan.evaluate.placements.retain(|function| match function {
                 Function::System(system) => system.about().unsigned,

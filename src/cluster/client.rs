@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::RecordBatch;
 use ballista_core::client::BallistaClient;
 use ballista_core::extension::{BallistaConfigGrpcEndpoint, SessionConfigHelperExt};
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
@@ -22,6 +21,7 @@ use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::cluster::codec::Codec;
+use crate::cluster::fetched::Fetched;
 use crate::cluster::scheduler::EXECUTORS;
 use crate::cluster::session::client_config;
 use crate::cluster::told::Told;
@@ -31,6 +31,8 @@ use crate::cluster::{CONNECT_TIMEOUT, ClientSecurity, ClusterError, MESSAGE_BYTE
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// How long a client waits for the first executor.
 const WAIT_FOR_EXECUTORS: Duration = Duration::from_secs(30);
+/// A client that waits says so after so long.
+const TELL_AFTER: Duration = Duration::from_secs(2);
 /// A job that the scheduler does not know for so long is lost: it was started anew.
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
 /// How long a cancellation may keep a client that goes.
@@ -63,9 +65,8 @@ pub struct ClusterSize {
 }
 
 /// What a job gave.
-#[derive(Debug)]
 pub(super) struct JobResult {
-    pub(super) batches: Vec<RecordBatch>,
+    pub(super) fetched: Fetched,
     /// Tries that it took.
     pub(super) tries: u32,
 }
@@ -163,8 +164,19 @@ impl Cluster {
     async fn wait_for_executors(&self) -> Result<ClusterSize, ClusterError> {
         let waited = WAIT_FOR_EXECUTORS.min(self.options.deadline);
         let began = Instant::now();
+        let mut told = false;
         loop {
-            match self.ask_size().await {
+            let found = self.ask_size().await;
+            if began.elapsed() > TELL_AFTER && !told {
+                told = true;
+                let what = if found.is_ok() {
+                    "no executor has registered"
+                } else {
+                    "the scheduler does not answer"
+                };
+                log::info!("{}: {what}; waiting for up to {} s", self.url, waited.as_secs());
+            }
+            match found {
                 Ok(size) if size.executors > 0 => return Ok(size),
                 // A scheduler that was started anew is back soon.
                 Err(error)
@@ -243,15 +255,18 @@ impl Cluster {
             let tried =
                 tokio::time::timeout_at(deadline, self.run_once(plan, config)).await.map_err(|_| late())?;
             let told = match tried {
-                Ok(batches) => return Ok(JobResult { batches, tries }),
+                Ok(fetched) => return Ok(JobResult { fetched, tries }),
                 Err(Attempt::Ended(error)) => return Err(error),
-                Err(Attempt::Failed(told)) if !told.again => return Err(ClusterError::Job(told.message)),
+                Err(Attempt::Failed(Told { message, again: false, too_large })) => {
+                    return Err(ClusterError::Job { reason: message, too_large });
+                }
                 Err(Attempt::Failed(told)) => told,
             };
             if tries >= self.options.tries {
                 return Err(ClusterError::Failed { tries, reason: told.message });
             }
-            log::warn!("the job is run again in {} s: {}", pause.as_secs_f32(), told.message);
+            let (again, all) = (tries + 1, self.options.tries);
+            log::info!("try {again} of {all} begins in {} s: {}", pause.as_secs_f32(), told.message);
             tokio::time::timeout_at(deadline, tokio::time::sleep(pause)).await.map_err(|_| late())?;
             pause *= 2;
             tokio::time::timeout_at(deadline, self.wait_for_executors()).await.map_err(|_| late())??;
@@ -262,7 +277,7 @@ impl Cluster {
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         config: &SessionConfig,
-    ) -> Result<Vec<RecordBatch>, Attempt> {
+    ) -> Result<Fetched, Attempt> {
         let codec = Codec::default();
         let node = PhysicalPlanNode::try_from_physical_plan(Arc::clone(plan), &codec)
             .map_err(|error| Attempt::Ended(error.into()))?;
@@ -288,17 +303,17 @@ impl Cluster {
             Some(execute_query_result::Result::Success(success)) => success.job_id,
             other => {
                 let message = format!("the scheduler does not take the plan: {other:?}");
-                return Err(Attempt::Failed(Told { message, again: false }));
+                return Err(Attempt::Ended(ClusterError::Refused { url: self.url.clone(), reason: message }));
             }
         };
         let mut under_way = UnderWay { scheduler: self.scheduler.clone(), job: Some(job.clone()) };
         let locations = self.watch(&job).await?;
-        let mut batches = Vec::new();
+        let mut fetched = Fetched::new(plan.schema());
         for location in locations {
-            self.fetch(location, &mut batches).await?;
+            self.fetch(location, &mut fetched).await?;
         }
         under_way.job = None;
-        Ok(batches)
+        Ok(fetched)
     }
 
     /// Waits until a job is done; gives where its results are, in the order of partitions.
@@ -323,7 +338,7 @@ impl Cluster {
                     let since = *unknown_since.get_or_insert_with(Instant::now);
                     if since.elapsed() > UNKNOWN_FOR {
                         let message = "the scheduler does not know the job; it was started anew".to_owned();
-                        return Err(Attempt::Failed(Told { message, again: true }));
+                        return Err(Attempt::Failed(Told::passing(message)));
                     }
                 }
             }
@@ -331,19 +346,15 @@ impl Cluster {
         }
     }
 
-    async fn fetch(
-        &self,
-        location: PartitionLocation,
-        batches: &mut Vec<RecordBatch>,
-    ) -> Result<(), Attempt> {
+    async fn fetch(&self, location: PartitionLocation, into: &mut Fetched) -> Result<(), Attempt> {
         let layout = location.layout();
         let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
-            return Err(Attempt::Failed(Told { message: "a result has no place".to_owned(), again: true }));
+            return Err(Attempt::Failed(Told::passing("a result has no place".to_owned())));
         };
         let lost = |error: String| {
             let message =
                 format!("executor {}:{} does not give its results: {error}", executor.host, executor.port);
-            Attempt::Failed(Told { message, again: true })
+            Attempt::Failed(Told::passing(message))
         };
         let partition: PartitionId = partition.into();
         let endpoint = Arc::new(BallistaConfigGrpcEndpoint::new(self.security.hook()));
@@ -363,7 +374,7 @@ impl Cluster {
         let fetched = client.fetch_partition(&executor.id, &partition, location.file_id, layout, true).await;
         let mut stream = fetched.map_err(|error| lost(error.to_string()))?;
         while let Some(batch) = stream.try_next().await.map_err(|error| lost(error.to_string()))? {
-            batches.push(batch);
+            into.push(batch).map_err(Attempt::Ended)?;
         }
         Ok(())
     }
@@ -372,7 +383,7 @@ impl Cluster {
         match self.refused(status) {
             ClusterError::NoScheduler { reason, .. } => {
                 let message = format!("the scheduler at {} does not answer: {reason}", self.url);
-                Attempt::Failed(Told { message, again: true })
+                Attempt::Failed(Told::passing(message))
             }
             error => Attempt::Ended(error),
         }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::AsArray;
 use datafusion::physical_plan::ExecutionPlan;
 use tokio::runtime::Handle;
 
+use crate::cluster::fetched::Batches;
 use crate::cluster::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, errands};
 use crate::cluster::{Cluster, ClusterError};
 use crate::evaluate::{
@@ -41,10 +42,10 @@ pub fn assess(
         let counted = count(cluster, runtime, export, options, on_unreadable, stop);
         counted.map_err(|error| match error {
             ClusterError::Evaluate(error) => error,
+            // Told from `failure`.
             error => {
-                let reason = error.to_string();
                 failure = Some(error);
-                EvaluateError::Elsewhere { reason }
+                EvaluateError::Interrupted
             }
         })
     };
@@ -52,6 +53,16 @@ pub fn assess(
     match failure {
         Some(error) => Err(error),
         None => Ok(assessed?),
+    }
+}
+
+impl From<ClusterError> for EvaluateError {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Evaluate(error) => error,
+            ClusterError::Job { reason, too_large } => Self::Elsewhere { reason, too_large },
+            error => Self::Elsewhere { reason: error.to_string(), too_large: false },
+        }
     }
 }
 
@@ -110,7 +121,8 @@ fn count(
             () = stopped => Err(EvaluateError::Interrupted.into()),
         }
     })?;
-    let mut states = States::of(&result.batches)?;
+    let mut fetched = result.fetched;
+    let mut states = States::of(fetched.batches()?)?;
     if states.0.len() != tasks.len() {
         let reason = format!("{} of {} shares of the rows came back", states.0.len(), tasks.len());
         return Err(ClusterError::Manifest { reason });
@@ -138,10 +150,11 @@ struct State {
 }
 
 impl States {
-    fn of(batches: &[RecordBatch]) -> Result<Self, ClusterError> {
+    fn of(batches: Batches) -> Result<Self, ClusterError> {
         let wrong = |reason: &str| ClusterError::Manifest { reason: reason.to_owned() };
         let mut states: BTreeMap<u64, State> = BTreeMap::new();
         for batch in batches {
+            let batch = batch.map_err(|error| wrong(&error.to_string()))?;
             let [errands, unreadable, pieces] = batch.columns() else {
                 return Err(wrong("it has other columns"));
             };

@@ -2,20 +2,21 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::ids::new_instance_id;
 use ballista_core::registry::BallistaFunctionRegistry;
+use ballista_core::serde::protobuf::executor_grpc_server::ExecutorGrpcServer;
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use ballista_core::serde::protobuf::{ExecutorRegistration, ExecutorStoppedParams, GetJobStatusParams};
 use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification};
 use ballista_core::serde::{BallistaCodec, BallistaLogicalExtensionCodec};
 use ballista_core::utils::{GrpcServerConfig, create_grpc_server, create_grpc_server_incoming};
 use ballista_core::{BALLISTA_PROTOCOL_VERSION, ConfigProducer, JobId, RuntimeProducer};
-use ballista_executor::execution_engine::{DefaultExecutionEngine, QueryStageExecutor};
+use ballista_executor::execution_engine::QueryStageExecutor;
 use ballista_executor::execution_loop::poll_loop;
 use ballista_executor::executor::Executor;
 use ballista_executor::flight_service::BallistaFlightService;
@@ -33,6 +34,7 @@ use tonic::transport::Channel;
 
 use crate::cluster::client::refused;
 use crate::cluster::codec::Codec;
+use crate::cluster::engine::{Engine, LastTask, Orders};
 use crate::cluster::scheduler::EXECUTORS;
 use crate::cluster::session::{base_config, state_of};
 use crate::cluster::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
@@ -42,6 +44,8 @@ use crate::units::ByteSize;
 const DRAIN: Duration = Duration::from_secs(60);
 /// Poll intervals of an executor without free cores: after so long the last results have been told.
 const LAST_POLL: Duration = Duration::from_secs(6);
+/// An executor with a free core has told its results within this, unless the scheduler is away.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
 /// How long other executors may go on reading when it stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// Environments of sessions that are kept, with the ends of files that they know.
@@ -77,6 +81,7 @@ pub struct RunningExecutor {
     executor: Arc<Executor>,
     scheduler: SchedulerClient,
     free: Arc<Semaphore>,
+    last: LastTask,
     polling: JoinHandle<()>,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     stop: Option<oneshot::Sender<()>>,
@@ -102,19 +107,23 @@ impl RunningExecutor {
         let address = incoming.local_addr().map_err(|e| failed(e.to_string()))?;
         let scheduler = connect(&options.scheduler, &options.client).await?;
         let work = work_dir(options.work_dir.as_deref())?;
-        let executor = Arc::new(build(&options, address, work.path())?);
+        let last = LastTask::default();
+        let executor = Arc::new(build(&options, address, work.path(), &last)?);
 
         let tasks = work.path().join("tasks").display().to_string();
         let flight = FlightServiceServer::new(BallistaFlightService::new(tasks))
             .max_decoding_message_size(MESSAGE_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
         let flight = InterceptedService::new(flight, options.security.check());
+        let orders = ExecutorGrpcServer::new(Orders { executor: Arc::clone(&executor) });
+        let orders = InterceptedService::new(orders, options.security.check());
         let mut builder = create_grpc_server(&grpc);
         if let Some(tls) = options.security.tls() {
             builder = builder.tls_config(tls).map_err(|e| failed(format!("the certificate: {e}")))?;
         }
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = builder.add_service(flight).serve_with_incoming_shutdown(incoming, async {
+        let served = builder.add_service(flight).add_service(orders);
+        let serving = served.serve_with_incoming_shutdown(incoming, async {
             let _ = stopped.await;
         });
         let serving = tokio::spawn(serving);
@@ -145,6 +154,7 @@ impl RunningExecutor {
             executor,
             scheduler,
             free,
+            last,
             polling,
             serving,
             stop: Some(stop),
@@ -161,10 +171,14 @@ impl RunningExecutor {
     /// Takes no more tasks, waits for those under way, tells the scheduler and leaves. Jobs whose results lie here fail, and their clients
     /// run them again.
     pub async fn stop(mut self) {
+        let began = Instant::now();
         let all_free = Arc::clone(&self.free).acquire_many_owned(self.cores);
         // Held to the end: whatever core is free would take another task.
         let held = tokio::time::timeout(DRAIN, all_free).await;
-        if held.is_ok() {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        // While cores were free, results were told many times a second.
+        let is_told = last.is_none_or(|ended| began.saturating_duration_since(ended) > TOLD_WITHIN);
+        if held.is_ok() && !is_told {
             tokio::time::sleep(LAST_POLL).await;
         }
         self.polling.abort();
@@ -213,14 +227,20 @@ fn work_dir(below: Option<&Path>) -> Result<tempfile::TempDir, ClusterError> {
     made.map_err(|error| ClusterError::File { path: place.display().to_string(), reason: error.to_string() })
 }
 
-fn build(options: &ExecutorOptions, address: SocketAddr, work: &Path) -> Result<Executor, ClusterError> {
+fn build(
+    options: &ExecutorOptions,
+    address: SocketAddr,
+    work: &Path,
+    last: &LastTask,
+) -> Result<Executor, ClusterError> {
     let cores = options.cores.max(1);
     let port = u32::from(address.port());
+    let place = format!("{}:{port}", options.host);
     let registration = ExecutorRegistration {
         id: new_instance_id(),
         host: Some(options.host.clone()),
         port,
-        // Nobody listens there: work is asked for, not sent.
+        // Where it is told to stop tasks; work is asked for, not sent.
         grpc_port: port,
         specification: Some(
             ExecutorSpecification::default().with_vcores(u32::try_from(cores).unwrap_or(u32::MAX)).into(),
@@ -253,7 +273,7 @@ fn build(options: &ExecutorOptions, address: SocketAddr, work: &Path) -> Result<
         Arc::new(functions),
         Arc::new(Quiet),
         cores,
-        Arc::new(DefaultExecutionEngine::new()),
+        Arc::new(Engine::at(&place, Arc::clone(last))),
     )
     .with_session_runtime_cache(Some(Arc::new(DefaultSessionRuntimeCache::new(
         base,

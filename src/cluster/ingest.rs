@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Array, RecordBatch, StringArray};
+use arrow::array::{AsArray, RecordBatch};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
@@ -13,6 +13,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use futures::StreamExt;
 
+use crate::cluster::fetched::Batches;
 use crate::cluster::nodes::{
     InputPart, ManifestEntry, ReadSpec, TaskExec, TaskSpec, WriteSpec, arrival_order, arrival_schema, errands,
 };
@@ -40,7 +41,8 @@ struct Manifest {
     /// By input number.
     sources: BTreeMap<u64, SourceEntry>,
     skipped: BTreeMap<u64, SourceEntry>,
-    rejects: Vec<crate::source::Reject>,
+    /// How many rows are set aside.
+    rejected: u64,
     notes: Vec<String>,
     rows: u64,
     replaced: u64,
@@ -57,6 +59,7 @@ pub async fn ingest_files(
 ) -> Result<IngestReport, ClusterError> {
     let started = Instant::now();
     let base = table.snapshot().clone();
+    plan.check_rejects()?;
     let (parts, sizes, place) = check(cluster, table, &plan, &base)?;
     let work = physical_plan(cluster, &base, &plan, &parts, &sizes, &place)?;
     let config = cluster.session_config(tasks(cluster));
@@ -66,7 +69,8 @@ pub async fn ingest_files(
         () = interrupt.notified() => return Err(IngestError::Interrupted.into()),
         result = cluster.run(&work, &config) => result?,
     };
-    let mut manifest = verify(&result.batches, &parts, base.spec().partitions().len())?;
+    let mut told = result.fetched;
+    let mut manifest = verify(entries(told.batches()?), &parts, base.spec().partitions().len())?;
     check_stored(table, &manifest.portions).await?;
     if result.tries > 1 {
         manifest.notes.push(format!(
@@ -74,7 +78,7 @@ pub async fn ingest_files(
             result.tries
         ));
     }
-    commit(table, base, plan, manifest, started).await
+    commit(table, base, plan, manifest, told.batches()?, started).await
 }
 
 fn tasks(cluster: &Cluster) -> usize {
@@ -185,7 +189,7 @@ fn physical_plan(
     let shuffled = RepartitionExec::try_new(Arc::new(read), Partitioning::Hash(vec![by_partition], writers))?;
     let order: Option<LexOrdering> = key_ordering(&schema, &arrival_order(spec));
     let Some(order) = order else {
-        return Err(ClusterError::Job("a table has a primary key".to_owned()));
+        return Err(wrong("a table has a primary key"));
     };
     let sorted = SortExec::new(order, Arc::new(shuffled)).with_preserve_partitioning(true);
     let write = WriteSpec {
@@ -223,16 +227,19 @@ fn wrong(reason: impl Into<String>) -> ClusterError {
 
 /// Reads what the executors report, and checks that it adds up: each part of the inputs is read by one task, each partition is written by one
 /// task, and as many rows are stored or replaced as were read.
-fn verify(batches: &[RecordBatch], parts: &[InputPart], partitions: usize) -> Result<Manifest, ClusterError> {
+fn verify(
+    entries: impl Iterator<Item = Result<ManifestEntry, ClusterError>>,
+    parts: &[InputPart],
+    partitions: usize,
+) -> Result<Manifest, ClusterError> {
     let mut manifest = Manifest::default();
     let mut stored: BTreeMap<PartitionId, Stored> = BTreeMap::new();
     let mut read: BTreeMap<(u64, u64), SourceEntry> = BTreeMap::new();
     let mut others: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut paths = BTreeSet::new();
     let mut rows_written = 0;
-    for line in lines(batches)? {
-        let entry = serde_json::from_str(line).map_err(|error| wrong(format!("{error} in {line}")))?;
-        match entry {
+    for entry in entries {
+        match entry? {
             ManifestEntry::Portion { task, portion } => {
                 if !paths.insert(portion.path.clone()) {
                     return Err(wrong(format!("{} comes twice", portion.path)));
@@ -278,7 +285,7 @@ fn verify(batches: &[RecordBatch], parts: &[InputPart], partitions: usize) -> Re
                 }
                 manifest.notes.push(format!("{name} is empty"));
             }
-            ManifestEntry::Reject { reject, .. } => manifest.rejects.push(*reject),
+            ManifestEntry::Reject { .. } => manifest.rejected += 1,
         }
     }
     for part in parts {
@@ -324,8 +331,8 @@ fn verify(batches: &[RecordBatch], parts: &[InputPart], partitions: usize) -> Re
         return Err(wrong(format!("{} rows were read and {rows_written} came to be written", manifest.rows)));
     }
     let rejected: u64 = manifest.sources.values().map(|source| source.rejected).sum();
-    if rejected != manifest.rejects.len() as u64 {
-        return Err(wrong(format!("{rejected} rows were rejected and {} are told", manifest.rejects.len())));
+    if rejected != manifest.rejected {
+        return Err(wrong(format!("{rejected} rows were rejected and {} are told", manifest.rejected)));
     }
     manifest.notes.sort();
     manifest.notes.dedup();
@@ -349,14 +356,22 @@ async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), Cl
     Ok(())
 }
 
-fn lines(batches: &[RecordBatch]) -> Result<Vec<&str>, ClusterError> {
-    let mut lines = Vec::new();
-    for batch in batches {
-        let column = batch.columns().first().and_then(|column| column.as_any().downcast_ref::<StringArray>());
-        let Some(column) = column else { return Err(wrong("it is no text")) };
-        lines.extend(column.iter().flatten());
-    }
-    Ok(lines)
+/// What executors told, line by line.
+fn entries(batches: Batches) -> impl Iterator<Item = Result<ManifestEntry, ClusterError>> {
+    batches.flat_map(|batch| {
+        match batch.map_err(|error| wrong(error.to_string())).and_then(|batch| read(&batch)) {
+            Ok(entries) => entries.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    })
+}
+
+fn read(batch: &RecordBatch) -> Result<Vec<ManifestEntry>, ClusterError> {
+    let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
+    let lines = column.ok_or_else(|| wrong("it is no text"))?.iter().flatten();
+    lines
+        .map(|line| serde_json::from_str(line).map_err(|error| wrong(format!("{error} in {line}"))))
+        .collect()
 }
 
 async fn commit(
@@ -364,6 +379,7 @@ async fn commit(
     base: Snapshot,
     plan: IngestFiles,
     mut manifest: Manifest,
+    told: Batches,
     started: Instant,
 ) -> Result<IngestReport, ClusterError> {
     let skipped = manifest.skipped.iter().map(|(number, source)| {
@@ -383,7 +399,10 @@ async fn commit(
         portions: manifest.portions,
         entries: manifest.sources.into_values().collect(),
         sources: reports.into_values().collect(),
-        rejects: manifest.rejects,
+        rejects: Box::new(entries(told).filter_map(|entry| match entry.ok()? {
+            ManifestEntry::Reject { reject, .. } => Some(*reject),
+            _ => None,
+        })),
         rows: manifest.rows,
         replaced: manifest.replaced,
         notes: manifest.notes,
@@ -399,6 +418,7 @@ mod tests {
     use crate::log::Sequence;
     use crate::table::{KeyRange, KeyValue};
     use crate::units::Version;
+    use arrow::array::{ArrayRef, StringArray};
 
     fn parts() -> Vec<InputPart> {
         let input = InputPath::File("a".into());
@@ -454,9 +474,10 @@ mod tests {
     }
 
     fn verified(entries: &[ManifestEntry]) -> Result<Manifest, ClusterError> {
-        let lines: Vec<String> = entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
-        let column = Arc::new(StringArray::from(lines)) as Arc<dyn Array>;
-        verify(&[RecordBatch::try_from_iter([("entry", column)]).unwrap()], &parts(), 2)
+        let lines = entries.iter().map(|entry| Some(serde_json::to_string(entry).unwrap()));
+        let column = Arc::new(lines.collect::<StringArray>()) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("entry", column)]).unwrap();
+        verify(read(&batch)?.into_iter().map(Ok), &parts(), 2)
     }
 
     #[test]

@@ -12,8 +12,10 @@
 
 mod client;
 mod codec;
+mod engine;
 mod evaluate;
 mod executor;
+mod fetched;
 mod ingest;
 mod nodes;
 mod query;
@@ -32,7 +34,7 @@ pub use crate::cluster::evaluate::assess;
 pub use crate::cluster::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::cluster::ingest::ingest_files;
 pub use crate::cluster::query::{explain, query};
-pub use crate::cluster::scheduler::{RunningScheduler, SchedulerOptions};
+pub use crate::cluster::scheduler::{OnLostExecutor, RunningScheduler, SchedulerOptions};
 pub use crate::cluster::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 
 use crate::evaluate::EvaluateError;
@@ -63,8 +65,8 @@ pub enum ClusterError {
     Deadline { seconds: u64 },
     #[error("the job failed {tries} times, the last time: {reason}")]
     Failed { tries: u32, reason: String },
-    #[error("{0}")]
-    Job(String),
+    #[error("{reason}")]
+    Job { reason: String, too_large: bool },
     #[error(
         "{url}: the cluster cannot reach {path}, which is a path of this machine alone; name a place in an object store, or a directory that all machines share"
     )]

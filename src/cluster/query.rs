@@ -51,8 +51,9 @@ pub async fn query(
     }
     let config = session.context().copied_config();
     let result = cluster.run(&plan, &config).await?;
-    let schema = plan.schema();
-    let batches = stream::iter(result.batches.into_iter().map(Ok));
+    let mut fetched = result.fetched;
+    let batches = stream::iter(fetched.batches()?.map(|batch| batch.map_err(DataFusionError::from)));
+    let schema = fetched.schema();
     Ok(QueryResult {
         schema: Arc::clone(&schema),
         batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),

@@ -28,7 +28,7 @@ use tonic::{Request, Response, Status};
 
 use crate::cluster::codec::Codec;
 use crate::cluster::session;
-use crate::cluster::{ClusterError, MESSAGE_BYTES, ServerSecurity};
+use crate::cluster::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 
 /// The job that a client asks for to learn how many executors there are.
 pub(super) const EXECUTORS: &str = "@executors";
@@ -46,6 +46,30 @@ pub struct SchedulerOptions {
     pub security: ServerSecurity,
     /// An executor that says nothing for so long is lost.
     pub executor_timeout: Duration,
+    /// How executors are reached, to stop tasks that nobody waits for.
+    pub client: ClientSecurity,
+    /// What becomes of jobs that an executor worked for when it is lost.
+    pub lost: OnLostExecutor,
+}
+
+/// What a scheduler does with the jobs of an executor that is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLostExecutor {
+    /// They fail, and their clients run them again as a whole.
+    #[default]
+    FailJobs,
+    /// Ballista repeats the parts that are lost. Of Ballista 55.0 rows come twice then, or the job hangs: this shows what the other is for.
+    RepeatParts,
+}
+
+impl OnLostExecutor {
+    /// How often a task or a stage may fail before its job does.
+    fn failures(self) -> usize {
+        match self {
+            Self::FailJobs => 1,
+            Self::RepeatParts => 4,
+        }
+    }
 }
 
 type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
@@ -114,14 +138,15 @@ async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
         bind_host: options.listen.ip().to_string(),
         bind_port: options.listen.port(),
-        task_max_failures: 1,
-        stage_max_failures: 1,
+        task_max_failures: options.lost.failures(),
+        stage_max_failures: options.lost.failures(),
         executor_timeout_seconds: options.executor_timeout.as_secs().max(1),
         expire_dead_executor_interval_seconds: (options.executor_timeout.as_secs() / 6).max(1),
         finished_job_data_clean_up_interval_seconds: RESULTS_KEPT.as_secs(),
         override_physical_codec: Some(Arc::new(Codec::default())),
         override_session_builder: Some(Arc::new(session::state_of)),
         override_config_producer: Some(Arc::new(session::base_config)),
+        override_create_grpc_client_endpoint: Some(options.client.hook()),
         job_id_generator: Some(Arc::new(JobIds)),
         ..SchedulerConfig::default()
     });
@@ -130,7 +155,10 @@ async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server
     let server = Arc::new(OnceLock::new());
     let guard =
         FailFast { inner: cluster.cluster_state(), server: Arc::clone(&server), jobs: Arc::clone(jobs) };
-    let cluster = BallistaCluster::new(Arc::new(guard), cluster.job_state());
+    let cluster = match options.lost {
+        OnLostExecutor::FailJobs => BallistaCluster::new(Arc::new(guard), cluster.job_state()),
+        OnLostExecutor::RepeatParts => cluster,
+    };
     let built = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await?;
     let _ = server.set(built.clone());
     Ok(built)

@@ -12,22 +12,22 @@ pub(super) struct Told {
     pub(super) message: String,
     /// Whether the same may succeed when it is done again.
     pub(super) again: bool,
+    /// Whether a number of a key is too large for a system that keys are placed for.
+    pub(super) too_large: bool,
+}
+
+impl Told {
+    /// What a machine could not do, and another one, or a later time, may.
+    pub(super) fn passing(message: String) -> Self {
+        Self { message, again: true, too_large: false }
+    }
 }
 
 const OPEN: &str = "EVENKEEL[";
 
 impl Told {
-    /// An error that comes again whenever it is tried.
-    pub(super) fn lasting(error: impl std::fmt::Display) -> DataFusionError {
-        Self { message: error.to_string(), again: false }.pack()
-    }
-
-    /// An error of a store or a machine, which may be gone the next time.
-    pub(super) fn passing(error: impl std::fmt::Display) -> DataFusionError {
-        Self { message: error.to_string(), again: true }.pack()
-    }
-
-    fn pack(&self) -> DataFusionError {
+    /// The error as one that passes through Ballista whole.
+    pub(super) fn pack(&self) -> DataFusionError {
         let json = serde_json::to_vec(self).unwrap_or_default();
         DataFusionError::Execution(format!("{OPEN}{}]", STANDARD.encode(json)))
     }
@@ -44,7 +44,7 @@ impl Told {
             let innermost = whole.rsplit_once("Error(\"").and_then(|(_, rest)| rest.split_once("\")"));
             let message =
                 innermost.map_or_else(|| whole.clone(), |(message, _)| message.replace("\\\"", "\""));
-            Self { again: is_passing(&whole), message }
+            Self { again: is_passing(&whole), message, too_large: false }
         })
     }
 }
@@ -74,10 +74,13 @@ mod tests {
 
     #[test]
     fn what_is_told_survives_the_texts_of_others() {
-        let message = "a.csv, line 7, column 'x': \"y\" [is] no number";
-        let text = format!("Job x failed: stage 1 failed: {:?}\n", Told::lasting(message));
-        assert_eq!(Told::of_job(&text), Told { message: message.into(), again: false });
-        assert!(Told::of_job(&format!("{:?}", Told::passing("503"))).again);
+        let told = Told {
+            message: "a.csv, line 7, column 'x': \"y\" [is] no number".into(),
+            again: false,
+            too_large: true,
+        };
+        let text = format!("Job x failed: stage 1 failed: {:?}\n", told.pack());
+        assert_eq!(Told::of_job(&text), told);
         assert!(Told::of_job("Job x failed: Cancelled").again);
         let text = r#"stage 1 failed: DataFusionError(Shared(External(ArrowError(CastError("no \"number\" here")))))"#;
         let query = Told::of_job(text);

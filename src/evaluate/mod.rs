@@ -93,11 +93,23 @@ pub enum EvaluateError {
     #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
     NotMergeable,
     #[error("{reason}")]
-    Elsewhere { reason: String },
+    Elsewhere { reason: String, too_large: bool },
     #[error("the parts of an evaluation cannot be put together: {reason}")]
     Parts { reason: String },
     #[error("interrupted")]
     Interrupted,
+}
+
+impl EvaluateError {
+    /// Whether a number of a key is larger than a system without unsigned integers can hold; others may take it.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        use crate::placement::PlacementError::TooLarge;
+        matches!(
+            self,
+            Self::Placement { source: TooLarge { .. }, .. } | Self::Elsewhere { too_large: true, .. }
+        )
+    }
 }
 
 impl From<WireError> for EvaluateError {

@@ -58,6 +58,14 @@ enum Message {
     Ended(Ended),
 }
 
+#[cfg(feature = "cluster")]
+impl IngestFiles {
+    /// Refuses a file of rejects that is there already, before anything is read.
+    pub(crate) fn check_rejects(&self) -> Result<(), IngestError> {
+        self.rejects.as_deref().map_or(Ok(()), |path| RejectsFile::new(path).map(drop))
+    }
+}
+
 /// An input that was read to its end.
 struct Ended {
     name: String,
@@ -212,7 +220,6 @@ async fn taken_by_others(
 
 /// What others read and wrote, to be committed.
 #[cfg(feature = "cluster")]
-#[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Stored portions.
     pub(crate) portions: Vec<PortionEntry>,
@@ -220,8 +227,8 @@ pub(crate) struct Written {
     pub(crate) entries: Vec<SourceEntry>,
     /// All inputs, in order.
     pub(crate) sources: Vec<SourceReport>,
-    /// Rows that could not be taken.
-    pub(crate) rejects: Vec<crate::source::Reject>,
+    /// Rows that could not be taken, in order.
+    pub(crate) rejects: Box<dyn Iterator<Item = crate::source::Reject> + Send>,
     /// Rows taken.
     pub(crate) rows: u64,
     /// Of those, rows that later ones replaced.
@@ -255,10 +262,10 @@ pub(crate) async fn finish_written(
     }
     ingest.adopt(written.portions, written.rows, written.replaced);
     let set_aside = (|| {
-        if let Some(path) = plan.rejects.as_ref().filter(|_| !written.rejects.is_empty()) {
-            let mut file = RejectsFile::new(path)?;
-            written.rejects.iter().try_for_each(|reject| file.add(reject))?;
-            collected.rejects = Some(file);
+        if let Some(path) = &plan.rejects {
+            let mut rejects = written.rejects;
+            let file = collected.rejects.insert(RejectsFile::new(path)?);
+            rejects.try_for_each(|reject| file.add(&reject))?;
         }
         collected.sync_rejects()
     })();

@@ -19,7 +19,7 @@ use crate::units::Version;
 /// Commits read at one time when a table is opened.
 const CONCURRENT_READS: usize = 16;
 /// Commits after which a new checkpoint is written.
-const CHECKPOINT_INTERVAL: u64 = 64;
+pub(super) const CHECKPOINT_INTERVAL: u64 = 64;
 /// Of the checkpoints since the first, so many of the newest stay; of the others, each sixteenth.
 const CHECKPOINTS_KEPT: usize = 2;
 /// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
+use crate::log::commit::CHECKPOINT_INTERVAL;
 use crate::log::{LogError, Snapshot, TableLog};
 use crate::units::Version;
 
@@ -15,6 +16,8 @@ use crate::units::Version;
 const POINTER: &str = "_log/latest.json";
 /// Commits that are asked for at one time.
 const COMMITS_AT_ONCE: u64 = 8;
+/// More commits than this are not read one by one: twice as many as lie between two checkpoints.
+const MOST_COMMITS: u64 = 2 * CHECKPOINT_INTERVAL;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Pointer {
@@ -33,13 +36,9 @@ impl TableLog {
 
     /// `base` with all commits since; none where it takes a listing to find them.
     pub(super) async fn newest_behind(&self, base: &Snapshot) -> Result<Option<Snapshot>, LogError> {
-        let newest = match self.read_forward(base.clone()).await {
-            // The listing tells whether a commit is missing, or came between two reads.
-            Err(LogError::Gap { .. }) => return Ok(None),
-            newest => newest,
-        };
+        let newest = self.read_forward(base.clone()).await;
         // Commits are cleaned away oldest first: as long as that of the base is there, none behind it was missed.
-        if self.is_in_log(base).await? { newest.map(Some) } else { Ok(None) }
+        if self.is_in_log(base).await? { newest } else { Ok(None) }
     }
 
     /// The snapshot to read on from: the checkpoint that is named, else the first version.
@@ -60,14 +59,16 @@ impl TableLog {
         }
     }
 
-    /// `base` with the commits behind it, up to the first that is not there.
-    ///
-    /// # Errors
-    /// [`LogError::Gap`] where one is missing and a later one is there; it may have come between the two reads.
-    async fn read_forward(&self, base: Snapshot) -> Result<Snapshot, LogError> {
+    /// `base` with the commits behind it, up to the first that is not there; none where the listing has to tell: one is missing and a
+    /// later one is there, which may have come between the two reads, or there are so many that a checkpoint must lie among them.
+    async fn read_forward(&self, base: Snapshot) -> Result<Option<Snapshot>, LogError> {
+        let last = base.version().0 + MOST_COMMITS;
         let mut snapshot = base;
         loop {
             let first = snapshot.version().0 + 1;
+            if first > last {
+                return Ok(None);
+            }
             let versions = (first..first + COMMITS_AT_ONCE).map(Version);
             let commits = join_all(versions.map(async |version| (version, self.read(version).await))).await;
             let mut missing = None;
@@ -76,21 +77,15 @@ impl TableLog {
                     (Ok((_, entries)), None) => {
                         snapshot = snapshot.apply(self.storage().name(), version, &entries)?;
                     }
-                    (Ok(_), Some(missing)) => {
-                        return Err(LogError::Gap {
-                            table: self.storage().name().to_owned(),
-                            missing,
-                            last: version,
-                        });
-                    }
-                    (Err(error), _) if error.is_vanished_file() => missing = missing.or(Some(version)),
+                    (Ok(_), Some(_)) => return Ok(None),
+                    (Err(error), _) if error.is_vanished_file() => missing = Some(version),
                     // What lies behind the end is nobody's matter.
                     (Err(error), None) => return Err(error),
                     (Err(_), Some(_)) => {}
                 }
             }
             if missing.is_some() {
-                return Ok(snapshot);
+                return Ok(Some(snapshot));
             }
         }
     }

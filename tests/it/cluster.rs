@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, arguments, done, evenkeel, json};
 
@@ -11,15 +12,34 @@ pub(crate) struct Process {
     pub(crate) child: Child,
     /// The first line that it printed.
     pub(crate) line: String,
+    /// What it logs.
+    log: Arc<Mutex<String>>,
 }
 
 impl Process {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (logged, lines) = (Arc::clone(&log), BufReader::new(child.stderr.take().unwrap()).lines());
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| *logged.lock().unwrap() += &(line + "\n"));
+        });
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(!line.is_empty(), "{command:?} printed nothing");
-        Self { child, line }
+        assert!(!line.is_empty(), "{command:?} printed nothing: {}", log.lock().unwrap());
+        Self { child, line, log }
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn logged(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// How many tasks of a stage it has ended.
+    pub(crate) fn ended_tasks(&self, stage: usize) -> usize {
+        let of_stage = format!("/{stage}.");
+        let logged = self.logged();
+        logged.lines().filter(|line| line.contains("Finished task") && line.contains(&of_stage)).count()
     }
 
     /// Sends a signal by its name.
@@ -39,7 +59,8 @@ impl Drop for Process {
 /// A scheduler and executors.
 pub(crate) struct TestCluster {
     pub(crate) executors: Vec<Process>,
-    pub(crate) scheduler: Process,
+    /// None where the test runs it itself.
+    pub(crate) scheduler: Option<Process>,
     pub(crate) url: String,
 }
 
@@ -59,14 +80,22 @@ impl TestCluster {
             "6s",
         ]));
         let url = scheduler.line.trim().rsplit(' ').next().unwrap().to_owned();
-        let mut cluster = Self { executors: Vec::new(), scheduler, url };
+        let mut cluster = Self::of(url, executors);
+        cluster.scheduler = Some(scheduler);
+        cluster
+    }
+
+    /// Executors of a scheduler.
+    pub(crate) fn of(url: String, executors: usize) -> Self {
+        let mut cluster = Self { executors: Vec::new(), scheduler: None, url };
         (0..executors).for_each(|_| cluster.add_executor());
         cluster
     }
 
     pub(crate) fn add_executor(&mut self) {
         let url = self.url.clone();
-        self.executors.push(Process::start(&mut cluster(&["executor", "--scheduler", &url, "--cores", "2"])));
+        let mut executor = cluster(&["executor", "--scheduler", &url, "--cores", "2"]);
+        self.executors.push(Process::start(executor.env("EVENKEEL_LOG", "info")));
     }
 
     /// Runs the program with arguments, the work sent to the cluster.
@@ -240,7 +269,6 @@ fn of_equal_keys_the_last_in_input_order_wins_however_inputs_are_split() {
 /// A Parquet file of rows whose keys come again after `keys` rows.
 fn write_parquet(path: &Path, rows: u64, group: usize, keys: u64) {
     use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
-    use std::sync::Arc;
     let mixed = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (row << 7);
     let column = |value: &dyn Fn(u64) -> u64| {
         Arc::new(UInt64Array::from_iter_values((0..rows).map(value))) as ArrayRef

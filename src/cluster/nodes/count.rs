@@ -11,10 +11,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Work, read_errands};
-use crate::cluster::told::Told;
-use crate::evaluate::{EvaluateError, EvaluateOptions, Share, count_share};
-use crate::source::{Export, InputOptions, InputPath, OnUnreadable, SourceError, Stretch};
+use super::{Work, of_ours, read_errands};
+use crate::evaluate::{EvaluateOptions, Share, count_share};
+use crate::source::{Export, InputOptions, InputPath, OnUnreadable, Stretch};
 use crate::table::Column;
 
 /// Bytes of a state in one row, so that no message is too long.
@@ -84,7 +83,7 @@ impl Work for Count {
                     let stop = Arc::clone(&gone.0);
                     let counted = tokio::task::spawn_blocking(move || count(&spec, &errand, &stop)).await;
                     drop(gone);
-                    let batches = counted.map_err(|error| DataFusionError::External(Box::new(error)))??;
+                    let batches = counted.map_err(of_ours)??;
                     Ok::<_, DataFusionError>(stream::iter(batches.into_iter().map(Ok)))
                 }
             });
@@ -115,12 +114,8 @@ fn count(spec: &CountSpec, errand: &CountErrand, stop: &AtomicBool) -> Result<Ve
         &|_| {},
         stop,
     );
-    let (state, unreadable) = counted.map_err(|error| match &error {
-        EvaluateError::Source(SourceError::Read { .. }) => Told::passing(&error),
-        _ => Told::lasting(&error),
-    })?;
-    let told =
-        serde_json::to_string(&unreadable).map_err(|error| DataFusionError::External(Box::new(error)))?;
+    let (state, unreadable) = counted.map_err(of_ours)?;
+    let told = serde_json::to_string(&unreadable).map_err(of_ours)?;
     let mut pieces: Vec<&[u8]> = state.chunks(PIECE_BYTES).collect();
     if pieces.is_empty() {
         pieces.push(&[]);

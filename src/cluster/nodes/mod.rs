@@ -230,6 +230,17 @@ impl ExecutionPlan for TaskExec {
     }
 }
 
+/// An error of ours in one of DataFusion; executors tell its message.
+fn of_ours(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// Lines of JSON.
+fn json_lines<T: Serialize>(entries: &[T]) -> Result<StringArray> {
+    let lines = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+    Ok(StringArray::from(lines.map_err(of_ours)?))
+}
+
 /// The column of a leaf: what one task after the other is to do, as JSON.
 fn errand_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("errand", DataType::Utf8, false)]))
@@ -239,9 +250,7 @@ fn errand_schema() -> SchemaRef {
 pub(super) fn errands<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn ExecutionPlan>> {
     let schema = errand_schema();
     let batch = |errands: &Vec<T>| {
-        let lines = errands.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-        let lines = lines.map_err(|error| DataFusionError::External(Box::new(error)))?;
-        Ok(vec![RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(StringArray::from(lines))])?])
+        Ok(vec![RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(json_lines(errands)?)])?])
     };
     let partitions = tasks.iter().map(batch).collect::<Result<Vec<_>>>()?;
     Ok(DataSourceExec::from_data_source(MemorySourceConfig::try_new(&partitions, Arc::clone(&schema), None)?))
@@ -257,9 +266,7 @@ async fn read_errands<T: DeserializeOwned>(mut input: SendableRecordBatchStream)
             return internal_err!("errands are text");
         };
         for line in lines.iter().flatten() {
-            let errand =
-                serde_json::from_str(line).map_err(|error| DataFusionError::External(Box::new(error)))?;
-            errands.push(errand);
+            errands.push(serde_json::from_str(line).map_err(of_ours)?);
         }
     }
     Ok(errands)

@@ -8,13 +8,12 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
+use futures::stream::{self, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::{ManifestEntry, Work, read_errands};
-use crate::cluster::told::Told;
+use super::{ManifestEntry, Work, json_lines, of_ours, read_errands};
 use crate::ingest::IngestError;
 use crate::placement::Placement;
 use crate::source::{Conform, Input, InputOptions, InputPath, SourceError};
@@ -77,7 +76,7 @@ pub(super) struct Read {
 impl Read {
     pub(super) fn new(spec: &ReadSpec) -> Result<Self> {
         let table = TableSpec::new(spec.definition.clone());
-        let table = table.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let table = table.map_err(of_ours)?;
         let schema = arrival_schema(&table);
         Ok(Self { spec: Arc::new(spec.clone()), table: Arc::new(table), schema })
     }
@@ -100,37 +99,23 @@ impl Work for Read {
         let reading = (Arc::clone(&self.spec), Arc::clone(&self.table), Arc::clone(&self.schema));
         let rows = async move {
             let errands: Vec<InputPart> = read_errands(input).await?;
-            let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-            tokio::task::spawn_blocking(move || {
-                let (spec, table, schema) = reading;
+            let (spec, table, schema) = reading;
+            let mut batches = RecordBatchReceiverStream::builder(Arc::clone(&schema), BATCHES_AHEAD);
+            let sender = batches.tx();
+            batches.spawn_blocking(move || {
                 let reader = Reader { spec: &spec, table: &table, schema: &schema, sender: &sender };
                 for part in &errands {
-                    match reader.read(part) {
-                        Ok(true) => {}
-                        // Nobody listens any more.
-                        Ok(false) => return,
-                        Err(error) => {
-                            let _ = sender.blocking_send(Err(told(error)));
-                            return;
-                        }
+                    // Nobody listens any more.
+                    if !reader.read(part).map_err(of_ours)? {
+                        break;
                     }
                 }
+                Ok(())
             });
-            let batches = stream::unfold(receiver, async |mut receiver| {
-                receiver.recv().await.map(|batch| (batch, receiver))
-            });
-            Ok::<_, DataFusionError>(batches.boxed())
+            Ok::<_, DataFusionError>(batches.build())
         };
         let rows = stream::once(rows).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows)))
-    }
-}
-
-/// What went wrong, as it is told to people. Where a file cannot be reached, it may be the machine's fault.
-fn told(error: IngestError) -> DataFusionError {
-    match &error {
-        IngestError::Source(SourceError::Read { .. }) => Told::passing(&error),
-        _ => Told::lasting(&error),
     }
 }
 
@@ -180,6 +165,7 @@ impl Reader<'_> {
         let mut place = (part.number << ROWS_BITS) + part.rows.as_ref().map_or(0, |rows| rows.start);
         while let Some(raw) = input.next_batch()? {
             let conformed = conform.conform(raw)?;
+            let read = (conformed.batch.num_rows() + conformed.rejects.len()) as u64;
             rejected += conformed.rejects.len() as u64;
             if let (false, Some(reject)) = (self.spec.reject, conformed.rejects.first()) {
                 return Err(IngestError::Row { reject: Box::new(reject.clone()) });
@@ -196,7 +182,7 @@ impl Reader<'_> {
                 return Ok(false);
             }
             rows += taken;
-            place += taken.max(1);
+            place += read;
         }
         let source = ManifestEntry::Source {
             number: part.number,
@@ -217,7 +203,7 @@ impl Reader<'_> {
             .iter()
             .filter_map(|index| batch.columns().get(*index).cloned())
             .collect();
-        let partitions = placement.assign(&key).map_err(|error| Told::lasting(&error))?;
+        let partitions = placement.assign(&key).map_err(of_ours)?;
         let rows = batch.num_rows();
         let own: [ArrayRef; 3] = [
             Arc::new(UInt32Array::from_iter_values(partitions.iter().map(|partition| partition.0))),
@@ -234,16 +220,14 @@ impl Reader<'_> {
             return Ok(true);
         }
         let batch = || {
-            let lines = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-            let lines = lines.map_err(|error| DataFusionError::External(Box::new(error)))?;
-            let rows = lines.len();
+            let rows = entries.len();
             let columns =
                 self.table.schema().fields().iter().map(|field| new_null_array(field.data_type(), rows));
             let place = place.max(number << ROWS_BITS);
             let own: [ArrayRef; 3] = [
                 Arc::new(UInt32Array::from(vec![NOTES; rows])),
-                Arc::new(UInt64Array::from(vec![place; rows])),
-                Arc::new(StringArray::from(lines)),
+                Arc::new(UInt64Array::from_iter_values(place..place + rows as u64)),
+                Arc::new(json_lines(entries)?),
             ];
             Ok(RecordBatch::try_new(Arc::clone(self.schema), columns.chain(own).collect())?)
         };
@@ -261,7 +245,5 @@ pub(super) fn notes_in(batch: &RecordBatch) -> Result<Vec<ManifestEntry>> {
     else {
         return internal_err!("notes are text");
     };
-    let entry =
-        |line: &str| serde_json::from_str(line).map_err(|error| DataFusionError::External(Box::new(error)));
-    notes.iter().flatten().map(entry).collect()
+    notes.iter().flatten().map(|line| serde_json::from_str(line).map_err(of_ours)).collect()
 }

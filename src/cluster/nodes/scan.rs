@@ -13,8 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Work, read_errands};
-use crate::cluster::told::Told;
+use super::{Work, of_ours, read_errands};
 use crate::log::{PortionEntry, Snapshot};
 use crate::query::{SnapshotTable, key_ordering};
 use crate::storage::TableStorage;
@@ -53,7 +52,7 @@ pub(super) fn storage_of(place: &str) -> Result<TableStorage> {
     if let Some(storage) = tables.get(place) {
         return Ok(storage.clone());
     }
-    let storage = TableStorage::open(Path::new(place)).map_err(|error| Told::lasting(&error))?;
+    let storage = TableStorage::open(Path::new(place)).map_err(of_ours)?;
     tables.insert(place.to_owned(), storage.clone());
     Ok(storage)
 }
@@ -130,7 +129,7 @@ impl Work for Scan {
                 let portions: Vec<Arc<PortionEntry>> = portions.into_iter().map(Arc::new).collect();
                 let snapshot =
                     Snapshot::of_portions(&spec.place, spec.version, spec.definition.clone(), &portions);
-                let snapshot = snapshot.map_err(|error| Told::lasting(&error))?;
+                let snapshot = snapshot.map_err(of_ours)?;
                 let table = SnapshotTable::with_declared_text(storage.clone(), snapshot)?;
                 let plan = table.scan_where(&state, &portions, &spec.projection, predicate.as_ref())?;
                 datafusion::physical_plan::execute_stream(plan, Arc::clone(&context))

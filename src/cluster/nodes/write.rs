@@ -2,30 +2,32 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, partition, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use datafusion::common::internal_err;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, PhysicalExpr};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::TryStreamExt;
-use futures::stream;
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 
-use super::Work;
 use super::read::{NOTES, arrival_schema, notes_in};
 use super::scan::storage_of;
-use crate::cluster::told::Told;
+use super::{Work, json_lines, of_ours};
 use crate::ingest::{IngestError, IngestMode, key_of};
-use crate::log::{LogError, PortionEntry, Sequence, TableLog};
+use crate::log::{PortionEntry, Sequence, TableLog};
 use crate::portion::PortionEncoder;
 use crate::query::key_ordering;
 use crate::source::Reject;
 use crate::table::{TableDefinition, TableSpec};
 use crate::units::{ByteSize, PartitionId, Version};
+
+/// What a task has to tell is told in as many lines at a time.
+const MANIFEST_LINES: usize = 4096;
 
 /// How rows are written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,7 +79,7 @@ pub(super) struct Write {
 impl Write {
     pub(super) fn new(spec: &WriteSpec) -> Result<Self> {
         let table = TableSpec::new(spec.definition.clone());
-        let table = Arc::new(table.map_err(|error| DataFusionError::External(Box::new(error)))?);
+        let table = Arc::new(table.map_err(of_ours)?);
         Ok(Self { spec: Arc::new(spec.clone()), arrival: arrival_schema(&table), table })
     }
 
@@ -116,20 +118,24 @@ impl Work for Write {
     ) -> Result<SendableRecordBatchStream> {
         let (spec, table) = (Arc::clone(&self.spec), Arc::clone(&self.table));
         let task = format!("{} {}", context.task_id().unwrap_or_default(), uuid::Uuid::new_v4());
-        let manifest = async move {
+        let mut manifest = RecordBatchReceiverStream::builder(Self::manifest_schema(), 1);
+        let told = manifest.tx();
+        manifest.spawn(async move {
             let log = TableLog::of_storage(storage_of(&spec.place)?);
             let mut writer =
                 Writer { spec: &spec, table: &table, log, task, under_way: None, manifest: Vec::new() };
             let mut input = input;
             while let Some(batch) = input.try_next().await? {
                 writer.take(&batch).await?;
+                if writer.manifest.len() >= MANIFEST_LINES && !writer.tell(&told).await? {
+                    return Ok(());
+                }
             }
             writer.end_partition().await?;
-            let lines = writer.manifest.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-            let lines = lines.map_err(|error| DataFusionError::External(Box::new(error)))?;
-            Ok(RecordBatch::try_new(Self::manifest_schema(), vec![Arc::new(StringArray::from(lines))])?)
-        };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Self::manifest_schema(), stream::once(manifest))))
+            writer.tell(&told).await?;
+            Ok(())
+        });
+        Ok(manifest.build())
     }
 }
 
@@ -154,6 +160,13 @@ struct UnderWay<'a> {
 }
 
 impl<'a> Writer<'a> {
+    /// Tells what was done so far; `false` where nobody listens any more.
+    async fn tell(&mut self, told: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
+        let lines = Arc::new(json_lines(&std::mem::take(&mut self.manifest))?);
+        let batch = RecordBatch::try_new(Write::manifest_schema(), vec![lines])?;
+        Ok(told.send(Ok(batch)).await.is_ok())
+    }
+
     async fn take(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = self.table.columns().len();
         let Some(partitions) =
@@ -208,7 +221,7 @@ impl<'a> Writer<'a> {
         if let (IngestMode::Insert, Some(repeated)) = (self.spec.mode, same.iter().find(|run| run.len() > 1))
         {
             let key = key_of(self.table, &rows, repeated.start);
-            return Err(Told::lasting(&IngestError::RepeatedKey { key }));
+            return Err(of_ours(IngestError::RepeatedKey { key }));
         }
         under_way.replaced += (rows.num_rows() - same.len()) as u64;
         let last: Vec<u32> = same.iter().map(|run| u32::try_from(run.end - 1).unwrap_or(u32::MAX)).collect();
@@ -216,7 +229,7 @@ impl<'a> Writer<'a> {
         under_way.held = Some(rows.slice(*held as usize, 1));
         let newest = take_record_batch(&rows, &UInt32Array::from(newest.to_vec()))?;
         if newest.num_rows() > 0 {
-            under_way.encoder.push(&newest).map_err(|error| Told::lasting(&error))?;
+            under_way.encoder.push(&newest).map_err(of_ours)?;
         }
         if under_way.encoder.bytes() >= self.spec.target.0 {
             self.end_portion().await?;
@@ -229,14 +242,11 @@ impl<'a> Writer<'a> {
         let fresh = self.encoder(under_way.partition);
         let full = std::mem::replace(&mut under_way.encoder, fresh);
         if full.rows() > 0 {
-            let encoded = full.finish().map_err(|error| Told::lasting(&error))?;
+            let encoded = full.finish().map_err(of_ours)?;
             // The commit sets the age; until then there is none.
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let stored = self.log.store_portion(under_way.partition, ageless, encoded).await;
-            let portion = stored.map_err(|error| match &error {
-                LogError::Storage(refused) if refused.is_refusal() => Told::lasting(&error),
-                _ => Told::passing(&error),
-            })?;
+            let portion = stored.map_err(of_ours)?;
             under_way.portions += 1;
             self.manifest.push(ManifestEntry::Portion { task: self.task.clone(), portion });
         }
@@ -247,7 +257,7 @@ impl<'a> Writer<'a> {
     async fn end_partition(&mut self) -> Result<()> {
         let Some(under_way) = self.under_way.as_mut() else { return Ok(()) };
         if let Some(held) = under_way.held.take() {
-            under_way.encoder.push(&held).map_err(|error| Told::lasting(&error))?;
+            under_way.encoder.push(&held).map_err(of_ours)?;
         }
         self.end_portion().await?;
         let Some(UnderWay { partition, rows_in, replaced, portions, .. }) = self.under_way.take() else {
