@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::cluster::{
-    ClientSecurity, Cluster, ExecutorOptions, JobOptions, OnLostExecutor, RunningExecutor, RunningScheduler,
-    SchedulerOptions, ServerSecurity, Token, read_pem,
+    CLIENT_TIMEOUT, ClientSecurity, Cluster, ExecutorOptions, JobOptions, OnLostExecutor, RunningExecutor,
+    RunningScheduler, SchedulerOptions, ServerSecurity, Token, read_pem,
 };
 use evenkeel::units::{ByteSize, Micros};
 use tokio::sync::Notify;
@@ -229,6 +229,7 @@ async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure>
         security,
         executor_timeout: duration(args.executor_timeout),
         client,
+        client_timeout: CLIENT_TIMEOUT,
         lost: OnLostExecutor::FailJobs,
     };
     let scheduler = RunningScheduler::start(options).await?;

@@ -22,7 +22,7 @@ use tonic::{Request, Response, Status};
 
 use crate::cluster::told::Told;
 use crate::placement::PlacementError;
-use crate::sql::plain_message;
+use crate::sql::{plain_message, plain_text};
 
 /// Runs stages, and tells what goes wrong in them.
 pub(super) struct Engine {
@@ -110,29 +110,66 @@ impl QueryStageExecutor for Stage {
 
 /// The error of a task, packed for its way. What Ballista says to itself, such as of an executor that gives no results, stays as it is.
 fn told(error: DataFusionError, place: &str) -> DataFusionError {
-    if causes(&error).any(|cause| cause.is::<BallistaError>()) {
+    let causes: Vec<&(dyn Error + 'static)> = causes(&error).collect();
+    if causes
+        .iter()
+        .any(|cause| cause.downcast_ref().is_some_and(|of_ballista| wrapped(of_ballista).is_none()))
+    {
         return error;
     }
-    let again = causes(&error).any(may_pass);
-    let of_machine = again || causes(&error).any(|cause| cause.is::<object_store::Error>());
-    let ours = causes(&error).find_map(|cause| match cause.downcast_ref() {
-        Some(DataFusionError::External(inner)) if !is_of_libraries(inner.as_ref()) => Some(inner.to_string()),
-        _ => None,
-    });
-    let message = ours.unwrap_or_else(|| plain_message(&error));
+    let again = causes.iter().any(|cause| may_pass(*cause));
+    let of_machine = again || causes.iter().any(|cause| cause.is::<object_store::Error>());
+    let too_large = |cause: &&(dyn Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(PlacementError::TooLarge { .. }))
+    };
+    let too_large = causes.iter().any(too_large);
+    let is_of_store =
+        |cause: &&&(dyn Error + 'static)| cause.is::<object_store::Error>() || cause.is::<std::io::Error>();
+    let before_store = causes.iter().take_while(|cause| !is_of_store(cause));
+    let message = match before_store.into_iter().find(|cause| !is_of_libraries(**cause)) {
+        Some(ours) => ours.to_string(),
+        None => {
+            causes.iter().rev().find_map(|cause| of_engine(*cause)).unwrap_or_else(|| plain_message(&error))
+        }
+    };
     let message = if of_machine { format!("executor {place}: {message}") } else { message };
-    let too_large =
-        causes(&error).any(|cause| matches!(cause.downcast_ref(), Some(PlacementError::TooLarge { .. })));
     Told { message, again, too_large }.pack()
 }
 
+/// An error and what it comes of, also where Ballista stands between.
 fn causes(error: &DataFusionError) -> impl Iterator<Item = &(dyn Error + 'static)> {
     let first: &(dyn Error + 'static) = error;
-    std::iter::successors(Some(first), |error| Error::source(*error))
+    std::iter::successors(Some(first), |error| match error.downcast_ref() {
+        Some(of_ballista) => wrapped(of_ballista),
+        None => Error::source(*error),
+    })
 }
 
-fn is_of_libraries(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    error.is::<DataFusionError>() || error.is::<ArrowError>() || error.is::<ParquetError>()
+/// What an error of Ballista is about, if it is not about Ballista.
+fn wrapped(error: &BallistaError) -> Option<&(dyn Error + 'static)> {
+    match error {
+        BallistaError::DataFusionError(inner) => Some(inner.as_ref()),
+        BallistaError::ArrowError(inner) => Some(inner.as_ref()),
+        BallistaError::IoError(inner) => Some(inner),
+        _ => None,
+    }
+}
+
+/// What the engine says here of the innermost error that is one of its own.
+fn of_engine(error: &(dyn Error + 'static)) -> Option<String> {
+    match (error.downcast_ref::<DataFusionError>(), error.downcast_ref::<ArrowError>()) {
+        (Some(DataFusionError::External(_)), _) | (None, None) => None,
+        (Some(of_engine), _) => Some(plain_message(of_engine)),
+        (None, Some(of_arrow)) => Some(plain_text(&format!("Arrow error: {of_arrow}"))),
+    }
+}
+
+/// Whether an error says nothing by itself that the engine's own message does not say.
+fn is_of_libraries(error: &(dyn Error + 'static)) -> bool {
+    error.is::<DataFusionError>()
+        || error.is::<ArrowError>()
+        || error.is::<ParquetError>()
+        || error.is::<BallistaError>()
 }
 
 /// Whether a cause is one of stores and machines that may be gone the next time.
@@ -226,7 +263,10 @@ mod tests {
         assert_eq!((divided.message.as_str(), divided.again), ("Arrow error: Divide by zero error", false));
         let store = |source| DataFusionError::ObjectStore(Box::new(source)).context("while reading");
         let busy = unpacked(store(object_store::Error::Generic { store: "S3", source: "503".into() }));
-        assert!(busy.again && busy.message.starts_with("executor h:1: "), "{busy:?}");
+        assert!(
+            busy.again && busy.message.contains("h:1: Object Store error: Generic S3 error: 503"),
+            "{busy:?}"
+        );
         let denied = object_store::Error::PermissionDenied { path: "a/b".into(), source: "403".into() };
         let denied = unpacked(store(denied));
         assert!(!denied.again && denied.message.starts_with("executor h:1: "), "{denied:?}");
@@ -238,12 +278,24 @@ mod tests {
         let broken = read(std::io::ErrorKind::ConnectionReset);
         assert!(broken.again && broken.message.contains("h:1: f.csv: cannot read"), "{broken:?}");
         assert!(!read(std::io::ErrorKind::InvalidData).again);
+        let cast = || Box::new(ArrowError::CastError("no number".into()));
+        let wrapped = DataFusionError::External(Box::new(BallistaError::ArrowError(cast())));
+        for cast in [wrapped, DataFusionError::ArrowError(cast(), None)] {
+            assert_eq!(unpacked(cast).message, "Arrow error: Cast error: no number");
+        }
+        // Writers of shuffles wrap what they meet.
+        let repeated = DataFusionError::External(Box::new(IngestError::RepeatedKey { key: "(9)".into() }));
+        let wrapped = DataFusionError::External(Box::new(BallistaError::DataFusionError(Box::new(repeated))));
+        let repeated = unpacked(DataFusionError::Shared(Arc::new(wrapped)));
+        assert!(repeated.message.starts_with("the primary key (9) comes twice"), "{repeated:?}");
     }
 
     #[test]
     fn what_ballista_tells_itself_is_left_alone() {
         let fetch = BallistaError::FetchFailed("e".into(), 1, 2, "gone".into());
-        let error = DataFusionError::External(Box::new(fetch));
+        let error = DataFusionError::External(Box::new(BallistaError::from(DataFusionError::External(
+            Box::new(fetch),
+        ))));
         let left = BallistaError::from(told(error, "h:1"));
         assert!(matches!(left, BallistaError::FetchFailed(..)), "{left:?}");
     }

@@ -34,7 +34,7 @@ pub use crate::cluster::evaluate::assess;
 pub use crate::cluster::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::cluster::ingest::ingest_files;
 pub use crate::cluster::query::{explain, query};
-pub use crate::cluster::scheduler::{OnLostExecutor, RunningScheduler, SchedulerOptions};
+pub use crate::cluster::scheduler::{CLIENT_TIMEOUT, OnLostExecutor, RunningScheduler, SchedulerOptions};
 pub use crate::cluster::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 
 use crate::evaluate::EvaluateError;

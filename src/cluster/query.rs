@@ -154,33 +154,31 @@ struct ClusterTable {
     tasks: usize,
 }
 
-impl ClusterTable {
-    /// Portions dealt out to tasks, and whether each partition is read by one task. Portions that share keys stay together.
-    fn deal(&self, groups: Vec<Vec<Vec<Arc<PortionEntry>>>>) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
-        let whole = groups.len() * 2 > self.tasks;
-        let units: Vec<Vec<Arc<PortionEntry>>> = match whole {
-            true => groups.into_iter().map(|groups| groups.into_iter().flatten().collect()).collect(),
-            false => groups.into_iter().flatten().collect(),
-        };
-        let units =
-            units.into_iter().map(|unit| unit.iter().map(|portion| portion.as_ref().clone()).collect());
-        let bytes = |unit: &[PortionEntry]| unit.iter().map(|portion| portion.bytes).sum::<u64>();
-        let mut units: Vec<(u64, Vec<PortionEntry>)> =
-            units.map(|unit: Vec<PortionEntry>| (bytes(&unit), unit)).collect();
-        if units.len() <= self.tasks {
-            return (units.into_iter().map(|(_, unit)| vec![unit]).collect(), whole);
-        }
-        // The largest first, each to the task with the least so far.
+/// Groups of the portions of each partition, dealt out to tasks, and whether each partition is read by one of them. Portions of a group
+/// share keys and stay together. The largest goes first, each to the task that has the least so far.
+fn deal(groups: Vec<Vec<Vec<Arc<PortionEntry>>>>, tasks: usize) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
+    let whole = groups.len() * 2 > tasks;
+    let units: Vec<Vec<Arc<PortionEntry>>> = match whole {
+        true => groups.into_iter().map(|groups| groups.into_iter().flatten().collect()).collect(),
+        false => groups.into_iter().flatten().collect(),
+    };
+    let unit = |portions: Vec<Arc<PortionEntry>>| -> (u64, Vec<PortionEntry>) {
+        let bytes = portions.iter().map(|portion| portion.bytes).sum();
+        (bytes, portions.iter().map(|portion| portion.as_ref().clone()).collect())
+    };
+    let mut units: Vec<(u64, Vec<PortionEntry>)> = units.into_iter().map(unit).collect();
+    if units.len() > tasks {
         units.sort_by_key(|unit| std::cmp::Reverse(unit.0));
-        let mut dealt: Vec<(u64, Vec<Vec<PortionEntry>>)> = vec![(0, Vec::new()); self.tasks.max(1)];
-        for (bytes, unit) in units {
-            if let Some(task) = dealt.iter_mut().min_by_key(|task| task.0) {
-                task.0 += bytes;
-                task.1.push(unit);
-            }
-        }
-        (dealt.into_iter().map(|(_, units)| units).collect(), whole)
     }
+    let mut dealt: Vec<(u64, Vec<Vec<PortionEntry>>)> =
+        vec![(0, Vec::new()); tasks.clamp(1, units.len().max(1))];
+    for (bytes, unit) in units {
+        if let Some(task) = dealt.iter_mut().min_by_key(|task| (task.0, task.1.len())) {
+            task.0 += bytes;
+            task.1.push(unit);
+        }
+    }
+    (dealt.into_iter().map(|(_, units)| units).collect(), whole)
 }
 
 #[async_trait]
@@ -211,7 +209,7 @@ impl TableProvider for ClusterTable {
         if groups.is_empty() {
             return Ok(Arc::new(EmptyExec::new(Arc::new(schema.project(&projection)?))));
         }
-        let (tasks, whole) = self.deal(groups);
+        let (tasks, whole) = deal(groups, self.tasks);
         let snapshot = self.table.snapshot();
         let spec = ScanSpec {
             place: self.place.clone(),
@@ -224,5 +222,59 @@ impl TableProvider for ClusterTable {
         };
         let leaf = errands(&tasks)?;
         Ok(Arc::new(TaskExec::try_new(TaskSpec::Scan(spec), predicate.into_iter().collect(), leaf)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Sequence;
+    use crate::table::{KeyRange, KeyValue};
+    use crate::units::{PartitionId, Version};
+    use proptest::prelude::*;
+
+    fn portion(partition: usize, number: usize, bytes: u64) -> Arc<PortionEntry> {
+        let key_range = KeyRange { min: vec![KeyValue::Int(0)], max: vec![KeyValue::Int(9)] };
+        Arc::new(PortionEntry {
+            path: format!("{partition}/{number}"),
+            partition: PartitionId(u32::try_from(partition).unwrap()),
+            sequence: Sequence { version: Version(1), ordinal: 0 },
+            rows: 1,
+            bytes,
+            column_ranges: vec![key_range.clone()],
+            key_range,
+            xxh3: String::new(),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_portion_is_dealt_once_and_none_is_torn_from_its_group(
+            sizes in prop::collection::vec(prop::collection::vec(prop::collection::vec(1u64..100, 1..4), 1..5), 1..12),
+            tasks in 1usize..20,
+        ) {
+            let groups: Vec<Vec<Vec<Arc<PortionEntry>>>> = sizes.iter().enumerate().map(|(partition, groups)| {
+                let mut number = 0;
+                groups.iter().map(|group| group.iter().map(|bytes| {
+                    number += 1;
+                    portion(partition, number, *bytes)
+                }).collect()).collect()
+            }).collect();
+            let paths = |portions: &[PortionEntry]| portions.iter().map(|portion| portion.path.clone()).collect::<Vec<_>>();
+            let (dealt, whole) = deal(groups.clone(), tasks);
+            prop_assert!(dealt.len() <= tasks);
+            prop_assert!(dealt.iter().all(|task| !task.is_empty()));
+            let mut found: Vec<String> = dealt.iter().flatten().flat_map(|unit| paths(unit)).collect();
+            let mut all: Vec<String> = groups.iter().flatten().flatten().map(|portion| portion.path.clone()).collect();
+            found.sort();
+            all.sort();
+            prop_assert_eq!(found, all);
+            let units: Vec<Vec<String>> = dealt.iter().flatten().map(|unit| paths(unit)).collect();
+            for group in groups.iter().flatten() {
+                let holds_all = |unit: &Vec<String>| group.iter().all(|portion| unit.contains(&portion.path));
+                prop_assert_eq!(units.iter().filter(|unit| holds_all(unit)).count(), 1);
+            }
+            prop_assert!(!whole || units.len() == groups.len());
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ballista_core::JobId;
 use ballista_core::config::TaskSchedulingPolicy;
@@ -48,9 +48,14 @@ pub struct SchedulerOptions {
     pub executor_timeout: Duration,
     /// How executors are reached, to stop tasks that nobody waits for.
     pub client: ClientSecurity,
+    /// A job whose client has not asked for it for so long is cancelled: nobody waits for it.
+    pub client_timeout: Duration,
     /// What becomes of jobs that an executor worked for when it is lost.
     pub lost: OnLostExecutor,
 }
+
+/// How long a client may be silent, unless told otherwise.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a scheduler does with the jobs of an executor that is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,6 +85,13 @@ pub struct RunningScheduler {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    clearing: JoinHandle<()>,
+}
+
+impl Drop for RunningScheduler {
+    fn drop(&mut self) {
+        self.clearing.abort();
+    }
 }
 
 impl RunningScheduler {
@@ -95,6 +107,7 @@ impl RunningScheduler {
         let address = incoming.local_addr().map_err(|e| failed(e.to_string()))?;
         let jobs = Jobs::default();
         let server = build(&options, &jobs).await.map_err(|e| failed(e.to_string()))?;
+        let clearing = tokio::spawn(cancel_abandoned(server.clone(), jobs.clone(), options.client_timeout));
         let service = SchedulerGrpcServer::new(Front { server, jobs })
             .max_decoding_message_size(MESSAGE_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
@@ -107,7 +120,7 @@ impl RunningScheduler {
         let serving = builder.add_service(service).serve_with_incoming_shutdown(incoming, async {
             let _ = stopped.await;
         });
-        Ok(Self { address, stop: Some(stop), serving: tokio::spawn(serving) })
+        Ok(Self { address, stop: Some(stop), serving: tokio::spawn(serving), clearing })
     }
 
     /// Where it listens.
@@ -126,8 +139,63 @@ impl RunningScheduler {
     }
 }
 
-/// When each job came, in milliseconds since 1970.
-type Jobs = Arc<Mutex<HashMap<String, u128>>>;
+/// What is known of jobs beside what Ballista knows.
+#[derive(Debug, Clone, Default)]
+struct Jobs(Arc<Mutex<HashMap<String, JobTimes>>>);
+
+#[derive(Debug, Clone, Copy)]
+struct JobTimes {
+    /// When it came, in milliseconds since 1970.
+    came: u128,
+    /// When its client last asked for it.
+    asked: Instant,
+}
+
+impl Jobs {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, JobTimes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, job: &str, came: u128) {
+        let mut jobs = self.lock();
+        let oldest = now_millis().saturating_sub(24 * RESULTS_KEPT.as_millis());
+        jobs.retain(|_, times| times.came > oldest);
+        jobs.insert(job.to_owned(), JobTimes { came, asked: Instant::now() });
+    }
+
+    fn asked(&self, job: &str) {
+        if let Some(times) = self.lock().get_mut(job) {
+            times.asked = Instant::now();
+        }
+    }
+
+    /// Whether nobody has asked for a job for so long.
+    fn is_abandoned(&self, job: &str, timeout: Duration) -> bool {
+        self.lock().get(job).is_some_and(|times| times.asked.elapsed() > timeout)
+    }
+
+    /// Whether an executor that was last heard of at a time, in milliseconds since 1970, can have worked for a job.
+    fn can_have_met(&self, job: &str, last_heard: Option<u128>) -> bool {
+        let came = self.lock().get(job).map(|times| times.came);
+        match (last_heard, came) {
+            (Some(last_heard), Some(came)) => came <= last_heard,
+            _ => true,
+        }
+    }
+}
+
+/// Cancels jobs whose clients are gone without a word.
+async fn cancel_abandoned(server: Server, jobs: Jobs, timeout: Duration) {
+    loop {
+        tokio::time::sleep(timeout / 6).await;
+        for job in server.state.task_manager.get_running_job_cache().keys() {
+            if jobs.is_abandoned(job.as_ref(), timeout) {
+                log::warn!("nobody has asked for job {job} for {} s: it is cancelled", timeout.as_secs());
+                let _ = server.cancel_job(job.clone()).await;
+            }
+        }
+    }
+}
 
 fn now_millis() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis())
@@ -153,8 +221,7 @@ async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server
     config.validate()?;
     let cluster = BallistaCluster::new_from_config(&config).await?;
     let server = Arc::new(OnceLock::new());
-    let guard =
-        FailFast { inner: cluster.cluster_state(), server: Arc::clone(&server), jobs: Arc::clone(jobs) };
+    let guard = FailFast { inner: cluster.cluster_state(), server: Arc::clone(&server), jobs: jobs.clone() };
     let cluster = match options.lost {
         OnLostExecutor::FailJobs => BallistaCluster::new(Arc::new(guard), cluster.job_state()),
         OnLostExecutor::RepeatParts => cluster,
@@ -184,13 +251,9 @@ struct FailFast {
 impl FailFast {
     /// Whether an executor can have worked for a job: one that was last heard of before the job came has not.
     fn may_have_worked(&self, executor: &str, job: &str) -> bool {
-        let last_seen =
-            self.inner.get_executor_heartbeat(executor).map(|beat| u128::from(beat.timestamp + 1) * 1000);
-        let came = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).get(job).copied();
-        match (last_seen, came) {
-            (Some(last_seen), Some(came)) => came <= last_seen,
-            _ => true,
-        }
+        // Heartbeats are told in whole seconds.
+        let beat = self.inner.get_executor_heartbeat(executor);
+        self.jobs.can_have_met(job, beat.map(|beat| u128::from(beat.timestamp + 1) * 1000))
     }
 }
 
@@ -272,13 +335,6 @@ impl Front {
         let cores: u32 = all.iter().map(|(executor, ..)| executor.specification.vcores).sum();
         Ok(format!("{} {cores}", all.len()))
     }
-
-    fn came(&self, job: &str, at: u128) {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let oldest = now_millis().saturating_sub(24 * RESULTS_KEPT.as_millis());
-        jobs.retain(|_, came| *came > oldest);
-        jobs.insert(job.to_owned(), at);
-    }
 }
 
 #[tonic::async_trait]
@@ -290,6 +346,7 @@ impl SchedulerGrpc for Front {
         request: Request<wire::GetJobStatusParams>,
     ) -> Result<Response<wire::GetJobStatusResult>, Status> {
         if request.get_ref().job_id != EXECUTORS {
+            self.jobs.asked(&request.get_ref().job_id);
             return SchedulerGrpc::get_job_status(&self.server, request).await;
         }
         let job_name = self.executors().await?;
@@ -305,7 +362,7 @@ impl SchedulerGrpc for Front {
         let came = now_millis();
         let answer = SchedulerGrpc::execute_query(&self.server, request).await?;
         if let Some(wire::execute_query_result::Result::Success(success)) = &answer.get_ref().result {
-            self.came(&success.job_id, came);
+            self.jobs.take(&success.job_id, came);
         }
         Ok(answer)
     }
@@ -385,5 +442,36 @@ impl SchedulerGrpc for Front {
         request: Request<wire::CleanJobDataParams>,
     ) -> Result<Response<wire::CleanJobDataResult>, Status> {
         SchedulerGrpc::clean_job_data(&self.server, request).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_jobs_that_came_before_an_executor_was_last_heard_of_can_have_met_it() {
+        let jobs = Jobs::default();
+        let now = now_millis();
+        jobs.take("job", now);
+        assert!(jobs.can_have_met("job", Some(now)) && jobs.can_have_met("job", Some(now + 1)));
+        assert!(!jobs.can_have_met("job", Some(now - 1)));
+        // Where either is unknown it may be so.
+        assert!(jobs.can_have_met("job", None) && jobs.can_have_met("other", Some(0)));
+        // A day later nobody remembers.
+        jobs.take("old", now - 25 * RESULTS_KEPT.as_millis());
+        jobs.take("new", now);
+        assert!(jobs.can_have_met("old", Some(0)));
+    }
+
+    #[test]
+    fn a_job_is_abandoned_when_nobody_asks_for_it() {
+        let jobs = Jobs::default();
+        jobs.take("job", 0);
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(jobs.is_abandoned("job", Duration::from_millis(20)));
+        assert!(!jobs.is_abandoned("other", Duration::ZERO));
+        jobs.asked("job");
+        assert!(!jobs.is_abandoned("job", Duration::from_secs(20)));
     }
 }

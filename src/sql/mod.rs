@@ -39,18 +39,20 @@ pub fn plain_message(error: &DataFusionError) -> String {
             }
             other => other.to_string(),
         },
-        other => {
-            let text = other.strip_backtrace();
-            match failed_filter(&text) {
-                Some("DivideByZero") => "division by zero".to_owned(),
-                Some(cause) => {
-                    format!(
-                        "{cause}; values are compared with values of their own type, text in single quotes"
-                    )
-                }
-                None => text,
-            }
+        other => return plain_text(&other.strip_backtrace()),
+    };
+    text.lines().next().unwrap_or(&text).to_owned()
+}
+
+/// The text of an error that was met while rows were read, on one line: of a filter that cannot take a value, why.
+#[must_use]
+pub fn plain_text(text: &str) -> String {
+    let text = match failed_filter(text) {
+        Some("DivideByZero") => "division by zero".to_owned(),
+        Some(cause) => {
+            format!("{cause}; values are compared with values of their own type, text in single quotes")
         }
+        None => text.to_owned(),
     };
     text.lines().next().unwrap_or(&text).to_owned()
 }

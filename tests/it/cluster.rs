@@ -44,9 +44,14 @@ impl Process {
 
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+        signal_to(&self.child, name);
     }
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal_to(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
 }
 
 impl Drop for Process {
@@ -341,6 +346,9 @@ fn an_evaluation_gives_the_figures_that_it_gives_here() {
     done(dir, "ingest {}/u {}/in --compact off");
     let all = query_file(dir, "all.sql", "SELECT * FROM t ORDER BY event_timestamp");
     done(dir, &format!("query {{}}/u {all} --output {{}}/rows.csv"));
+    // Numbers that systems without unsigned integers cannot hold.
+    let large: String = (0..1000u64).map(|row| format!("{}\n", u64::MAX - row)).collect();
+    std::fs::write(dir.join("large.csv"), format!("k\n{large}")).unwrap();
     let cluster = TestCluster::start(2);
     let figures = |mut found: serde_json::Value| {
         found.as_object_mut().unwrap().remove("seconds");
@@ -352,6 +360,7 @@ fn an_evaluation_gives_the_figures_that_it_gives_here() {
         "{}/in --primary-key event_timestamp,user_id --primary-key user_id,event_timestamp,campaign_id --placement doris,ydb",
         "{}/in --partition-key user_id --memory 256MiB --window 1h --batch 7000",
         "{}/rows.csv --partition-key user_id,campaign_id",
+        "{}/large.csv --partition-key k --no-primary-keys --placement all",
         "{}/in --sample 0.1 --partition-key user_id",
     ] {
         let evaluate = format!("evaluate {arguments} --format json");

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use evenkeel::cluster::{ClientSecurity, OnLostExecutor, RunningScheduler, SchedulerOptions, ServerSecurity};
+use evenkeel::cluster::{
+    CLIENT_TIMEOUT, ClientSecurity, OnLostExecutor, RunningScheduler, SchedulerOptions, ServerSecurity,
+};
 
-use crate::cluster::{Process, TestCluster, cluster, query_file};
+use crate::cluster::{Process, TestCluster, cluster, query_file, signal_to};
 use crate::common::{Run, arguments, done, evenkeel, json};
 
 const ROWS: u64 = 240_000;
@@ -210,20 +212,29 @@ fn an_ingest_that_loses_an_executor_at_any_stage_takes_each_row_once_or_none() {
     assert!(taken >= 4 && reruns >= 4, "{taken} of 8 were committed, after {reruns} reruns");
 }
 
-#[test]
-fn a_scheduler_that_repeats_lost_parts_is_noticed() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    let (query, expected) = prepare(dir);
+/// A scheduler in this process, and the threads that it lives on.
+fn scheduler_of_ours(
+    lost: OnLostExecutor,
+    client_timeout: Duration,
+) -> (tokio::runtime::Runtime, RunningScheduler) {
     let threads = tokio::runtime::Runtime::new().unwrap();
     let scheduler = threads.block_on(RunningScheduler::start(SchedulerOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         security: ServerSecurity::default(),
         executor_timeout: Duration::from_secs(6),
         client: ClientSecurity::default(),
-        lost: OnLostExecutor::RepeatParts,
+        client_timeout,
+        lost,
     }));
-    let scheduler = scheduler.unwrap();
+    (threads, scheduler.unwrap())
+}
+
+#[test]
+fn a_scheduler_that_repeats_lost_parts_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (query, expected) = prepare(dir);
+    let (_threads, scheduler) = scheduler_of_ours(OnLostExecutor::RepeatParts, CLIENT_TIMEOUT);
     let mut cluster = TestCluster::of(format!("http://{}", scheduler.address()), 2);
     let began = Instant::now();
     assert_eq!(cluster.done(dir, &query), expected);
@@ -249,6 +260,33 @@ fn a_scheduler_that_repeats_lost_parts_is_noticed() {
     panic!(
         "repeating the parts of a lost executor gave no wrong result; is the guard still needed? {outcomes:?}"
     );
+}
+
+/// Waits until an executor has called a task off.
+fn assert_called_off(cluster: &TestCluster, what: &str) {
+    let began = Instant::now();
+    while !cluster.executors.iter().any(|executor| executor.logged().contains("Task has been aborted")) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}: its tasks run on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn tasks_of_jobs_that_nobody_waits_for_are_called_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (query, expected) = prepare(dir);
+    let (_threads, scheduler) = scheduler_of_ours(OnLostExecutor::FailJobs, Duration::from_secs(2));
+    for signal in ["INT", "KILL"] {
+        let cluster = TestCluster::of(format!("http://{}", scheduler.address()), 2);
+        let mut child = spawn(&cluster, dir, &query);
+        assert!(wait_for(&cluster, &mut child, 3), "the query was too fast");
+        signal_to(&child, signal);
+        let run = ended(child, LONG, signal);
+        assert!(run.code != 0 && run.stdout.is_empty(), "{signal}: {} {}", run.stdout, run.stderr);
+        assert_called_off(&cluster, signal);
+        assert_eq!(cluster.done(dir, &query), expected);
+    }
 }
 
 #[test]
