@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use crate::units::duration::{Micros, MicrosError};
+pub(crate) use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
 /// The number of one hash partition of a table, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
