@@ -12,6 +12,7 @@ use evenkeel::cluster::{
 use evenkeel::units::{ByteSize, Micros};
 use tokio::sync::Notify;
 
+use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output};
 
 /// The variable that holds the token.
@@ -81,7 +82,7 @@ struct ExecutorArgs {
 
     /// Directory for what passes between tasks [default: one for temporary files].
     #[arg(long, value_name = "DIR")]
-    work_dir: Option<PathBuf>,
+    work_dir: Option<LocalPath>,
 
     #[command(flatten)]
     server: ServerArgs,
@@ -95,15 +96,15 @@ struct ExecutorArgs {
 struct ServerArgs {
     /// Its certificate, as PEM; connections are encrypted then.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
+    tls_cert: Option<LocalPath>,
 
     /// The key of the certificate, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    tls_key: Option<LocalPath>,
 
     /// File with the token that requests must carry [default: EVENKEEL_CLUSTER_TOKEN in the environment].
     #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    token_file: Option<LocalPath>,
 }
 
 /// How the certificates of servers are checked.
@@ -111,7 +112,7 @@ struct ServerArgs {
 struct TlsClientArgs {
     /// Certificates that those of servers are checked against, as PEM.
     #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
+    tls_ca: Option<LocalPath>,
 
     /// The name in the certificates of all servers [default: the host of each].
     #[arg(long, value_name = "NAME", requires = "tls_ca")]
@@ -136,7 +137,7 @@ pub(crate) struct ClusterArgs {
 
     /// File with the token of the cluster [default: EVENKEEL_CLUSTER_TOKEN in the environment].
     #[arg(long, value_name = "FILE", requires = "cluster")]
-    token_file: Option<PathBuf>,
+    token_file: Option<LocalPath>,
 
     #[command(flatten)]
     tls: TlsClientArgs,
@@ -248,7 +249,7 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
         host,
         cores,
         memory: args.memory,
-        work_dir: args.work_dir,
+        work_dir: args.work_dir.map(PathBuf::from),
         security,
         client,
     };

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::cli::compact::compact;
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, check_memory};
 
@@ -84,7 +85,7 @@ pub(crate) struct Args {
 
     /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects; of a table in an object store in ./_rejects].
     #[arg(long, value_name = "FILE")]
-    rejects: Option<PathBuf>,
+    rejects: Option<LocalPath>,
 
     /// Take inputs that were ingested before once more.
     #[arg(long)]
@@ -191,7 +192,7 @@ fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure
             return Err(Failure::wrong_usage("--rejects needs --on-error reject"));
         }
         (OnError::Fail, None) => None,
-        (OnError::Reject, Some(file)) => Some(file.clone()),
+        (OnError::Reject, Some(file)) => Some(file.clone().into()),
         (OnError::Reject, None) => {
             Some(rejects_of(&args.dir).join(format!("{}.ndjson", uuid::Uuid::new_v4())))
         }

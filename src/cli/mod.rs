@@ -18,6 +18,7 @@ mod ingest;
 mod input;
 mod inspect;
 mod lint;
+mod local_path;
 #[cfg(feature = "cluster")]
 mod logging;
 mod output;
