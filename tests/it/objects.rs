@@ -1,6 +1,5 @@
 //! Object stores: which requests a table makes, how exports in them are read, and what is refused.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::Path as FsPath;
 use std::sync::Arc;
@@ -8,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use async_trait::async_trait;
-use bytes::Bytes;
 use evenkeel::Table;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::CleanOptions;
@@ -16,80 +14,40 @@ use evenkeel::query::Params;
 use evenkeel::storage::{TableStorage, remote_store};
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::{Micros, PartitionCount};
-use futures::stream::BoxStream;
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
 
 use crate::common::{Run, done, evenkeel, json, objects, run, test_store};
+use crate::hooked_store::{Fate, HookedStore, Hooks, Request};
 
-/// A store that counts requests.
-#[derive(Debug)]
-struct CountingStore {
-    inner: Arc<dyn ObjectStore>,
+/// Requests that read, and what they read.
+#[derive(Debug, Default)]
+struct Counts {
     gets: AtomicU64,
     bytes: AtomicU64,
     lists: AtomicU64,
 }
 
-impl CountingStore {
+impl Counts {
     /// Reading requests and listings since the last time.
     fn take(&self) -> (u64, u64) {
         (self.gets.swap(0, Ordering::SeqCst), self.lists.swap(0, Ordering::SeqCst))
     }
 }
 
-impl fmt::Display for CountingStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("counting store")
-    }
-}
-
 #[async_trait]
-impl ObjectStore for CountingStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.inner.put_opts(location, payload, options).await
+impl Hooks for Counts {
+    async fn fate(&self, request: Request) -> Fate {
+        match request {
+            Request::Get => self.gets.fetch_add(1, Ordering::SeqCst),
+            Request::List => self.lists.fetch_add(1, Ordering::SeqCst),
+            Request::Put | Request::Upload | Request::Delete => 0,
+        };
+        Fate::Answered
     }
 
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, options).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.gets.fetch_add(1, Ordering::SeqCst);
-        let got = self.inner.get_opts(location, options).await?;
-        self.bytes.fetch_add(got.range.end - got.range.start, Ordering::SeqCst);
-        Ok(got)
-    }
-
-    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.gets.fetch_add(1, Ordering::SeqCst);
-        self.bytes.fetch_add(ranges.iter().map(|range| range.end - range.start).sum(), Ordering::SeqCst);
-        self.inner.get_ranges(location, ranges).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.lists.fetch_add(1, Ordering::SeqCst);
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.lists.fetch_add(1, Ordering::SeqCst);
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
+    fn read(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 }
 
@@ -113,18 +71,17 @@ async fn ingest(table: &mut Table, keys: Range<i64>) {
     table.ingest(stream, &IngestOptions::default()).await.unwrap();
 }
 
-async fn counted() -> (Arc<CountingStore>, TableStorage) {
-    let [gets, bytes, lists] = [(); 3].map(|()| AtomicU64::new(0));
-    let store = Arc::new(CountingStore { inner: objects(), gets, bytes, lists });
-    let storage = TableStorage::new(store.clone(), "t".into());
-    (store, storage)
+fn counted() -> (Arc<Counts>, TableStorage) {
+    let store = HookedStore::new(objects(), Counts::default());
+    let counts = Arc::clone(&store.hooks);
+    (counts, TableStorage::new(Arc::new(store), "t".into()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn opening_ingesting_and_querying_list_nothing() {
-    let (store, storage) = counted().await;
+    let (counts, storage) = counted();
     let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
-    store.take();
+    counts.take();
     let rows = async |table: &Table| {
         let rows = table.session().unwrap().collect("SELECT v FROM t", &Params::default()).await.unwrap();
         rows.iter().map(RecordBatch::num_rows).sum::<usize>()
@@ -132,35 +89,35 @@ async fn opening_ingesting_and_querying_list_nothing() {
     // Checkpoints are written at versions 64 and 128, and then the log is listed once.
     for version in 1..150 {
         ingest(&mut table, version..version + 2).await;
-        let (_, lists) = store.take();
+        let (_, lists) = counts.take();
         assert_eq!(lists, u64::from(version == 64 || version == 128), "version {version}");
         if [10, 63, 65, 149].contains(&version) {
             let opened = Table::open_at(storage.clone()).await.unwrap();
             assert_eq!(opened.snapshot().version().0, u64::try_from(version).unwrap());
-            let (gets, lists) = store.take();
+            let (gets, lists) = counts.take();
             // The pointer twice, where to begin, the commits since, and those behind the end that are asked for beside them.
             assert!(lists == 0 && gets <= 3 + (version as u64 % 64) + 8, "{gets} gets at {version}");
             assert_eq!(rows(&opened).await, usize::try_from(version).unwrap() + 1);
-            assert_eq!(store.take().1, 0);
+            assert_eq!(counts.take().1, 0);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_reads_the_columns_and_portions_that_it_needs() {
-    let (store, storage) = counted().await;
+    let (counts, storage) = counted();
     let mut table = Table::create_at(storage, &spec()).await.unwrap();
     ingest(&mut table, 0..400_000).await;
     let stored: u64 = table.snapshot().portions().iter().map(|portion| portion.bytes).sum();
-    store.bytes.store(0, Ordering::SeqCst);
+    counts.bytes.store(0, Ordering::SeqCst);
     let session = table.session().unwrap();
     session.collect("SELECT max(v) FROM t WHERE k BETWEEN 5 AND 10", &Params::default()).await.unwrap();
-    let read = store.bytes.load(Ordering::SeqCst);
+    let read = counts.bytes.load(Ordering::SeqCst);
     assert!(read < stored / 2, "{read} of {stored} bytes");
     // The ends of the files are known by now.
-    store.take();
+    counts.take();
     table.session().unwrap().collect("SELECT count(v) FROM t WHERE k < 0", &Params::default()).await.unwrap();
-    assert_eq!(store.take(), (0, 0));
+    assert_eq!(counts.take(), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
