@@ -163,6 +163,13 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
             Err(error) => return Err(Failure::wrong_usage(format!("{TOKEN_VARIABLE}: {error}"))),
         },
     };
+    // Who sets it to nothing may believe that it is set.
+    if text.trim().is_empty() {
+        return Err(Failure::wrong_usage(format!(
+            "{place} is empty: 'openssl rand -hex 32' makes a token; without the option and with the variable unset there is none, and \
+             everyone is served"
+        )));
+    }
     let token = Token::new(&text).map_err(|reason| Failure::wrong_usage(format!("{place}: {reason}")))?;
     Ok(Some(token))
 }

@@ -143,6 +143,22 @@ pub(crate) fn micros_of_decimal_seconds(text: &str) -> Option<u64> {
     seconds.times(1_000_000)
 }
 
+/// A span of time in its two largest units, as sentences have it: `1 h 30 m`.
+#[must_use]
+pub fn elapsed(micros: i64) -> String {
+    let largest = UNITS.iter().position(|(_, size)| micros >= *size);
+    let Some((first, rest)) = largest.and_then(|at| UNITS.get(at..)).and_then(<[_]>::split_first) else {
+        return format!("{micros} us");
+    };
+    let mut text = format!("{} {}", micros / first.1, first.0);
+    if let Some((name, size)) = rest.first()
+        && micros % first.1 >= *size
+    {
+        text.push_str(&format!(" {} {name}", micros % first.1 / size));
+    }
+    text
+}
+
 impl From<i64> for Micros {
     fn from(micros: i64) -> Self {
         Self::new(micros)
@@ -240,6 +256,12 @@ mod tests {
         {
             assert_eq!(Micros::from_iso(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn spans_read_well() {
+        let spans = [0, 999, 1_000, 1_500, 61_000_000, 3_600_000_000, 90_061_000_000].map(elapsed);
+        assert_eq!(spans, ["0 us", "999 us", "1 ms", "1 ms 500 us", "1 m 1 s", "1 h", "1 d 1 h"]);
     }
 
     #[test]
