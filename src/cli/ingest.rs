@@ -8,6 +8,8 @@ use evenkeel::TableError;
 #[cfg(feature = "cluster")]
 use evenkeel::cluster::ClusterError;
 use evenkeel::compact::{CompactionOptions, CompactionReport};
+#[cfg(feature = "cluster")]
+use evenkeel::ingest::IngestError;
 use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
 use evenkeel::source::find_inputs;
 use evenkeel::storage::Place;
@@ -126,10 +128,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     #[cfg(feature = "cluster")]
     if let Some(cluster) = args.cluster.connect(out).await? {
         let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
-        let report = report.map_err(|error| match error {
-            ClusterError::Ingest(error) => Failure::from(TableError::from(error)),
-            error => error.into(),
-        })?;
+        let report = report.map_err(|error| of_cluster(error, &args.dir))?;
         return finish(&args, table, report, notes, out).await;
     }
     let bar = out.progress(None, "rows");
@@ -143,6 +142,23 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         .await;
     bar.finish_and_clear();
     finish(&args, table, report?, notes, out).await
+}
+
+/// What an ingest on a cluster failed of. Executors are told to stop, and do so when they look next.
+#[cfg(feature = "cluster")]
+fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
+    match error {
+        ClusterError::Ingest(error @ IngestError::Interrupted) => {
+            let told = format!(
+                "{error}. Executors may be at tasks for a moment longer; 'evenkeel clean {}' removes what they wrote, once it is a day old \
+                 (--unnamed sets another age)",
+                dir.display()
+            );
+            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(told))
+        }
+        ClusterError::Ingest(error) => TableError::from(error).into(),
+        error => error.into(),
+    }
 }
 
 /// Compacts where that was asked for, and reports.
