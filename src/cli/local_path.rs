@@ -1,9 +1,12 @@
 //! Arguments that name files and folders of this machine.
 
+use std::ffi::OsStr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PathBufValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory};
+use clap::builder::{PathBufValueParser, TypedValueParser, ValueParserFactory};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error};
 use evenkeel::storage::Place;
 
 /// A path of this machine, given plainly or as a `file://` URL. Other URLs are refused: as a path, `s3://bucket/x` would be a folder
@@ -11,16 +14,17 @@ use evenkeel::storage::Place;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalPath(PathBuf);
 
+const NOT_A_URL: &str =
+    "takes a path of this machine, not a URL; read or write the file here, and copy it from or to the store";
+
 impl LocalPath {
     fn new(argument: PathBuf) -> Result<Self, String> {
         match Place::parse(&argument) {
             Ok(Place::Local(path)) => Ok(Self(path)),
-            Err(error) if argument.to_string_lossy().starts_with("file:") => Err(error.to_string()),
-            Ok(Place::Remote(_)) | Err(_) => {
-                Err("it is a URL, and this takes a path of this machine; read or write the file here, \
-                                                  and copy it from or to the store"
-                    .to_owned())
+            Err(error) if argument.to_string_lossy().starts_with("file:") => {
+                Err(format!("is wrong: {error}"))
             }
+            Ok(Place::Remote(_)) | Err(_) => Err(NOT_A_URL.to_owned()),
         }
     }
 }
@@ -39,11 +43,28 @@ impl From<LocalPath> for PathBuf {
     }
 }
 
-impl ValueParserFactory for LocalPath {
-    type Parser = TryMapValueParser<PathBufValueParser, fn(PathBuf) -> Result<LocalPath, String>>;
+/// Parses [`LocalPath`]. A URL may hold secrets, so errors do not repeat it.
+#[derive(Debug, Clone)]
+pub(crate) struct LocalPathParser;
 
-    fn value_parser() -> Self::Parser {
-        PathBufValueParser::new().try_map(Self::new)
+impl TypedValueParser for LocalPathParser {
+    type Value = LocalPath;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<LocalPath, Error> {
+        let path = PathBufValueParser::new().parse_ref(command, arg, value)?;
+        let name = arg.map_or_else(|| "this".to_owned(), ToString::to_string);
+        let error = |reason: String| {
+            Error::raw(ErrorKind::ValueValidation, format!("{name} {reason}\n")).with_cmd(command)
+        };
+        LocalPath::new(path).map_err(error)
+    }
+}
+
+impl ValueParserFactory for LocalPath {
+    type Parser = LocalPathParser;
+
+    fn value_parser() -> LocalPathParser {
+        LocalPathParser
     }
 }
 
