@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,8 +14,8 @@ use crate::storage::brief;
 /// A service of the provider answers its own machines in milliseconds; elsewhere nothing answers, and nobody shall wait for that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// How often such a service is asked.
-pub(super) fn quick_retry() -> RetryConfig {
+/// How often such a service is asked before it is known to be there.
+fn quick_retry() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),
         max_backoff: Duration::from_millis(400),
@@ -45,22 +46,36 @@ pub(super) fn missing(error: &object_store::Error) -> Option<String> {
     }
 }
 
+type Provider<C> = Arc<dyn CredentialProvider<Credential = C>>;
+
 /// Asks the provider of a virtual machine, and says what to set where it has nothing to give.
 #[derive(Debug)]
 pub(super) struct OfMachine<C> {
-    inner: Arc<dyn CredentialProvider<Credential = C>>,
+    /// Finds out whether there are any.
+    quick: Provider<C>,
+    /// Gets the next ones once there were some, also where the service is slow for a while.
+    patient: Provider<C>,
+    given: AtomicBool,
     store: String,
     settings: &'static str,
 }
 
 impl<C> OfMachine<C> {
-    /// Credentials of `store` by `inner`; `settings` are those that would name others.
+    /// Credentials of `store` by what `provider` makes; `settings` are those that would name others.
     pub(super) fn new(
-        inner: &Arc<dyn CredentialProvider<Credential = C>>,
+        provider: impl Fn(RetryConfig) -> Result<Provider<C>>,
+        retry: &RetryConfig,
         store: &str,
         settings: &'static str,
-    ) -> Arc<Self> {
-        Arc::new(Self { inner: Arc::clone(inner), store: store.to_owned(), settings })
+    ) -> Result<Arc<Self>> {
+        let (quick, patient) = (provider(quick_retry())?, provider(retry.clone())?);
+        Ok(Arc::new(Self {
+            quick,
+            patient,
+            given: AtomicBool::new(false),
+            store: store.to_owned(),
+            settings,
+        }))
     }
 }
 
@@ -69,8 +84,14 @@ impl<C: std::fmt::Debug + Send + Sync> CredentialProvider for OfMachine<C> {
     type Credential = C;
 
     async fn get_credential(&self) -> Result<Arc<C>> {
-        let reason = match tokio::time::timeout(ANSWER_WITHIN, self.inner.get_credential()).await {
-            Ok(Ok(credential)) => return Ok(credential),
+        if self.given.load(Ordering::Relaxed) {
+            return self.patient.get_credential().await;
+        }
+        let reason = match tokio::time::timeout(ANSWER_WITHIN, self.quick.get_credential()).await {
+            Ok(Ok(credential)) => {
+                self.given.store(true, Ordering::Relaxed);
+                return Ok(credential);
+            }
             Ok(Err(error)) => brief(&error),
             Err(_) => format!("no answer within {} s", ANSWER_WITHIN.as_secs()),
         };

@@ -15,7 +15,7 @@ use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 use url::{Host, Url};
 
 use crate::storage::StorageError;
-use crate::storage::credentials::{OfMachine, quick_retry};
+use crate::storage::credentials::OfMachine;
 use crate::storage::profile::Profile;
 
 /// How long a request is repeated where the store is overloaded or cannot be reached; `EVENKEEL_STORE_TIMEOUT` sets other seconds.
@@ -60,9 +60,10 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
         "s3" | "s3a" => {
             let mut builder = amazon(url)?.with_http_connector(connector);
             if amazon_asks_machine(&builder) {
-                let machine = builder.clone().with_retry(quick_retry()).build().map_err(error)?;
-                let credentials = OfMachine::new(machine.credentials(), &store, SETTINGS_OF_AMAZON);
-                builder = builder.with_credentials(credentials);
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_AMAZON);
+                builder = builder.with_credentials(machine.map_err(error)?);
             }
             Arc::new(builder.with_retry(retry).build().map_err(error)?)
         }
@@ -70,18 +71,20 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
             let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
             builder = builder.with_http_connector(connector);
             if google_asks_machine(&builder) {
-                let machine = builder.clone().with_retry(quick_retry()).build().map_err(error)?;
-                let credentials = OfMachine::new(machine.credentials(), &store, SETTINGS_OF_GOOGLE);
-                builder = builder.with_credentials(credentials);
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_GOOGLE);
+                builder = builder.with_credentials(machine.map_err(error)?);
             }
             Arc::new(builder.with_retry(retry).build().map_err(error)?)
         }
         _ => {
             let mut builder = azure(url)?.with_http_connector(connector);
             if azure_asks_machine(&builder) {
-                let machine = builder.clone().with_retry(quick_retry()).build().map_err(error)?;
-                let credentials = OfMachine::new(machine.credentials(), &store, SETTINGS_OF_AZURE);
-                builder = builder.with_credentials(credentials);
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_AZURE);
+                builder = builder.with_credentials(machine.map_err(error)?);
             }
             Arc::new(builder.with_retry(retry).build().map_err(error)?)
         }

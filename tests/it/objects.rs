@@ -237,6 +237,22 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
             "{input}"
         );
     }
+    // A sample may lie there too.
+    for input in ["rows.parquet", "rows.ndjson", "packed.csv.zst"] {
+        let declared = |input: &str| {
+            let ddl =
+                done(dir, &format!("create {{}}/u --like {input} --primary-key event_timestamp,user_id"));
+            std::fs::remove_dir_all(dir.join("u")).unwrap();
+            ddl
+        };
+        assert_eq!(declared(&format!("{url}/in/{input}")), declared(&format!("{{}}/in/{input}")), "{input}");
+    }
+    let several = run(dir, &format!("create {{}}/u --like {url}/in/events --primary-key user_id"));
+    assert!(
+        several.code == 1 && several.stderr.contains("must be one file, and it names 2"),
+        "{}",
+        several.stderr
+    );
     // What was ingested from there is known by its content.
     done(dir, "create {}/t --ddl data/ad_events.sql");
     done(dir, &format!("ingest {{}}/t {url}/in/events"));
