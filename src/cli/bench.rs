@@ -16,6 +16,7 @@ use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::query::{no_file, sql_of_file};
 use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
@@ -103,7 +104,7 @@ pub(crate) struct QueriesArgs {
 
     /// File with a query; as often as needed.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
-    files: Vec<PathBuf>,
+    files: Vec<LocalPath>,
 
     /// Value for $NAME in the queries that have it.
     #[arg(long = "param", value_name = "NAME=VALUE")]
@@ -147,7 +148,7 @@ struct LoadArgs {
 
     /// Directory for the tables, which are kept; it must be empty or new [default: a temporary one, removed at the end].
     #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    dir: Option<LocalPath>,
 
     /// How the results are printed.
     #[arg(long, value_enum, default_value = "table")]

@@ -12,6 +12,7 @@ use evenkeel::cluster::{
 use evenkeel::units::{ByteSize, Micros};
 use tokio::sync::Notify;
 
+use crate::cli::local_path::LocalPath;
 use crate::cli::logging::Whose;
 use crate::cli::{Failure, Output};
 
@@ -85,7 +86,7 @@ struct ExecutorArgs {
 
     /// Directory for what passes between tasks [default: one for temporary files].
     #[arg(long, value_name = "DIR")]
-    work_dir: Option<PathBuf>,
+    work_dir: Option<LocalPath>,
 
     #[command(flatten)]
     server: ServerArgs,
@@ -99,15 +100,15 @@ struct ExecutorArgs {
 struct ServerArgs {
     /// Its certificate, as PEM; connections are encrypted then.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
+    tls_cert: Option<LocalPath>,
 
     /// The key of the certificate, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    tls_key: Option<LocalPath>,
 
     /// File with the token that requests must carry [default: EVENKEEL_CLUSTER_TOKEN in the environment].
     #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    token_file: Option<LocalPath>,
 }
 
 /// How the certificates of servers are checked.
@@ -115,7 +116,7 @@ struct ServerArgs {
 struct TlsClientArgs {
     /// Certificates that those of servers are checked against, as PEM.
     #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
+    tls_ca: Option<LocalPath>,
 
     /// The name in the certificates of all servers [default: the host of each].
     #[arg(long, value_name = "NAME", requires = "tls_ca")]
@@ -140,7 +141,7 @@ pub(crate) struct ClusterArgs {
 
     /// File with the token of the cluster [default: EVENKEEL_CLUSTER_TOKEN in the environment].
     #[arg(long, value_name = "FILE", requires = "cluster")]
-    token_file: Option<PathBuf>,
+    token_file: Option<LocalPath>,
 
     #[command(flatten)]
     tls: TlsClientArgs,
@@ -166,6 +167,13 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
             Err(error) => return Err(Failure::wrong_usage(format!("{TOKEN_VARIABLE}: {error}"))),
         },
     };
+    // Who sets it to nothing may believe that it is set.
+    if text.trim().is_empty() {
+        return Err(Failure::wrong_usage(format!(
+            "{place} is empty: 'openssl rand -hex 32' makes a token; without the option and with the variable unset there is none, and \
+             everyone is served"
+        )));
+    }
     let token = Token::new(&text).map_err(|reason| Failure::wrong_usage(format!("{place}: {reason}")))?;
     Ok(Some(token))
 }
@@ -262,7 +270,7 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
         host,
         cores,
         memory: args.memory,
-        work_dir: args.work_dir,
+        work_dir: args.work_dir.map(PathBuf::from),
         security,
         client,
     };

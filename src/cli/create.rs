@@ -12,6 +12,7 @@ use evenkeel::units::{PartitionCount, Version};
 use serde::Serialize;
 
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, partition_count, trimmed};
 
@@ -51,9 +52,9 @@ pub(crate) struct Args {
 
     /// YQL file with a CREATE TABLE statement.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["columns", "primary_key", "partition_key", "like"])]
-    ddl: Option<PathBuf>,
+    ddl: Option<LocalPath>,
 
-    /// File whose columns the table gets; key columns become NOT NULL, the others stay as they are.
+    /// File whose columns the table gets, here or in an object store; key columns become NOT NULL, the others stay as they are.
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
 

@@ -20,6 +20,7 @@ use evenkeel::units::Micros;
 use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user};
 use crate::cli::workplace::Workplace;
@@ -31,7 +32,7 @@ use crate::cli::{Failure, Output};
 pub(crate) struct Args {
     /// Directory to work in, which is kept; it must be empty or new [default: a temporary one, removed at the end].
     #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    dir: Option<LocalPath>,
 
     /// Number of events.
     #[arg(long, default_value_t = 1_000_000)]

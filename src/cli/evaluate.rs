@@ -1,7 +1,7 @@
 //! `evenkeel evaluate`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -23,6 +23,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
@@ -101,7 +102,7 @@ pub(crate) struct Args {
     /// Folder of .sql files, or one of them: the statements that the table is to serve. What they call their table does not
     /// matter.
     #[arg(long, value_name = "DIR")]
-    queries: Option<PathBuf>,
+    queries: Option<LocalPath>,
 
     /// Value of a parameter of the statements as name=value; the others get one that stands for any.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "queries")]
@@ -143,7 +144,7 @@ pub(crate) struct Args {
 
     /// Write a report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<LocalPath>,
 
     /// Replace the values of keys by numbers in all results.
     #[arg(long)]
@@ -156,7 +157,7 @@ pub(crate) struct Args {
 
     /// JSON of an earlier evaluation to compare with.
     #[arg(long, value_name = "FILE")]
-    baseline: Option<PathBuf>,
+    baseline: Option<LocalPath>,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]

@@ -8,6 +8,7 @@ use evenkeel::report::counted;
 use evenkeel::sink::OutputFormat;
 use serde::Serialize;
 
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
@@ -42,7 +43,7 @@ Examples:
 struct AdEventsArgs {
     /// Folder for the files.
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    out: LocalPath,
 
     /// Number of rows, duplicates included.
     #[arg(long, default_value_t = 1_000_000)]

@@ -8,6 +8,8 @@ use evenkeel::TableError;
 #[cfg(feature = "cluster")]
 use evenkeel::cluster::ClusterError;
 use evenkeel::compact::{CompactionOptions, CompactionReport};
+#[cfg(feature = "cluster")]
+use evenkeel::ingest::IngestError;
 use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
 use evenkeel::source::find_inputs;
 use evenkeel::storage::Place;
@@ -18,6 +20,7 @@ use serde::Serialize;
 
 use crate::cli::compact::compact;
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, check_memory};
 
@@ -84,7 +87,7 @@ pub(crate) struct Args {
 
     /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects; of a table in an object store in ./_rejects].
     #[arg(long, value_name = "FILE")]
-    rejects: Option<PathBuf>,
+    rejects: Option<LocalPath>,
 
     /// Take inputs that were ingested before once more.
     #[arg(long)]
@@ -125,10 +128,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     #[cfg(feature = "cluster")]
     if let Some(cluster) = args.cluster.connect(out).await? {
         let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
-        let report = report.map_err(|error| match error {
-            ClusterError::Ingest(error) => Failure::from(TableError::from(error)),
-            error => error.into(),
-        })?;
+        let report = report.map_err(|error| of_cluster(error, &args.dir))?;
         return finish(&args, table, report, notes, out).await;
     }
     let bar = out.progress(None, "rows");
@@ -142,6 +142,23 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         .await;
     bar.finish_and_clear();
     finish(&args, table, report?, notes, out).await
+}
+
+/// What an ingest on a cluster failed of. Executors are told to stop, and do so when they look next.
+#[cfg(feature = "cluster")]
+fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
+    match error {
+        ClusterError::Ingest(error @ IngestError::Interrupted) => {
+            let told = format!(
+                "{error}. Executors may be at tasks for a moment longer; 'evenkeel clean {}' removes what they wrote, once it is a day old \
+                 (--unnamed sets another age)",
+                dir.display()
+            );
+            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(told))
+        }
+        ClusterError::Ingest(error) => TableError::from(error).into(),
+        error => error.into(),
+    }
 }
 
 /// Compacts where that was asked for, and reports.
@@ -191,7 +208,7 @@ fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure
             return Err(Failure::wrong_usage("--rejects needs --on-error reject"));
         }
         (OnError::Fail, None) => None,
-        (OnError::Reject, Some(file)) => Some(file.clone()),
+        (OnError::Reject, Some(file)) => Some(file.clone().into()),
         (OnError::Reject, None) => {
             Some(rejects_of(&args.dir).join(format!("{}.ndjson", uuid::Uuid::new_v4())))
         }

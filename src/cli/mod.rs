@@ -18,6 +18,7 @@ mod ingest;
 mod input;
 mod inspect;
 mod lint;
+mod local_path;
 #[cfg(feature = "cluster")]
 mod logging;
 mod output;
@@ -129,5 +130,35 @@ impl Cli {
             #[cfg(feature = "cluster")]
             Command::Cluster(args) => cluster::run(args, out).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+    use std::path::PathBuf;
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Arguments that take any path, URLs of stores among them, as their commands open them.
+    fn open_to_urls(command: &clap::Command, found: &mut Vec<String>) {
+        let is_path = |arg: &&clap::Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+        let name = |arg: &clap::Arg| match arg.is_positional() {
+            true => arg.get_id().to_string().to_uppercase(),
+            false => format!("--{}", arg.get_id()),
+        };
+        found.extend(command.get_arguments().filter(is_path).map(name));
+        command.get_subcommands().for_each(|command| open_to_urls(command, found));
+    }
+
+    #[test]
+    fn options_that_are_not_served_from_stores_take_local_paths() {
+        let mut found = Vec::new();
+        open_to_urls(&Cli::command(), &mut found);
+        found.sort();
+        found.dedup();
+        assert_eq!(found, ["--like", "--to", "DIR"]);
     }
 }

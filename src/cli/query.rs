@@ -18,6 +18,7 @@ use evenkeel::{Table, report};
 use futures::TryStreamExt;
 
 use crate::cli::check::check;
+use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output, open};
 
 /// How rows are printed.
@@ -62,7 +63,7 @@ pub(crate) struct Args {
 
     /// File with the query.
     #[arg(short = 'f', long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    file: Option<LocalPath>,
 
     /// Value for $NAME in the query; it takes the type that the query needs.
     #[arg(long = "param", value_name = "NAME=VALUE")]
@@ -74,7 +75,7 @@ pub(crate) struct Args {
 
     /// Write to a file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<LocalPath>,
 
     /// Rows shown as a table; more are counted.
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]

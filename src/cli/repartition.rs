@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args as ClapArgs;
+use clap::{ArgGroup, Args as ClapArgs};
 use evenkeel::compact::{CompactionOptions, CompactionReport};
 use evenkeel::repartition::LEAST_MEMORY;
 use evenkeel::repartition::RepartitionPlan;
@@ -20,12 +20,15 @@ use crate::cli::{Failure, Output, check_memory, open, partition_count, trimmed};
 ///
 /// Says first how many rows and bytes move. The old table stays as it is.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "\
+#[command(
+    group(ArgGroup::new("where").args(["to", "dry_run"]).required(true).multiple(true)),
+    after_help = "\
 Examples:
   evenkeel repartition events --partitions 32 --dry-run
-  evenkeel repartition events --partition-key user_id --partitions 64 --to events_by_user")]
+  evenkeel repartition events --partition-key user_id --partitions 64 --to events_by_user"
+)]
 pub(crate) struct Args {
-    /// Directory of the table.
+    /// Directory of the table that is read.
     dir: PathBuf,
 
     /// Columns of the new partition key, in hash order; part of the primary key [default: as it is].
@@ -44,8 +47,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FUNCTION")]
     placement: Option<PlacementFunction>,
 
-    /// Directory of the new table; it is made if need be and must be empty.
-    #[arg(long, value_name = "NEW", required_unless_present = "dry_run")]
+    /// Directory that the new table is written to, such as events_by_user; it is made if need be and must be empty.
+    #[arg(long, value_name = "NEW_DIR")]
     to: Option<PathBuf>,
 
     /// Say what would move, and write nothing.

@@ -89,12 +89,15 @@ pub(super) async fn channel(url: &str, security: &ClientSecurity) -> Result<Chan
     let wrong = |reason: String| ClusterError::Url { url: url.to_owned(), reason };
     if full.starts_with("https://") && !security.is_encrypted() {
         return Err(wrong(
-            "it is encrypted; name the certificates to check it against with --tls-ca".to_owned(),
+            "https:// is encrypted; name the certificates to check it against with --tls-ca, such as --tls-ca ca.pem, or write http:// where it is not".to_owned(),
         ));
     }
     let endpoint = Endpoint::from_shared(full).map_err(|error| wrong(error.to_string()))?;
     if !matches!(endpoint.uri().scheme_str(), Some("http" | "https")) || endpoint.uri().port().is_none() {
-        return Err(wrong("write http://HOST:PORT, or https://HOST:PORT with --tls-ca".to_owned()));
+        return Err(wrong(
+            "write http://HOST:PORT, such as http://127.0.0.1:50050, or https://HOST:PORT with --tls-ca"
+                .to_owned(),
+        ));
     }
     let endpoint = security.apply(endpoint).map_err(|error| wrong(reason_of(&error)))?;
     let connected = tokio::time::timeout(CONNECT_TIMEOUT, endpoint.connect()).await;
@@ -185,10 +188,7 @@ impl Cluster {
                     return Err(error);
                 }
                 _ if began.elapsed() > waited => {
-                    return Err(ClusterError::NoExecutor {
-                        url: self.url.clone(),
-                        seconds: waited.as_secs(),
-                    });
+                    return Err(ClusterError::NoExecutor { url: self.url.clone(), within: waited });
                 }
                 _ => tokio::time::sleep(4 * ASK_EVERY).await,
             }
@@ -247,7 +247,7 @@ impl Cluster {
         config: &SessionConfig,
     ) -> Result<JobResult, ClusterError> {
         let deadline = tokio::time::Instant::now() + self.options.deadline;
-        let late = || ClusterError::Deadline { seconds: self.options.deadline.as_secs() };
+        let late = || ClusterError::Deadline { within: self.options.deadline };
         let mut pause = self.options.pause;
         let mut tries = 0;
         loop {

@@ -40,6 +40,7 @@ pub use crate::cluster::security::{ClientSecurity, ServerSecurity, Token, read_p
 use crate::evaluate::EvaluateError;
 use crate::ingest::IngestError;
 use crate::query::QueryError;
+use crate::units::elapsed;
 
 /// Bytes of one message between processes, at most. A message that is larger is lost without a word, so this is far from any.
 const MESSAGE_BYTES: usize = 256 << 20;
@@ -58,11 +59,12 @@ pub enum ClusterError {
     #[error("{url}: the scheduler refused: {reason}")]
     Refused { url: String, reason: String },
     #[error(
-        "{url}: no executor has registered within {seconds} s; start one with 'evenkeel cluster executor --scheduler {url}'"
+        "{url}: no executor has registered within {}; start one with 'evenkeel cluster executor --scheduler {url}'",
+        length(*within)
     )]
-    NoExecutor { url: String, seconds: u64 },
-    #[error("the job was not done within {seconds} s and was cancelled; --deadline gives it longer")]
-    Deadline { seconds: u64 },
+    NoExecutor { url: String, within: Duration },
+    #[error("the job was not done within {} and was cancelled; --deadline gives it longer", length(*within))]
+    Deadline { within: Duration },
     #[error("the job failed {tries} times, the last time: {reason}")]
     Failed { tries: u32, reason: String },
     #[error("{reason}")]
@@ -87,6 +89,10 @@ pub enum ClusterError {
     Evaluate(#[from] EvaluateError),
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
+}
+
+fn length(duration: Duration) -> String {
+    elapsed(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
 }
 
 impl From<DataFusionError> for ClusterError {

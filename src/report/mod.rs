@@ -19,7 +19,7 @@ mod skew;
 pub use bench::{bench_ingest, bench_queries};
 #[cfg(feature = "delta")]
 pub use delta::delta_export;
-pub use evaluation::{assessment, drifts, elapsed, instant, key_text, spark};
+pub use evaluation::{assessment, drifts, instant, key_text, spark};
 pub use explain::scans;
 pub use grid::{Layout, bar, batches, count, counted, percent};
 pub use html::{html, simulation_html};

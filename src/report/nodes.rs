@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
-use crate::report::evaluation::{elapsed, heading, instant, rate, rows_per_second, spark_of};
+use crate::report::evaluation::{heading, instant, rate, rows_per_second, spark_of};
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::report::simulation::number;
 use crate::simulate::nodes::{
     Assignment, DesignReport, NodeOutcome, NodeParameters, NodeRecommendation, NodeSimulation, Outcome, Rate,
     RunReport,
 };
-use crate::units::ByteSize;
+use crate::units::{ByteSize, elapsed};
 
 /// Characters of a line over time.
 const DRAWN: usize = 60;

@@ -10,7 +10,9 @@ use arrow::json::reader::infer_json_schema;
 
 use crate::source::discover::InputPath;
 use crate::source::open::open_decompressed;
+use crate::source::remote::{self, RemoteFile};
 use crate::source::{Input, InputOptions, RawCells, SourceError, wrong_separator};
+use crate::storage::Place;
 use crate::table::{Column, ColumnType};
 use crate::text_value::{TextFormat, parse_text_column};
 
@@ -26,7 +28,7 @@ pub struct Sample {
     pub notes: Vec<String>,
 }
 
-/// The columns of a file with the types that YDB has for them. A column takes NULL unless the file says it has none.
+/// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
 /// Text files are judged by their first 100,000 records: whole numbers are Int64 (Uint64 where they need it), other
 /// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything else
 /// Utf8. Numbers with leading zeros, and numbers with more digits than Double holds exactly, are text.
@@ -34,11 +36,23 @@ pub struct Sample {
 /// # Errors
 /// [`SourceError`] where the file cannot be read or has no record.
 pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, SourceError> {
-    if path.exists() && !path.is_file() {
-        let reason = "a sample must be a file, because it is read twice".to_owned();
-        return Err(SourceError::Infer { file: path.display().to_string(), reason });
-    }
-    infer_input(&InputPath::File(path.to_owned()), options)
+    let name = || path.display().to_string();
+    let input = match Place::parse(path)? {
+        Place::Local(path) if path.exists() && !path.is_file() => {
+            let reason = "a sample must be a file, because it is read twice".to_owned();
+            return Err(SourceError::Infer { file: name(), reason });
+        }
+        Place::Local(path) => InputPath::File(path),
+        Place::Remote(url) => {
+            let (files, _) = remote::find(&name(), &url)?;
+            let [file] = <[RemoteFile; 1]>::try_from(files).map_err(|files| SourceError::Infer {
+                file: name(),
+                reason: format!("a sample must be one file, and it names {}", files.len()),
+            })?;
+            InputPath::Remote(file)
+        }
+    };
+    infer_input(&input, options)
 }
 
 /// As [`infer_columns`], of an input that is a file or a copy.

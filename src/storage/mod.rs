@@ -1,5 +1,7 @@
 //! Where a table lives: a prefix of an object store, with what a commit needs of it: put-if-absent that lasts.
 
+#[cfg(feature = "cloud")]
+mod credentials;
 mod disk;
 mod durable;
 mod io;
@@ -69,9 +71,9 @@ pub enum StorageError {
     NoCloud { url: String },
     #[error("{url}: {reason}")]
     Url { url: String, reason: String },
-    #[error("{url}: the store cannot be reached with what the environment says: {source}")]
+    #[error("{url}: the store cannot be reached with what the environment says: {}", brief(source))]
     Client { url: String, source: object_store::Error },
-    #[error("the credentials of AWS cannot be read: {reason}")]
+    #[error("there are no credentials of AWS: {reason}")]
     Profile { reason: String },
     #[error("{url}: names a whole bucket; name a prefix in it for the table, such as {url}/events")]
     WholeBucket { url: String },
@@ -87,9 +89,14 @@ pub enum StorageError {
     Store { table: String, action: &'static str, path: String, source: object_store::Error },
 }
 
-/// What a store answered, in one line: of an answer in XML its code and message, of others what they say.
+/// What a store answered, in one line: of an answer in XML its code and message, of others what they say. Where it was not asked because
+/// there are no credentials, what to set.
 #[must_use]
 pub fn brief(error: &object_store::Error) -> String {
+    #[cfg(feature = "cloud")]
+    if let Some(missing) = credentials::missing(error) {
+        return missing;
+    }
     let text = error.to_string();
     let between = |open: &str, close: &str| Some(text.split_once(open)?.1.split_once(close)?.0);
     let hint = match between("<Code>", "</Code>") {
@@ -118,7 +125,8 @@ impl StorageError {
     /// Whether the store refused, so that nothing was done.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Store { source: object_store::Error::PermissionDenied { .. }, .. })
+        use object_store::Error::{PermissionDenied, Unauthenticated};
+        matches!(self, Self::Store { source: PermissionDenied { .. } | Unauthenticated { .. }, .. })
     }
 
     /// Whether a file is not there.

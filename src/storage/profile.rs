@@ -6,10 +6,22 @@ use std::path::{Path, PathBuf};
 use crate::storage::StorageError;
 
 /// The settings of one profile. Those of the credentials file stand before those of the other.
-#[derive(Default)]
 pub(super) struct Profile {
+    name: String,
+    /// Whether `AWS_PROFILE` names it.
+    asked: bool,
     values: HashMap<String, String>,
 }
+
+/// Settings by which the tools of AWS get the keys of a profile from elsewhere.
+const KEYS_FROM_ELSEWHERE: [&str; 6] = [
+    "role_arn",
+    "web_identity_token_file",
+    "sso_session",
+    "sso_start_url",
+    "login_session",
+    "credential_process",
+];
 
 impl Profile {
     /// The profile that `AWS_PROFILE` names, else `default`. A file that is not there says nothing.
@@ -33,7 +45,7 @@ impl Profile {
         credentials: Option<&Path>,
         config: Option<&Path>,
     ) -> Result<Self, StorageError> {
-        let name = asked.unwrap_or("default");
+        let (name, is_asked) = (asked.unwrap_or("default"), asked.is_some());
         let of_credentials = section(&read_file(credentials)?, &[name.to_owned()]);
         let of_config = section(&read_file(config)?, &[format!("profile {name}"), name.to_owned()]);
         if let (Some(name), None, None) = (asked, &of_credentials, &of_config) {
@@ -44,7 +56,32 @@ impl Profile {
         }
         let mut values = of_config.unwrap_or_default();
         values.extend(of_credentials.unwrap_or_default());
-        Ok(Self { values })
+        Ok(Self { name: name.to_owned(), asked: is_asked, values })
+    }
+
+    /// Whether `AWS_PROFILE` names the profile, rather than nothing.
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Refuses a profile without keys of its own that gets them in a way that is not followed here.
+    ///
+    /// # Errors
+    /// [`StorageError::Profile`] with what to do instead.
+    pub(super) fn check_keys(&self) -> Result<(), StorageError> {
+        if self.get("aws_access_key_id").is_some() {
+            return Ok(());
+        }
+        let Some(setting) = KEYS_FROM_ELSEWHERE.into_iter().find(|setting| self.get(setting).is_some())
+        else {
+            return Ok(());
+        };
+        let name = &self.name;
+        let reason = format!(
+            "profile '{name}' gets its keys by {setting}, which the tools of AWS alone follow. Let them put the keys into the environment: \
+             eval \"$(aws configure export-credentials --profile {name} --format env)\""
+        );
+        Err(StorageError::Profile { reason })
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {
@@ -98,7 +135,34 @@ mod tests {
         assert_eq!((other.get("aws_access_key_id"), other.get("region")), (Some("B"), Some("x")));
         assert_eq!(other.get("endpoint_url"), Some("http://h"));
         assert!(read(Some("nobody")).err().unwrap().to_string().contains("no profile 'nobody'"));
+        assert!(profile.check_keys().is_ok() && other.check_keys().is_ok());
         let absent = folder.path().join("absent");
         assert!(Profile::read(None, Some(&absent), None).unwrap().get("region").is_none());
+    }
+
+    #[test]
+    fn a_profile_with_keys_from_elsewhere_is_refused_with_the_next_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("config");
+        let read = |asked, setting: &str| {
+            let heading = if asked == Some("dev") { "profile dev" } else { "default" };
+            std::fs::write(&config, format!("[{heading}]\nregion = r\n{setting}\n")).unwrap();
+            Profile::read(asked, None, Some(&config)).unwrap()
+        };
+        for setting in KEYS_FROM_ELSEWHERE {
+            let dev = read(Some("dev"), &format!("{setting} = x"));
+            let message = dev.check_keys().unwrap_err().to_string();
+            assert!(message.contains(&format!("profile 'dev' gets its keys by {setting}")), "{message}");
+            assert!(
+                message.contains("aws configure export-credentials --profile dev --format env"),
+                "{message}"
+            );
+            let keys = format!("{setting} = x\naws_access_key_id = A");
+            assert!(read(Some("dev"), &keys).check_keys().is_ok());
+        }
+        let unnamed = read(None, "sso_session = x");
+        assert!(!unnamed.is_asked());
+        assert!(unnamed.check_keys().unwrap_err().to_string().contains("--profile default"));
+        assert!(read(None, "source_profile = x").check_keys().is_ok());
     }
 }

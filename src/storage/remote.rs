@@ -2,24 +2,35 @@
 //! each vendor; nothing of it is ever part of a table, a plan or a message.
 
 use std::collections::HashMap;
+use std::path::Path as FsPath;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::SpawnedReqwestConnector;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::path::Path;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 use url::{Host, Url};
 
 use crate::storage::StorageError;
+use crate::storage::credentials::OfMachine;
 use crate::storage::profile::Profile;
 
 /// How long a request is repeated where the store is overloaded or cannot be reached; `EVENKEEL_STORE_TIMEOUT` sets other seconds.
 const RETRY_SECONDS: u64 = 60;
 /// The variable that sets other seconds.
 const TIMEOUT_VARIABLE: &str = "EVENKEEL_STORE_TIMEOUT";
+
+/// What names credentials of S3 in the environment.
+const SETTINGS_OF_AMAZON: &str = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket AWS_SKIP_SIGNATURE=true";
+/// The same of Google.
+const SETTINGS_OF_GOOGLE: &str = "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT to a file with a key, or run \
+                                  'gcloud auth application-default login'; for a public bucket GOOGLE_SKIP_SIGNATURE=true";
+/// The same of Azure.
+const SETTINGS_OF_AZURE: &str = "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_KEY, or AZURE_USE_AZURE_CLI=true after 'az login'; for a \
+                                 public container AZURE_SKIP_SIGNATURE=true";
 
 /// Clients by scheme, account and bucket.
 static CLIENTS: LazyLock<Mutex<HashMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(Mutex::default);
@@ -44,19 +55,102 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
     let no_thread =
         |source| error(object_store::Error::Generic { store: "client", source: Box::new(source) });
     let connector = SpawnedReqwestConnector::new(super::io::handle().map_err(no_thread)?.clone());
+    let store = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
     Ok(match url.scheme() {
         "s3" | "s3a" => {
-            Arc::new(amazon(url)?.with_retry(retry).with_http_connector(connector).build().map_err(error)?)
+            let mut builder = amazon(url)?.with_http_connector(connector);
+            if amazon_asks_machine(&builder) {
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_AMAZON);
+                builder = builder.with_credentials(machine.map_err(error)?);
+            }
+            Arc::new(builder.with_retry(retry).build().map_err(error)?)
         }
         "gs" => {
-            let builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
-            Arc::new(builder.with_retry(retry).with_http_connector(connector).build().map_err(error)?)
+            let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
+            builder = builder.with_http_connector(connector);
+            if google_asks_machine(&builder) {
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_GOOGLE);
+                builder = builder.with_credentials(machine.map_err(error)?);
+            }
+            Arc::new(builder.with_retry(retry).build().map_err(error)?)
         }
         _ => {
-            let builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
-            Arc::new(builder.with_retry(retry).with_http_connector(connector).build().map_err(error)?)
+            let mut builder = azure(url)?.with_http_connector(connector);
+            if azure_asks_machine(&builder) {
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_AZURE);
+                builder = builder.with_credentials(machine.map_err(error)?);
+            }
+            Arc::new(builder.with_retry(retry).build().map_err(error)?)
         }
     })
+}
+
+/// Whether a flag of a client is set.
+fn is_on(flag: Option<String>) -> bool {
+    flag.is_some_and(|flag| ["1", "true", "on", "yes", "y"].contains(&flag.to_ascii_lowercase().as_str()))
+}
+
+/// Whether keys of S3 would come from the instance alone: no variable names a key, a token of a web identity or a service of a container.
+fn amazon_asks_machine(builder: &AmazonS3Builder) -> bool {
+    use AmazonS3ConfigKey::{
+        AccessKeyId, ContainerAuthorizationTokenFile, ContainerCredentialsFullUri,
+        ContainerCredentialsRelativeUri, RoleArn, SecretAccessKey, WebIdentityTokenFile,
+    };
+    let all = |keys: &[AmazonS3ConfigKey]| keys.iter().all(|key| builder.get_config_value(key).is_some());
+    let named = [
+        [AccessKeyId].as_slice(),
+        &[SecretAccessKey],
+        &[WebIdentityTokenFile, RoleArn],
+        &[ContainerCredentialsRelativeUri],
+        &[ContainerCredentialsFullUri, ContainerAuthorizationTokenFile],
+    ];
+    !named.into_iter().any(all)
+}
+
+/// The same of Google: no variable names a key, and there is no file of the tool `gcloud`.
+fn google_asks_machine(builder: &GoogleCloudStorageBuilder) -> bool {
+    use GoogleConfigKey::{ApplicationCredentials, ServiceAccount, ServiceAccountKey};
+    let (home, below) = match cfg!(windows) {
+        true => ("APPDATA", "gcloud"),
+        false => ("HOME", ".config/gcloud"),
+    };
+    let of_tool = std::env::var_os(home).map(|home| FsPath::new(&home).join(below));
+    let is_file = |folder: std::path::PathBuf| folder.join("application_default_credentials.json").exists();
+    let keys = [ApplicationCredentials, ServiceAccount, ServiceAccountKey];
+    keys.iter().all(|key| builder.get_config_value(key).is_none()) && !of_tool.is_some_and(is_file)
+}
+
+/// The same of Azure: there is neither a key, a signature, a token, an application, nor the tool `az`.
+fn azure_asks_machine(builder: &MicrosoftAzureBuilder) -> bool {
+    use AzureConfigKey::{
+        AccessKey, ClientSecret, FabricTokenServiceUrl, FederatedTokenFile, SasKey, Token, UseAzureCli,
+        UseEmulator,
+    };
+    let keys = [AccessKey, SasKey, Token, ClientSecret, FederatedTokenFile, FabricTokenServiceUrl];
+    let flags = [UseAzureCli, UseEmulator];
+    keys.iter().all(|key| builder.get_config_value(key).is_none())
+        && !flags.iter().any(|flag| is_on(builder.get_config_value(flag)))
+}
+
+/// A client of Azure, whose account the URL or the environment names.
+fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, StorageError> {
+    let builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
+    let is_named = !url.username().is_empty()
+        || builder.get_config_value(&AzureConfigKey::AccountName).is_some()
+        || is_on(builder.get_config_value(&AzureConfigKey::UseEmulator));
+    match is_named {
+        true => Ok(builder),
+        false => Err(StorageError::Url {
+            url: url.to_string(),
+            reason: "the account of the container is not known; set AZURE_STORAGE_ACCOUNT_NAME".to_owned(),
+        }),
+    }
 }
 
 /// A client of S3: the variables `AWS_*`, then the profile of the shared files.
@@ -65,6 +159,11 @@ fn amazon(url: &Url) -> Result<AmazonS3Builder, StorageError> {
     let is_set = |builder: &AmazonS3Builder, key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
     let profile = Profile::of_environment()?;
     let has_keys = is_set(&builder, AmazonS3ConfigKey::AccessKeyId);
+    // A profile that is named comes before what a container or a cluster gives to its processes.
+    let is_profile_next = profile.is_asked() || amazon_asks_machine(&builder);
+    if !has_keys && is_profile_next && !is_on(builder.get_config_value(&AmazonS3ConfigKey::SkipSignature)) {
+        profile.check_keys()?;
+    }
     let values = [
         (AmazonS3ConfigKey::AccessKeyId, "aws_access_key_id", true),
         (AmazonS3ConfigKey::SecretAccessKey, "aws_secret_access_key", true),

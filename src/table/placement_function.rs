@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::units::{decimal_seconds, micros_of_decimal_seconds};
+
 /// A placement function of YDB, by name. The name is part of a table's format: what it stands for never changes.
 ///
 /// The functions themselves, with their sources, are in `placement`.
@@ -46,7 +48,7 @@ impl fmt::Display for PlacementFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::YdbCloudLogs { active, period_micros } if *self != Self::CLOUD_LOGS_DEFAULT => {
-                write!(f, "{}:{active}:{}", self.name(), *period_micros as f64 / 1e6)
+                write!(f, "{}:{active}:{}", self.name(), decimal_seconds(*period_micros))
             }
             _ => f.write_str(self.name()),
         }
@@ -57,7 +59,7 @@ impl fmt::Display for PlacementFunction {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "unknown placement function '{found}'; known: ydb, ydb-modulo, ydb-cloud-logs, and \
-     ydb-cloud-logs:ACTIVE:SECONDS with the active partitions and the seconds until the next group takes over"
+     ydb-cloud-logs:ACTIVE:SECONDS with the active partitions and the seconds, to six decimals, until the next group takes over"
 )]
 pub struct PlacementFunctionError {
     /// The text that was given.
@@ -80,15 +82,27 @@ impl FromStr for PlacementFunction {
 /// Reads `ydb-cloud-logs:ACTIVE:SECONDS`.
 fn cloud_logs(text: &str) -> Option<PlacementFunction> {
     let (active, seconds) = text.strip_prefix("ydb-cloud-logs:")?.split_once(':')?;
-    let micros = seconds.parse::<f64>().ok()? * 1e6;
-    let valid = micros >= 1.0 && micros < u64::MAX as f64;
+    let period_micros = micros_of_decimal_seconds(seconds).filter(|micros| *micros > 0)?;
     let active = active.parse().ok().filter(|active| *active > 0)?;
-    valid.then_some(PlacementFunction::YdbCloudLogs { active, period_micros: micros as u64 })
+    Some(PlacementFunction::YdbCloudLogs { active, period_micros })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn every_period_prints_as_it_parses(
+            active in 1u32..,
+            period_micros in prop_oneof![1u64..=u64::MAX, 1u64..10_000_000_000],
+        ) {
+            let function = PlacementFunction::YdbCloudLogs { active, period_micros };
+            prop_assert_eq!(function.to_string().parse(), Ok(function));
+        }
+    }
 
     #[test]
     fn functions_print_as_they_parse() {
@@ -102,6 +116,7 @@ mod tests {
             "ydb-cloud-logs:1:0",
             "ydb-cloud-logs:1",
             "ydb-cloud-logs:1:nan",
+            "ydb-cloud-logs:1:0.0000001",
         ] {
             assert!(text.parse::<PlacementFunction>().is_err(), "{text}");
         }

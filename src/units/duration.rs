@@ -66,7 +66,7 @@ impl Micros {
             days if whole(Self::DAY) => format!("P{}D", days.0 / Self::DAY.0),
             hours if whole(Self::HOUR) => format!("PT{}H", hours.0 / Self::HOUR.0),
             minutes if whole(Self::MINUTE) => format!("PT{}M", minutes.0 / Self::MINUTE.0),
-            seconds => format!("PT{}S", seconds.seconds()),
+            seconds => format!("PT{}S", decimal_seconds(seconds.0.unsigned_abs())),
         }
     }
 
@@ -75,7 +75,7 @@ impl Micros {
     #[must_use]
     pub fn from_iso(text: &str) -> Option<Self> {
         let mut rest = text.trim().strip_prefix('P')?;
-        let (mut micros, mut of_day) = (0f64, false);
+        let (mut micros, mut of_day) = (0u64, false);
         while !rest.is_empty() {
             if let (Some(time), false) = (rest.strip_prefix('T'), of_day) {
                 (rest, of_day) = (time, true);
@@ -83,17 +83,17 @@ impl Micros {
             }
             let (number, after) = rest.split_at(rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?);
             let unit = match (after.chars().next()?, of_day) {
-                ('W', false) => 7.0 * Self::DAY.0 as f64,
-                ('D', false) => Self::DAY.0 as f64,
-                ('H', true) => Self::HOUR.0 as f64,
-                ('M', true) => Self::MINUTE.0 as f64,
-                ('S', true) => Self::SECOND.0 as f64,
+                ('W', false) => 7 * Self::DAY.0,
+                ('D', false) => Self::DAY.0,
+                ('H', true) => Self::HOUR.0,
+                ('M', true) => Self::MINUTE.0,
+                ('S', true) => Self::SECOND.0,
                 _ => return None,
             };
-            micros += number.parse::<f64>().ok()? * unit;
+            micros = micros.checked_add(Decimal::parse(number)?.times(unit.unsigned_abs())?)?;
             rest = after.get(1..)?;
         }
-        (micros >= 0.5 && micros < i64::MAX as f64).then_some(Self(micros.round() as i64))
+        i64::try_from(micros).ok().filter(|micros| *micros > 0).map(Self)
     }
 
     /// The number of the slice of this length that `at` lies in, counted from 1970.
@@ -101,6 +101,62 @@ impl Micros {
     pub fn slice_of(self, at: i64) -> i64 {
         at.div_euclid(self.0)
     }
+}
+
+/// A number with a decimal point, exactly: `digits` / 10^`decimals`.
+struct Decimal {
+    digits: u128,
+    decimals: u32,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) {
+            return None;
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        Some(Self { digits, decimals: u32::try_from(fraction.len()).ok()? })
+    }
+
+    /// So many times `unit`, to the nearest whole number.
+    fn times(&self, unit: u64) -> Option<u64> {
+        let scale = 10u128.checked_pow(self.decimals)?;
+        let product = self.digits.checked_mul(u128::from(unit))?;
+        u64::try_from(product.checked_add(scale / 2)? / scale).ok()
+    }
+}
+
+/// Microseconds as seconds, exactly: 1500000 as `1.5`.
+#[must_use]
+pub(crate) fn decimal_seconds(micros: u64) -> String {
+    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Reads seconds with at most six decimals as microseconds, exactly; `None` for other text, finer values and what is too large.
+#[must_use]
+pub(crate) fn micros_of_decimal_seconds(text: &str) -> Option<u64> {
+    let seconds = Decimal::parse(text).filter(|seconds| seconds.decimals <= 6)?;
+    seconds.times(1_000_000)
+}
+
+/// A span of time in its two largest units, as sentences have it: `1 h 30 m`.
+#[must_use]
+pub fn elapsed(micros: i64) -> String {
+    let largest = UNITS.iter().position(|(_, size)| micros >= *size);
+    let Some((first, rest)) = largest.and_then(|at| UNITS.get(at..)).and_then(<[_]>::split_first) else {
+        return format!("{micros} us");
+    };
+    let mut text = format!("{} {}", micros / first.1, first.0);
+    if let Some((name, size)) = rest.first()
+        && micros % first.1 >= *size
+    {
+        text.push_str(&format!(" {} {name}", micros % first.1 / size));
+    }
+    text
 }
 
 impl From<i64> for Micros {
@@ -139,7 +195,41 @@ impl FromStr for Micros {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn microseconds_survive_as_decimal_seconds(micros: u64) {
+            prop_assert_eq!(micros_of_decimal_seconds(&decimal_seconds(micros)), Some(micros));
+        }
+
+        #[test]
+        fn lengths_survive_as_text(micros in prop_oneof![1..=i64::MAX, 1..10_000_000_000i64]) {
+            let length = Micros::new(micros);
+            prop_assert_eq!(Micros::from_iso(&length.iso()), Some(length));
+            prop_assert_eq!(length.to_string().parse::<Micros>(), Ok(length));
+        }
+    }
+
+    #[test]
+    fn seconds_have_six_decimals_at_most() {
+        for (text, micros) in [
+            ("60", 60_000_000),
+            ("0.000001", 1),
+            ("0.569999", 569_999),
+            ("1.50", 1_500_000),
+            ("18446744073709.551615", u64::MAX),
+        ] {
+            assert_eq!(micros_of_decimal_seconds(text), Some(micros), "{text}");
+        }
+        for text in
+            ["", ".", "-1", "+1", "1e3", "nan", "0.0000001", "1.2.3", "18446744073709.551616", "\u{663}"]
+        {
+            assert_eq!(micros_of_decimal_seconds(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn lengths_print_as_they_parse() {
@@ -159,10 +249,19 @@ mod tests {
         }
         assert_eq!(Micros::from_iso("P1DT12H"), Some(Micros(36 * 3_600_000_000)));
         assert_eq!(Micros::from_iso("P1W"), Some(Micros(7 * 86_400_000_000)));
+        assert_eq!(Micros::from_iso("P0.5DT0.1H"), Some(Micros(43_560_000_000)));
+        assert_eq!(Micros::from_iso("PT0.0000005S"), Some(Micros(1)));
+        assert_eq!(Micros::from_iso("PT9223372036854.775808S"), None);
         for text in ["", "P", "PT", "30D", "P30", "P1M", "PT1D", "P1DT1HT1M", "PT1.2.3S", "P\u{e9}D", "P-1D"]
         {
             assert_eq!(Micros::from_iso(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn spans_read_well() {
+        let spans = [0, 999, 1_000, 1_500, 61_000_000, 3_600_000_000, 90_061_000_000].map(elapsed);
+        assert_eq!(spans, ["0 us", "999 us", "1 ms", "1 ms 500 us", "1 m 1 s", "1 h", "1 d 1 h"]);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use crate::units::duration::{Micros, MicrosError};
+pub use crate::units::duration::{Micros, MicrosError, elapsed};
+pub(crate) use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
 /// The number of one hash partition of a table, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

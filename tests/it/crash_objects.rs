@@ -1,8 +1,6 @@
 //! Every request to an object store fails, loses its answer or is the last one before a crash: the table opens, has exactly the
 //! acknowledged rows, and finishing the work gives the right table.
 
-use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,15 +10,12 @@ use evenkeel::Table;
 use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::storage::TableStorage;
 use evenkeel::units::Micros;
-use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
-};
+use futures::TryStreamExt;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::common::{objects, test_store};
 use crate::crash::{Case, cases, rows, tell};
+use crate::hooked_store::{Fate, HookedStore, Hooks, Request};
 
 /// What happens at one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +32,7 @@ enum Fault {
 
 const FAULTS: [Fault; 4] = [Fault::FailBefore, Fault::FailAfter, Fault::KillBefore, Fault::KillAfter];
 
-/// The requests of one process. From the one on that is its last, nothing reaches the store.
+/// The writing requests of one process. From the one on that is its last, nothing reaches the store.
 #[derive(Debug)]
 struct Requests {
     done: AtomicUsize,
@@ -45,121 +40,27 @@ struct Requests {
     fault: Option<Fault>,
 }
 
-impl Requests {
-    fn lost() -> Error {
-        Error::Generic { store: "faulty store", source: "the connection is gone".into() }
-    }
-
-    /// Whether a request reaches the store, and whether its answer comes back.
-    fn next(&self) -> (bool, bool) {
+#[async_trait]
+impl Hooks for Requests {
+    async fn fate(&self, request: Request) -> Fate {
+        if matches!(request, Request::Get | Request::List) {
+            return Fate::Answered;
+        }
         let number = self.done.fetch_add(1, Ordering::SeqCst);
-        let dead = matches!(self.fault, Some(Fault::KillBefore | Fault::KillAfter)) && number > self.at;
+        let is_dead = matches!(self.fault, Some(Fault::KillBefore | Fault::KillAfter)) && number > self.at;
         match self.fault.filter(|_| number == self.at) {
-            Some(Fault::FailBefore | Fault::KillBefore) => (false, false),
-            Some(Fault::FailAfter | Fault::KillAfter) => (true, false),
-            None => (!dead, !dead),
+            Some(Fault::FailBefore | Fault::KillBefore) => Fate::Lost,
+            Some(Fault::FailAfter | Fault::KillAfter) => Fate::AnswerLost,
+            None if is_dead => Fate::Lost,
+            None => Fate::Answered,
         }
-    }
-
-    async fn send<T>(&self, request: impl Future<Output = Result<T>>) -> Result<T> {
-        let (reaches, answers) = self.next();
-        if !reaches {
-            return Err(Self::lost());
-        }
-        let answer = request.await;
-        if answers { answer } else { Err(Self::lost()) }
     }
 }
 
 /// A store to whose writing requests a fault happens.
-#[derive(Debug)]
-struct FaultyStore {
-    inner: Arc<dyn ObjectStore>,
-    requests: Arc<Requests>,
-}
-
-impl FaultyStore {
-    fn new(inner: &Arc<dyn ObjectStore>, at: usize, fault: Option<Fault>) -> Arc<Self> {
-        let requests = Requests { done: AtomicUsize::new(0), at, fault };
-        Arc::new(Self { inner: Arc::clone(inner), requests: Arc::new(requests) })
-    }
-}
-
-impl fmt::Display for FaultyStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("faulty store")
-    }
-}
-
-#[async_trait]
-impl ObjectStore for FaultyStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.requests.send(self.inner.put_opts(location, payload, options)).await
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        let upload = self.requests.send(self.inner.put_multipart_opts(location, options)).await?;
-        Ok(Box::new(FaultyUpload { inner: upload, requests: Arc::clone(&self.requests) }))
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(location, options).await
-    }
-
-    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.inner.get_ranges(location, ranges).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let (inner, requests) = (Arc::clone(&self.inner), Arc::clone(&self.requests));
-        let delete = move |location: Result<Path>| {
-            let (inner, requests) = (Arc::clone(&inner), Arc::clone(&requests));
-            async move {
-                let location = location?;
-                requests.send(inner.delete(&location)).await?;
-                Ok(location)
-            }
-        };
-        locations.then(delete).boxed()
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
-}
-
-#[derive(Debug)]
-struct FaultyUpload {
-    inner: Box<dyn MultipartUpload>,
-    requests: Arc<Requests>,
-}
-
-#[async_trait]
-impl MultipartUpload for FaultyUpload {
-    fn put_part(&mut self, data: PutPayload) -> UploadPart {
-        let (part, requests) = (self.inner.put_part(data), Arc::clone(&self.requests));
-        Box::pin(async move { requests.send(part).await })
-    }
-
-    async fn complete(&mut self) -> Result<PutResult> {
-        self.requests.send(self.inner.complete()).await
-    }
-
-    async fn abort(&mut self) -> Result<()> {
-        self.requests.send(self.inner.abort()).await
-    }
+fn faulty(inner: &Arc<dyn ObjectStore>, at: usize, fault: Option<Fault>) -> Arc<HookedStore<Requests>> {
+    let requests = Requests { done: AtomicUsize::new(0), at, fault };
+    Arc::new(HookedStore::new(Arc::clone(inner), requests))
 }
 
 async fn copy(from: &Arc<dyn ObjectStore>, to: &Arc<dyn ObjectStore>) {
@@ -182,16 +83,16 @@ async fn crash_everywhere(template: &Arc<dyn ObjectStore>, case: &Case) -> usize
         store
     };
     let store = fresh().await;
-    let count = FaultyStore::new(&store, usize::MAX, None);
+    let count = faulty(&store, usize::MAX, None);
     (case.work)(storage(count.clone())).await.unwrap();
-    let requests = count.requests.done.load(Ordering::SeqCst);
+    let requests = count.hooks.done.load(Ordering::SeqCst);
     // On a server each point takes a while.
     let every = if test_store().is_some() { 3 } else { 1 };
     let points = (0..requests).flat_map(|at| FAULTS.map(|fault| (at, fault)));
     for (at, fault) in points.filter(|(at, _)| at % every == 0) {
         let what = format!("{}: {fault:?} at request {at}", case.name);
         let store = fresh().await;
-        let outcome = (case.work)(storage(FaultyStore::new(&store, at, Some(fault)))).await;
+        let outcome = (case.work)(storage(faulty(&store, at, Some(fault)))).await;
         let table = Table::open_at(storage(store.clone())).await;
         let found = rows(&table.unwrap_or_else(|error| panic!("{what}: {error}"))).await;
         match outcome {
@@ -236,14 +137,13 @@ fn large() -> Bytes {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_file_goes_up_in_parts_and_is_there_as_a_whole_or_not_at_all() {
     let bytes = large();
-    let count = FaultyStore::new(&objects(), usize::MAX, None);
+    let count = faulty(&objects(), usize::MAX, None);
     storage(count.clone()).put_unique("a.parquet", bytes.clone()).await.unwrap();
-    let requests = count.requests.done.load(Ordering::SeqCst);
+    let requests = count.hooks.done.load(Ordering::SeqCst);
     assert_eq!(requests, 1 + 4 + 1);
     for (at, fault) in (0..requests).flat_map(|at| FAULTS.map(|fault| (at, fault))) {
         let store = objects();
-        let put =
-            storage(FaultyStore::new(&store, at, Some(fault))).put_unique("a.parquet", bytes.clone()).await;
+        let put = storage(faulty(&store, at, Some(fault))).put_unique("a.parquet", bytes.clone()).await;
         // Of the last request the answer may be lost, and the file be found there all the same.
         let last_was_done = at == requests - 1 && matches!(fault, Fault::FailAfter | Fault::KillAfter);
         assert!(put.is_err() || last_was_done, "{fault:?} at {at}");

@@ -27,6 +27,7 @@ mod fixture;
 mod flights;
 mod formats;
 mod fuzz;
+mod hooked_store;
 mod layers;
 mod model;
 mod nodes;

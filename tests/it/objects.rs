@@ -1,6 +1,5 @@
 //! Object stores: which requests a table makes, how exports in them are read, and what is refused.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::Path as FsPath;
 use std::sync::Arc;
@@ -8,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use async_trait::async_trait;
-use bytes::Bytes;
 use evenkeel::Table;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::CleanOptions;
@@ -16,80 +14,40 @@ use evenkeel::query::Params;
 use evenkeel::storage::{TableStorage, remote_store};
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::{Micros, PartitionCount};
-use futures::stream::BoxStream;
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
 
 use crate::common::{Run, done, evenkeel, json, objects, run, test_store};
+use crate::hooked_store::{Fate, HookedStore, Hooks, Request};
 
-/// A store that counts requests.
-#[derive(Debug)]
-struct CountingStore {
-    inner: Arc<dyn ObjectStore>,
+/// Requests that read, and what they read.
+#[derive(Debug, Default)]
+struct Counts {
     gets: AtomicU64,
     bytes: AtomicU64,
     lists: AtomicU64,
 }
 
-impl CountingStore {
+impl Counts {
     /// Reading requests and listings since the last time.
     fn take(&self) -> (u64, u64) {
         (self.gets.swap(0, Ordering::SeqCst), self.lists.swap(0, Ordering::SeqCst))
     }
 }
 
-impl fmt::Display for CountingStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("counting store")
-    }
-}
-
 #[async_trait]
-impl ObjectStore for CountingStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.inner.put_opts(location, payload, options).await
+impl Hooks for Counts {
+    async fn fate(&self, request: Request) -> Fate {
+        match request {
+            Request::Get => self.gets.fetch_add(1, Ordering::SeqCst),
+            Request::List => self.lists.fetch_add(1, Ordering::SeqCst),
+            Request::Put | Request::Upload | Request::Delete => 0,
+        };
+        Fate::Answered
     }
 
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, options).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.gets.fetch_add(1, Ordering::SeqCst);
-        let got = self.inner.get_opts(location, options).await?;
-        self.bytes.fetch_add(got.range.end - got.range.start, Ordering::SeqCst);
-        Ok(got)
-    }
-
-    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.gets.fetch_add(1, Ordering::SeqCst);
-        self.bytes.fetch_add(ranges.iter().map(|range| range.end - range.start).sum(), Ordering::SeqCst);
-        self.inner.get_ranges(location, ranges).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.lists.fetch_add(1, Ordering::SeqCst);
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.lists.fetch_add(1, Ordering::SeqCst);
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
+    fn read(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 }
 
@@ -113,18 +71,17 @@ async fn ingest(table: &mut Table, keys: Range<i64>) {
     table.ingest(stream, &IngestOptions::default()).await.unwrap();
 }
 
-async fn counted() -> (Arc<CountingStore>, TableStorage) {
-    let [gets, bytes, lists] = [(); 3].map(|()| AtomicU64::new(0));
-    let store = Arc::new(CountingStore { inner: objects(), gets, bytes, lists });
-    let storage = TableStorage::new(store.clone(), "t".into());
-    (store, storage)
+fn counted() -> (Arc<Counts>, TableStorage) {
+    let store = HookedStore::new(objects(), Counts::default());
+    let counts = Arc::clone(&store.hooks);
+    (counts, TableStorage::new(Arc::new(store), "t".into()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn opening_ingesting_and_querying_list_nothing() {
-    let (store, storage) = counted().await;
+    let (counts, storage) = counted();
     let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
-    store.take();
+    counts.take();
     let rows = async |table: &Table| {
         let rows = table.session().unwrap().collect("SELECT v FROM t", &Params::default()).await.unwrap();
         rows.iter().map(RecordBatch::num_rows).sum::<usize>()
@@ -132,16 +89,16 @@ async fn opening_ingesting_and_querying_list_nothing() {
     // Checkpoints are written at versions 64 and 128, and then the log is listed once.
     for version in 1..150 {
         ingest(&mut table, version..version + 2).await;
-        let (_, lists) = store.take();
+        let (_, lists) = counts.take();
         assert_eq!(lists, u64::from(version == 64 || version == 128), "version {version}");
         if [10, 63, 65, 149].contains(&version) {
             let opened = Table::open_at(storage.clone()).await.unwrap();
             assert_eq!(opened.snapshot().version().0, u64::try_from(version).unwrap());
-            let (gets, lists) = store.take();
+            let (gets, lists) = counts.take();
             // The pointer twice, where to begin, the commits since, and those behind the end that are asked for beside them.
             assert!(lists == 0 && gets <= 3 + (version as u64 % 64) + 8, "{gets} gets at {version}");
             assert_eq!(rows(&opened).await, usize::try_from(version).unwrap() + 1);
-            assert_eq!(store.take().1, 0);
+            assert_eq!(counts.take().1, 0);
         }
     }
     // Of a log that was copied without its hint, and is long, one listing tells where to begin.
@@ -152,19 +109,19 @@ async fn opening_ingesting_and_querying_list_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_reads_the_columns_and_portions_that_it_needs() {
-    let (store, storage) = counted().await;
+    let (counts, storage) = counted();
     let mut table = Table::create_at(storage, &spec()).await.unwrap();
     ingest(&mut table, 0..400_000).await;
     let stored: u64 = table.snapshot().portions().iter().map(|portion| portion.bytes).sum();
-    store.bytes.store(0, Ordering::SeqCst);
+    counts.bytes.store(0, Ordering::SeqCst);
     let session = table.session().unwrap();
     session.collect("SELECT max(v) FROM t WHERE k BETWEEN 5 AND 10", &Params::default()).await.unwrap();
-    let read = store.bytes.load(Ordering::SeqCst);
+    let read = counts.bytes.load(Ordering::SeqCst);
     assert!(read < stored / 2, "{read} of {stored} bytes");
     // The ends of the files are known by now.
-    store.take();
+    counts.take();
     table.session().unwrap().collect("SELECT count(v) FROM t WHERE k < 0", &Params::default()).await.unwrap();
-    assert_eq!(store.take(), (0, 0));
+    assert_eq!(counts.take(), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,6 +241,22 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
             "{input}"
         );
     }
+    // A sample may lie there too.
+    for input in ["rows.parquet", "rows.ndjson", "packed.csv.zst"] {
+        let declared = |input: &str| {
+            let ddl =
+                done(dir, &format!("create {{}}/u --like {input} --primary-key event_timestamp,user_id"));
+            std::fs::remove_dir_all(dir.join("u")).unwrap();
+            ddl
+        };
+        assert_eq!(declared(&format!("{url}/in/{input}")), declared(&format!("{{}}/in/{input}")), "{input}");
+    }
+    let several = run(dir, &format!("create {{}}/u --like {url}/in/events --primary-key user_id"));
+    assert!(
+        several.code == 1 && several.stderr.contains("must be one file, and it names 2"),
+        "{}",
+        several.stderr
+    );
     // What was ingested from there is known by its content.
     done(dir, "create {}/t --ddl data/ad_events.sql");
     done(dir, &format!("ingest {{}}/t {url}/in/events"));
@@ -316,4 +289,153 @@ fn a_store_that_is_not_there_or_refuses_is_told_in_one_line() {
             .unwrap(),
     );
     assert!(unreachable.code == 1 && unreachable.stderr.contains("127.0.0.1:9"), "{}", unreachable.stderr);
+}
+
+/// The program without what the environment says of stores, in a home directory that says nothing either.
+#[cfg(feature = "cloud")]
+fn without_credentials(home: &FsPath) -> std::process::Command {
+    let mut command = evenkeel();
+    for (name, _) in std::env::vars_os() {
+        let of_store = |prefix: &str| name.to_string_lossy().starts_with(prefix);
+        if ["AWS_", "GOOGLE_", "AZURE_", "SERVICE_ACCOUNT"].into_iter().any(of_store) {
+            command.env_remove(name);
+        }
+    }
+    command.env("HOME", home);
+    command
+}
+
+#[cfg(feature = "cloud")]
+#[test]
+fn without_credentials_it_is_said_what_to_set() {
+    /// Nothing listens there.
+    const NOWHERE: &str = "http://127.0.0.1:9";
+    let home = tempfile::tempdir().unwrap();
+    for (arguments, settings, message) in [
+        (
+            "inspect s3://bucket/t",
+            vec![("AWS_METADATA_ENDPOINT", NOWHERE)],
+            "no credentials for s3://bucket: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+        ),
+        (
+            "evaluate s3://bucket/x.csv",
+            vec![("AWS_METADATA_ENDPOINT", NOWHERE)],
+            "no credentials for s3://bucket: set AWS_ACCESS_KEY_ID",
+        ),
+        (
+            "inspect gs://bucket/t",
+            vec![("GCE_METADATA_HOST", "127.0.0.1:9"), ("GCE_METADATA_IP", "127.0.0.1:9")],
+            "no credentials for gs://bucket: set GOOGLE_APPLICATION_CREDENTIALS",
+        ),
+        (
+            "inspect az://container/t",
+            vec![("AZURE_STORAGE_ACCOUNT_NAME", "account"), ("AZURE_MSI_ENDPOINT", NOWHERE)],
+            "no credentials for az://container: set AZURE_STORAGE_ACCOUNT_KEY",
+        ),
+        ("inspect az://container/t", vec![], "set AZURE_STORAGE_ACCOUNT_NAME"),
+    ] {
+        let output = without_credentials(home.path())
+            .args(arguments.split_whitespace())
+            .envs(settings)
+            .output()
+            .unwrap();
+        let run = Run::from(output);
+        assert!(run.code == 1 && run.stderr.contains(message), "{arguments}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{arguments}: {}", run.stderr);
+    }
+}
+
+#[cfg(feature = "cloud")]
+#[test]
+fn a_profile_whose_keys_come_from_elsewhere_is_refused_unless_the_environment_has_keys() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config");
+    std::fs::write(&config, "[profile dev]\nsso_session = work\nregion = eu-west-1\n").unwrap();
+    let inspect = |keys: &[(&str, &str)]| {
+        let mut command = without_credentials(home.path());
+        command.args(["inspect", "s3://bucket/t"]).env("AWS_CONFIG_FILE", &config).env("AWS_PROFILE", "dev");
+        command.env("AWS_ENDPOINT_URL", "http://127.0.0.1:9").env("EVENKEEL_STORE_TIMEOUT", "1");
+        Run::from(command.envs(keys.iter().copied()).output().unwrap())
+    };
+    let refused = inspect(&[]);
+    let next = "aws configure export-credentials --profile dev --format env";
+    assert!(refused.code == 1 && refused.stderr.contains(next), "{}", refused.stderr);
+    for settings in [
+        [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")].as_slice(),
+        &[("AWS_SKIP_SIGNATURE", "true")],
+    ] {
+        let asked = inspect(settings);
+        assert!(
+            asked.stderr.contains("127.0.0.1:9") && !asked.stderr.contains("profile"),
+            "{}",
+            asked.stderr
+        );
+    }
+}
+
+/// What a virtual machine of AWS finds: its credentials, and a store with one object, which it serves to nobody else.
+#[cfg(feature = "cloud")]
+fn virtual_machine(object: &'static [u8]) -> String {
+    use std::io::{BufRead, BufReader, Write};
+
+    const CREDENTIALS: &str = r#"{"AccessKeyId": "KEYOFMACHINE", "SecretAccessKey": "s", "Token": "t",
+                                  "Expiration": "2999-01-01T00:00:00Z"}"#;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            let head: Vec<String> =
+                lines.map(std::result::Result::unwrap).take_while(|line| !line.is_empty()).collect();
+            let asked = head[0].split(' ').take(2).collect::<Vec<_>>().join(" ");
+            let of_machine = head.iter().any(|line| line.contains("Credential=KEYOFMACHINE/"));
+            let range = head.iter().find_map(|line| {
+                let line = line.to_lowercase();
+                let (from, to) = line.strip_prefix("range: bytes=")?.split_once('-')?;
+                Some((from.parse::<usize>().unwrap(), to.parse::<usize>().unwrap()))
+            });
+            let (status, more, body) = match (asked.as_str(), range) {
+                ("PUT /latest/api/token", _) => ("200 OK", String::new(), b"token".as_slice()),
+                ("GET /latest/meta-data/iam/security-credentials/", _) => {
+                    ("200 OK", String::new(), b"role".as_slice())
+                }
+                ("GET /latest/meta-data/iam/security-credentials/role", _) => {
+                    ("200 OK", String::new(), CREDENTIALS.as_bytes())
+                }
+                (_, Some((from, to))) if of_machine => {
+                    let range = format!("Content-Range: bytes {from}-{to}/{}\r\n", object.len());
+                    ("206 Partial Content", range, &object[from..=to])
+                }
+                ("HEAD /bucket/x.csv", None) if of_machine => ("200 OK", String::new(), object),
+                _ => ("403 Forbidden", String::new(), b"".as_slice()),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\nETag: \"1\"\r\n\
+                 Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{more}\r\n",
+                body.len()
+            );
+            connection.write_all(head.as_bytes()).unwrap();
+            if !asked.starts_with("HEAD") {
+                connection.write_all(body).unwrap();
+            }
+        }
+    });
+    url
+}
+
+#[cfg(feature = "cloud")]
+#[test]
+fn a_virtual_machine_reads_a_sample_from_a_store_by_its_own_credentials() {
+    let home = tempfile::tempdir().unwrap();
+    let url = virtual_machine(b"k,at,v\n1,2026-01-01T00:00:00Z,a\n2,2026-01-02T00:00:00Z,b\n");
+    let mut command = without_credentials(home.path());
+    command.envs([("AWS_METADATA_ENDPOINT", &url), ("AWS_ENDPOINT_URL", &url)]);
+    command.current_dir(home.path()).args("create u --like s3://bucket/x.csv --primary-key k".split(' '));
+    let created = Run::from(command.output().unwrap());
+    assert_eq!(created.code, 0, "{}", created.stderr);
+    for column in ["k Int64 NOT NULL", "at Timestamp", "v Utf8"] {
+        assert!(created.stdout.contains(column), "{}", created.stdout);
+    }
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
 }

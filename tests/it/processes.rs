@@ -9,6 +9,8 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+#[cfg(all(unix, feature = "cluster"))]
+use crate::common::arguments;
 use crate::common::{Run, done, evenkeel, json, run};
 
 const ROWS_PER_FILE: u64 = 500;
@@ -264,4 +266,35 @@ fn a_full_disk_and_a_folder_that_cannot_be_written_are_told_and_leave_the_table_
         assert_eq!(rows(dir), 20_000);
     }
     rights(0o755);
+}
+
+#[cfg(all(unix, feature = "cluster"))]
+#[test]
+fn who_interrupts_an_ingest_on_a_cluster_is_told_what_may_be_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    files(dir, 1);
+    done(dir, CREATE);
+    let cluster = crate::cluster::TestCluster::start(1);
+    // A job without an answer: it is under way until it is interrupted.
+    cluster.executors[0].signal("STOP");
+    let child = evenkeel()
+        .args(arguments(dir, &format!("ingest {{}}/t {{}}/0.csv --cluster {}", cluster.url)))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    let ended = Run::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
+    for told in [
+        "nothing was committed",
+        "Executors may be at tasks for a moment longer",
+        "'evenkeel clean ",
+        "/t' removes",
+    ] {
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    }
+    assert_eq!(rows(dir), 0);
 }

@@ -97,6 +97,47 @@ fn places_that_are_no_tables_are_refused() {
 }
 
 #[test]
+fn urls_where_a_local_file_is_due_are_refused_and_make_no_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [
+        "generate ad-events --rows 10 --out s3://bucket/x",
+        "generate ad-events --rows 10 --out s3://key:secret@bucket/x",
+        "create u --ddl s3://bucket/x.sql",
+        "ingest u x.csv --on-error reject --rejects s3://bucket/x.ndjson",
+        "query u -c x --output gs://bucket/x.csv",
+        "query u -o az://container/x.csv -c x",
+        "query u -f s3://bucket/x.sql",
+        "evaluate x.csv --html s3://bucket/x.html",
+        "evaluate x.csv --queries s3://bucket/queries",
+        "evaluate x.csv --baseline https://host/x.json",
+        "bench queries u -f s3://bucket/x.sql",
+        "bench ad-events --dir s3://bucket/x",
+        "demo --rows 10 --dir s3://bucket/x",
+        "simulate splits x.csv --ddl s3://bucket/x.sql",
+        "simulate splits x.csv --primary-key k --html s3://bucket/x.html",
+        "simulate access-log --html s3://bucket/x.html",
+        "simulate migrate x.csv --key k --output s3://bucket/x.csv",
+        #[cfg(feature = "cluster")]
+        "cluster executor --work-dir s3://bucket/x",
+        #[cfg(feature = "cluster")]
+        "query u -c x --cluster http://127.0.0.1:9 --token-file s3://bucket/x",
+    ] {
+        let output = crate::common::evenkeel()
+            .args(arguments.split_whitespace())
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let run = crate::common::Run::from(output);
+        assert_eq!(run.code, 2, "{arguments}: {}", run.stderr);
+        assert!(run.stderr.contains("takes a path of this machine"), "{arguments}: {}", run.stderr);
+        assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{arguments}");
+    }
+    done(dir.path(), "generate ad-events --rows 10 --out file://{}/in");
+    assert!(dir.path().join("in/ad-events-0000.parquet").is_file());
+}
+
+#[test]
 fn wrong_queries_are_refused_in_plain_words() {
     let dir = tempfile::tempdir().unwrap();
     done(dir.path(), "create {}/t --ddl data/ad_events.sql");
@@ -280,4 +321,54 @@ fn insert_mode_refuses_keys_that_are_there_and_keys_that_come_twice() {
     done(dir.path(), "ingest {}/t {}/d.csv --mode insert");
     done(dir.path(), "ingest {}/t {}/b.csv --mode upsert");
     assert_eq!(crate::common::json(dir.path(), "inspect {}/t --format json")["rows"], 6);
+}
+
+#[cfg(feature = "cluster")]
+#[test]
+fn an_empty_token_is_refused_rather_than_taken_for_none() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("token"), "\n").unwrap();
+    let refused = |arguments: &str, variable: Option<&str>| {
+        let mut command = crate::common::evenkeel();
+        command
+            .args(crate::common::arguments(dir.path(), arguments))
+            .envs(variable.map(|token| ("EVENKEEL_CLUSTER_TOKEN", token)));
+        let run = crate::common::Run::from(command.output().unwrap());
+        assert_eq!(run.code, 2, "{arguments}: {}", run.stderr);
+        run.stderr
+    };
+    done(dir.path(), "create {}/u --column k:int64:not-null --primary-key k --partitions 1");
+    for variable in ["", " "] {
+        for arguments in
+            ["cluster scheduler --listen 127.0.0.1:0", "query {}/u -c x --cluster http://127.0.0.1:9"]
+        {
+            let stderr = refused(arguments, Some(variable));
+            assert!(
+                stderr.contains("EVENKEEL_CLUSTER_TOKEN is empty: 'openssl rand -hex 32' makes a token"),
+                "{stderr}"
+            );
+        }
+    }
+    let stderr = refused("cluster scheduler --listen 127.0.0.1:0 --token-file {}/token", None);
+    assert!(stderr.contains("/token is empty"), "{stderr}");
+}
+
+#[cfg(feature = "cluster")]
+#[test]
+fn addresses_that_are_none_and_short_deadlines_are_told_as_they_were_given() {
+    let dir = tempfile::tempdir().unwrap();
+    done(dir.path(), "create {}/u --column k:int64:not-null --primary-key k --partitions 1");
+    let nobody = crate::cluster::TestCluster::start(0);
+    for (arguments, message) in [
+        ("--cluster localhost", "write http://HOST:PORT, such as http://127.0.0.1:50050"),
+        ("--cluster https://127.0.0.1:9", "such as --tls-ca ca.pem"),
+        (&format!("--cluster {} --deadline 5ms", nobody.url), "no executor has registered within 5 ms"),
+        (
+            &format!("--cluster {} --deadline 1500ms", nobody.url),
+            "no executor has registered within 1 s 500 ms",
+        ),
+    ] {
+        let run = run(dir.path(), &format!("query {{}}/u -c x {arguments}"));
+        assert!(run.code == 1 && run.stderr.contains(message), "{arguments}: {}", run.stderr);
+    }
 }

@@ -1,19 +1,13 @@
-//! Object stores in memory: one put of which fails, and one put of which waits.
+//! Object stores one put of which fails, or waits.
 
-use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use futures::stream::BoxStream;
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
+use object_store::ObjectStore;
 use tokio::sync::Notify;
+
+use crate::hooked_store::{Fate, HookedStore, Hooks, Request};
 
 /// When a put fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,105 +18,73 @@ pub(crate) enum Fault {
     After,
 }
 
-/// What happens at the put of one number, counted from 0.
+/// What happens at the put of one number.
 #[derive(Debug)]
-enum Script {
+enum Event {
     Fail(Fault),
     Wait { reached: Notify, go_on: Notify },
 }
 
-/// A store one put of which fails, or waits until it is told to go on.
+/// What happens at which put, counted from 0.
 #[derive(Debug)]
-pub(crate) struct ScriptedStore {
-    inner: Arc<dyn ObjectStore>,
+pub(crate) struct Script {
     puts: AtomicUsize,
     at: AtomicUsize,
-    script: Script,
+    event: Event,
 }
+
+/// A store one put of which fails, or waits until it is told to go on.
+pub(crate) type ScriptedStore = HookedStore<Script>;
 
 impl ScriptedStore {
     /// The put of number `at` fails.
     pub(crate) fn failing(inner: Arc<dyn ObjectStore>, at: usize, fault: Fault) -> Self {
-        Self { inner, puts: AtomicUsize::new(0), at: AtomicUsize::new(at), script: Script::Fail(fault) }
+        Self::scripted(inner, at, Event::Fail(fault))
     }
 
     /// The first put waits.
     pub(crate) fn waiting(inner: Arc<dyn ObjectStore>) -> Self {
-        let script = Script::Wait { reached: Notify::new(), go_on: Notify::new() };
-        Self { inner, puts: AtomicUsize::new(0), at: AtomicUsize::new(0), script }
+        Self::scripted(inner, 0, Event::Wait { reached: Notify::new(), go_on: Notify::new() })
+    }
+
+    fn scripted(inner: Arc<dyn ObjectStore>, at: usize, event: Event) -> Self {
+        Self::new(inner, Script { puts: AtomicUsize::new(0), at: AtomicUsize::new(at), event })
     }
 
     /// Lets the put of this number wait instead of the first.
     pub(crate) fn wait_at(&self, put: usize) {
-        self.at.store(put, Ordering::SeqCst);
+        self.hooks.at.store(put, Ordering::SeqCst);
     }
 
     /// Waits until the put is reached that waits.
     pub(crate) async fn reached(&self) {
-        if let Script::Wait { reached, .. } = &self.script {
+        if let Event::Wait { reached, .. } = &self.hooks.event {
             reached.notified().await;
         }
     }
 
     pub(crate) fn go_on(&self) {
-        if let Script::Wait { go_on, .. } = &self.script {
+        if let Event::Wait { go_on, .. } = &self.hooks.event {
             go_on.notify_one();
         }
     }
 }
 
-impl fmt::Display for ScriptedStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("scripted store")
-    }
-}
-
 #[async_trait]
-impl ObjectStore for ScriptedStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let here = self.puts.fetch_add(1, Ordering::SeqCst) == self.at.load(Ordering::SeqCst);
-        let lost = || Error::Generic { store: "scripted store", source: "the connection is gone".into() };
-        match &self.script {
-            Script::Fail(Fault::Before) if here => return Err(lost()),
-            Script::Wait { reached, go_on } if here => {
+impl Hooks for Script {
+    async fn fate(&self, request: Request) -> Fate {
+        let is_put = request == Request::Put;
+        if !is_put || self.puts.fetch_add(1, Ordering::SeqCst) != self.at.load(Ordering::SeqCst) {
+            return Fate::Answered;
+        }
+        match &self.event {
+            Event::Fail(Fault::Before) => Fate::Lost,
+            Event::Fail(Fault::After) => Fate::AnswerLost,
+            Event::Wait { reached, go_on } => {
                 reached.notify_one();
                 go_on.notified().await;
+                Fate::Answered
             }
-            _ => {}
         }
-        let result = self.inner.put_opts(location, payload, options).await;
-        if here && matches!(self.script, Script::Fail(Fault::After)) { Err(lost()) } else { result }
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, options).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(location, options).await
-    }
-
-    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.inner.get_ranges(location, ranges).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
     }
 }

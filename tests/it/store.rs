@@ -300,7 +300,7 @@ fn repartitioning_says_what_moves_and_moves_exactly_that() {
         assert!(done(dir, &format!("ingest {{}}/{name} {{}}/0.csv")).contains("already ingested"));
     }
     for (arguments, code, message) in [
-        ("repartition {}/t --partitions 8", 2, "--to <NEW>"),
+        ("repartition {}/t --partitions 8", 2, "--to <NEW_DIR>"),
         (
             "repartition {}/t --partitions 4 --dry-run",
             2,

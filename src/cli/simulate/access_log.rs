@@ -1,7 +1,6 @@
 //! `evenkeel simulate access-log`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use evenkeel::generate::AccessLog;
@@ -11,6 +10,7 @@ use evenkeel::simulate::{KeyOrder, SimulateOptions, Strategy};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 
 use crate::cli::evaluate::write_report;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::simulate::{GUIDE, in_background, positive};
 use crate::cli::workplace::Workplace;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
     /// Write a report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<LocalPath>,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::simulate::{failure, share};
 use crate::cli::{Failure, Output};
@@ -55,7 +56,7 @@ pub(crate) struct Args {
 
     /// Write the rows with their UUIDs in lower case, with hyphens, as GENERATE_UUID() makes them: .csv, .parquet, .ndjson or .json.
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Option<LocalPath>,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value = "table")]
@@ -91,7 +92,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         KindArg::BitReversed => KeyKind::BitReversed,
     });
     let (key, room) = (args.key.clone(), args.room);
-    let is_input = |path: &&PathBuf| {
+    let is_input = |path: &&LocalPath| {
         let same = |input: &InputPath| match input {
             InputPath::File(file) | InputPath::Copy { path: file, .. } => file
                 .canonicalize()

@@ -1,7 +1,7 @@
 //! `evenkeel simulate splits`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args as ClapArgs;
 use evenkeel::report;
@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::cli::evaluate::{table_name, write_report};
 use crate::cli::input::InputArgs;
+use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::simulate::{GUIDE, Tree, in_background, positive, share};
 use crate::cli::{Failure, Output};
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     /// Statements that declare the table and its indexes, in GoogleSQL or the PostgreSQL dialect of Spanner, in place of
     /// --primary-key and --index.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["primary_key", "indexes"])]
-    ddl: Option<PathBuf>,
+    ddl: Option<LocalPath>,
 
     /// The table among those of --ddl; with --interleave, the parent.
     #[arg(long, value_name = "NAME", requires = "ddl")]
@@ -126,7 +127,7 @@ pub(crate) struct Args {
 
     /// Write a report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<LocalPath>,
 
     #[command(flatten)]
     model: ModelArgs,
