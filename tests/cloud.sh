@@ -30,3 +30,8 @@ if [ $# -gt 0 ]; then suite=("$@"); fi
 cargo test --locked --features cloud,cluster --test it -- "${suite[@]}"
 curl --silent "$AWS_ENDPOINT_URL/_faults"
 echo
+if [ $# -eq 0 ]; then
+    echo "by the client of gs://"
+    EVENKEEL_TEST_STORE=gs://evenkeel-tests GOOGLE_BASE_URL="$AWS_ENDPOINT_URL" GOOGLE_ALLOW_HTTP=true GOOGLE_SKIP_SIGNATURE=true \
+        cargo test --locked --features cloud,cluster --test it -- model:: commit_boundary store::meanwhile objects::
+fi

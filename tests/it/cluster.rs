@@ -445,8 +445,9 @@ fn with_tls_and_a_token_only_those_are_served_who_have_both() {
     let with = |text: &str| arguments(dir, text);
     let server = "--tls-cert {}/node.pem --tls-key {}/node.key --token-file {}/token";
     let client = "--tls-ca {}/ca.pem --tls-name evenkeel-node";
-    let scheduler =
-        Process::start(evenkeel().args(with(&format!("cluster scheduler --listen 127.0.0.1:0 {server}"))));
+    let scheduler = Process::start(
+        evenkeel().args(with(&format!("cluster scheduler --listen 127.0.0.1:0 {server} {client}"))),
+    );
     let url = scheduler.line.trim().rsplit(' ').next().unwrap().to_owned();
     assert!(url.starts_with("https://"), "{url}");
     let executor = format!("cluster executor --scheduler {url} --cores 2 {server} {client}");

@@ -104,7 +104,7 @@ async fn opening_ingesting_and_querying_list_nothing() {
     // Of a log that was copied without its hint, and is long, one listing tells where to begin.
     storage.delete("_log/latest.json").await.unwrap();
     assert_eq!(Table::open_at(storage).await.unwrap().snapshot().version().0, 149);
-    assert_eq!(store.take().1, 1);
+    assert_eq!(counts.take().1, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,8 @@ listens on a free port of 127.0.0.1, makes the bucket evenkeel-tests, and writes
 
     {"latency_ms": [2, 20], "throttle": 0.1, "fail": 0.05, "lose": 0.05, "down": false, "seed": 1}
 
+Clients of Google's XML interface are served too, which differs in the header of a put-if-absent.
+
 throttle: 503 SlowDown instead of an answer; fail: 500 InternalError; lose: the request is carried out, its answer is lost;
 down: every request is answered by 503.
 """
@@ -69,6 +71,8 @@ class Faults:
     def __call__(self, environ, start_response):
         if environ["PATH_INFO"] == "/_faults":
             return self.control(environ, start_response)
+        if environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None) == "0":
+            environ["HTTP_IF_NONE_MATCH"] = "*"
         latency, dice, settings = self.draw()
         method = environ["REQUEST_METHOD"]
         listing = method == "GET" and "list-type=" in environ.get("QUERY_STRING", "")
