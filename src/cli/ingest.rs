@@ -126,7 +126,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let mut table = Table::open(&args.dir).await?;
     #[cfg(feature = "cluster")]
-    if let Some(cluster) = args.cluster.connect(out).await? {
+    let connected = tokio::select! {
+        connected = args.cluster.connect(out) => connected?,
+        () = plan.interrupt.notified() => return Err(IngestError::Interrupted.into()),
+    };
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = connected {
         let report = evenkeel::cluster::ingest_files(&cluster, &mut table, plan).await;
         let report = report.map_err(|error| of_cluster(error, &args.dir))?;
         return finish(&args, table, report, notes, out).await;

@@ -67,8 +67,8 @@ impl log::Log for Lines {
         }
         let text = record.args().to_string();
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Who asks for a level gets every line of it.
-        let is_told = self.level.is_ok()
+        // Who asks for a level gets every line of it; a command waits for few things.
+        let is_told = matches!(self.level, Ok(_) | Err(Whose::Client))
             || (!SAID_OF_ENDED_JOBS.iter().any(|said| line.starts_with(said)) && self.is_news(&line));
         if is_told {
             let kind = match record.level() {

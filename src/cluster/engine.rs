@@ -118,14 +118,12 @@ fn told(error: DataFusionError, place: &str) -> DataFusionError {
         return error;
     }
     let again = causes.iter().any(|cause| may_pass(*cause));
-    let of_machine = again || causes.iter().any(|cause| cause.is::<object_store::Error>());
+    let of_machine = causes.iter().any(|cause| is_of_store(*cause));
     let too_large = |cause: &&(dyn Error + 'static)| {
         matches!(cause.downcast_ref(), Some(PlacementError::TooLarge { .. }))
     };
     let too_large = causes.iter().any(too_large);
-    let is_of_store =
-        |cause: &&&(dyn Error + 'static)| cause.is::<object_store::Error>() || cause.is::<std::io::Error>();
-    let before_store = causes.iter().take_while(|cause| !is_of_store(cause));
+    let before_store = causes.iter().take_while(|cause| !is_of_store(**cause));
     let message = match before_store.into_iter().find(|cause| !is_of_libraries(**cause)) {
         Some(ours) => ours.to_string(),
         None => {
@@ -172,6 +170,11 @@ fn is_of_libraries(error: &(dyn Error + 'static)) -> bool {
         || error.is::<BallistaError>()
 }
 
+/// Whether an error is of what one machine reaches, and another may not.
+fn is_of_store(error: &(dyn Error + 'static)) -> bool {
+    error.is::<object_store::Error>() || error.is::<std::io::Error>()
+}
+
 /// Whether a cause is one of stores and machines that may be gone the next time.
 fn may_pass(cause: &(dyn Error + 'static)) -> bool {
     use object_store::Error as Store;
@@ -187,7 +190,15 @@ fn may_pass(cause: &(dyn Error + 'static)) -> bool {
                 | Store::NotImplemented { .. }
         ),
         (None, Some(io)) => {
-            !matches!(io.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::InvalidData)
+            // Files that are packed wrongly or cut off are invalid input, or end too early.
+            !matches!(
+                io.kind(),
+                ErrorKind::NotFound
+                    | ErrorKind::PermissionDenied
+                    | ErrorKind::InvalidData
+                    | ErrorKind::InvalidInput
+                    | ErrorKind::UnexpectedEof
+            )
         }
         (None, None) => false,
     }
@@ -278,6 +289,8 @@ mod tests {
         let broken = read(std::io::ErrorKind::ConnectionReset);
         assert!(broken.again && broken.message.contains("h:1: f.csv: cannot read"), "{broken:?}");
         assert!(!read(std::io::ErrorKind::InvalidData).again);
+        let absent = read(std::io::ErrorKind::NotFound);
+        assert!(!absent.again && absent.message.starts_with("executor h:1: f.csv"), "{absent:?}");
         let cast = || Box::new(ArrowError::CastError("no number".into()));
         let wrapped = DataFusionError::External(Box::new(BallistaError::ArrowError(cast())));
         for cast in [wrapped, DataFusionError::ArrowError(cast(), None)] {

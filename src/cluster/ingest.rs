@@ -399,9 +399,10 @@ async fn commit(
         portions: manifest.portions,
         entries: manifest.sources.into_values().collect(),
         sources: reports.into_values().collect(),
-        rejects: Box::new(entries(told).filter_map(|entry| match entry.ok()? {
-            ManifestEntry::Reject { reject, .. } => Some(*reject),
-            _ => None,
+        rejects: Box::new(entries(told).filter_map(|entry| match entry {
+            Ok(ManifestEntry::Reject { reject, .. }) => Some(Ok(*reject)),
+            Ok(_) => None,
+            Err(error) => Some(Err(std::io::Error::other(error.to_string()))),
         })),
         rows: manifest.rows,
         replaced: manifest.replaced,

@@ -228,7 +228,7 @@ pub(crate) struct Written {
     /// All inputs, in order.
     pub(crate) sources: Vec<SourceReport>,
     /// Rows that could not be taken, in order.
-    pub(crate) rejects: Box<dyn Iterator<Item = crate::source::Reject> + Send>,
+    pub(crate) rejects: Box<dyn Iterator<Item = std::io::Result<crate::source::Reject>> + Send>,
     /// Rows taken.
     pub(crate) rows: u64,
     /// Of those, rows that later ones replaced.
@@ -265,7 +265,8 @@ pub(crate) async fn finish_written(
         if let Some(path) = &plan.rejects {
             let mut rejects = written.rejects;
             let file = collected.rejects.insert(RejectsFile::new(path)?);
-            rejects.try_for_each(|reject| file.add(&reject))?;
+            let failed = |source| IngestError::Rejects { path: path.clone(), source };
+            rejects.try_for_each(|reject| file.add(&reject.map_err(failed)?))?;
         }
         collected.sync_rejects()
     })();

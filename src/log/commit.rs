@@ -415,7 +415,8 @@ impl TableLog {
             return Ok(CommitOutcome::Committed(newest.clone()));
         }
         match written {
-            Err(LogError::Storage(source)) if !source.is_refusal() => {
+            // A refusal may be that of a repeated put, of which the first answer was lost.
+            Err(LogError::Storage(source)) if !source.is_refusal() || newest.is_err() => {
                 Err(LogError::Unknown { table: self.name(), version, source })
             }
             Err(error) => Err(error),

@@ -104,7 +104,15 @@ pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<St
 
 /// What a store answered, as an error of reading.
 fn refused(error: &object_store::Error) -> io::Error {
-    io::Error::other(brief(error))
+    use object_store::Error as Store;
+    let kind = match error {
+        Store::NotFound { .. } => io::ErrorKind::NotFound,
+        Store::PermissionDenied { .. } | Store::Unauthenticated { .. } => io::ErrorKind::PermissionDenied,
+        // The file was replaced by another one.
+        Store::Precondition { .. } => io::ErrorKind::InvalidData,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, brief(error))
 }
 
 /// Whether a file, or a folder that it is in, has a hidden name.

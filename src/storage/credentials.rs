@@ -46,6 +46,12 @@ pub(super) fn missing(error: &object_store::Error) -> Option<String> {
     }
 }
 
+/// Whether a service answered that it cannot answer now.
+fn is_overloaded(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    ["429", "500", "502", "503", "504"].iter().any(|code| text.contains(&format!("status code: {code}")))
+}
+
 type Provider<C> = Arc<dyn CredentialProvider<Credential = C>>;
 
 /// Asks the provider of a virtual machine, and says what to set where it has nothing to give.
@@ -92,6 +98,8 @@ impl<C: std::fmt::Debug + Send + Sync> CredentialProvider for OfMachine<C> {
                 self.given.store(true, Ordering::Relaxed);
                 return Ok(credential);
             }
+            // One that is there and overloaded may answer the next time.
+            Ok(Err(error)) if is_overloaded(&error) => return Err(error),
             Ok(Err(error)) => brief(&error),
             Err(_) => format!("no answer within {} s", ANSWER_WITHIN.as_secs()),
         };

@@ -37,9 +37,11 @@ impl Process {
 
     /// How many tasks of a stage it has ended.
     pub(crate) fn ended_tasks(&self, stage: usize) -> usize {
-        let of_stage = format!("/{stage}.");
-        let logged = self.logged();
-        logged.lines().filter(|line| line.contains("Finished task") && line.contains(&of_stage)).count()
+        // Finished task : [TID JOB/STAGE.ATTEMPT/TASK.ATTEMPT] in ...
+        let of_stage = format!("{stage}.");
+        let is_of_stage =
+            |line: &str| line.split('/').nth(1).is_some_and(|field| field.starts_with(&of_stage));
+        self.logged().lines().filter(|line| line.contains("Finished task") && is_of_stage(line)).count()
     }
 
     /// Sends a signal by its name.

@@ -50,7 +50,7 @@ impl From<Output> for Run {
     }
 }
 
-/// Where tables of tests lie instead of on the disk: the URL in `EVENKEEL_TEST_STORE`, such as `s3://evenkeel-tests`.
+/// Where tables of tests lie instead of on the disk: the URL in `EVENKEEL_TEST_STORE`, such as `s3://evenkeeltests`.
 pub(crate) fn test_store() -> Option<String> {
     std::env::var("EVENKEEL_TEST_STORE").ok()
 }

@@ -276,7 +276,11 @@ fn who_interrupts_an_ingest_on_a_cluster_is_told_what_may_be_left() {
     files(dir, 1);
     done(dir, CREATE);
     let cluster = crate::cluster::TestCluster::start(1);
-    // A job without an answer: it is under way until it is interrupted.
+    // It takes work by now, and then gives no answer: a job is under way until it is interrupted.
+    cluster.done(
+        dir,
+        &format!("query {{}}/t {}", crate::cluster::query_file(dir, "count.sql", "SELECT count(*) FROM t")),
+    );
     cluster.executors[0].signal("STOP");
     let child = evenkeel()
         .args(arguments(dir, &format!("ingest {{}}/t {{}}/0.csv --cluster {}", cluster.url)))

@@ -2,12 +2,12 @@
 
     python s3.py PORT_FILE
 
-listens on a free port of 127.0.0.1, makes the bucket evenkeel-tests, and writes the number of the port to PORT_FILE. `PUT /_faults` with JSON sets what goes wrong from then on,
+listens on a free port of 127.0.0.1, makes the bucket evenkeeltests, and writes the number of the port to PORT_FILE. `PUT /_faults` with JSON sets what goes wrong from then on,
 `GET /_faults` gives what was counted since:
 
     {"latency_ms": [2, 20], "throttle": 0.1, "fail": 0.05, "lose": 0.05, "down": false, "seed": 1}
 
-Clients of Google's XML interface are served too, which differs in the header of a put-if-absent.
+Clients of Google's XML interface are served too, which differs in the headers of a put-if-absent and of who asks.
 
 throttle: 503 SlowDown instead of an answer; fail: 500 InternalError; lose: the request is carried out, its answer is lost;
 down: every request is answered by 503.
@@ -25,8 +25,9 @@ from urllib.request import Request, urlopen
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-BUCKET = "evenkeel-tests"
+BUCKET = "evenkeeltests"
 XML = '<?xml version="1.0" encoding="UTF-8"?><Error><Code>{0}</Code><Message>{0}</Message></Error>'
+SOMEBODY = "AWS4-HMAC-SHA256 Credential=test/20200101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 NOTHING = {"latency_ms": [0, 0], "throttle": 0, "fail": 0, "lose": 0, "down": False, "seed": 0}
 
 
@@ -71,6 +72,8 @@ class Faults:
     def __call__(self, environ, start_response):
         if environ["PATH_INFO"] == "/_faults":
             return self.control(environ, start_response)
+        if not environ.get("HTTP_AUTHORIZATION", "").startswith("AWS"):
+            environ["HTTP_AUTHORIZATION"] = SOMEBODY
         if environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None) == "0":
             environ["HTTP_IF_NONE_MATCH"] = "*"
         latency, dice, settings = self.draw()
