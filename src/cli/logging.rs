@@ -11,13 +11,18 @@ const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// Characters by which lines are told apart.
 const BEGINNING: usize = 40;
 /// What Ballista says of every job that ends before it is done. Why it did is told to its client, and lost executors by a line of ours.
-const SAID_OF_ENDED_JOBS: [&str; 5] = [
+const SAID_OF_ENDED_JOBS: [&str; 6] = [
     "Fail to find job",
     "Fail to cancel tasks",
     "Failed to get client for executor",
     "Task has been aborted",
     "Executor failed to run task",
+    "Job failed",
 ];
+
+/// What Ballista says, and how it is told.
+const REWORDED: [(&str, &str); 1] =
+    [("Executor poll work loop failed", "the scheduler does not answer; it is asked again and again")];
 
 /// Who runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +71,11 @@ impl log::Log for Lines {
             return;
         }
         let text = record.args().to_string();
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reworded = REWORDED.iter().find(|(said, _)| self.level.is_err() && line.starts_with(said));
+        if let Some((_, told)) = reworded {
+            (*told).clone_into(&mut line);
+        }
         // Who asks for a level gets every line of it; a command waits for few things.
         let is_told = matches!(self.level, Ok(_) | Err(Whose::Client))
             || (!SAID_OF_ENDED_JOBS.iter().any(|said| line.starts_with(said)) && self.is_news(&line));
