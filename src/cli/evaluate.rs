@@ -297,7 +297,7 @@ impl Assessing {
             Self::Here => assess(export, plan, progress, stop),
             #[cfg(feature = "cluster")]
             Self::OnCluster(cluster, runtime) => {
-                evenkeel::cluster::assess(cluster, runtime, export, plan, stop).map_err(EvaluateError::from)
+                evenkeel::cluster::assess(cluster, runtime, export, plan, stop)
             }
         }
     }

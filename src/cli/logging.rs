@@ -10,19 +10,17 @@ use log::LevelFilter;
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// Characters by which lines are told apart.
 const BEGINNING: usize = 40;
-/// What Ballista says of every job that ends before it is done. Why it did is told to its client, and lost executors by a line of ours.
-const SAID_OF_ENDED_JOBS: [&str; 6] = [
-    "Fail to find job",
-    "Fail to cancel tasks",
-    "Failed to get client for executor",
-    "Task has been aborted",
-    "Executor failed to run task",
-    "Job failed",
+/// What Ballista says, and how it is told; none where it says so of every job that ends before it is done. Why a job did is told to its
+/// client, and lost executors by a line of ours.
+const OF_BALLISTA: [(&str, Option<&str>); 7] = [
+    ("Fail to find job", None),
+    ("Fail to cancel tasks", None),
+    ("Failed to get client for executor", None),
+    ("Task has been aborted", None),
+    ("Executor failed to run task", None),
+    ("Job failed", None),
+    ("Executor poll work loop failed", Some("the scheduler does not answer; it is asked again and again")),
 ];
-
-/// What Ballista says, and how it is told.
-const REWORDED: [(&str, &str); 1] =
-    [("Executor poll work loop failed", "the scheduler does not answer; it is asked again and again")];
 
 /// Who runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,20 +70,23 @@ impl log::Log for Lines {
         }
         let text = record.args().to_string();
         let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let reworded = REWORDED.iter().find(|(said, _)| self.level.is_err() && line.starts_with(said));
-        if let Some((_, told)) = reworded {
-            (*told).clone_into(&mut line);
+        // Who asks for a level gets every line as it is.
+        if let Err(whose) = self.level {
+            match OF_BALLISTA.iter().find(|(said, _)| line.starts_with(said)) {
+                Some((_, None)) => return,
+                Some((_, Some(told))) => (*told).clone_into(&mut line),
+                None => {}
+            }
+            // A command waits for few things, and tells each.
+            if whose == Whose::Server && !self.is_news(&line) {
+                return;
+            }
         }
-        // Who asks for a level gets every line of it; a command waits for few things.
-        let is_told = matches!(self.level, Ok(_) | Err(Whose::Client))
-            || (!SAID_OF_ENDED_JOBS.iter().any(|said| line.starts_with(said)) && self.is_news(&line));
-        if is_told {
-            let kind = match record.level() {
-                log::Level::Info => "note".to_owned(),
-                level => level.as_str().to_ascii_lowercase(),
-            };
-            let _ = writeln!(std::io::stderr(), "{kind}: {line}");
-        }
+        let kind = match record.level() {
+            log::Level::Info => "note".to_owned(),
+            level => level.as_str().to_ascii_lowercase(),
+        };
+        let _ = writeln!(std::io::stderr(), "{kind}: {line}");
     }
 
     fn flush(&self) {}

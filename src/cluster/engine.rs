@@ -123,8 +123,8 @@ fn told(error: DataFusionError, place: &str) -> DataFusionError {
         matches!(cause.downcast_ref(), Some(PlacementError::TooLarge { .. }))
     };
     let too_large = causes.iter().any(too_large);
-    let before_store = causes.iter().take_while(|cause| !is_of_store(**cause));
-    let message = match before_store.into_iter().find(|cause| !is_of_libraries(**cause)) {
+    let mut before_store = causes.iter().take_while(|cause| !is_of_store(**cause));
+    let message = match before_store.find(|cause| !is_of_libraries(**cause)) {
         Some(ours) => ours.to_string(),
         None => {
             causes.iter().rev().find_map(|cause| of_engine(*cause)).unwrap_or_else(|| plain_message(&error))

@@ -28,32 +28,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// after it, a few rows mostly, is read here. To be called where blocking is allowed.
 ///
 /// # Errors
-/// [`ClusterError`] where the cluster fails, and for what an evaluation fails of.
+/// [`EvaluateError`]: [`EvaluateError::Elsewhere`] where the cluster fails, else what an evaluation fails of.
 pub fn assess(
     cluster: &Cluster,
     runtime: &Handle,
     export: &Export,
     options: AssessOptions,
     stop: &AtomicBool,
-) -> Result<Assessment, ClusterError> {
+) -> Result<Assessment, EvaluateError> {
     let on_unreadable = options.on_unreadable;
-    let mut failure = None;
-    let count = |options: &EvaluateOptions| {
-        let counted = count(cluster, runtime, export, options, on_unreadable, stop);
-        counted.map_err(|error| match error {
-            ClusterError::Evaluate(error) => error,
-            // Told from `failure`.
-            error => {
-                failure = Some(error);
-                EvaluateError::Interrupted
-            }
-        })
-    };
-    let assessed = assess_with(export, options, count, stop);
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(assessed?),
-    }
+    let count =
+        |options: &EvaluateOptions| Ok(count(cluster, runtime, export, options, on_unreadable, stop)?);
+    assess_with(export, options, count, stop)
 }
 
 impl From<ClusterError> for EvaluateError {

@@ -56,38 +56,26 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
         |source| error(object_store::Error::Generic { store: "client", source: Box::new(source) });
     let connector = SpawnedReqwestConnector::new(super::io::handle().map_err(no_thread)?.clone());
     let store = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
+    // The builders are alike, and share no trait.
+    macro_rules! client {
+        ($builder:expr, $asks_machine:path, $settings:expr) => {{
+            let mut builder = $builder.with_http_connector(connector);
+            if $asks_machine(&builder) {
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, $settings);
+                builder = builder.with_credentials(machine.map_err(error)?);
+            }
+            Arc::new(builder.with_retry(retry).build().map_err(error)?)
+        }};
+    }
     Ok(match url.scheme() {
-        "s3" | "s3a" => {
-            let mut builder = amazon(url)?.with_http_connector(connector);
-            if amazon_asks_machine(&builder) {
-                let provider =
-                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
-                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_AMAZON);
-                builder = builder.with_credentials(machine.map_err(error)?);
-            }
-            Arc::new(builder.with_retry(retry).build().map_err(error)?)
-        }
+        "s3" | "s3a" => client!(amazon(url)?, amazon_asks_machine, SETTINGS_OF_AMAZON),
         "gs" => {
-            let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
-            builder = builder.with_http_connector(connector);
-            if google_asks_machine(&builder) {
-                let provider =
-                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
-                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_GOOGLE);
-                builder = builder.with_credentials(machine.map_err(error)?);
-            }
-            Arc::new(builder.with_retry(retry).build().map_err(error)?)
+            let google = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
+            client!(google, google_asks_machine, SETTINGS_OF_GOOGLE)
         }
-        _ => {
-            let mut builder = azure(url)?.with_http_connector(connector);
-            if azure_asks_machine(&builder) {
-                let provider =
-                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
-                let machine = OfMachine::new(provider, &retry, &store, SETTINGS_OF_AZURE);
-                builder = builder.with_credentials(machine.map_err(error)?);
-            }
-            Arc::new(builder.with_retry(retry).build().map_err(error)?)
-        }
+        _ => client!(azure(url)?, azure_asks_machine, SETTINGS_OF_AZURE),
     })
 }
 

@@ -107,9 +107,14 @@ impl TestCluster {
 
     /// Runs the program with arguments, the work sent to the cluster.
     pub(crate) fn run(&self, dir: &Path, text: &str) -> Run {
-        let mut all = arguments(dir, text);
-        all.extend(["--cluster".to_owned(), self.url.clone()]);
-        Run::from(evenkeel().args(all).output().unwrap())
+        Run::from(self.command(dir, text).output().unwrap())
+    }
+
+    /// The program with arguments, the work sent to the cluster.
+    pub(crate) fn command(&self, dir: &Path, text: &str) -> Command {
+        let mut command = evenkeel();
+        command.args(arguments(dir, text)).args(["--cluster", &self.url]);
+        command
     }
 
     pub(crate) fn done(&self, dir: &Path, text: &str) -> String {

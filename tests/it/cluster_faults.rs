@@ -43,9 +43,7 @@ fn prepare(dir: &Path) -> (String, String) {
 }
 
 fn spawn(cluster: &TestCluster, dir: &Path, text: &str) -> Child {
-    let mut all = arguments(dir, text);
-    all.extend(["--cluster".to_owned(), cluster.url.clone()]);
-    evenkeel().args(all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    cluster.command(dir, text).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn ended(child: Child, within: Duration, what: &str) -> Run {

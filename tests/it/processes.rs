@@ -9,8 +9,6 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-#[cfg(all(unix, feature = "cluster"))]
-use crate::common::arguments;
 use crate::common::{Run, done, evenkeel, json, run};
 
 const ROWS_PER_FILE: u64 = 500;
@@ -282,14 +280,9 @@ fn who_interrupts_an_ingest_on_a_cluster_is_told_what_may_be_left() {
         &format!("query {{}}/t {}", crate::cluster::query_file(dir, "count.sql", "SELECT count(*) FROM t")),
     );
     cluster.executors[0].signal("STOP");
-    let child = evenkeel()
-        .args(arguments(dir, &format!("ingest {{}}/t {{}}/0.csv --cluster {}", cluster.url)))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = spawn(dir, &format!("ingest {{}}/t {{}}/0.csv --cluster {}", cluster.url));
     std::thread::sleep(Duration::from_secs(2));
-    let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    crate::cluster::signal_to(&child, "INT");
     let ended = Run::from(child.wait_with_output().unwrap());
     assert_eq!(ended.code, 130, "{}", ended.stderr);
     for told in [
