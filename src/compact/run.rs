@@ -280,7 +280,7 @@ async fn commit(
         let draft = CommitDraft::compaction(removed, merged);
         match log.try_commit(&base, &draft).await {
             Ok(CommitOutcome::Committed(snapshot)) => {
-                report.versions.push(snapshot.version());
+                report.versions.push(snapshot.version_of(draft.id()).unwrap_or(snapshot.version()));
                 done.iter().for_each(|done| count(done, report));
                 return Ok(snapshot);
             }

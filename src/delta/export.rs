@@ -69,13 +69,18 @@ pub async fn export(
     options: &DeltaOptions,
 ) -> Result<(DeltaExport, Snapshot), DeltaError> {
     let mut snapshot = base.clone();
+    let mut written = false;
     loop {
         // In this order: what another process exported meanwhile is never newer than the snapshot.
         let before = DeltaLog::of(log.storage()).newest().await?;
         snapshot = log.refresh(&snapshot).await?;
-        let plan = plan(log, &snapshot, before.as_ref(), options).await?;
+        let plan = match plan(log, &snapshot, before.as_ref(), options).await {
+            // A cleaning deleted files of a version that was the newest a moment ago.
+            Err(DeltaError::Portion { .. }) if !is_readable(log, &snapshot).await? => continue,
+            plan => plan?,
+        };
         if !plan.report.written {
-            return Ok((plan.report, snapshot));
+            return Ok((DeltaExport { written, ..plan.report }, snapshot));
         }
         let version = plan.report.delta_version;
         let bytes = write_actions(&plan.actions).map_err(|error| unwritable(log, &error))?;
@@ -83,15 +88,20 @@ pub async fn export(
             // Another export was first.
             continue;
         }
-        // A cleaning that began before the version was there knew nothing of it.
-        match stored_files(log, &snapshot).await {
-            Err(DeltaError::Portion { table, file, .. }) => {
-                return Err(DeltaError::Cleaned { table, file, version });
-            }
-            stored => stored.map(|_| ())?,
+        written = true;
+        // A cleaning makes the log begin after the versions that it does not keep, then reads the Delta log, then deletes files.
+        // As long as this version is in the log, a cleaning that is to come reads what was just written, and keeps its files.
+        // Otherwise the files may go at any time, and the newest version takes their place.
+        if is_readable(log, &snapshot).await? {
+            stored_files(log, &snapshot).await?;
+            return Ok((plan.report, snapshot));
         }
-        return Ok((plan.report, snapshot));
     }
+}
+
+/// Whether the version of a snapshot was not cleaned away.
+async fn is_readable(log: &TableLog, snapshot: &Snapshot) -> Result<bool, DeltaError> {
+    Ok(log.files().await?.oldest().is_none_or(|oldest| oldest <= snapshot.version()))
 }
 
 fn unwritable(log: &TableLog, error: &serde_json::Error) -> DeltaError {

@@ -94,8 +94,4 @@ pub enum DeltaError {
     Unwritable { table: String, reason: String },
     #[error("{table}: {file} {damage}; 'evenkeel check {table}' looks at all files")]
     Portion { table: String, file: String, damage: PortionDamage },
-    #[error(
-        "{table}: {file} was cleaned away while it was exported, so that version {version} of the Delta log cannot be read. Export again"
-    )]
-    Cleaned { table: String, file: String, version: u64 },
 }

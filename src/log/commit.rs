@@ -20,7 +20,7 @@ use crate::units::Version;
 const CONCURRENT_READS: usize = 16;
 /// Commits after which a new checkpoint is written.
 pub(super) const CHECKPOINT_INTERVAL: u64 = 64;
-/// Of the checkpoints since the first, so many of the newest stay; of the others, each sixteenth.
+/// Checkpoints that stay besides the newest; of the older ones each sixteenth stays.
 const CHECKPOINTS_KEPT: usize = 2;
 /// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.
 const READ_ATTEMPTS: usize = 5;
@@ -126,11 +126,28 @@ impl LogFiles {
         self.commits.last().max(self.checkpoints.last()).copied()
     }
 
-    /// The oldest version that can be read: the first, or where older ones were cleaned away, that of the first checkpoint.
+    /// The oldest version that can be read: the first from which on no commit is missing, or if older
+    /// ones were cleaned away, that of the oldest checkpoint from which on none is.
+    ///
+    /// A writer or a cleaning that was held up may leave a commit or a checkpoint from before the
+    /// beginning of a log that was cleaned meanwhile. A gap lies behind it, so it does not count.
     #[must_use]
     pub fn oldest(&self) -> Option<Version> {
-        let whole = self.commits.first().filter(|version| **version == Version::FIRST);
-        whole.or(self.checkpoints.first()).copied()
+        let newest = self.newest()?;
+        let first_whole = self
+            .commits
+            .iter()
+            .rev()
+            .fold(newest.next(), |first, commit| if commit.next() == first { *commit } else { first });
+        if first_whole == Version::FIRST {
+            return Some(Version::FIRST);
+        }
+        self.checkpoints.iter().find(|checkpoint| checkpoint.next() >= first_whole).copied()
+    }
+
+    /// Whether the first commit is there, so that nothing was cleaned away.
+    fn begin_at_first(&self) -> bool {
+        self.commits.first() == Some(&Version::FIRST)
     }
 
     /// Number of files of versions before `oldest`.
@@ -192,6 +209,14 @@ impl TableLog {
         // A store that takes no notice of the condition would let one writer overwrite the commit of another.
         if !log.storage.is_local() && log.write(Version::FIRST, &entries).await? {
             return Err(LogError::NoPutIfAbsent { table: log.name() });
+        }
+        // Held up between the listing and the put, another process may have made the table meanwhile, and cleaned away its
+        // first commit, so that nothing was in the way of this one.
+        if log.files().await?.newest() > Some(Version::FIRST)
+            && log.newest().await?.version_of(&draft.id).is_none()
+        {
+            log.storage.delete(&commit_path(Version::FIRST)).await?;
+            return Err(LogError::Exists { table: log.name() });
         }
         let snapshot = Snapshot::first(log.storage.name(), &entries)?;
         Ok((log, snapshot))
@@ -286,6 +311,9 @@ impl TableLog {
             let oldest = files.oldest().unwrap_or(Version::FIRST);
             return Err(LogError::NoVersion { table: self.name(), version: target, oldest, newest });
         }
+        if let Some(oldest) = files.oldest().filter(|oldest| target < *oldest && !files.begin_at_first()) {
+            return Err(LogError::Cleaned { table: self.name(), version: target, oldest });
+        }
         let base = self.base_of(&files, target).await?;
         self.replay(base, &files, target).await
     }
@@ -299,7 +327,7 @@ impl TableLog {
                 Err(error) => unread = unread.or(Some(error)),
             }
         }
-        if files.commits.first() == Some(&Version::FIRST) {
+        if files.begin_at_first() {
             let (_, entries) = self.read(Version::FIRST).await?;
             return Snapshot::first(self.storage.name(), &entries);
         }
@@ -381,26 +409,17 @@ impl TableLog {
         if let Some(swept) = draft.portions.iter().find(|portion| base.is_swept(&portion.path)) {
             return Err(LogError::Swept { table: self.name(), file: swept.path.clone() });
         }
+        if base.version_of(&draft.id).is_some() {
+            return Ok(CommitOutcome::Committed(base.clone()));
+        }
         let version = base.version().next();
         let entries = draft.entries(version);
         // Before it is written: a commit that contradicts its base must not come into the log.
         let after = base.clone().apply(self.storage.name(), version, &entries)?;
         let written = self.write(version, &entries).await;
         if let Ok(true) = written {
-            match self.is_in_log(base).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    // The log was cleaned beyond the base while the writer held it: the new file lies before its beginning.
-                    self.storage.delete(&commit_path(version)).await?;
-                    return Ok(CommitOutcome::Lost(self.newest().await?));
-                }
-                Err(LogError::Storage(source)) => {
-                    return Err(LogError::Unknown { table: self.name(), version, source });
-                }
-                Err(error) => return Err(error),
-            }
-            self.checkpoint_if_due(&after).await;
-            return Ok(CommitOutcome::Committed(after));
+            let outcome = self.after_put(base, draft, after).await;
+            return outcome.map_err(|error| Self::unknown_if_unread(error, self.name(), version));
         }
         // The version may be this very commit: an answer that was lost on its way, or a put that the store repeated and
         // that so met itself.
@@ -409,8 +428,11 @@ impl TableLog {
             && newest.version_of(&draft.id).is_some()
         {
             // It is there; being told once more that it exists says that it lasts.
-            if let Err(LogError::Storage(source)) = self.write(version, &entries).await {
-                return Err(LogError::Unknown { table: self.name(), version, source });
+            match self.write(version, &entries).await {
+                Ok(false) => {}
+                // It was there, and was cleaned away after a checkpoint took it over: what was put just now is needless.
+                Ok(true) => self.storage.delete(&commit_path(version)).await?,
+                Err(error) => return Err(Self::unknown_if_unread(error, self.name(), version)),
             }
             return Ok(CommitOutcome::Committed(newest.clone()));
         }
@@ -421,6 +443,10 @@ impl TableLog {
             }
             Err(error) => Err(error),
             Ok(_) => match newest {
+                // Whoever lost would try the same version again, for ever.
+                Ok(newest) if newest.version() <= base.version() => {
+                    Err(LogError::Stuck { table: self.name(), file: commit_path(version) })
+                }
                 Ok(newest) => Ok(CommitOutcome::Lost(newest)),
                 // Whose commit it is that is there is not known: it may be this one, of which the first answer was lost.
                 Err(LogError::Storage(source)) => {
@@ -428,6 +454,42 @@ impl TableLog {
                 }
                 Err(error) => Err(error),
             },
+        }
+    }
+
+    /// Decides what a put achieved that made the version after `base`, a commit of `draft`. `after` is the table with it.
+    ///
+    /// | commit of the base | commit of the draft in the newest version | then |
+    /// |---|---|---|
+    /// | is there | | It is in the log: commits are deleted oldest first, so none was deleted at its place. |
+    /// | is gone | yes | It is in the log: a cleaning saw it, and began the log with it or after it. |
+    /// | is gone | no | Another commit had its place and was cleaned away before the put: it lies before the beginning of the log and means nothing. |
+    ///
+    /// The newest version answers for certain: a cleaning writes the checkpoint that the log is to begin with before it deletes a
+    /// commit, and a checkpoint lists every commit up to its version.
+    async fn after_put(
+        &self,
+        base: &Snapshot,
+        draft: &CommitDraft,
+        after: Snapshot,
+    ) -> Result<CommitOutcome, LogError> {
+        if self.is_in_log(base).await? {
+            self.checkpoint_if_due(&after).await;
+            return Ok(CommitOutcome::Committed(after));
+        }
+        let newest = self.newest().await?;
+        if newest.version_of(&draft.id).is_some() {
+            return Ok(CommitOutcome::Committed(newest));
+        }
+        self.storage.delete(&commit_path(after.version())).await?;
+        Ok(CommitOutcome::Lost(newest))
+    }
+
+    /// An error of reading or writing the log after a put, when it is not known whether the commit is there.
+    fn unknown_if_unread(error: LogError, table: String, version: Version) -> LogError {
+        match error {
+            LogError::Storage(source) => LogError::Unknown { table, version, source },
+            other => other,
         }
     }
 
@@ -456,8 +518,14 @@ impl TableLog {
         }
         if let (Ok(true), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await) {
             let _ = self.point_to(snapshot.version()).await;
-            // The first one may be what the log begins with; the last ones stay in case the newest is damaged.
-            let others = files.checkpoints.iter().skip(1).rev().skip(CHECKPOINTS_KEPT);
+            let oldest = files.oldest();
+            // A cleaning never begins the log at a version of these, so it needs none of them.
+            let regular = files
+                .checkpoints
+                .iter()
+                .filter(|version| version.0.is_multiple_of(CHECKPOINT_INTERVAL) && Some(**version) > oldest);
+            // The last ones stay in case the newest is damaged.
+            let others = regular.rev().skip(1 + CHECKPOINTS_KEPT);
             let needless = others.filter(|version| !version.0.is_multiple_of(CHECKPOINT_INTERVAL * 16));
             for version in needless {
                 let _ = self.storage.delete(&checkpoint_path(*version)).await;
@@ -465,7 +533,16 @@ impl TableLog {
         }
     }
 
-    /// Writes a checkpoint of `snapshot`, in the place of one that is damaged. `Ok(false)` where there is one.
+    /// The version at which a cleaning begins the log that wants to keep all from `wanted` on: the one before it if writers
+    /// make checkpoints of that version, for these they also delete when others make them needless.
+    #[must_use]
+    pub fn beginning_for(wanted: Version) -> Version {
+        let regular = wanted != Version::FIRST && wanted.0.is_multiple_of(CHECKPOINT_INTERVAL);
+        if regular { Version(wanted.0 - 1) } else { wanted }
+    }
+
+    /// Writes a checkpoint of `snapshot`, in the place of one that is damaged. `Ok(false)` if there is one, or the log begins
+    /// after it by now.
     ///
     /// # Errors
     /// [`LogError`] where it cannot be written.
@@ -473,7 +550,12 @@ impl TableLog {
         let path = checkpoint_path(snapshot.version());
         let bytes = write_checkpoint(snapshot).map_err(|error| self.unwritable(&path, &error))?;
         if self.storage.put_new(&path, bytes.clone().into()).await? {
-            return Ok(true);
+            if self.is_in_log(snapshot).await? {
+                return Ok(true);
+            }
+            // The log was cleaned beyond it meanwhile.
+            self.storage.delete(&path).await?;
+            return Ok(false);
         }
         match self.read_checkpoint(snapshot.version()).await {
             Ok(_) => Ok(false),
@@ -566,8 +648,10 @@ impl TableLog {
         while let Some((version, error)) = checkpoints.next().await {
             error.into_iter().for_each(|error| add(checkpoint_path(version), error.to_string()));
         }
-        let mut expected = files.oldest().map_or(0, |oldest| oldest.0);
-        let needed = files.commits.iter().copied().filter(|version| Some(*version) >= files.oldest());
+        // If nothing was cleaned away, every commit is needed, also before a gap.
+        let oldest = if files.begin_at_first() { Some(Version::FIRST) } else { files.oldest() };
+        let mut expected = oldest.map_or(0, |oldest| oldest.0);
+        let needed = files.commits.iter().copied().filter(|version| Some(*version) >= oldest);
         let mut commits = stream::iter(needed)
             .map(|version| async move { (version, self.read(version).await.err()) })
             .buffered(CONCURRENT_READS);

@@ -48,6 +48,10 @@ pub enum LogError {
          'evenkeel clean --unnamed' keep files for longer than it takes"
     )]
     Swept { table: String, file: String },
+    #[error(
+        "{table}: {file} exists and is no part of the log; nothing was committed. 'evenkeel check' lists damaged files"
+    )]
+    Stuck { table: String, file: String },
     #[error("{table}: {file} exists already, and its name was made up just now")]
     Taken { table: String, file: String },
     #[error(
@@ -79,6 +83,12 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// Whether a cleaning went further than the reader of the log knew, who may look again.
+    #[must_use]
+    pub fn is_overtaken(&self) -> bool {
+        matches!(self, Self::Cleaned { .. }) || self.is_vanished_file()
+    }
+
     /// Whether a file of the log that was there a moment ago is not there any more.
     fn is_vanished_file(&self) -> bool {
         matches!(self, Self::Storage(error) if error.is_not_found())

@@ -10,6 +10,9 @@ use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use crate::storage::{StorageError, StoredFile};
 use crate::units::{Micros, Version};
 
+/// How often the log is read when other cleanings delete some of it meanwhile.
+const SURVEY_ATTEMPTS: usize = 5;
+
 /// What is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CleanOptions {
@@ -80,7 +83,8 @@ pub struct CleanReport {
 
 /// Deletes older versions, and files that no commit names.
 ///
-/// First the checkpoint of the oldest kept version is written, then older commits go, then portions that only older versions have.
+/// First the checkpoint of the oldest kept version is written, then older commits go, then portions that only older versions have,
+/// but for those that the newest version of the Delta log names by then.
 /// Files that no commit names are given up by a commit before they are deleted: a writer whose files they are finds that out when
 /// it commits, and none can commit a file that is gone. Wherever cleaning stops, the table is whole, and cleaning again goes on.
 ///
@@ -94,23 +98,17 @@ pub async fn clean(
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
     // The files come first: what is committed meanwhile is found in the log, which is read afterwards.
     let files: Vec<StoredFile> = log.storage().list_all().await?.into_iter().filter(is_ours).collect();
-    let newest = log.refresh(base).await?;
-    let readable = log.files().await?.oldest().unwrap_or(newest.version());
-    let oldest = oldest_kept(&newest, options.keep, now).max(readable);
-    let kept = log.at(oldest).await?;
-    let needed = log.portions_since(&kept).await?;
-    let removed = log.removed_up_to(oldest).await?;
-    let delta = DeltaLog::of(log.storage()).newest().await?.unwrap_or_default();
-    let of_delta: HashSet<&str> = delta.files().collect();
+    let Survey { newest, readable, kept, needed, removed } = Survey::of(log, base, options.keep, now).await?;
+    let oldest = kept.version();
+    let exported = exported_files(log).await?;
     let mut report = CleanReport { dry_run: options.dry_run, ..CleanReport::default() };
     let (mut superseded, mut unnamed) = (Vec::new(), Vec::new());
     for file in files.into_iter().filter(|file| !needed.contains(&file.path)) {
-        if of_delta.contains(file.path.as_str()) {
+        let is_named = removed.contains(&file.path);
+        if exported.contains(&file.path) {
             report.delta_files += 1;
             report.delta_bytes += file.bytes;
-        } else if removed.contains(&file.path) {
-            report.portions += 1;
-            report.portion_bytes += file.bytes;
+        } else if is_named {
             superseded.push(file);
         } else if now.saturating_sub(file.modified_micros) >= options.unnamed_age.get() {
             unnamed.push(file);
@@ -127,15 +125,77 @@ pub async fn clean(
             report.log_files = log.forget_before(oldest).await?;
         }
         (last, unnamed) = give_up(log, last, unnamed).await?;
+        // Again, now that the log says what is to go: an export that reads the log after its own put sees that its version
+        // was cleaned away, and one that put its version before is seen here.
+        let exported = exported_files(log).await?;
+        for files in [&mut superseded, &mut unnamed] {
+            for file in files.extract_if(.., |file| exported.contains(&file.path)) {
+                report.delta_files += 1;
+                report.delta_bytes += file.bytes;
+            }
+        }
         for file in superseded.iter().chain(&unnamed) {
             log.storage().delete(&file.path).await?;
         }
     }
+    report.portions = superseded.len() as u64;
+    report.portion_bytes = superseded.iter().map(|file| file.bytes).sum();
     report.unnamed_files = unnamed.len() as u64;
     report.unnamed_bytes = unnamed.iter().map(|file| file.bytes).sum();
     report.version = last.version();
     report.oldest_version = oldest;
     Ok(report)
+}
+
+/// The log, as a cleaning sees it.
+struct Survey {
+    newest: Snapshot,
+    /// The oldest version that can be read.
+    readable: Version,
+    /// The oldest version that is kept.
+    kept: Snapshot,
+    /// The portions of all versions that are kept.
+    needed: HashSet<String>,
+    /// The portions that commits up to the oldest kept version removed.
+    removed: HashSet<String>,
+}
+
+impl Survey {
+    /// Reads the log, again if another cleaning deleted some of it meanwhile.
+    async fn of(log: &TableLog, base: &Snapshot, keep: Option<Micros>, now: i64) -> Result<Self, LogError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match Self::try_read(log, base, keep, now).await {
+                Err(error) if error.is_overtaken() && attempt < SURVEY_ATTEMPTS => {}
+                survey => return survey,
+            }
+        }
+    }
+
+    async fn try_read(
+        log: &TableLog,
+        base: &Snapshot,
+        keep: Option<Micros>,
+        now: i64,
+    ) -> Result<Self, LogError> {
+        // In this order: the newest snapshot is never older than the beginning of the log, so what it has is not taken for
+        // files that no commit names.
+        let files = log.files().await?;
+        let newest = log.refresh(base).await?;
+        let readable = files.oldest().unwrap_or(newest.version());
+        let oldest = TableLog::beginning_for(oldest_kept(&newest, keep, now)).max(readable);
+        let kept = log.at(oldest).await?;
+        let needed = log.portions_since(&kept).await?;
+        let removed = log.removed_up_to(oldest).await?;
+        Ok(Self { newest, readable, kept, needed, removed })
+    }
+}
+
+/// The files that the newest version of the Delta log names.
+async fn exported_files(log: &TableLog) -> Result<HashSet<String>, DeltaError> {
+    let newest = DeltaLog::of(log.storage()).newest().await?.unwrap_or_default();
+    Ok(newest.files().map(str::to_owned).collect())
 }
 
 /// Whether a file is one that evenkeel writes: a portion, or one that was being written.

@@ -13,8 +13,10 @@
 mod count;
 mod functions;
 mod newest_wins;
+mod ordered_scan;
 mod overlap;
 mod partition_aware;
+mod portion_readers;
 mod provider;
 mod pruning;
 mod session;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
-use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::physical_plan::FileScanConfigBuilder;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr};
@@ -13,6 +12,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::query::newest_wins::NewestWinsExec;
+use crate::query::ordered_scan::OrderedScan;
 use crate::query::provider::SnapshotTable;
 
 /// Tells DataFusion that the scan of a table is partitioned by the hash of its partition key, where that is safe: then what is
@@ -48,11 +48,11 @@ impl PartitionAware {
         }
         let table = self.tables.iter().find(|table| table.is_read_by(plan.as_ref()))?;
         let columns = table.partition_key_in(table.schema_ref())?;
-        let config = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()?;
+        let config = OrderedScan::config_of(plan.as_ref())?;
         let declared = FileScanConfigBuilder::from(config.clone())
             .with_output_partitioning(Some(Partitioning::Hash(columns, partitions)))
             .build();
-        let declared: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(declared);
+        let declared = OrderedScan::plan(declared);
         // The partitioning is projected with the scan, and lost where the scan lacks a column of the key.
         let kept = matches!(declared.properties().partitioning, Partitioning::Hash(..));
         kept.then_some(declared)
@@ -62,10 +62,7 @@ impl PartitionAware {
 impl SnapshotTable {
     /// Whether a plan node is a scan of the table's files.
     pub(super) fn is_read_by(&self, plan: &dyn ExecutionPlan) -> bool {
-        let config = plan
-            .downcast_ref::<DataSourceExec>()
-            .and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-        config.is_some_and(|config| config.object_store_url == *self.store_url())
+        OrderedScan::config_of(plan).is_some_and(|config| config.object_store_url == *self.store_url())
     }
 
     /// The partition key as columns of `schema`; `None` where it lacks one.

@@ -11,9 +11,7 @@ use datafusion::common::{ColumnStatistics, DFSchema, Statistics};
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -27,7 +25,9 @@ use serde::Serialize;
 
 use crate::log::{PortionEntry, Snapshot};
 use crate::query::newest_wins::{Inputs, NewestWinsExec, Overlapping, Piece, RankedInput, key_ordering};
+use crate::query::ordered_scan::OrderedScan;
 use crate::query::overlap::{group_by_overlap, pack_into_runs};
+use crate::query::portion_readers::PortionReaders;
 use crate::query::pruning::{matching_partitions, matching_portions, scalar};
 use crate::storage::TableStorage;
 use crate::table::{KeyValue, view_schema};
@@ -320,7 +320,7 @@ impl SnapshotTable {
             ..TableParquetOptions::default()
         };
         let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-        let readers = CachedParquetFileReaderFactory::new(Arc::clone(self.storage.store()), cache);
+        let readers = PortionReaders::new(Arc::clone(self.storage.store()), cache);
         let source = ParquetSource::new(TableSchema::from(Arc::clone(&self.schema)))
             .with_table_parquet_options(options)
             .with_pushdown_filters(true)
@@ -349,7 +349,7 @@ impl SnapshotTable {
             .with_projection_indices(Some(projection.to_vec()))?
             .with_limit(limit)
             .build();
-        Ok(DataSourceExec::from_data_source(config))
+        Ok(OrderedScan::plan(config))
     }
 
     /// A scan that chains what does not overlap and merges what does, one output partition per entry of `partitions`. An entry has

@@ -244,7 +244,7 @@ impl Disk for FaultyDisk {
     }
 }
 
-fn spec(partitions: u64) -> TableSpec {
+pub(crate) fn spec(partitions: u64) -> TableSpec {
     TableSpec::new(TableDefinition {
         name: "t".into(),
         columns: vec![Column::required("k", ColumnType::Int64), Column::nullable("v", ColumnType::Int64)],
@@ -257,16 +257,25 @@ fn spec(partitions: u64) -> TableSpec {
     .unwrap()
 }
 
-async fn ingest(table: &mut Table, keys: Range<i64>, value: i64) -> Result<(), TableError> {
+/// Rows of these keys, all with one value.
+pub(crate) fn batch(spec: &TableSpec, keys: Range<i64>, value: i64) -> RecordBatch {
     let values = Int64Array::from_iter(keys.clone().map(|_| Some(value)));
     let numbers = Int64Array::from_iter_values(keys);
-    let key_type = table.spec().schema().field(0).data_type().clone();
+    let key_type = spec.schema().field(0).data_type();
     let key = match key_type {
-        DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).unwrap(), &key_type).unwrap(),
+        DataType::Date32 => cast(&cast(&numbers, &DataType::Int32).unwrap(), key_type).unwrap(),
         _ => Arc::new(numbers) as ArrayRef,
     };
-    let batch =
-        RecordBatch::try_from_iter_with_nullable([("k", key, false), ("v", Arc::new(values), true)]).unwrap();
+    let mut columns = vec![("k", key, false), ("v", Arc::new(values) as ArrayRef, true)];
+    for added in spec.columns().iter().skip(2) {
+        let data_type = added.column_type.arrow_type();
+        columns.push((&added.name, arrow::array::new_null_array(&data_type, columns[0].1.len()), true));
+    }
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+async fn ingest(table: &mut Table, keys: Range<i64>, value: i64) -> Result<(), TableError> {
+    let batch = batch(table.spec(), keys, value);
     let stream = futures::stream::iter([Ok::<_, io::Error>(batch)]);
     table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
 }

@@ -28,10 +28,13 @@ mod flights;
 mod formats;
 mod fuzz;
 mod hooked_store;
+#[cfg(feature = "delta")]
+mod interleavings;
 mod layers;
 mod model;
 mod nodes;
 mod objects;
+mod ordered_reads;
 mod placements;
 mod plans;
 mod processes;

@@ -1,0 +1,146 @@
+//! A scan of files that keeps its rows in order.
+//!
+//! DataFusion 55 asks the scan below a merge of sorted streams with a limit to give up its order
+//! (apache/datafusion#24272): sibling streams then take over each other's files, and row groups are
+//! skipped because others have rows enough. Which rows come first is then a matter of chance. The
+//! order of a scan is a promise that plans rely on, so this source never gives it up.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::Statistics;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::{DataSource, DataSourceExec, OpenArgs};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::SchedulingType;
+use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
+
+/// A scan of files whose groups are read file by file and row group by row group, whatever limits
+/// stand above it. In everything else it is the scan that it wraps.
+#[derive(Debug, Clone)]
+pub(super) struct OrderedScan {
+    scan: Arc<dyn DataSource>,
+}
+
+impl OrderedScan {
+    /// A plan of one scan.
+    pub(super) fn plan(config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
+        DataSourceExec::from_data_source(Self { scan: Arc::new(config) })
+    }
+
+    /// The scan that a plan node carries out; `None` if the node is another one.
+    pub(super) fn config_of(plan: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
+        let source = plan.downcast_ref::<DataSourceExec>()?.data_source();
+        source.downcast_ref::<Self>()?.scan.downcast_ref::<FileScanConfig>()
+    }
+
+    fn wrap(scan: Arc<dyn DataSource>) -> Arc<dyn DataSource> {
+        Arc::new(Self { scan })
+    }
+}
+
+impl DataSource for OrderedScan {
+    fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.scan.open(partition, context)
+    }
+
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scan.fmt_as(format, f)
+    }
+
+    fn repartitioned(
+        &self,
+        target_partitions: usize,
+        repartition_file_min_size: usize,
+        output_ordering: Option<LexOrdering>,
+    ) -> Result<Option<Arc<dyn DataSource>>> {
+        let scan = self.scan.repartitioned(target_partitions, repartition_file_min_size, output_ordering)?;
+        Ok(scan.map(Self::wrap))
+    }
+
+    fn output_partitioning(&self) -> Partitioning {
+        self.scan.output_partitioning()
+    }
+
+    fn eq_properties(&self) -> EquivalenceProperties {
+        self.scan.eq_properties()
+    }
+
+    fn scheduling_type(&self) -> SchedulingType {
+        self.scan.scheduling_type()
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        self.scan.partition_statistics(partition)
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
+        self.scan.with_fetch(limit).map(Self::wrap)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.scan.fetch()
+    }
+
+    fn metrics(&self) -> ExecutionPlanMetricsSet {
+        self.scan.metrics()
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn DataSource>>> {
+        Ok(self.scan.try_swapping_with_projection(projection)?.map(Self::wrap))
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
+        let pushed = self.scan.try_pushdown_filters(filters, config)?;
+        let updated_node = pushed.updated_node.map(Self::wrap);
+        Ok(FilterPushdownPropagation { filters: pushed.filters, updated_node })
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
+        Ok(self.scan.try_pushdown_sort(order)?.map(Self::wrap))
+    }
+
+    /// Refused in either direction: the order is kept already, and is never given up.
+    fn with_preserve_order(&self, _preserve_order: bool) -> Option<Arc<dyn DataSource>> {
+        None
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.scan.apply_expressions(f)
+    }
+
+    fn with_new_state(&self, state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn DataSource>> {
+        self.scan.with_new_state(state).map(Self::wrap)
+    }
+
+    fn create_sibling_state(&self, config: &ConfigOptions) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.scan.create_sibling_state(config)
+    }
+
+    fn open_with_args(&self, args: OpenArgs) -> Result<SendableRecordBatchStream> {
+        self.scan.open_with_args(args)
+    }
+}
