@@ -21,6 +21,7 @@ mod provider;
 mod pruning;
 mod session;
 mod system;
+mod window_frames;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::cast;

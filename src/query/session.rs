@@ -10,6 +10,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 #[cfg(feature = "cluster")]
 use datafusion::physical_plan::ExecutionPlan;
@@ -24,7 +25,8 @@ use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
 use crate::query::system::{partition_stats, portion_stats};
-use crate::sql::{NOW, Params, parameters_of, side_effect};
+use crate::query::window_frames::FramesWithoutOffsets;
+use crate::sql::{NOW, Params, parameters_of, read_times_in_microseconds, side_effect};
 use crate::table::KeyValue;
 
 /// The name under which every table goes.
@@ -106,6 +108,9 @@ impl TableSession {
         table: Arc<SnapshotTable>,
         provider: Arc<dyn TableProvider>,
     ) -> Result<Self, QueryError> {
+        let mut rules = Analyzer::new().rules;
+        rules.insert(0, Arc::new(FramesWithoutOffsets));
+        let state = SessionStateBuilder::new_from_existing(state).with_analyzer_rules(rules).build();
         let context = SessionContext::new_with_state(state);
         crate::query::functions::functions().for_each(|function| context.register_udf(function));
         let tables = register_tables(&context, &table, &provider)?;
@@ -167,7 +172,7 @@ impl TableSession {
         let state = self.context.state();
         let mut statements = DFParser::parse_sql(sql)?;
         let count = statements.len();
-        let Some(statement) = statements.pop_front() else { return Err(QueryError::Empty) };
+        let Some(mut statement) = statements.pop_front() else { return Err(QueryError::Empty) };
         if count > 1 {
             return Err(QueryError::Several { count });
         }
@@ -182,6 +187,7 @@ impl TableSession {
                 });
             }
         }
+        read_times_in_microseconds(&mut statement);
         let plan = state.statement_to_plan(statement).await?;
         if let Some(action) = side_effect(&plan)? {
             return Err(QueryError::NotAQuery { action });

@@ -3,6 +3,7 @@
 mod conditions;
 mod params;
 mod statements;
+mod time_literals;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, SchemaError};
@@ -15,6 +16,7 @@ pub use crate::sql::params::{NOW, ParamError, Params, Untyped, parameters_of};
 pub use crate::sql::statements::{
     PlannedStatement, Statement, StatementsError, plan_statements, read_statements,
 };
+pub use crate::sql::time_literals::read_times_in_microseconds;
 
 /// The message of the innermost cause, on one line, without DataFusion's stack traces.
 #[must_use]

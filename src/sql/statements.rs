@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::sql::conditions::ScanCondition;
 use crate::sql::params::{Params, Untyped, parameters_of};
+use crate::sql::time_literals::read_times_in_microseconds;
 use crate::sql::{plain_message, side_effect};
 
 /// Why statements cannot be read.
@@ -130,7 +131,7 @@ async fn plan(
     let context = SessionContext::new_with_config(config);
     let probe = Arc::new(Probe { schema: Arc::clone(schema), scans: Mutex::default() });
     let state = context.state();
-    let statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+    let mut statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
     let tables: Vec<TableReference> = state.resolve_table_references(&statement)?;
     let mut names: Vec<&str> = tables.iter().map(TableReference::table).collect();
     names.sort_unstable();
@@ -146,6 +147,7 @@ async fn plan(
         }
     }
     let state = context.state();
+    read_times_in_microseconds(&mut statement);
     let plan = state.statement_to_plan(statement).await?;
     if let Some(action) = side_effect(&plan)? {
         return Err(DataFusionError::Plan(format!("it is no query: it would {action}")));

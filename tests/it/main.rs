@@ -43,4 +43,5 @@ mod scenarios;
 mod scripted_store;
 mod shapes;
 mod simulate;
+mod sql_server;
 mod store;
