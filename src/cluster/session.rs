@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::prelude::SessionConfig;
 
 use crate::cluster::{ClientSecurity, MESSAGE_BYTES};
-use crate::query::functions;
+use crate::query::{aggregates, functions};
 
 /// What every process of a cluster begins with.
 pub(super) fn base_config() -> SessionConfig {
@@ -46,6 +46,9 @@ pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
     let mut state = ballista_core::utils::default_session_builder(config)?;
     for function in functions() {
         datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(function))?;
+    }
+    for function in aggregates() {
+        datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(function))?;
     }
     Ok(state)
 }

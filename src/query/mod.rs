@@ -11,6 +11,7 @@
 //! the partition key do without repartitioning. Whatever the plan, of two rows with one primary key only the newest is seen.
 
 mod count;
+mod float_extremes;
 mod functions;
 mod newest_wins;
 mod ordered_scan;
@@ -31,6 +32,8 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
+#[cfg(feature = "cluster")]
+pub(crate) use crate::query::float_extremes::aggregates;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::functions::functions;
 pub use crate::query::newest_wins::NewestWinsExec;

@@ -113,6 +113,7 @@ impl TableSession {
         let state = SessionStateBuilder::new_from_existing(state).with_analyzer_rules(rules).build();
         let context = SessionContext::new_with_state(state);
         crate::query::functions::functions().for_each(|function| context.register_udf(function));
+        crate::query::float_extremes::aggregates().for_each(|function| context.register_udaf(function));
         let tables = register_tables(&context, &table, &provider)?;
         Ok(Self { context, table, tables })
     }

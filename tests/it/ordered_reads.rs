@@ -181,6 +181,54 @@ async fn limits_over_portions_that_overlap_and_that_do_not_give_the_first_rows()
     compare(&states, &truth, &[1, 2, 3, 8], FLOATS).await;
 }
 
+/// NaN is above infinity and its negative below, whichever row of a group comes first, and a group of infinities alone has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn extremes_of_groups_do_not_depend_on_the_order_of_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let batches = [batch(0..700, 37), batch(2000..2900, 37), batch(600..1300, 37)];
+    let (states, _) = tables(&dir, &spec(2, "u"), &batches).await;
+    let keys: std::collections::BTreeSet<i64> = (0..1300).chain(2000..2900).collect();
+    for groups in [101, 7, 1] {
+        let sql = format!("SELECT ts % {groups} AS g, min(f), max(f) FROM t GROUP BY g ORDER BY g");
+        let mut expected: Vec<Vec<f64>> = vec![Vec::new(); usize::try_from(groups).unwrap()];
+        for key in &keys {
+            expected[usize::try_from(key % groups).unwrap()].extend(float(*key));
+        }
+        let text = |float: Option<&f64>| {
+            float.map_or("NULL".to_owned(), |float| {
+                rows(&[RecordBatch::try_from_iter([(
+                    "f",
+                    Arc::new(Float64Array::from(vec![*float])) as ArrayRef,
+                )])
+                .unwrap()])[0][0]
+                    .clone()
+            })
+        };
+        let expected: Vec<Vec<String>> = (0..)
+            .zip(expected)
+            .map(|(group, mut floats)| {
+                floats.sort_by(f64::total_cmp);
+                vec![format!("{group}"), text(floats.first()), text(floats.last())]
+            })
+            .collect();
+        for (state, table) in &states {
+            for cores in [1, 3] {
+                let session = table.session().unwrap();
+                session
+                    .context()
+                    .state_ref()
+                    .write()
+                    .config_mut()
+                    .options_mut()
+                    .execution
+                    .target_partitions = cores;
+                let found = rows(&session.collect(&sql, &Params::default()).await.unwrap());
+                assert_eq!(found, expected, "{sql}, {state}, {cores} cores");
+            }
+        }
+    }
+}
+
 /// More distinct texts than a dictionary holds: each portion has several row groups.
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_over_several_row_groups_give_the_first_rows() {
