@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::project;
 
 /// The layers from the top. A module imports from layers below its own, never from its own or above.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["main", "cli"],
     &["report"],
     &["bench", "cluster"],
@@ -20,6 +20,7 @@ const LAYERS: [&[&str]; 13] = [
     &["storage", "table", "finding"],
     &["wire"],
     &["units", "numbering"],
+    &["bounded"],
 ];
 
 fn rank(module: &str) -> usize {
