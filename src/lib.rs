@@ -36,6 +36,7 @@ pub mod lint;
 pub mod log;
 pub mod maintenance;
 pub mod merge;
+pub mod note;
 pub mod numbering;
 pub mod overlap;
 pub mod overview;

@@ -8,6 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
+use crate::note::{Fault, Note};
 use crate::source::discover::InputPath;
 use crate::source::open::open_decompressed;
 use crate::source::remote::{self, RemoteFile};
@@ -24,8 +25,8 @@ const SAMPLE_RECORDS: usize = 100_000;
 pub struct Sample {
     /// Columns in the order of the file.
     pub columns: Vec<Column>,
-    /// What was left out, one sentence each.
-    pub notes: Vec<String>,
+    /// Remarks on columns.
+    pub notes: Vec<Note>,
 }
 
 /// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
@@ -91,11 +92,7 @@ fn columns_of_schema(schema: &Schema) -> Sample {
         match ColumnType::from_arrow(field.data_type()) {
             Ok(column_type) => {
                 if matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) {
-                    sample.notes.push(format!(
-                        "column '{0}' counts nanoseconds and a Timestamp microseconds: an ingest refuses finer values; \
-                         --column {0}:utf8 keeps them as text",
-                        field.name()
-                    ));
+                    sample.notes.push(Note::NanosecondsRefused { column: field.name().clone() });
                 }
                 sample.columns.push(Column {
                     name: field.name().clone(),
@@ -103,11 +100,10 @@ fn columns_of_schema(schema: &Schema) -> Sample {
                     nullable: field.is_nullable(),
                 });
             }
-            Err(_) => sample.notes.push(format!(
-                "column '{}' of type {} has no YDB column type and is left out",
-                field.name(),
-                field.data_type()
-            )),
+            Err(_) => sample.notes.push(Note::ColumnLeftOut {
+                column: field.name().clone(),
+                found: field.data_type().to_string(),
+            }),
         }
     }
     sample
@@ -143,7 +139,7 @@ struct Guess {
 /// A type that a column would have but for a few values.
 struct Nearly {
     column_type: ColumnType,
-    reason: String,
+    first: Fault,
 }
 
 /// A type is nearly that of a column when no more than one of so many values does not fit it.
@@ -193,8 +189,11 @@ impl Guess {
             _ => match holds(cells, *column_type, format) {
                 Ok(()) => true,
                 Err(misfit) => {
-                    if nearly.is_none() && misfit.values * NEARLY <= values && misfit.values > 0 {
-                        *nearly = Some(Nearly { column_type: *column_type, reason: misfit.first });
+                    if let Some(first) = misfit.first
+                        && nearly.is_none()
+                        && misfit.values * NEARLY <= values
+                    {
+                        *nearly = Some(Nearly { column_type: *column_type, first });
                     }
                     false
                 }
@@ -202,13 +201,14 @@ impl Guess {
         });
     }
 
-    /// What to say of a column that is text because of a few values.
-    fn note(&self, name: &str) -> Option<String> {
+    /// A remark on a column that is text because of a few values.
+    fn note(&self, name: &str) -> Option<Note> {
         let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
-        Some(format!(
-            "column '{name}' is read as text, because a few values are not of type {}: {}",
-            nearly.column_type, nearly.reason
-        ))
+        Some(Note::ReadAsText {
+            column: name.to_owned(),
+            column_type: nearly.column_type,
+            first: Some(nearly.first.clone()),
+        })
     }
 
     /// A column that was never seen to hold a value is text.
@@ -225,17 +225,18 @@ const TIMES: [ColumnType; 4] =
 /// Values that do not fit a type.
 struct Misfit {
     values: usize,
-    first: String,
+    /// The first of them; none if they are of the type and outside its range.
+    first: Option<Fault>,
 }
 
 /// Whether every value parses as the type and is in its range.
 fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> Result<(), Misfit> {
     let parsed = parse_text_column(cells, column_type, format);
     if let Some(first) = parsed.faults.first() {
-        return Err(Misfit { values: parsed.faults.len(), first: first.reason.clone() });
+        return Err(Misfit { values: parsed.faults.len(), first: Some(first.fault.clone()) });
     }
     let Some(range) = column_type.value_range() else { return Ok(()) };
-    let outside = Misfit { values: 0, first: String::new() };
+    let outside = Misfit { values: 0, first: None };
     let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return Err(outside) };
     let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten();
     if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }

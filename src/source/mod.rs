@@ -41,6 +41,8 @@ pub use crate::source::open::Input;
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
 
+use crate::bounded::quote;
+use crate::note::Fault;
 use crate::storage::StorageError;
 use crate::table::ColumnType;
 use crate::text_value::{TextFormat, TimestampFormat};
@@ -250,18 +252,29 @@ pub struct Reject {
     /// The column at fault, where it is one.
     pub column: Option<String>,
     /// What is wrong.
-    pub reason: String,
+    pub reason: Fault,
     /// The values of the table's columns as text; of a record that is broken, all of it.
     pub record: serde_json::Map<String, serde_json::Value>,
 }
 
 impl fmt::Display for Reject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.file, self.position)?;
-        if let Some(column) = &self.column {
-            write!(f, ", column '{column}'")?;
-        }
-        write!(f, ": {}", self.reason)
+        write!(f, "{}: {}", self.place(), self.reason)
+    }
+}
+
+impl Reject {
+    /// Forgets the values of the row; its place stays.
+    pub fn mask(&mut self) {
+        self.reason = Fault::of_row("cannot be read; its values are masked");
+        self.record.clear();
+    }
+
+    /// Its place: `x.csv, line 7, column 'n'`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let column = self.column.as_ref().map(|column| format!(", column '{}'", quote(column)));
+        format!("{}, {}{}", self.file, self.position, column.unwrap_or_default())
     }
 }
 

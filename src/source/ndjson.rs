@@ -9,12 +9,13 @@ use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::bounded::quote;
+use crate::note::Fault;
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::{
     InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
 };
 use crate::source::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
-use crate::text_value::excerpt;
 
 /// Unknown names that are remembered; objects may have any number of them.
 const UNKNOWN_NAMES: usize = 100;
@@ -100,7 +101,7 @@ impl RawReader for NdjsonReader {
                     file: self.file.clone(),
                     position: RowPosition::Line(self.line),
                     column: None,
-                    reason: format!("is not a JSON object: {}", plain_reason(&error)),
+                    reason: Fault::of_row(format!("is not a JSON object: {}", plain_reason(&error))),
                     record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
                 }),
             }
@@ -154,7 +155,7 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
             let Some(slot) = self.index.get(name.0.as_ref()).and_then(|column| self.cells.get_mut(*column))
             else {
                 if self.unknown.len() < UNKNOWN_NAMES {
-                    self.unknown.insert(excerpt(name.0.as_bytes()));
+                    self.unknown.insert(quote(&name.0).to_string());
                 }
                 map.next_value::<IgnoredAny>()?;
                 continue;

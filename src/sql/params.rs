@@ -214,7 +214,7 @@ fn timestamp(value: &str) -> Result<ScalarValue, String> {
     let text = Arc::new(BinaryArray::from_iter_values([value.as_bytes()]));
     let column = parse_text_column(&text, ColumnType::Timestamp64, &TextFormat::default());
     if let Some(fault) = column.faults.first() {
-        return Err(fault.reason.clone());
+        return Err(fault.fault.to_string());
     }
     ScalarValue::try_from_array(&column.values, 0).map_err(|error| error.to_string())
 }

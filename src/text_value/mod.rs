@@ -20,6 +20,7 @@ use arrow::datatypes::{
 
 pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
 
+use crate::note::Fault;
 use crate::table::ColumnType;
 
 /// How text is read where it has several readings.
@@ -36,8 +37,8 @@ pub struct TextFormat {
 pub struct CellFault {
     /// Row within the column, from 0.
     pub row: usize,
-    /// What is wrong with the value, quoting it.
-    pub reason: String,
+    /// The value, and what is wrong with it.
+    pub fault: Fault,
 }
 
 /// A typed column, and the rows that could not be taken; those are NULL in `values`.
@@ -119,7 +120,7 @@ impl Cells<'_> {
                 Err(_) => Err(NOT_UTF8.into()),
             };
             values.push(parsed.unwrap_or_else(|error| {
-                faults.push(CellFault { row, reason: format!("'{}' {error}", excerpt(bytes)) });
+                faults.push(CellFault { row, fault: Fault::of_value(bytes, error) });
                 T::default()
             }));
         }
@@ -187,7 +188,7 @@ impl Cells<'_> {
                 let bytes = cell?;
                 std::str::from_utf8(bytes)
                     .inspect_err(|_| {
-                        faults.push(CellFault { row, reason: format!("'{}' {NOT_UTF8}", excerpt(bytes)) });
+                        faults.push(CellFault { row, fault: Fault::of_value(bytes, NOT_UTF8) });
                     })
                     .ok()
             })
@@ -219,7 +220,7 @@ pub(crate) fn check_json(column: &mut ParsedColumn) {
     let invalid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_err();
     let faults = text.iter().enumerate().filter_map(|(row, text)| {
         let text = text.filter(|text| invalid(text))?;
-        Some(CellFault { row, reason: format!("'{}' is not JSON", excerpt(text.as_bytes())) })
+        Some(CellFault { row, fault: Fault::of_value(text.as_bytes(), "is not JSON") })
     });
     let faults: Vec<CellFault> = faults.collect();
     column.faults.extend(faults);
@@ -252,21 +253,6 @@ fn hint(column_type: ColumnType) -> &'static str {
     }
 }
 
-/// The first characters of a value, for messages: on one line, control characters escaped.
-pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    const LONGEST: usize = 60;
-    let text = String::from_utf8_lossy(bytes);
-    let mut short = String::new();
-    for (index, character) in text.chars().enumerate() {
-        if index == LONGEST {
-            short.push('…');
-            break;
-        }
-        if character.is_control() { short.extend(character.escape_default()) } else { short.push(character) }
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::util::display::array_value_to_string;
@@ -280,7 +266,7 @@ mod tests {
         assert_eq!(column.values.len(), cells.len());
         assert_eq!(column.values.data_type(), &column_type.arrow_type());
         match column.faults.first() {
-            Some(fault) => Err(fault.reason.clone()),
+            Some(fault) => Err(fault.fault.to_string()),
             None => Ok((0..cells.len()).map(|i| array_value_to_string(&column.values, i).unwrap()).collect()),
         }
     }

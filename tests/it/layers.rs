@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 14] = [
     &["sql"],
     &["source", "log", "generate", "placement"],
     &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],
-    &["sink", "skew", "overlap", "spanner"],
+    &["sink", "skew", "overlap", "spanner", "note"],
     &["storage", "table", "finding"],
     &["wire"],
     &["units", "numbering"],
