@@ -181,3 +181,61 @@ impl Serialize for Note {
         serializer.collect_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANARY: &str = "canary";
+
+    fn fault() -> Option<Fault> {
+        Some(Fault::of_value(CANARY.as_bytes(), "is not of type Int64"))
+    }
+
+    /// The note after `note`: every kind has its place here, so that a new one does not compile without a test.
+    fn next(note: &Note) -> Option<Note> {
+        let column = "n".to_owned();
+        Some(match note {
+            Note::NanosecondsRefused { .. } => Note::NanosecondsCut { column },
+            Note::NanosecondsCut { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },
+            Note::ColumnLeftOut { .. } => {
+                Note::ReadAsText { column, column_type: ColumnType::Int64, first: fault() }
+            }
+            Note::ReadAsText { .. } => {
+                Note::RowsLeftOut { rows: 2, place: "x.csv, line 7".to_owned(), first: fault() }
+            }
+            Note::RowsLeftOut { .. } => Note::NoPrimaryKey,
+            Note::NoPrimaryKey => Note::PlacementsLeftOut { reason: "Doris".to_owned() },
+            Note::PlacementsLeftOut { .. } => Note::TimesMasked,
+            Note::TimesMasked => return None,
+        })
+    }
+
+    #[test]
+    fn every_note_is_a_sentence_and_loses_its_values_when_it_is_masked() {
+        let first = Note::NanosecondsRefused { column: "n".to_owned() };
+        let notes: Vec<Note> = std::iter::successors(Some(first), next).collect();
+        let quoting = notes.iter().filter(|note| note.to_string().contains(CANARY)).count();
+        assert_eq!(quoting, 2, "those that quote a value do so before they are masked");
+        let mut codes = std::collections::BTreeSet::new();
+        for mut note in notes.clone() {
+            let (text, code, column) = (note.to_string(), note.code(), note.column().map(ToOwned::to_owned));
+            assert_eq!(serde_json::to_value(&note).unwrap(), text);
+            note.mask();
+            let masked = format!("{note} {}", serde_json::to_value(&note).unwrap());
+            assert!(!masked.contains(CANARY), "{masked}");
+            assert!(text.starts_with(&note.to_string()), "nothing else is lost: {text} {note}");
+            assert_eq!((note.code(), note.column()), (code, column.as_deref()));
+            assert!(codes.insert(code), "{code} is of two notes");
+        }
+        assert_eq!(codes.len(), notes.len());
+    }
+
+    #[test]
+    fn a_fault_quotes_its_value_on_one_line_of_bounded_length() {
+        assert_eq!(Fault::of_value(b"x\ny", "is not JSON").to_string(), "'x\\ny' is not JSON");
+        assert_eq!(Fault::of_row("has 3 fields").to_string(), "has 3 fields");
+        let long = Fault::of_value(&vec![b'x'; 20 << 20], "is not JSON").to_string();
+        assert!(long.chars().count() < 150, "{}", long.len());
+    }
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use evenkeel::Table;
-use evenkeel::bounded::{SQL, read_text};
+use evenkeel::bounded::{SQL, quote, read_text};
 use evenkeel::source::infer_columns;
 use evenkeel::table::{
     Column, DdlNote, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
@@ -209,17 +209,21 @@ fn like(
 /// Reads `name:type[:not-null]`, the value of `option`.
 pub(super) fn column(option: &str, text: &str) -> Result<Column, Failure> {
     let wrong = |reason: &str| {
-        Failure::wrong_usage(format!("{option} '{text}': {reason}; write name:type or name:type:not-null"))
+        Failure::wrong_usage(format!(
+            "{option} '{}': {reason}; write name:type or name:type:not-null",
+            quote(text)
+        ))
     };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong("has no type"))?;
     let (column_type, nullable) = match rest.split_once(':') {
         None => (rest, true),
         Some((column_type, mark)) if mark.eq_ignore_ascii_case("not-null") => (column_type, false),
         Some((column_type, mark)) if mark.eq_ignore_ascii_case("null") => (column_type, true),
-        Some((_, mark)) => return Err(wrong(&format!("'{mark}' is neither not-null nor null"))),
+        Some((_, mark)) => return Err(wrong(&format!("'{}' is neither not-null nor null", quote(mark)))),
     };
-    let column_type =
-        column_type.parse().map_err(|error| Failure::wrong_usage(format!("{option} '{text}': {error}")))?;
+    let column_type = column_type
+        .parse()
+        .map_err(|error| Failure::wrong_usage(format!("{option} '{}': {error}", quote(text))))?;
     Ok(Column { name: name.trim().to_owned(), column_type, nullable })
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use evenkeel::bounded::{BASELINE, read_text};
+use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
     AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
     mask_source,
@@ -387,10 +387,11 @@ fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
 /// Reads `column:type`.
 pub(crate) fn column_type(text: &str) -> Result<(String, ColumnType), Failure> {
     let (name, column_type) = text.split_once(':').ok_or_else(|| {
-        Failure::wrong_usage(format!("--type '{text}': write COLUMN:TYPE, such as user_id:uint64"))
+        Failure::wrong_usage(format!("--type '{}': write COLUMN:TYPE, such as user_id:uint64", quote(text)))
     })?;
-    let column_type =
-        column_type.parse().map_err(|error| Failure::wrong_usage(format!("--type '{text}': {error}")))?;
+    let column_type = column_type
+        .parse()
+        .map_err(|error| Failure::wrong_usage(format!("--type '{}': {error}", quote(text))))?;
     Ok((name.trim().to_owned(), column_type))
 }
 

@@ -27,6 +27,7 @@ use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use thiserror::Error;
 
+use crate::bounded::quote;
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::functions::functions;
@@ -67,7 +68,7 @@ pub enum QueryError {
     Placement(#[from] crate::placement::PlacementError),
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
-    #[error("there is no table '{name}'; there are: {known}")]
+    #[error("there is no table '{name}'; there are: {known}", name = quote(name))]
     UnknownTable { name: String, known: String },
     #[error("no SQL is given")]
     Empty,

@@ -496,6 +496,10 @@ mod tests {
         let array: ArrayRef = Arc::new(StringArray::from(vec![long.clone(), format!("{long}y")]));
         let conformed = conform(&table, vec![("k", array)]).unwrap();
         assert_eq!(conformed.batch.num_rows(), 1);
-        assert!(conformed.rejects[0].reason.contains("1048577 bytes"), "{}", conformed.rejects[0].reason);
+        assert!(
+            conformed.rejects[0].reason.to_string().contains("1048577 bytes"),
+            "{}",
+            conformed.rejects[0].reason
+        );
     }
 }

@@ -32,7 +32,7 @@ pub struct Sample {
 /// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
 /// Text files are judged by their first 100,000 records: whole numbers are Int64 (Uint64 where they need it), other
 /// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything else
-/// Utf8. Numbers with leading zeros, and numbers with more digits than Double holds exactly, are text.
+/// Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double holds exactly, are text.
 ///
 /// # Errors
 /// [`SourceError`] where the file cannot be read or has no record.
@@ -174,7 +174,7 @@ impl Guess {
         if self.candidates.len() == 1 {
             return;
         }
-        let leading_zeros = cells.iter().flatten().any(has_leading_zero);
+        let loses_characters = cells.iter().flatten().any(loses_characters);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
         // Midnight is a point in time, however it parses.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
@@ -182,8 +182,8 @@ impl Guess {
         let values = cells.len() - cells.null_count();
         let nearly = &mut self.nearly;
         self.candidates.retain(|column_type| match column_type {
-            ColumnType::Int64 | ColumnType::Uint64 if leading_zeros => false,
-            ColumnType::Double if leading_zeros || many_digits => false,
+            ColumnType::Int64 | ColumnType::Uint64 if loses_characters => false,
+            ColumnType::Double if loses_characters || many_digits => false,
             ColumnType::Bool if !words => false,
             ColumnType::Date | ColumnType::Date32 if clock => false,
             _ => match holds(cells, *column_type, format) {
@@ -251,10 +251,11 @@ fn has_more_digits_than_double(cell: &[u8]) -> bool {
     whole && number.is_none_or(|number| number > 1 << 53)
 }
 
-fn has_leading_zero(cell: &[u8]) -> bool {
+/// Whether a number would lose characters that may matter: zeros in front, or the plus of a telephone number.
+fn loses_characters(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    matches!(digits, [b'0', b'0'..=b'9', ..])
+    matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..])
 }
 
 fn is_true_or_false(cell: &[u8]) -> bool {
@@ -370,8 +371,16 @@ mod tests {
         let sample = infer_columns(&path, &InputOptions::default()).unwrap();
         assert!(sample.columns.iter().all(|column| column.column_type == ColumnType::Utf8));
         assert_eq!(sample.notes.len(), 2, "{:?}", sample.notes);
-        assert!(sample.notes[0].contains("'at'") && sample.notes[0].contains("'soon'"), "{:?}", sample.notes);
-        assert!(sample.notes[1].contains("Int64") && sample.notes[1].contains("'x'"), "{:?}", sample.notes);
+        assert!(
+            sample.notes[0].to_string().contains("'at'") && sample.notes[0].to_string().contains("'soon'"),
+            "{:?}",
+            sample.notes
+        );
+        assert!(
+            sample.notes[1].to_string().contains("Int64") && sample.notes[1].to_string().contains("'x'"),
+            "{:?}",
+            sample.notes
+        );
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl RawReader for NdjsonReader {
                 Ok(()) => {
                     lines.push(self.line);
                     for (builder, cell) in builders.iter_mut().zip(cells) {
-                        builder.append_option(cell.as_deref().map(str::as_bytes));
+                        builder.append_option(cell.flatten().as_deref().map(str::as_bytes));
                     }
                 }
                 Err(error) => broken.push(Reject {
@@ -132,7 +132,8 @@ fn plain_reason(error: &serde_json::Error) -> String {
 /// Takes the cells of one object.
 struct Object<'a, 'line> {
     index: &'a HashMap<String, usize>,
-    cells: &'a mut Vec<Option<Cow<'line, str>>>,
+    /// `None` until the column is met.
+    cells: &'a mut Vec<Option<Option<Cow<'line, str>>>>,
     unknown: &'a mut BTreeSet<String>,
 }
 
@@ -161,13 +162,16 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
                 continue;
             };
             let raw: &'de RawValue = map.next_value()?;
-            *slot = match raw.get() {
+            if slot.is_some() {
+                return Err(serde::de::Error::custom(format!("it names '{}' twice", quote(&name.0))));
+            }
+            *slot = Some(match raw.get() {
                 "null" => None,
                 text if text.starts_with('"') => {
                     Some(serde_json::from_str::<Name<'de>>(text).map_err(serde::de::Error::custom)?.0)
                 }
                 text => Some(Cow::Borrowed(text)),
-            };
+            });
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use thiserror::Error;
 
-use crate::bounded::quote;
+use crate::bounded::{message, quote};
 use crate::table::{Column, ColumnType, ColumnTypeError, PlacementFunction, TableDefinition, TableSpec, Ttl};
 use crate::units::{Micros, PartitionCount, PartitionCountError};
 
@@ -103,8 +103,8 @@ pub enum DdlError {
     #[error("line {line}, column {column}: {source}")]
     Partitions { line: u64, column: u64, source: PartitionCountError },
     #[error(
-        "line {line}, column {column}: STORE = {found}: only column tables (STORE = COLUMN) are partitioned by hash"
-    )]
+        "line {line}, column {column}: STORE = {found}: only column tables (STORE = COLUMN) are partitioned by hash", found = quote(found)
+)]
     NotColumnStore { line: u64, column: u64, found: String },
     #[error("line {line}, column {column}: column tables have no secondary indexes; remove the INDEX clause")]
     Index { line: u64, column: u64 },
@@ -119,7 +119,7 @@ pub fn parse_create_table(text: &str) -> Result<CreateTable, DdlError> {
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| DdlError::Text {
         line: error.location.line,
         column: error.location.column,
-        message: error.message,
+        message: message(&error.message),
     })?;
     let tokens = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
     Parser { tokens, position: 0, notes: Vec::new() }.statement()
@@ -448,7 +448,7 @@ impl Parser {
         let Location { line, column } = self.location();
         let found = match self.peek() {
             Token::EOF => "the end of the text".to_owned(),
-            token => format!("'{token}'"),
+            token => format!("'{}'", quote(&token.to_string())),
         };
         DdlError::Unexpected { line, column, expected, found }
     }

@@ -1,9 +1,20 @@
 //! Typed columns from text: what CSV, NDJSON and key literals have in common.
 //!
-//! Values are taken without loss or not at all. Numbers and times may have white space around them; text is taken as it
-//! is. An integer may be written with a fraction of zeros (`5.0`, as pandas exports integers with gaps).
+//! Every text that a type takes is exactly one value of it; other text is refused. Numbers and times may have white space
+//! around them; text is taken as it is.
+//!
+//! | type | text |
+//! |---|---|
+//! | integers, intervals | digits with or without a sign, leading zeros, a fraction of zeros (`5.0`, as pandas exports integers with gaps) |
+//! | Decimal | digits with or without a sign and a point; digits beyond the scale are zeros; no exponent |
+//! | Double, Float | the nearest number to decimal text with or without an exponent; `inf`, `infinity`, `nan`; neither overflow nor underflow |
+//! | Bool | `true`, `t`, `yes`, `1`, `false`, `f`, `no`, `0`, in any case |
+//! | dates and times | see [`TimestampFormat`]; digits beyond microseconds are zeros; no leap second, no 24:00 |
+//! | Uuid | 32 hexadecimal digits, plain, with hyphens, in braces or as a URN |
 
 mod number;
+#[cfg(test)]
+mod oracle;
 mod time;
 
 use std::sync::Arc;

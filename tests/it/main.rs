@@ -9,6 +9,7 @@
     reason = "a test that fails should stop and say so"
 )]
 
+mod bounds;
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -29,6 +30,7 @@ mod formats;
 mod fuzz;
 mod hooked_store;
 mod layers;
+mod masking;
 mod model;
 mod nodes;
 mod objects;
