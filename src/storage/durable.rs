@@ -82,11 +82,14 @@ impl DurableLocal {
 }
 
 impl DurableLocal {
-    /// Brings the names in a directory below the root to the disk, and its own.
+    /// Brings the names in a directory below the root to the disk, and its own, if there is such a directory.
     pub(super) async fn make_lasting(&self, folder: &str) -> Result<()> {
         let (disk, lasting, root) = (Arc::clone(&self.disk), Arc::clone(&self.lasting), self.root.clone());
         let directory = self.root.join(folder);
         let sync = move || {
+            if !directory.is_dir() {
+                return Ok(());
+            }
             disk.sync_directory(&directory)?;
             lasting.ensure(disk.as_ref(), &directory, &root, false)
         };

@@ -385,7 +385,7 @@ fn on(path: &Path, disk: Arc<dyn Disk>) -> TableStorage {
 
 /// A process dies or fails at every step, another one does the work again and is acknowledged, and then the power is cut:
 /// what it was acknowledged for is there, whoever made the directories and files that it rests on.
-async fn power_is_cut_after_another_writer(template: &Path, case: &Case) -> usize {
+async fn power_is_cut_after_another_writer(template: &Path, case: &Case, second_work: Work) -> usize {
     let scratch = tempfile::tempdir().unwrap();
     let count = FaultyDisk::new(usize::MAX, None);
     let path = scratch.path().join("count");
@@ -400,10 +400,13 @@ async fn power_is_cut_after_another_writer(template: &Path, case: &Case) -> usiz
         let first = FaultyDisk::new(step, Some(fault));
         let _ = (case.work)(on(&path, first.clone())).await;
         let second = first.after_death();
-        (case.work)(on(&path, second.clone())).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        second_work(on(&path, second.clone())).await.unwrap_or_else(|error| panic!("{what}: {error}"));
         second.lose_power();
         let table = Table::open(&path).await.unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(rows(&table).await, case.after, "{what}");
+        let found = rows(&table).await;
+        // The same work is done by then; other work leaves the table as it is before or after.
+        let done = std::ptr::fn_addr_eq(second_work, case.work);
+        assert!(found == case.after || (!done && case.may_leave(&found)), "{what}: {found:?}");
         assert!(table.check(CheckScope::OneVersion, &|_| {}).await.unwrap().damaged.is_empty(), "{what}");
         fs::remove_dir_all(&path).unwrap();
         points += 1;
@@ -650,7 +653,16 @@ async fn what_a_second_writer_acknowledges_rests_on_nothing_that_the_first_left_
     for case in cases {
         let template = dir.path().join(case.name);
         case.prepare(TableStorage::create_local(&template).unwrap()).await;
-        points += power_is_cut_after_another_writer(&template, &case).await;
+        points += power_is_cut_after_another_writer(&template, &case, case.work).await;
+        // Who cleans deletes what a commit of another process made superfluous.
+        points += power_is_cut_after_another_writer(&template, &case, |storage| {
+            Box::pin(async {
+                let unnamed_age = Micros::new(1);
+                let all = CleanOptions { keep: None, unnamed_age, ..CleanOptions::default() };
+                Table::open_at(storage).await?.clean(&all).await.map(|_| ())
+            })
+        })
+        .await;
     }
     tell(&format!("{points} deaths before another writer and a loss of power"));
     assert!(points > 300, "{points}");

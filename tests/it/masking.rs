@@ -164,11 +164,11 @@ fn no_finding_and_no_note_holds_a_value() {
     // Functions with defects and with unequal ranges, on consecutive numbers.
     let consecutive = (0..4096u64).map(|row| (format!("w{row}"), row, time(row)));
     write("numbers.csv", &csv(consecutive));
-    for function in ["doris", "cassandra", "mongodb", "all"] {
+    for (function, partitions) in [("doris", 512), ("cassandra", 512), ("all", 12)] {
         evaluate(
             folder,
             &format!(
-                "{{}}/numbers.csv --partition-key id --no-primary-keys --placement {function} --partitions 512"
+                "{{}}/numbers.csv --partition-key id --no-primary-keys --placement {function} --partitions {partitions}"
             ),
             &mut seen,
         );
@@ -241,22 +241,26 @@ fn no_finding_and_no_note_holds_a_value() {
     }
     write("nearly.csv", &text);
     evaluate(folder, "{}/nearly.csv --partitions 4", &mut seen);
-    for types in [
+    let types = [
         "i:int64",
         "u:uint64",
         "f:double",
         "d:date",
         "t:timestamp",
-        "i:bool",
-        "i:uuid",
         "i:json",
         "i:decimal(22,9)",
-    ] {
-        let arguments = format!("{{}}/nearly.csv --partitions 4 --partition-key id --type {types}");
-        evaluate(folder, &format!("{arguments} --on-error skip"), &mut seen);
+        "i:bool",
+        "i:uuid",
+    ];
+    for column in types {
+        let arguments = format!("{{}}/nearly.csv --partitions 4 --partition-key id --type {column}");
+        // No row at all can be read as the last two.
+        if !["i:bool", "i:uuid"].contains(&column) {
+            evaluate(folder, &format!("{arguments} --on-error skip"), &mut seen);
+        }
         let failed = run(folder, &format!("evaluate {arguments} --mask-values"));
-        assert_eq!(failed.code, 1, "{types}: {}", failed.stderr);
-        check(&failed.stderr, types);
+        assert_eq!(failed.code, 1, "{column}: {}", failed.stderr);
+        check(&failed.stderr, column);
         assert!(failed.stderr.contains("nearly.csv, line "), "the place stays: {}", failed.stderr);
     }
     let broken =
@@ -268,12 +272,10 @@ fn no_finding_and_no_note_holds_a_value() {
 
     write_parquet(&folder.join("types.parquet"));
     evaluate(folder, "{}/types.parquet --partitions 4", &mut seen);
-    for key in ["s", "b", "i", "u", "d", "n"] {
-        evaluate(
-            folder,
-            &format!("{{}}/types.parquet --partitions 4 --partition-key {key} --primary-key i,{key}"),
-            &mut seen,
-        );
+    for key in ["s", "b", "u", "d", "n"] {
+        let arguments =
+            format!("{{}}/types.parquet --partitions 4 --partition-key {key} --primary-key i,{key}");
+        evaluate(folder, &arguments, &mut seen);
     }
     evaluate(
         folder,
