@@ -239,6 +239,8 @@ impl Table {
     ) -> Result<CompactionReport, TableError> {
         let (report, snapshot) = compact(&self.log, &self.snapshot, options, progress).await?;
         self.snapshot = snapshot;
+        // There may be nothing left to do because of a commit whose writer died before its name was on the disk.
+        self.log.storage().make_lasting("_log").await?;
         Ok(report)
     }
 
@@ -255,7 +257,7 @@ impl Table {
             let altered = base.spec().altered(definition)?;
             if altered == **base.spec() {
                 self.snapshot = base;
-                return Ok(());
+                return Ok(self.log.storage().make_lasting("_log").await?);
             }
             match self.log.try_commit(&base, &CommitDraft::alter(&altered)).await? {
                 CommitOutcome::Committed(snapshot) => {
@@ -282,6 +284,7 @@ impl Table {
     pub async fn export_delta(&mut self, options: &DeltaOptions) -> Result<DeltaExport, TableError> {
         let (report, snapshot) = delta::export(&self.log, &self.snapshot, options).await?;
         self.snapshot = snapshot;
+        self.log.storage().make_lasting("_delta_log").await?;
         Ok(report)
     }
 

@@ -22,6 +22,7 @@
 //! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
 
 pub mod bench;
+pub mod bounded;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod compact;
@@ -35,6 +36,7 @@ pub mod lint;
 pub mod log;
 pub mod maintenance;
 pub mod merge;
+pub mod note;
 pub mod numbering;
 pub mod overlap;
 pub mod overview;

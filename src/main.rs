@@ -2,11 +2,13 @@
 
 mod cli;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use evenkeel::bounded::{MESSAGE_CHARS, message};
 
 use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 
@@ -50,7 +52,10 @@ fn main() -> ExitCode {
             tell(panic);
         }
     }));
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(error).report(),
@@ -63,6 +68,20 @@ fn main() -> ExitCode {
         Some(Ok(())) => ExitCode::SUCCESS,
         Some(Err(failure)) => failure.report(),
     }
+}
+
+/// Prints what is wrong with the arguments, or the help. A line that quotes a long argument is cut.
+fn refused(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let is_long = |line: &str| line.chars().count() > MESSAGE_CHARS;
+    // A reader that has seen enough, as head has, is no failure.
+    let _ = if error.use_stderr() && text.lines().any(is_long) {
+        let lines: Vec<String> = text.lines().map(message).collect();
+        writeln!(std::io::stderr(), "{}", lines.join("\n"))
+    } else {
+        error.print()
+    };
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Runs the command. Ctrl-C ends it: a command that cleans up by itself gets time to do so, any other is dropped, and what

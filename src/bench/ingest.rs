@@ -11,6 +11,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::bench::backlog::{Backlog, Limits};
+use crate::bounded::quote;
 use crate::evaluate::{
     Candidate, EvaluateError, EvaluateOptions, Evaluator, LayoutReport, Spread, Transform, derived_column,
 };
@@ -46,13 +47,13 @@ pub struct BenchOptions {
 pub enum BenchError {
     #[error(transparent)]
     Evaluate(#[from] EvaluateError),
-    #[error("a table with PARTITION BY HASH({key}): {source}")]
+    #[error("a table with PARTITION BY HASH({key}): {source}", key = quote(key))]
     Spec { key: String, source: SpecError },
-    #[error("HASH({key}): {source}")]
+    #[error("HASH({key}): {source}", key = quote(key))]
     Table { key: String, source: TableError },
     #[error("batches cannot be put together: {0}")]
     Batch(#[from] ArrowError),
-    #[error("HASH({key}): partition {partition} has {found} rows where {predicted} were predicted")]
+    #[error("HASH({key}): partition {partition} has {found} rows where {predicted} were predicted", key = quote(key))]
     Prediction { key: String, partition: usize, predicted: u64, found: u64 },
     #[error("a worker stopped: {0}")]
     Worker(String),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
+use evenkeel::bounded::{CREDENTIALS, read_text};
 use evenkeel::cluster::{
     CLIENT_TIMEOUT, ClientSecurity, Cluster, ExecutorOptions, JobOptions, OnLostExecutor, RunningExecutor,
     RunningScheduler, SchedulerOptions, ServerSecurity, Token, read_pem,
@@ -154,13 +155,7 @@ fn duration(micros: Micros) -> Duration {
 /// The token in a file, else in the environment.
 fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (place, text) = match file {
-        Some(file) => {
-            let read = std::fs::read_to_string(file);
-            (
-                file.display().to_string(),
-                read.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?,
-            )
-        }
+        Some(file) => (file.display().to_string(), read_text(file, CREDENTIALS)?),
         None => match std::env::var(TOKEN_VARIABLE) {
             Ok(text) => (TOKEN_VARIABLE.to_owned(), text),
             Err(std::env::VarError::NotPresent) => return Ok(None),

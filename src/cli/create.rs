@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use evenkeel::Table;
+use evenkeel::bounded::{SQL, quote, read_text};
 use evenkeel::source::infer_columns;
 use evenkeel::table::{
-    Column, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table, write_create_table,
+    Column, DdlNote, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
+    write_create_table,
 };
 use evenkeel::units::{PartitionCount, Version};
 use serde::Serialize;
@@ -116,7 +118,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     let (mut definition, mut notes) = match &args.ddl {
-        Some(file) => from_ddl(file)?,
+        Some(file) => from_ddl(file, args.partitions.or(args.nodes).is_some())?,
         None => from_flags(args)?,
     };
     if let Some(name) = &args.name {
@@ -138,17 +140,18 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     };
     if let Some(partitions) = partitions {
         definition.partitions = partitions;
-        notes.retain(|note| !note.starts_with("AUTO_PARTITIONING_MIN_PARTITIONS_COUNT"));
     }
     Ok((definition, notes))
 }
 
-fn from_ddl(file: &Path) -> Result<(TableDefinition, Vec<String>), Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?;
+/// The table in a file. `partitions_given` says that its number of partitions does not count.
+fn from_ddl(file: &Path, partitions_given: bool) -> Result<(TableDefinition, Vec<String>), Failure> {
+    let text = read_text(file, SQL)?;
     let create = parse_create_table(&text)
         .map_err(|error| Failure::wrong_usage(format!("{}, {error}", file.display())))?;
-    Ok((create.definition, create.notes))
+    let notes =
+        create.notes.iter().filter(|note| !(partitions_given && **note == DdlNote::PartitionsAssumed));
+    Ok((create.definition, notes.map(ToString::to_string).collect()))
 }
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
@@ -182,7 +185,7 @@ fn like(
     notes: &mut Vec<String>,
 ) -> Result<Vec<Column>, Failure> {
     let sample = infer_columns(file, &args.input.options()?)?;
-    notes.extend(sample.notes);
+    notes.extend(sample.notes.iter().map(ToString::to_string));
     let mut columns = sample.columns;
     for change in declared {
         let Some(column) = columns.iter_mut().find(|column| column.name == change.name) else {
@@ -206,17 +209,21 @@ fn like(
 /// Reads `name:type[:not-null]`, the value of `option`.
 pub(super) fn column(option: &str, text: &str) -> Result<Column, Failure> {
     let wrong = |reason: &str| {
-        Failure::wrong_usage(format!("{option} '{text}': {reason}; write name:type or name:type:not-null"))
+        Failure::wrong_usage(format!(
+            "{option} '{}': {reason}; write name:type or name:type:not-null",
+            quote(text)
+        ))
     };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong("has no type"))?;
     let (column_type, nullable) = match rest.split_once(':') {
         None => (rest, true),
         Some((column_type, mark)) if mark.eq_ignore_ascii_case("not-null") => (column_type, false),
         Some((column_type, mark)) if mark.eq_ignore_ascii_case("null") => (column_type, true),
-        Some((_, mark)) => return Err(wrong(&format!("'{mark}' is neither not-null nor null"))),
+        Some((_, mark)) => return Err(wrong(&format!("'{}' is neither not-null nor null", quote(mark)))),
     };
-    let column_type =
-        column_type.parse().map_err(|error| Failure::wrong_usage(format!("{option} '{text}': {error}")))?;
+    let column_type = column_type
+        .parse()
+        .map_err(|error| Failure::wrong_usage(format!("{option} '{}': {error}", quote(text))))?;
     Ok(Column { name: name.trim().to_owned(), column_type, nullable })
 }
 

@@ -7,8 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
     AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
+    mask_source,
 };
 use evenkeel::finding::Severity;
 use evenkeel::placement::{Function, FunctionError, PlacementError};
@@ -146,7 +148,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<LocalPath>,
 
-    /// Replace the values of keys by numbers in all results.
+    /// Replace the values of keys by numbers and times by the time since the first one, in all results and errors.
     #[arg(long)]
     mask_values: bool,
 
@@ -208,7 +210,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
-    let export = Arc::new(export.map_err(named_column)?);
+    let mask = |error| if args.mask_values { mask_source(error) } else { error };
+    let export = Arc::new(export.map_err(|error| named_column(mask(error)))?);
     let statements = match &args.queries {
         Some(path) => {
             let params = Params::parse(&args.params).map_err(Failure::usage)?;
@@ -256,7 +259,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     #[cfg(not(feature = "cluster"))]
     let assessing = Assessing::Here;
-    let mut assessment = assess_in_background(export, plan, assessing, out).await?;
+    let mut assessment = assess_in_background(export, plan, assessing, args.mask_values, out).await?;
     assessment.seconds = started.elapsed().as_secs_f64();
     if args.mask_values {
         assessment.mask_values();
@@ -308,6 +311,7 @@ async fn assess_in_background(
     export: Arc<Export>,
     plan: AssessOptions,
     assessing: Assessing,
+    masked: bool,
     out: &Output,
 ) -> Result<Assessment, Failure> {
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
@@ -333,7 +337,9 @@ async fn assess_in_background(
             plan.left_out.push(format!("{error}; likewise all systems without unsigned integers"));
         }
     };
-    out.in_background(work).await?.map_err(|error| match error {
+    let assessed = out.in_background(work).await?;
+    let assessed = assessed.map_err(|error| if masked { error.masked() } else { error });
+    assessed.map_err(|error| match error {
         EvaluateError::UnknownColumn { .. }
         | EvaluateError::NotTime { .. }
         | EvaluateError::UnknownTime { .. }
@@ -381,16 +387,16 @@ fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
 /// Reads `column:type`.
 pub(crate) fn column_type(text: &str) -> Result<(String, ColumnType), Failure> {
     let (name, column_type) = text.split_once(':').ok_or_else(|| {
-        Failure::wrong_usage(format!("--type '{text}': write COLUMN:TYPE, such as user_id:uint64"))
+        Failure::wrong_usage(format!("--type '{}': write COLUMN:TYPE, such as user_id:uint64", quote(text)))
     })?;
-    let column_type =
-        column_type.parse().map_err(|error| Failure::wrong_usage(format!("--type '{text}': {error}")))?;
+    let column_type = column_type
+        .parse()
+        .map_err(|error| Failure::wrong_usage(format!("--type '{}': {error}", quote(text))))?;
     Ok((name.trim().to_owned(), column_type))
 }
 
 fn read_baseline(path: &Path) -> Result<Value, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
+    let text = read_text(path, BASELINE)?;
     serde_json::from_str(&text)
         .map_err(|error| Failure::wrong_usage(format!("{}: is not JSON: {error}", path.display())))
 }

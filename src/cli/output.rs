@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use evenkeel::TableError;
+use evenkeel::bounded::message;
 use evenkeel::compact::CompactionError;
 use evenkeel::delta::DeltaError;
 use evenkeel::evaluate::EvaluateError;
@@ -134,7 +135,8 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         // Where standard error is gone too, there is nobody to tell.
-        let _ = writeln!(io::stderr(), "error: {error}");
+        // Libraries quote input as they like.
+        let _ = writeln!(io::stderr(), "error: {}", message(&error.to_string()));
         code
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use clap::{Args as ClapArgs, ValueEnum};
+use evenkeel::bounded::{SQL, read_text};
 #[cfg(feature = "cluster")]
 use evenkeel::cluster::{Cluster, ClusterError};
 use evenkeel::log::PortionDamage;
@@ -101,10 +102,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 /// The query in a file.
 pub(crate) fn sql_of_file(file: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?;
-    // Some editors begin a file with a byte-order mark.
-    Ok(text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
+    Ok(read_text(file, SQL)?)
 }
 
 /// Refuses the name of a file where a query is due.

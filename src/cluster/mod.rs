@@ -37,6 +37,7 @@ pub use crate::cluster::query::{explain, query};
 pub use crate::cluster::scheduler::{CLIENT_TIMEOUT, OnLostExecutor, RunningScheduler, SchedulerOptions};
 pub use crate::cluster::security::{ClientSecurity, ServerSecurity, Token, read_pem};
 
+use crate::bounded::ReadError;
 use crate::evaluate::EvaluateError;
 use crate::ingest::IngestError;
 use crate::query::QueryError;
@@ -77,6 +78,8 @@ pub enum ClusterError {
     Stdin,
     #[error("what the executors report does not add up: {reason}. Nothing was committed")]
     Manifest { reason: String },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error("{path}: {reason}")]
     File { path: String, reason: String },
     #[error("{address}: cannot listen there: {reason}")]

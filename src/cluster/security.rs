@@ -13,6 +13,7 @@ use ballista_core::extension::EndpointOverrideFn;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
+use crate::bounded::{CREDENTIALS, read_bytes};
 use crate::cluster::{CONNECT_TIMEOUT, ClusterError};
 
 /// Requests are answered within this, or the connection counts as lost.
@@ -85,14 +86,13 @@ impl fmt::Debug for ServerSecurity {
 /// Reads a file of certificates or keys.
 ///
 /// # Errors
-/// [`ClusterError::File`] where it cannot be read or is not PEM.
+/// [`ClusterError::Read`] if it cannot be read, and [`ClusterError::File`] if it is not PEM.
 pub fn read_pem(path: &Path) -> Result<Vec<u8>, ClusterError> {
-    let wrong = |reason: String| ClusterError::File { path: path.display().to_string(), reason };
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = read_bytes(path, CREDENTIALS)?;
     if bytes.windows(10).any(|window| window == b"-----BEGIN") {
         Ok(bytes)
     } else {
-        Err(wrong("is not a PEM file".to_owned()))
+        Err(ClusterError::File { path: path.display().to_string(), reason: "is not a PEM file".to_owned() })
     }
 }
 

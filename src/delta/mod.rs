@@ -27,6 +27,7 @@ mod schema;
 
 use thiserror::Error;
 
+use crate::bounded::{names, quote};
 use crate::log::{LogError, PortionDamage};
 use crate::storage::StorageError;
 use crate::table::ColumnType;
@@ -70,25 +71,25 @@ pub enum DeltaError {
          readers of Delta would show both. Compact first: --compact, or 'evenkeel compact {table} --max-depth 1'"
     )]
     Overlap { table: String, partition: PartitionId, depth: u64 },
-    #[error("--without names column '{name}', which the table does not have; it has: {}", declared.join(", "))]
+    #[error("--without names column '{name}', which the table does not have; it has: {}", names(declared), name = quote(name))]
     UnknownColumn { name: String, declared: Vec<String> },
     #[error("no column is left to export")]
     NoColumns,
     #[error(
-        "columns '{first}' and '{second}' differ in case alone, which Delta does not tell apart; leave one out: --without {second}"
-    )]
+        "columns '{first}' and '{second}' differ in case alone, which Delta does not tell apart; leave one out: --without {second}", first = quote(first), second = quote(second)
+)]
     Case { first: String, second: String },
     #[error(
         "column '{column}' ({column_type}) holds {found} in {file}, and the largest integer of Delta is {}. Leave the column out: \
          --without {column}",
-        i64::MAX
-    )]
+        i64::MAX, column = quote(column)
+)]
     TooLarge { column: String, column_type: ColumnType, found: u64, file: String },
     #[error(
         "column '{column}' ({column_type}): {file} does not say how large its values are, and the largest integer of Delta is {}. \
          Leave the column out: --without {column}",
-        i64::MAX
-    )]
+        i64::MAX, column = quote(column)
+)]
     Unproven { column: String, column_type: ColumnType, file: String },
     #[error("{table}: the next version of the Delta log cannot be written: {reason}")]
     Unwritable { table: String, reason: String },

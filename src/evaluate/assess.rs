@@ -16,6 +16,7 @@ use crate::evaluate::findings::find_findings;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
 use crate::finding::Finding;
+use crate::note::Note;
 use crate::source::{Export, OnUnreadable, Unreadable};
 use crate::sql::PlannedStatement;
 use crate::table::{Candidate, ColumnType};
@@ -81,8 +82,8 @@ pub struct Assessment {
     pub findings: Vec<Finding>,
     /// Rows that were left out because they cannot be read.
     pub unreadable_rows: u64,
-    /// What else is worth knowing, one sentence each.
-    pub notes: Vec<String>,
+    /// What else is worth knowing.
+    pub notes: Vec<Note>,
     /// Whether values are replaced by numbers.
     pub masked: bool,
     /// Seconds that it took.
@@ -90,36 +91,10 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// Replaces the values of keys by their numbers, so that a result can be shown around. Equal numbers of one key stand for
-    /// equal values.
-    pub fn mask_values(&mut self) {
-        self.masked = true;
-        let masked =
-            |number: usize, parts: usize| vec![serde_json::Value::from(format!("value {number}")); parts];
-        for key in &mut self.evaluation.candidates {
-            for (number, hitter) in (1..).zip(&mut key.heavy_hitters) {
-                hitter.key = masked(number, hitter.key.len());
-            }
-        }
-        for key in &mut self.evaluation.primary_keys {
-            for (number, example) in (1..).zip(&mut key.examples) {
-                example.key = masked(number, example.key.len());
-            }
-        }
-        // The first row that cannot be read is told with its value.
-        for note in &mut self.notes {
-            if let Some((told, _)) = note.split_once("; the first: ") {
-                *note = told.to_owned();
-            }
-        }
-        for statement in &mut self.statements {
-            if let Some(problem) = &mut statement.problem {
-                "it cannot be planned".clone_into(problem);
-            }
-        }
-        for finding in self.findings.iter_mut().filter(|finding| finding.code == "statement_not_planned") {
-            "it cannot be planned".clone_into(&mut finding.message);
-        }
+    /// Finds anew what to look out for.
+    pub(super) fn find_findings(&mut self) {
+        self.findings =
+            find_findings(&self.evaluation, &self.statements, &self.ranking, &self.recommendation);
     }
 }
 
@@ -159,18 +134,17 @@ pub fn assess_with(
     let mut notes = export.notes().to_vec();
     if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
         let of_ydb = options.evaluate.placements.first().is_none_or(|function| function.of_ydb().is_some());
-        notes.extend(
-            of_ydb.then(|| "no primary key was looked for, so no CREATE TABLE is proposed".to_owned()),
-        );
+        notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
-    notes.extend(options.left_out.iter().map(|reason| format!("left out: {reason}")));
+    notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
     let considered = find_candidates(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let (mut evaluation, unreadable) = count(&options.evaluate)?;
     find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
     find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     if let Some(first) = unreadable.first {
-        notes.push(format!("{} rows cannot be read and were left out; the first: {first}", unreadable.rows));
+        let (rows, place) = (unreadable.rows, first.place());
+        notes.push(Note::RowsLeftOut { rows, place, first: Some(first.reason) });
     }
     let Choice { partitions, ranking, statements, recommendation } =
         recommend(&evaluation, &options.statements, export, &options);
@@ -178,8 +152,7 @@ pub fn assess_with(
         let chosen = partitions.and_then(|partitions| report.over(partitions));
         report.over_time = chosen.and_then(|placement| placement.over_time.clone());
     }
-    let findings = find_findings(&evaluation, &statements, &ranking, &recommendation);
-    Ok(Assessment {
+    let mut assessment = Assessment {
         inputs: export.input_names(),
         input_bytes: export.stored_bytes(),
         columns: export
@@ -192,12 +165,14 @@ pub fn assess_with(
         statements,
         ranking,
         recommendation,
-        findings,
+        findings: Vec::new(),
         unreadable_rows: unreadable.rows,
         notes,
         masked: false,
         seconds: started.elapsed().as_secs_f64(),
-    })
+    };
+    assessment.find_findings();
+    Ok(assessment)
 }
 
 /// Adds candidates where none are named.

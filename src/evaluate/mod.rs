@@ -17,6 +17,7 @@ mod fan_out;
 mod find;
 mod findings;
 mod layout;
+mod mask;
 mod nodes;
 mod options;
 mod over_time;
@@ -41,6 +42,7 @@ pub use evaluator::{Evaluation, Evaluator, SampleReport};
 pub use fan_out::{FanOut, Reach, StatementReport};
 pub use find::{Considered, Role};
 pub use layout::{LayoutReport, MERGE_FAN_IN};
+pub use mask::mask_source;
 pub use nodes::NodeLoads;
 pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
 pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
@@ -51,6 +53,7 @@ pub use sample::{Interval, Intervals};
 pub use share::{Share, assemble, count_share, stretches, whole_shares};
 pub use threshold::{Crossing, Threshold, ThresholdError};
 
+use crate::bounded::quote;
 pub use crate::table::{Candidate, CandidateError, KeyPart, Transform};
 pub use crate::values::derived_column;
 pub use crate::windows::{TimeRange, Window};
@@ -66,17 +69,17 @@ use crate::wire::WireError;
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum EvaluateError {
-    #[error("key ({key}): there is no column '{column}'; there are: {}", few(known))]
+    #[error("key ({key}): there is no column '{column}'; there are: {}", few(known), key = quote(key), column = quote(column))]
     UnknownColumn { key: String, column: String, known: Vec<String> },
-    #[error("key ({key}): column '{column}' of type {column_type} is not a point in time")]
+    #[error("key ({key}): column '{column}' of type {column_type} is not a point in time", key = quote(key), column = quote(column))]
     NotTime { key: String, column: String, column_type: ColumnType },
-    #[error("key ({key}): {source}")]
+    #[error("key ({key}): {source}", key = quote(key))]
     Placement { key: String, source: PlacementError },
-    #[error("key ({key}) cannot be sorted: {source}")]
+    #[error("key ({key}) cannot be sorted: {source}", key = quote(key))]
     Sort { key: String, source: ArrowError },
-    #[error("there is no time column '{column}'; there are: {}", few(known))]
+    #[error("there is no time column '{column}'; there are: {}", few(known), column = quote(column))]
     UnknownTime { column: String, known: Vec<String> },
-    #[error("column '{column}' cannot be read as points in time")]
+    #[error("column '{column}' cannot be read as points in time", column = quote(column))]
     Time { column: String },
     #[error(
         "windows of {length} are too short: there would be more than {most}; leave --window out or make it longer"

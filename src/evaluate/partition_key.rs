@@ -117,7 +117,7 @@ pub struct PlacementReport {
     pub windows: Vec<Window>,
     /// The placement itself.
     #[serde(skip)]
-    placement: Placement,
+    pub(super) placement: Placement,
 }
 
 /// What a candidate for the partition key would do.

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::bounded::{names, quote};
+
 /// A limit: the check fails where the figure meets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
@@ -38,10 +40,10 @@ const SIGNS: [(&str, Comparison); 6] = [
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ThresholdError {
     #[error(
-        "'{found}' is no threshold; write a figure, one of > >= < <= =, and a number: 'max_over_mean>1.2'"
-    )]
+        "'{found}' is no threshold; write a figure, one of > >= < <= =, and a number: 'max_over_mean>1.2'", found = quote(found)
+)]
     Syntax { found: String },
-    #[error("there is no figure '{figure}'; there are: {}", known.join(", "))]
+    #[error("there is no figure '{figure}'; there are: {}", names(known), figure = quote(figure))]
     UnknownFigure { figure: String, known: Vec<String> },
 }
 

@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, Zipf};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::sink::{OutputFormat, PartFile, Sink, SinkError};
 use crate::table::{CreateTable, DdlError, SpecError, TableDefinition, TableSpec, parse_create_table};
 
@@ -77,7 +78,7 @@ impl Default for AdEvents {
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum GenerateError {
-    #[error("{name} is {found}; it must be {expected}")]
+    #[error("{name} is {found}; it must be {expected}", found = quote(found))]
     Parameter { name: &'static str, found: String, expected: &'static str },
     #[error("{path}: exists already; choose another folder", path = path.display())]
     Exists { path: PathBuf },

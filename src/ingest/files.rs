@@ -81,6 +81,22 @@ struct Ended {
 pub async fn ingest_files(
     log: TableLog,
     base: Snapshot,
+    plan: IngestFiles,
+    progress: &(dyn Fn(&IngestProgress) + Sync),
+) -> Result<(IngestReport, Snapshot), IngestError> {
+    let storage = log.storage().clone();
+    let (report, snapshot) = ingest_unknown(log, base, plan, progress).await?;
+    if report.sources.iter().any(|source| source.skipped_since.is_some()) {
+        // Who is told that rows are in the table relies on a commit of another process, which may have died before it lasted.
+        storage.make_lasting("_log").await.map_err(LogError::from)?;
+    }
+    Ok((report, snapshot))
+}
+
+/// Ingests the inputs whose content the table does not have.
+async fn ingest_unknown(
+    log: TableLog,
+    base: Snapshot,
     mut plan: IngestFiles,
     progress: &(dyn Fn(&IngestProgress) + Sync),
 ) -> Result<(IngestReport, Snapshot), IngestError> {

@@ -21,6 +21,7 @@ use arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
 pub use crate::ingest::files::{IngestFiles, IngestProgress, ingest_files};
 pub use crate::ingest::memory::LEAST_MEMORY;
 pub use crate::ingest::writer::{Committed, Ingest, PartitionWrite};
@@ -88,20 +89,20 @@ pub enum IngestError {
     #[error("none of {count} rows can be taken; the first: {first}. Nothing was committed")]
     AllRejected { count: u64, first: Box<Reject> },
     #[error(
-        "the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed"
-    )]
+        "the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed", key = quote(key)
+)]
     RepeatedKey { key: String },
-    #[error("the primary key {key} is in the table already, and the mode is insert. Nothing was committed")]
+    #[error("the primary key {key} is in the table already, and the mode is insert. Nothing was committed", key = quote(key))]
     ExistingKey { key: String },
     #[error("cannot read the keys of {portion}: {reason}")]
     Keys { portion: String, reason: String },
     #[error(
-        "{name} was ingested by another process in the meantime, as version {version}. Nothing was committed"
-    )]
+        "{name} was ingested by another process in the meantime, as version {version}. Nothing was committed", name = quote(name)
+)]
     TakenMeanwhile { name: String, version: Version },
     #[error(
-        "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again"
-    )]
+        "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again", name = quote(name)
+)]
     AlreadyIngested { name: String, bytes: u64, version: Version },
     #[error("{path}: exists already; name a new file for rejected rows", path = path.display())]
     RejectsExist { path: PathBuf },
@@ -109,7 +110,7 @@ pub enum IngestError {
     Rejects { path: PathBuf, source: std::io::Error },
     #[error("a memory budget of {found} is too small; the least is {LEAST_MEMORY}")]
     Memory { found: ByteSize },
-    #[error("a batch has the columns ({found}), the table has ({expected})")]
+    #[error("a batch has the columns ({found}), the table has ({expected})", found = quote(found))]
     Schema { expected: String, found: String },
     #[error("cannot copy a batch: {source}")]
     Copy { source: ArrowError },

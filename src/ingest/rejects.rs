@@ -4,8 +4,33 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::ingest::IngestError;
-use crate::source::Reject;
+use crate::source::{Reject, RowPosition};
+
+/// A rejected row as a line of the file, with the reason as a sentence.
+#[derive(Serialize)]
+struct Line<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    position: RowPosition,
+    column: Option<&'a str>,
+    reason: String,
+    record: &'a serde_json::Map<String, serde_json::Value>,
+}
+
+impl<'a> From<&'a Reject> for Line<'a> {
+    fn from(reject: &'a Reject) -> Self {
+        Self {
+            file: &reject.file,
+            position: reject.position,
+            column: reject.column.as_deref(),
+            reason: reject.reason.to_string(),
+            record: &reject.record,
+        }
+    }
+}
 
 /// Writes rejected rows to a file that is made with the first of them.
 #[derive(Debug)]
@@ -38,7 +63,7 @@ impl RejectsFile {
                 self.writer.insert(BufWriter::new(file))
             }
         };
-        let line = serde_json::to_vec(reject).map_err(|error| failed(error.into()))?;
+        let line = serde_json::to_vec(&Line::from(reject)).map_err(|error| failed(error.into()))?;
         writer.write_all(&line).and_then(|()| writer.write_all(b"\n")).map_err(failed)?;
         self.count += 1;
         if self.first.is_none() {

@@ -14,6 +14,7 @@ use arrow::datatypes::DataType;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::bounded::{names, quote};
 use crate::finding::{Finding, Severity};
 use crate::placement::systems::Status;
 use crate::placement::{Function, Placement, PlacementError};
@@ -43,7 +44,7 @@ pub enum LintError {
     Placement(#[from] PlacementError),
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
-    #[error("there is no column '{column}'; there are: {}", known.join(", "))]
+    #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]
     UnknownColumn { column: String, known: Vec<String> },
     #[error("there are no keys")]
     NoKeys,

@@ -120,6 +120,10 @@ pub async fn clean(
     if options.dry_run {
         report.log_files = log.files().await?.before(oldest);
     } else {
+        // What makes files superfluous must last before they go. It may be a commit whose writer died, or still is about, before
+        // its name was on the disk.
+        log.storage().make_lasting("_log").await?;
+        log.storage().make_lasting("_delta_log").await?;
         if oldest > readable {
             log.checkpoint(&kept).await?;
             report.log_files = log.forget_before(oldest).await?;

@@ -7,6 +7,7 @@ use arrow::array::ArrayRef;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::placement::hash::{hash_keys, key_bytes};
 use crate::placement::key_bytes::PlacementError;
 use crate::placement::systems::{Key, SYSTEMS, Status, System, status_of, system};
@@ -52,7 +53,7 @@ impl TryFrom<Named> for Function {
 
 /// A name that is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("unknown placement function '{found}'; there are: {}{}", Function::names().join(", "), hint(found))]
+#[error("unknown placement function '{found}'; there are: {}{}", Function::names().join(", "), hint(found), found = quote(found))]
 pub struct FunctionError {
     found: String,
 }

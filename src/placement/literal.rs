@@ -40,7 +40,7 @@ pub fn parse_key(types: &[ColumnType], values: &[String]) -> Result<Vec<ArrayRef
         let text = Arc::new(BinaryArray::from_iter_values([value.as_bytes()]));
         let column = parse_text_column(&text, *column_type, &TextFormat::default());
         if let Some(fault) = column.faults.into_iter().next() {
-            return Err(KeyLiteralError::Value { position: position + 1, reason: fault.reason });
+            return Err(KeyLiteralError::Value { position: position + 1, reason: fault.fault.to_string() });
         }
         columns.push(column.values);
     }

@@ -5,6 +5,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::table::FORMAT_VERSION;
 use crate::units::PartitionId;
 
@@ -31,7 +32,7 @@ pub enum FooterError {
     Parquet(#[source] ParquetError),
     #[error("it is no portion of a table: its metadata has no {key}")]
     Missing { key: &'static str },
-    #[error("its metadata says '{value}' for {key}")]
+    #[error("its metadata says '{value}' for {key}", value = quote(value))]
     Invalid { key: &'static str, value: String },
     #[error("it has format version {found}, this build reads up to {FORMAT_VERSION}")]
     Newer { found: u32 },

@@ -24,6 +24,7 @@ use parquet::schema::types::ColumnPath;
 use thiserror::Error;
 use twox_hash::XxHash3_128;
 
+use crate::bounded::quote;
 pub use crate::portion::footer::{FooterError, PortionFooter};
 pub use crate::portion::key_ranges::key_value;
 pub use crate::portion::statistics::ColumnStatistics;
@@ -67,7 +68,7 @@ pub enum PortionError {
     Gather { partition: PartitionId, source: ArrowError },
     #[error("a portion of partition {partition} has no rows")]
     Empty { partition: PartitionId },
-    #[error("key column '{column}' of a portion of partition {partition} holds {found}")]
+    #[error("key column '{column}' of a portion of partition {partition} holds {found}", column = quote(column), found = quote(found))]
     Key { partition: PartitionId, column: String, found: String },
 }
 

@@ -31,6 +31,7 @@ use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use thiserror::Error;
 
+use crate::bounded::quote;
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::float_extremes::aggregates;
@@ -73,7 +74,7 @@ pub enum QueryError {
     Placement(#[from] crate::placement::PlacementError),
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
-    #[error("there is no table '{name}'; there are: {known}")]
+    #[error("there is no table '{name}'; there are: {known}", name = quote(name))]
     UnknownTable { name: String, known: String },
     #[error("no SQL is given")]
     Empty,

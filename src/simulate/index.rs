@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::simulate::KeyOrder;
 use crate::simulate::design::KeyColumn;
 use crate::spanner::ShardFront;
@@ -51,7 +52,7 @@ pub(super) struct IndexShard {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "'{found}' is no index; write NAME(COLUMNS), and behind it what it has of: storing(COLUMNS), null_filtered, interleaved or \
-     shard-N: by_time(event_timestamp desc) storing(ad_id) null_filtered"
+     shard-N: by_time(event_timestamp desc) storing(ad_id) null_filtered", found = quote(found)
 )]
 pub struct IndexSpecError {
     found: String,

@@ -125,8 +125,8 @@ pub fn simulate_interleaved(
     };
     let strategies =
         ["interleaved", "apart"].into_iter().zip(runners).map(report).collect::<Result<_, _>>()?;
-    let mut notes = parent.notes().to_vec();
-    notes.extend_from_slice(child.notes());
+    let of_exports = parent.notes().iter().chain(child.notes());
+    let mut notes: Vec<String> = of_exports.map(ToString::to_string).collect();
     notes.extend(family.notes());
     let mut inputs = parent.input_names();
     inputs.extend(child.input_names());

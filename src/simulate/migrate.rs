@@ -11,10 +11,10 @@ use arrow::error::ArrowError;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::bounded::quote;
 use crate::simulate::SimulateError;
 use crate::simulate::columns::position;
 use crate::source::{Export, OnUnreadable, SourceError};
-use crate::text_value::excerpt;
 use crate::transform::{BitReversedSequence, bit_reverse};
 
 /// Values of the new sequence that are made and looked up among those that are there.
@@ -332,7 +332,7 @@ impl Found {
             let differs = |text: &str| uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text);
             self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
             let uuid = uuid.ok_or_else(|| {
-                let found = texts.text(row).map(|text| format!("'{}' ", excerpt(text.as_bytes())));
+                let found = texts.text(row).map(|text| format!("'{}' ", quote(text)));
                 (row, format!("{}is no UUID and no number", found.unwrap_or_default()))
             })?;
             if !self.uuids.insert(uuid.as_u128()) {

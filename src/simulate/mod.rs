@@ -22,6 +22,7 @@ mod strategy;
 
 use thiserror::Error;
 
+use crate::bounded::{names, quote};
 use crate::placement::PlacementError;
 use crate::source::SourceError;
 
@@ -47,27 +48,27 @@ pub enum SimulateError {
     Arrow(#[from] arrow::error::ArrowError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    #[error("there is no column '{column}'; there are: {}", known.join(", "))]
+    #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]
     UnknownColumn { column: String, known: Vec<String> },
-    #[error("column '{column}' of type {column_type} cannot be part of a key")]
+    #[error("column '{column}' of type {column_type} cannot be part of a key", column = quote(column))]
     KeyType { column: String, column_type: crate::table::ColumnType },
-    #[error("the key names '{column}' twice")]
+    #[error("the key names '{column}' twice", column = quote(column))]
     Repeated { column: String },
     #[error("the key of the children does not begin with that of the parent: {reason}")]
     ChildKey { reason: String },
     #[error("{reason}")]
     Migration { reason: String },
-    #[error("index '{name}' is given twice")]
+    #[error("index '{name}' is given twice", name = quote(name))]
     RepeatedIndex { name: String },
-    #[error("strategy {strategy} needs {what}")]
+    #[error("strategy {strategy} needs {what}", strategy = quote(strategy))]
     Unsuited { strategy: String, what: &'static str },
     #[error(
         "rows come along a clock: name a column of time with --time, or say with --rate how many rows come in a second"
     )]
     NoClock,
-    #[error("column '{column}' is not a point in time or a date")]
+    #[error("column '{column}' is not a point in time or a date", column = quote(column))]
     Time { column: String },
-    #[error("{part}: a column of type {column_type} is no point in time that can be cut")]
+    #[error("{part}: a column of type {column_type} is no point in time that can be cut", part = quote(part))]
     NotCut { part: String, column_type: crate::table::ColumnType },
     #[error("windows of {length} are more than the {most} that fit; take longer ones")]
     TooManyWindows { length: crate::units::Micros, most: usize },

@@ -124,7 +124,7 @@ pub fn simulate(
         Some(name) => Some(position(columns, name)?),
         None => all.iter().copied().find(|column| !is_time(column)),
     };
-    let mut notes = export.notes().to_vec();
+    let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     let indexes = indexes_of(columns, &key, &options.indexes, &mut notes)?;
     for strategy in &options.strategies {
         check_suited(*strategy, columns, &key)?;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::transform::UuidKind;
 use crate::units::PartitionCount;
 
@@ -67,7 +68,7 @@ const MOST: u64 = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "unknown strategy '{found}'; there are: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, \
-     uuid4-bytes, uuid1, uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N, with N from 1 to {MOST}"
+     uuid4-bytes, uuid1, uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N, with N from 1 to {MOST}", found = quote(found)
 )]
 pub struct StrategyError {
     found: String,

@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::note::Fault;
 use crate::source::lossless::{check_range, read_array};
 use crate::source::{InputOptions, Positions, RawBatch, RawCells, Reject, RowPosition, SourceError};
 use crate::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
@@ -49,7 +50,7 @@ pub struct Conformed {
 }
 
 /// The first fault of each row at fault.
-type Faults = BTreeMap<usize, (Option<String>, String)>;
+type Faults = BTreeMap<usize, (Option<String>, Fault)>;
 
 impl Conform {
     /// For the input called `file`.
@@ -121,7 +122,7 @@ impl Conform {
         for (column, text) in self.columns.iter().zip(&self.text) {
             let parsed = self.column(column, text, &raw.cells, rows)?;
             for fault in parsed.faults {
-                faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.reason));
+                faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.fault));
             }
             columns.push(parsed.values);
         }
@@ -193,8 +194,8 @@ impl Conform {
             let key = self.key_columns().any(|key| key.name == column.name);
             let place = if key { "primary-key column" } else { "column" };
             for row in (0..array.len()).filter(|row| array.is_null(*row)) {
-                let reason = format!("is NULL, the {place} is NOT NULL");
-                faults.entry(row).or_insert((Some(column.name.clone()), reason));
+                let fault = Fault::of_row(format!("is NULL, the {place} is NOT NULL"));
+                faults.entry(row).or_insert((Some(column.name.clone()), fault));
             }
         }
     }
@@ -222,7 +223,7 @@ impl Conform {
             if bytes > MAX_KEY_BYTES {
                 let reason =
                     format!("the primary key has {bytes} bytes of text, YDB takes at most {MAX_KEY_BYTES}");
-                faults.entry(row).or_insert((None, reason));
+                faults.entry(row).or_insert((None, Fault::of_row(reason)));
             }
         }
     }
@@ -495,6 +496,10 @@ mod tests {
         let array: ArrayRef = Arc::new(StringArray::from(vec![long.clone(), format!("{long}y")]));
         let conformed = conform(&table, vec![("k", array)]).unwrap();
         assert_eq!(conformed.batch.num_rows(), 1);
-        assert!(conformed.rejects[0].reason.contains("1048577 bytes"), "{}", conformed.rejects[0].reason);
+        assert!(
+            conformed.rejects[0].reason.to_string().contains("1048577 bytes"),
+            "{}",
+            conformed.rejects[0].reason
+        );
     }
 }

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
+use crate::bounded::quote;
+use crate::note::Fault;
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::{
     InputFormat, InputOptions, MAX_RECORD_BYTES, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader,
     Reject, RowPosition, SourceError,
 };
-use crate::text_value::excerpt;
 
 /// Reads CSV with a header line. A field that is one of the null values is NULL, quoted or not.
 pub(super) struct CsvReader {
@@ -111,7 +112,7 @@ impl CsvReader {
             file: self.file.clone(),
             position: RowPosition::Line(line),
             column: None,
-            reason: format!("has {found} fields, the header has {}", self.header.len()),
+            reason: Fault::of_row(format!("has {found} fields, the header has {}", self.header.len())),
             record: fields.collect(),
         }
     }
@@ -217,7 +218,7 @@ impl RawReader for CsvReader {
     fn unknown_columns(&self) -> Vec<String> {
         let known =
             |name: &&String| !name.is_empty() && !self.wanted.iter().any(|(wanted, _)| wanted == *name);
-        self.header.iter().filter(known).map(|name| excerpt(name.as_bytes())).collect()
+        self.header.iter().filter(known).map(|name| quote(name).to_string()).collect()
     }
 
     fn column_names(&self) -> Option<Vec<String>> {

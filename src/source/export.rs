@@ -12,6 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use crate::note::Note;
 use crate::source::infer::infer_input;
 use crate::source::{
     Conform, Input, InputFormat, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
@@ -120,7 +121,7 @@ pub struct Export {
     options: InputOptions,
     columns: Arc<[Column]>,
     schema: SchemaRef,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     types: BTreeMap<String, ColumnType>,
     /// Copies of pipes, which are deleted in the end.
     _copies: Vec<tempfile::TempPath>,
@@ -151,7 +152,7 @@ impl Export {
                 });
             };
             column.column_type = *column_type;
-            notes.retain(|note| !note.contains(&format!("column '{name}'")));
+            notes.retain(|note| note.column() != Some(name));
         }
         let export = Self::with_columns(inputs, options, columns);
         Ok(Self { notes, types: types.clone(), _copies: copies, ..export })
@@ -216,9 +217,9 @@ impl Export {
         &self.types
     }
 
-    /// What was left out or changed, one sentence each.
+    /// Remarks on what was left out or changed.
     #[must_use]
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
@@ -466,7 +467,7 @@ impl<F: FnMut(Vec<RecordBatch>) -> bool> Blocks<F> {
 fn first_columns(
     inputs: &[InputPath],
     options: &InputOptions,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Vec<Column>, SourceError> {
     let mut nothing = SourceError::NoInput;
     for input in inputs {
@@ -479,13 +480,9 @@ fn first_columns(
             Err(error) => return Err(error),
         };
         // What an ingest would refuse is cut here.
-        notes.extend(sample.notes.into_iter().map(|note| match note.split_once(" counts nanoseconds") {
-            Some((column, _)) => {
-                format!(
-                    "{column} counts nanoseconds; it is evaluated as the Timestamp of YDB, in microseconds"
-                )
-            }
-            None => note,
+        notes.extend(sample.notes.into_iter().map(|note| match note {
+            Note::NanosecondsRefused { column } => Note::NanosecondsCut { column },
+            other => other,
         }));
         let nullable = |column: Column| Column { nullable: true, ..column };
         return Ok(sample.columns.into_iter().map(nullable).collect());

@@ -8,6 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
+use crate::note::{Fault, Note};
 use crate::source::discover::InputPath;
 use crate::source::open::open_decompressed;
 use crate::source::remote::{self, RemoteFile};
@@ -24,14 +25,14 @@ const SAMPLE_RECORDS: usize = 100_000;
 pub struct Sample {
     /// Columns in the order of the file.
     pub columns: Vec<Column>,
-    /// What was left out, one sentence each.
-    pub notes: Vec<String>,
+    /// Remarks on columns.
+    pub notes: Vec<Note>,
 }
 
 /// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
 /// Text files are judged by their first 100,000 records: whole numbers are Int64 (Uint64 where they need it), other
 /// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything else
-/// Utf8. Numbers with leading zeros, and numbers with more digits than Double holds exactly, are text.
+/// Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double holds exactly, are text.
 ///
 /// # Errors
 /// [`SourceError`] where the file cannot be read or has no record.
@@ -91,11 +92,7 @@ fn columns_of_schema(schema: &Schema) -> Sample {
         match ColumnType::from_arrow(field.data_type()) {
             Ok(column_type) => {
                 if matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) {
-                    sample.notes.push(format!(
-                        "column '{0}' counts nanoseconds and a Timestamp microseconds: an ingest refuses finer values; \
-                         --column {0}:utf8 keeps them as text",
-                        field.name()
-                    ));
+                    sample.notes.push(Note::NanosecondsRefused { column: field.name().clone() });
                 }
                 sample.columns.push(Column {
                     name: field.name().clone(),
@@ -103,11 +100,10 @@ fn columns_of_schema(schema: &Schema) -> Sample {
                     nullable: field.is_nullable(),
                 });
             }
-            Err(_) => sample.notes.push(format!(
-                "column '{}' of type {} has no YDB column type and is left out",
-                field.name(),
-                field.data_type()
-            )),
+            Err(_) => sample.notes.push(Note::ColumnLeftOut {
+                column: field.name().clone(),
+                found: field.data_type().to_string(),
+            }),
         }
     }
     sample
@@ -143,7 +139,7 @@ struct Guess {
 /// A type that a column would have but for a few values.
 struct Nearly {
     column_type: ColumnType,
-    reason: String,
+    first: Fault,
 }
 
 /// A type is nearly that of a column when no more than one of so many values does not fit it.
@@ -178,7 +174,7 @@ impl Guess {
         if self.candidates.len() == 1 {
             return;
         }
-        let leading_zeros = cells.iter().flatten().any(has_leading_zero);
+        let loses_characters = cells.iter().flatten().any(loses_characters);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
         // Midnight is a point in time, however it parses.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
@@ -186,15 +182,18 @@ impl Guess {
         let values = cells.len() - cells.null_count();
         let nearly = &mut self.nearly;
         self.candidates.retain(|column_type| match column_type {
-            ColumnType::Int64 | ColumnType::Uint64 if leading_zeros => false,
-            ColumnType::Double if leading_zeros || many_digits => false,
+            ColumnType::Int64 | ColumnType::Uint64 if loses_characters => false,
+            ColumnType::Double if loses_characters || many_digits => false,
             ColumnType::Bool if !words => false,
             ColumnType::Date | ColumnType::Date32 if clock => false,
             _ => match holds(cells, *column_type, format) {
                 Ok(()) => true,
                 Err(misfit) => {
-                    if nearly.is_none() && misfit.values * NEARLY <= values && misfit.values > 0 {
-                        *nearly = Some(Nearly { column_type: *column_type, reason: misfit.first });
+                    if let Some(first) = misfit.first
+                        && nearly.is_none()
+                        && misfit.values * NEARLY <= values
+                    {
+                        *nearly = Some(Nearly { column_type: *column_type, first });
                     }
                     false
                 }
@@ -202,13 +201,14 @@ impl Guess {
         });
     }
 
-    /// What to say of a column that is text because of a few values.
-    fn note(&self, name: &str) -> Option<String> {
+    /// A remark on a column that is text because of a few values.
+    fn note(&self, name: &str) -> Option<Note> {
         let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
-        Some(format!(
-            "column '{name}' is read as text, because a few values are not of type {}: {}",
-            nearly.column_type, nearly.reason
-        ))
+        Some(Note::ReadAsText {
+            column: name.to_owned(),
+            column_type: nearly.column_type,
+            first: Some(nearly.first.clone()),
+        })
     }
 
     /// A column that was never seen to hold a value is text.
@@ -225,17 +225,18 @@ const TIMES: [ColumnType; 4] =
 /// Values that do not fit a type.
 struct Misfit {
     values: usize,
-    first: String,
+    /// The first of them; none if they are of the type and outside its range.
+    first: Option<Fault>,
 }
 
 /// Whether every value parses as the type and is in its range.
 fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> Result<(), Misfit> {
     let parsed = parse_text_column(cells, column_type, format);
     if let Some(first) = parsed.faults.first() {
-        return Err(Misfit { values: parsed.faults.len(), first: first.reason.clone() });
+        return Err(Misfit { values: parsed.faults.len(), first: Some(first.fault.clone()) });
     }
     let Some(range) = column_type.value_range() else { return Ok(()) };
-    let outside = Misfit { values: 0, first: String::new() };
+    let outside = Misfit { values: 0, first: None };
     let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return Err(outside) };
     let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten();
     if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
@@ -250,10 +251,11 @@ fn has_more_digits_than_double(cell: &[u8]) -> bool {
     whole && number.is_none_or(|number| number > 1 << 53)
 }
 
-fn has_leading_zero(cell: &[u8]) -> bool {
+/// Whether a number would lose characters that may matter: zeros in front, or the plus of a telephone number.
+fn loses_characters(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    matches!(digits, [b'0', b'0'..=b'9', ..])
+    matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..])
 }
 
 fn is_true_or_false(cell: &[u8]) -> bool {
@@ -369,8 +371,16 @@ mod tests {
         let sample = infer_columns(&path, &InputOptions::default()).unwrap();
         assert!(sample.columns.iter().all(|column| column.column_type == ColumnType::Utf8));
         assert_eq!(sample.notes.len(), 2, "{:?}", sample.notes);
-        assert!(sample.notes[0].contains("'at'") && sample.notes[0].contains("'soon'"), "{:?}", sample.notes);
-        assert!(sample.notes[1].contains("Int64") && sample.notes[1].contains("'x'"), "{:?}", sample.notes);
+        assert!(
+            sample.notes[0].to_string().contains("'at'") && sample.notes[0].to_string().contains("'soon'"),
+            "{:?}",
+            sample.notes
+        );
+        assert!(
+            sample.notes[1].to_string().contains("Int64") && sample.notes[1].to_string().contains("'x'"),
+            "{:?}",
+            sample.notes
+        );
     }
 
     #[test]

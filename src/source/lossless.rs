@@ -1,5 +1,6 @@
 //! Arrays of any type as columns of the table: every value exactly, or a fault.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, new_null_array};
@@ -11,9 +12,10 @@ use arrow::datatypes::{
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::note::Fault;
 use crate::table::{ColumnType, ValueRange};
 use crate::text_value::{
-    CellFault, ParsedColumn, TextFormat, TimestampFormat, check_json, excerpt, parse_text_column,
+    CellFault, ParsedColumn, TextFormat, TimestampFormat, check_json, parse_text_column,
 };
 
 /// Reads an array as a column of the table; `None` where values of its type have no one meaning as that.
@@ -78,15 +80,15 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(array.as_ref(), &options).ok()?;
     let fault = |row: usize| {
-        let value = excerpt(formatter.value(row).to_string().as_bytes());
-        let reason = if family(array.data_type()) == Some(Family::Bytes) {
-            format!("'{value}' is not valid UTF-8; convert it first")
+        let value = formatter.value(row).to_string();
+        let problem: Cow<'static, str> = if family(array.data_type()) == Some(Family::Bytes) {
+            "is not valid UTF-8; convert it first".into()
         } else if values.is_null(row) {
-            format!("'{value}' is outside {column_type}")
+            format!("is outside {column_type}").into()
         } else {
-            format!("'{value}' would lose precision as {column_type}")
+            format!("would lose precision as {column_type}").into()
         };
-        CellFault { row, reason }
+        CellFault { row, fault: Fault::of_value(value.as_bytes(), problem) }
     };
     let faults = (0..array.len()).filter(|row| same.value(*row)).map(fault).collect();
     Some(ParsedColumn { values, faults })
@@ -176,14 +178,17 @@ pub(super) fn check_range(column_type: ColumnType, parsed: &mut ParsedColumn) {
         .into_iter()
         .map(|row| CellFault {
             row,
-            reason: format!("'{}' is outside {column_type}{}", text(row), wider(column_type)),
+            fault: Fault::of_value(
+                text(row).as_bytes(),
+                format!("is outside {column_type}{}", wider(column_type)),
+            ),
         })
         .collect();
     if whole_second && let Some(array) = parsed.values.as_primitive_opt::<TimestampMillisecondType>() {
         let fraction = |row: &usize| array.is_valid(*row) && array.value(*row) % 1000 != 0;
         faults.extend((0..array.len()).filter(fraction).map(|row| CellFault {
             row,
-            reason: format!("'{}' would lose precision as {column_type}", text(row)),
+            fault: Fault::of_value(text(row).as_bytes(), format!("would lose precision as {column_type}")),
         }));
     }
     drop(formatter);

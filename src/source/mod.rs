@@ -41,6 +41,8 @@ pub use crate::source::open::Input;
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
 
+use crate::bounded::{names, quote};
+use crate::note::Fault;
 use crate::storage::StorageError;
 use crate::table::ColumnType;
 use crate::text_value::{TextFormat, TimestampFormat};
@@ -143,9 +145,9 @@ pub enum SourceError {
          evenkeel query {path} -c 'SELECT * FROM t' --output rows.parquet"
     )]
     Table { path: String },
-    #[error("no input matches '{pattern}'")]
+    #[error("no input matches '{pattern}'", pattern = quote(pattern))]
     NoMatch { pattern: String },
-    #[error("'{pattern}' is not a glob pattern: {reason}")]
+    #[error("'{pattern}' is not a glob pattern: {reason}", pattern = quote(pattern))]
     Pattern { pattern: String, reason: String },
     #[error(
         "folder {path} holds no file with a known ending (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, .arrow, .ipc, \
@@ -166,13 +168,18 @@ pub enum SourceError {
     Format { file: String, format: InputFormat, reason: String },
     #[error("{file}: is one JSON array, not one object per line; turn it into lines with: jq -c '.[]' FILE")]
     JsonArray { file: String },
-    #[error("{file}: the header names column '{column}' twice")]
+    #[error("{file}: the header names column '{column}' twice", column = quote(column))]
     RepeatedColumn { file: String, column: String },
-    #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", found.join(", "), similar(column, found))]
+    #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     MissingColumn { file: String, column: String, found: Vec<String> },
-    #[error("{file}: none of its columns is one of those that are wanted; the file has: {}; wanted are: {}{}", found.join(", "), declared.join(", "), wrong_names(declared, found))]
+    #[error(
+        "{file}: none of its columns is one of those that are wanted; the file has: {}; wanted are: {}{}",
+        names(found),
+        names(declared),
+        wrong_names(declared, found)
+    )]
     NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
-    #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss")]
+    #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss", column = quote(column), found = quote(found))]
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },
     #[error("{file}: the columns cannot be found: {reason}")]
     Infer { file: String, reason: String },
@@ -180,7 +187,7 @@ pub enum SourceError {
     NoRecord { file: String },
     #[error("there is no input")]
     NoInput,
-    #[error("there is no column '{column}' with a YDB type; there are: {}{}", found.join(", "), similar(column, found))]
+    #[error("there is no column '{column}' with a YDB type; there are: {}{}", names(found), similar(column, found), column = quote(column))]
     NoSuchColumn { column: String, found: Vec<String> },
     #[error(
         "{reject}. --on-error skip leaves such rows out; --type COLUMN:TYPE reads a column as another type, such as utf8"
@@ -250,18 +257,29 @@ pub struct Reject {
     /// The column at fault, where it is one.
     pub column: Option<String>,
     /// What is wrong.
-    pub reason: String,
+    pub reason: Fault,
     /// The values of the table's columns as text; of a record that is broken, all of it.
     pub record: serde_json::Map<String, serde_json::Value>,
 }
 
 impl fmt::Display for Reject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.file, self.position)?;
-        if let Some(column) = &self.column {
-            write!(f, ", column '{column}'")?;
-        }
-        write!(f, ": {}", self.reason)
+        write!(f, "{}: {}", self.place(), self.reason)
+    }
+}
+
+impl Reject {
+    /// Forgets the values of the row; its place stays.
+    pub fn mask(&mut self) {
+        self.reason = Fault::of_row("cannot be read; its values are masked");
+        self.record.clear();
+    }
+
+    /// Its place: `x.csv, line 7, column 'n'`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let column = self.column.as_ref().map(|column| format!(", column '{}'", quote(column)));
+        format!("{}, {}{}", self.file, self.position, column.unwrap_or_default())
     }
 }
 

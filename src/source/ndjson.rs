@@ -9,12 +9,13 @@ use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::bounded::quote;
+use crate::note::Fault;
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::{
     InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
 };
 use crate::source::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
-use crate::text_value::excerpt;
 
 /// Unknown names that are remembered; objects may have any number of them.
 const UNKNOWN_NAMES: usize = 100;
@@ -93,14 +94,14 @@ impl RawReader for NdjsonReader {
                 Ok(()) => {
                     lines.push(self.line);
                     for (builder, cell) in builders.iter_mut().zip(cells) {
-                        builder.append_option(cell.as_deref().map(str::as_bytes));
+                        builder.append_option(cell.flatten().as_deref().map(str::as_bytes));
                     }
                 }
                 Err(error) => broken.push(Reject {
                     file: self.file.clone(),
                     position: RowPosition::Line(self.line),
                     column: None,
-                    reason: format!("is not a JSON object: {}", plain_reason(&error)),
+                    reason: Fault::of_row(format!("is not a JSON object: {}", plain_reason(&error))),
                     record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
                 }),
             }
@@ -131,7 +132,8 @@ fn plain_reason(error: &serde_json::Error) -> String {
 /// Takes the cells of one object.
 struct Object<'a, 'line> {
     index: &'a HashMap<String, usize>,
-    cells: &'a mut Vec<Option<Cow<'line, str>>>,
+    /// `None` until the column is met.
+    cells: &'a mut Vec<Option<Option<Cow<'line, str>>>>,
     unknown: &'a mut BTreeSet<String>,
 }
 
@@ -154,19 +156,22 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
             let Some(slot) = self.index.get(name.0.as_ref()).and_then(|column| self.cells.get_mut(*column))
             else {
                 if self.unknown.len() < UNKNOWN_NAMES {
-                    self.unknown.insert(excerpt(name.0.as_bytes()));
+                    self.unknown.insert(quote(&name.0).to_string());
                 }
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
             let raw: &'de RawValue = map.next_value()?;
-            *slot = match raw.get() {
+            if slot.is_some() {
+                return Err(serde::de::Error::custom(format!("it names '{}' twice", quote(&name.0))));
+            }
+            *slot = Some(match raw.get() {
                 "null" => None,
                 text if text.starts_with('"') => {
                     Some(serde_json::from_str::<Name<'de>>(text).map_err(serde::de::Error::custom)?.0)
                 }
                 text => Some(Cow::Borrowed(text)),
-            };
+            });
         }
         Ok(())
     }

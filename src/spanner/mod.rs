@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::bounded::{names, quote};
 pub use crate::spanner::parse::parse_schema;
 pub use crate::spanner::write::{
     IndexDraft, KeyFront, MadeKey, ShardFront, TableDraft, write_migrated_table, write_sequence,
@@ -128,9 +129,9 @@ pub enum SchemaError {
     NoKey { table: String },
     #[error("there is no CREATE TABLE")]
     NoTable,
-    #[error("there is no table '{name}'; there are: {}", known.join(", "))]
+    #[error("there is no table '{name}'; there are: {}", names(known), name = quote(name))]
     UnknownTable { name: String, known: Vec<String> },
-    #[error("there are several tables: {}; name one with --table", known.join(", "))]
+    #[error("there are several tables: {}; name one with --table", names(known))]
     SeveralTables { known: Vec<String> },
 }
 

@@ -3,6 +3,7 @@
 use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use crate::bounded::quote;
 use crate::spanner::{
     Dialect, Made, Schema, SchemaColumn, SchemaError, SchemaIndex, SchemaKey, SchemaTable, Shard,
 };
@@ -338,7 +339,8 @@ impl<'a> Statement<'a> {
     fn unexpected(&self, expected: &'static str) -> SchemaError {
         let token = self.tokens.get(self.position).or(self.tokens.last());
         let place = token.map_or((0, 0), |token| (token.span.start.line, token.span.start.column));
-        let found = self.peek().map_or("the end".to_owned(), |token| format!("'{token}'"));
+        let found =
+            self.peek().map_or("the end".to_owned(), |token| format!("'{}'", quote(&token.to_string())));
         SchemaError::Unexpected { line: place.0, column: place.1, expected, found }
     }
 }

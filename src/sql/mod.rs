@@ -11,6 +11,7 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use crate::bounded::message;
 pub use crate::sql::conditions::{MOST_KEYS, ScanCondition, combinations, fixed_values};
 pub use crate::sql::params::{NOW, ParamError, Params, Untyped, parameters_of};
 pub use crate::sql::statements::{
@@ -43,7 +44,7 @@ pub fn plain_message(error: &DataFusionError) -> String {
         },
         other => return plain_text(&other.strip_backtrace()),
     };
-    text.lines().next().unwrap_or(&text).to_owned()
+    message(text.lines().next().unwrap_or(&text))
 }
 
 /// The text of an error that was met while rows were read, on one line: of a filter that cannot take a value, why.
@@ -56,7 +57,7 @@ pub fn plain_text(text: &str) -> String {
         }
         None => text.to_owned(),
     };
-    text.lines().next().unwrap_or(&text).to_owned()
+    message(text.lines().next().unwrap_or(&text))
 }
 
 /// What arrow says where a filter that is evaluated while a file is read cannot take a value.

@@ -13,6 +13,7 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use thiserror::Error;
 
+use crate::bounded::{names, quote};
 use crate::table::ColumnType;
 use crate::text_value::{TextFormat, parse_text_column};
 
@@ -36,15 +37,15 @@ pub struct Params(BTreeMap<String, String>);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ParamError {
-    #[error("'{found}' is not a parameter; write name=value")]
+    #[error("'{found}' is not a parameter; write name=value", found = quote(found))]
     Syntax { found: String },
-    #[error("parameter '{name}' is given twice")]
+    #[error("parameter '{name}' is given twice", name = quote(name))]
     Repeated { name: String },
-    #[error("the query needs a value for ${name}; give it with --param {name}=VALUE")]
+    #[error("the query needs a value for ${name}; give it with --param {name}=VALUE", name = quote(name))]
     Missing { name: String },
-    #[error("the query has no parameter ${name}; it has: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    #[error("the query has no parameter ${name}; it has: {}", if known.is_empty() { "none".to_owned() } else { names(known) }, name = quote(name))]
     Unknown { name: String, known: Vec<String> },
-    #[error("parameter {name}: '{value}' is not a value of type {data_type}{}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default())]
+    #[error("parameter {name}: '{value}' is not a value of type {data_type}{}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default(), name = quote(name), value = quote(value))]
     Value { name: String, value: String, data_type: DataType, reason: Option<String> },
     #[error(
         "the query counts back from $now, and the table has no column of points in time; give --param now=TIME"
@@ -214,7 +215,7 @@ fn timestamp(value: &str) -> Result<ScalarValue, String> {
     let text = Arc::new(BinaryArray::from_iter_values([value.as_bytes()]));
     let column = parse_text_column(&text, ColumnType::Timestamp64, &TextFormat::default());
     if let Some(fault) = column.faults.first() {
-        return Err(fault.reason.clone());
+        return Err(fault.fault.to_string());
     }
     ScalarValue::try_from_array(&column.values, 0).map_err(|error| error.to_string())
 }

@@ -16,18 +16,27 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::DFParser;
 use thiserror::Error;
 
+use crate::bounded::{ReadError, SQL, quote_path, read_text};
 use crate::sql::conditions::ScanCondition;
 use crate::sql::params::{Params, Untyped, parameters_of};
 use crate::sql::time_literals::read_times_in_microseconds;
 use crate::sql::{plain_message, side_effect};
 
+/// Most bytes of all files of a folder. All statements are kept in memory, and each is planned.
+const LARGEST_WORKLOAD: usize = 4 * SQL.bytes as usize;
+
 /// Why statements cannot be read.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum StatementsError {
-    #[error("{path}: cannot read: {source}", path = path.display())]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("{path}: there is no file that ends in .sql", path = path.display())]
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(
+        "{path}: its files of SQL have more than {} MiB together; name a folder with fewer of them",
+        LARGEST_WORKLOAD >> 20, path = quote_path(path)
+    )]
+    TooLarge { path: PathBuf },
+    #[error("{path}: there is no file that ends in .sql", path = quote_path(path))]
     Nothing { path: PathBuf },
 }
 
@@ -54,14 +63,11 @@ pub struct PlannedStatement {
 /// # Errors
 /// [`StatementsError`] where there is none, or one cannot be read.
 pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, StatementsError> {
-    let error = |path: &Path| {
-        let path = path.to_owned();
-        move |source| StatementsError::Read { path, source }
-    };
+    let error = |source| ReadError::Read { path: path.to_owned(), source };
     let mut files = Vec::new();
     if path.is_dir() {
-        for entry in std::fs::read_dir(path).map_err(error(path))? {
-            let file = entry.map_err(error(path))?.path();
+        for entry in std::fs::read_dir(path).map_err(error)? {
+            let file = entry.map_err(error)?.path();
             if file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql")) {
                 files.push(file);
             }
@@ -71,8 +77,11 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
         files.push(path.to_owned());
     }
     let mut statements = Vec::new();
+    let mut left = LARGEST_WORKLOAD;
     for file in files {
-        let text = std::fs::read_to_string(&file).map_err(error(&file))?;
+        let text = read_text(&file, SQL)?;
+        let too_large = || StatementsError::TooLarge { path: path.to_owned() };
+        left = left.checked_sub(text.len()).ok_or_else(too_large)?;
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         // What cannot be read says so when it is planned, beside the others.
         let Ok(parsed) = DFParser::parse_sql(&without_declarations(&text)) else {

@@ -1,10 +1,11 @@
 //! A local file system whose writes survive a crash of the machine.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,11 +22,44 @@ use crate::storage::disk::{Disk, SystemDisk};
 /// [`LocalFileSystem`] with two promises more. A put is atomic and on disk when it returns: written to a staging file,
 /// synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the directory synced. Staging files are
 /// named `.staging-<uuid>`; one that is left over from a crash is no part of any table.
+///
+/// A directory may have been made by a writer that died before its name was synced. So each store syncs the directories
+/// above the one that it writes to, up to its root, the first time it writes there, whoever made them.
 #[derive(Debug)]
 pub struct DurableLocal {
     inner: LocalFileSystem,
     root: PathBuf,
     disk: Arc<dyn Disk>,
+    lasting: Arc<Lasting>,
+}
+
+/// Directories whose names, and those of all above them up to the root, are known to be on the disk. Directories of a store
+/// are never removed.
+#[derive(Debug, Default)]
+struct Lasting(Mutex<HashSet<PathBuf>>);
+
+impl Lasting {
+    /// Brings the name of `directory` to the disk, and those of all above it up to `root`. `made` says that it was made just now.
+    fn ensure(&self, disk: &dyn Disk, directory: &FsPath, root: &FsPath, made: bool) -> io::Result<()> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if directory == root || known().contains(directory) {
+            return Ok(());
+        }
+        let Some(parent) = directory.parent().filter(|parent| parent.starts_with(root)) else {
+            return Ok(());
+        };
+        self.ensure(disk, parent, root, made)?;
+        // One sync serves all names that were there before it: a table with many partitions needs one.
+        let mut names = vec![directory.to_owned()];
+        if !made {
+            let is_directory = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let there = std::fs::read_dir(parent)?.filter_map(Result::ok).filter(is_directory);
+            names.extend(there.map(|entry| entry.path()));
+        }
+        disk.sync_directory(parent)?;
+        known().extend(names);
+        Ok(())
+    }
 }
 
 impl DurableLocal {
@@ -42,7 +76,25 @@ impl DurableLocal {
     /// # Errors
     /// As for [`DurableLocal::new`].
     pub fn on(root: &FsPath, disk: Arc<dyn Disk>) -> Result<Self> {
-        Ok(Self { inner: LocalFileSystem::new_with_prefix(root)?, root: root.to_owned(), disk })
+        let inner = LocalFileSystem::new_with_prefix(root)?;
+        Ok(Self { inner, root: root.to_owned(), disk, lasting: Arc::default() })
+    }
+}
+
+impl DurableLocal {
+    /// Brings the names in a directory below the root to the disk, and its own, if there is such a directory.
+    pub(super) async fn make_lasting(&self, folder: &str) -> Result<()> {
+        let (disk, lasting, root) = (Arc::clone(&self.disk), Arc::clone(&self.lasting), self.root.clone());
+        let directory = self.root.join(folder);
+        let sync = move || {
+            if !directory.is_dir() {
+                return Ok(());
+            }
+            disk.sync_directory(&directory)?;
+            lasting.ensure(disk.as_ref(), &directory, &root, false)
+        };
+        let synced = tokio::task::spawn_blocking(sync).await?;
+        synced.map_err(|source| store_error(folder.to_owned(), source))
     }
 }
 
@@ -65,6 +117,7 @@ enum Publish {
 /// Writes a file as [`DurableLocal`] promises.
 fn write_durably(
     disk: &dyn Disk,
+    lasting: &Lasting,
     target: &FsPath,
     root: &FsPath,
     payload: &PutPayload,
@@ -98,13 +151,11 @@ fn write_durably(
     {
         // Who is told that the file exists may build on it: it must last by then.
         disk.sync_directory(directory)?;
+        lasting.ensure(disk, directory, root, made)?;
     }
     staged?;
     disk.sync_directory(directory)?;
-    if made && let Some(parent) = directory.parent() {
-        disk.sync_directory(parent)?;
-    }
-    Ok(())
+    lasting.ensure(disk, directory, root, made)
 }
 
 /// An error of the file system as one of a store.
@@ -128,8 +179,8 @@ impl ObjectStore for DurableLocal {
         let target = self.inner.path_to_filesystem(location)?;
         let root = self.root.clone();
         let path = location.to_string();
-        let disk = Arc::clone(&self.disk);
-        let write = move || write_durably(disk.as_ref(), &target, &root, &payload, publish);
+        let (disk, lasting) = (Arc::clone(&self.disk), Arc::clone(&self.lasting));
+        let write = move || write_durably(disk.as_ref(), &lasting, &target, &root, &payload, publish);
         let written = tokio::task::spawn_blocking(write).await?;
         written.map_err(|source| store_error(path, source))?;
         Ok(PutResult { e_tag: None, version: None })

@@ -41,6 +41,8 @@ pub struct TableStorage {
     id: Uuid,
     /// The table's directory, where it lies on a local disk.
     directory: Option<PathBuf>,
+    /// The store again, where it is a local disk.
+    durable: Option<Arc<DurableLocal>>,
 }
 
 /// A file below a table's root.
@@ -142,7 +144,7 @@ impl TableStorage {
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         let name = format!("{store}/{prefix}");
-        Self { store, root: prefix, name, id: Uuid::new_v4(), directory: None }
+        Self { store, root: prefix, name, id: Uuid::new_v4(), directory: None, durable: None }
     }
 
     /// The table at a place: a directory that exists, or the URL of a prefix in an object store.
@@ -174,7 +176,7 @@ impl TableStorage {
         if root.as_ref().is_empty() {
             return Err(StorageError::WholeBucket { url: name });
         }
-        Ok(Self { store, root, name, id: Uuid::new_v4(), directory: None })
+        Ok(Self { store, root, name, id: Uuid::new_v4(), directory: None, durable: None })
     }
 
     /// The table in a directory that exists.
@@ -191,9 +193,11 @@ impl TableStorage {
             return Err(StorageError::File { path: directory.to_owned() });
         }
         let store = DurableLocal::new(&path).map_err(|source| error(std::io::Error::other(source)))?;
+        let store = Arc::new(store);
         let name = directory.display().to_string();
         Ok(Self {
-            store: Arc::new(store),
+            store: Arc::clone(&store) as _,
+            durable: Some(store),
             root: Path::default(),
             name,
             id: Uuid::new_v4(),
@@ -210,7 +214,8 @@ impl TableStorage {
         let error = |source: std::io::Error| StorageError::Directory { path: directory.to_owned(), source };
         let root = directory.canonicalize().map_err(error)?;
         let store = DurableLocal::on(&root, disk).map_err(|source| error(std::io::Error::other(source)))?;
-        Ok(Self { store: Arc::new(store), ..plain })
+        let store = Arc::new(store);
+        Ok(Self { store: Arc::clone(&store) as _, durable: Some(store), ..plain })
     }
 
     /// The table in a directory that is made when it does not exist.
@@ -218,19 +223,45 @@ impl TableStorage {
     /// # Errors
     /// [`StorageError::Directory`] where it cannot be made.
     pub fn create_local(directory: &FsPath) -> Result<Self, StorageError> {
+        Self::create_local_on(directory, Arc::new(SystemDisk))
+    }
+
+    /// The same, written by way of `disk`.
+    ///
+    /// # Errors
+    /// As for [`TableStorage::create_local`].
+    pub fn create_local_on(directory: &FsPath, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
         let error = |source| StorageError::Directory { path: directory.to_owned(), source };
         let absolute = std::path::absolute(directory).map_err(error)?;
         if let Some(table) = absolute.ancestors().skip(1).find(|above| is_table(above)) {
             return Err(StorageError::InsideTable { path: directory.to_owned(), table: table.to_owned() });
         }
+        let missing = absolute.ancestors().take_while(|above| !above.exists()).count();
         if !directory.is_dir() {
-            std::fs::create_dir_all(directory).map_err(error)?;
-            // The name of the new directory must last as what is in it does.
-            if let Some(parent) = directory.canonicalize().map_err(error)?.parent() {
-                SystemDisk.sync_directory(parent).map_err(error)?;
+            disk.create_directory(directory).map_err(error)?;
+        }
+        // The name of the directory must last as what is in it does. It may be there already, made by a process that died
+        // before its name was on the disk, and so may be those above it.
+        let path = directory.canonicalize().map_err(error)?;
+        for (number, above) in path.ancestors().skip(1).enumerate() {
+            let synced = disk.sync_directory(above);
+            // Directories that others made long ago may be closed to this user.
+            if number < missing.max(1) {
+                synced.map_err(error)?;
             }
         }
-        Self::local(directory)
+        Self::local_on(directory, disk)
+    }
+
+    /// Brings the names in a folder of the table to the disk: those of files that another process wrote, and did not live to
+    /// sync, too. Object stores need none of it.
+    ///
+    /// # Errors
+    /// [`StorageError::Store`] if the file system fails.
+    pub async fn make_lasting(&self, folder: &str) -> Result<(), StorageError> {
+        let Some(durable) = &self.durable else { return Ok(()) };
+        let made = durable.make_lasting(folder).await;
+        made.map_err(|source| self.error("sync", folder, source))
     }
 
     /// Whether the table lies in a directory of this machine, where listing costs little.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::bounded::{CREDENTIALS, read_text};
 use crate::storage::StorageError;
 
 /// The settings of one profile. Those of the credentials file stand before those of the other.
@@ -91,10 +92,10 @@ impl Profile {
 
 fn read_file(path: Option<&Path>) -> Result<String, StorageError> {
     let Some(path) = path else { return Ok(String::new()) };
-    match std::fs::read_to_string(path) {
+    match read_text(path, CREDENTIALS) {
         Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(StorageError::Profile { reason: format!("{}: {error}", path.display()) }),
+        Err(error) if error.is_not_found() => Ok(String::new()),
+        Err(error) => Err(StorageError::Profile { reason: error.to_string() }),
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::units::Micros;
 use crate::wire::{Left, Wire, WireError, wire};
 
@@ -77,10 +78,10 @@ impl Wire for Transform {
 pub enum CandidateError {
     #[error(
         "'{found}' is not a key; write columns separated by commas, each as it is or as date(column), hour(column) or \
-         trunc(column, 5m): user_id,date(event_timestamp)"
-    )]
+         trunc(column, 5m): user_id,date(event_timestamp)", found = quote(found)
+)]
     Syntax { found: String },
-    #[error("key '{found}' names '{part}' twice")]
+    #[error("key '{found}' names '{part}' twice", found = quote(found), part = quote(part))]
     Repeated { found: String, part: String },
 }
 

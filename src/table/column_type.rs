@@ -7,6 +7,8 @@ use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, TimeUnit};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
+
 /// A column type, by its YQL name.
 ///
 /// Times are UTC. `Datetime` counts seconds and `Timestamp` microseconds; both are held as Arrow timestamps
@@ -51,14 +53,14 @@ pub enum ColumnTypeError {
         "unknown column type '{found}'; known types: Bool, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, \
          Uint64, Float, Double, Decimal(p,s), Utf8, String, Json, JsonDocument, Yson, Uuid, Date, Datetime, \
          Timestamp, Interval, Date32, Datetime64, Timestamp64, Interval64{}",
-        sql_hint(found)
-    )]
+        sql_hint(found), found = quote(found)
+)]
     Unknown {
         /// The text that was given.
         found: String,
     },
     /// YDB knows the type, Arrow has no twin for it.
-    #[error("column type '{found}' has no Arrow twin and cannot be stored; use Utf8 or Decimal(p,s)")]
+    #[error("column type '{found}' has no Arrow twin and cannot be stored; use Utf8 or Decimal(p,s)", found = quote(found))]
     NoArrowTwin {
         /// The text that was given.
         found: String,

@@ -11,12 +11,13 @@
 //! An option `TTL = Interval("P30D") [DELETE] ON column` is taken where the column is in the primary key. Names may stand in
 //! backticks. A clause that changes how YDB stores the table but has no meaning here (a column family, a tier) is not refused: it is reported in [`CreateTable::notes`].
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use thiserror::Error;
 
+use crate::bounded::{message, quote};
 use crate::table::{Column, ColumnType, ColumnTypeError, PlacementFunction, TableDefinition, TableSpec, Ttl};
 use crate::units::{Micros, PartitionCount, PartitionCountError};
 
@@ -31,7 +32,62 @@ pub struct CreateTable {
     /// What the statement declares.
     pub definition: TableDefinition,
     /// What the statement says beyond that, and what was assumed where it is silent; one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<DdlNote>,
+}
+
+/// A remark on a statement: a clause without effect, or an assumption.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DdlNote {
+    /// It does not say that it is a column table.
+    StoreAssumed,
+    /// It does not say the number of partitions.
+    PartitionsAssumed,
+    /// Its time to live is of a column outside the primary key.
+    TtlOutsideKey {
+        /// The column.
+        column: String,
+    },
+    /// Its time to live has a form that is not known.
+    TtlUnknown,
+    /// A column family.
+    Family {
+        /// Its name.
+        family: String,
+        /// The column that is in it; none for its declaration.
+        column: Option<String>,
+    },
+    /// An option without effect.
+    Option {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl fmt::Display for DdlNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StoreAssumed => {
+                f.write_str("STORE = COLUMN is not given; the table is taken as a column table")
+            }
+            Self::PartitionsAssumed => write!(
+                f,
+                "{PARTITIONS_OPTION} is not given; YDB makes {YDB_DEFAULT_PARTITIONS} partitions, and so does this table"
+            ),
+            Self::TtlOutsideKey { column } => write!(
+                f,
+                "TTL is left out: '{}' is not in the primary key, and portions know the range of key columns alone",
+                quote(column)
+            ),
+            Self::TtlUnknown => f.write_str(
+                "TTL is left out: only Interval(\"P30D\") ON column, in days, hours, minutes or seconds, is known here",
+            ),
+            Self::Family { family, column: Some(column) } => {
+                write!(f, "FAMILY {} of column {} has no effect here", quote(family), quote(column))
+            }
+            Self::Family { family, column: None } => write!(f, "FAMILY {} has no effect here", quote(family)),
+            Self::Option { name } => write!(f, "option {} has no effect here", quote(name)),
+        }
+    }
 }
 
 /// Why a statement is not read.
@@ -47,8 +103,8 @@ pub enum DdlError {
     #[error("line {line}, column {column}: {source}")]
     Partitions { line: u64, column: u64, source: PartitionCountError },
     #[error(
-        "line {line}, column {column}: STORE = {found}: only column tables (STORE = COLUMN) are partitioned by hash"
-    )]
+        "line {line}, column {column}: STORE = {found}: only column tables (STORE = COLUMN) are partitioned by hash", found = quote(found)
+)]
     NotColumnStore { line: u64, column: u64, found: String },
     #[error("line {line}, column {column}: column tables have no secondary indexes; remove the INDEX clause")]
     Index { line: u64, column: u64 },
@@ -63,7 +119,7 @@ pub fn parse_create_table(text: &str) -> Result<CreateTable, DdlError> {
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| DdlError::Text {
         line: error.location.line,
         column: error.location.column,
-        message: error.message,
+        message: message(&error.message),
     })?;
     let tokens = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
     Parser { tokens, position: 0, notes: Vec::new() }.statement()
@@ -72,7 +128,7 @@ pub fn parse_create_table(text: &str) -> Result<CreateTable, DdlError> {
 struct Parser {
     tokens: Vec<TokenWithSpan>,
     position: usize,
-    notes: Vec<String>,
+    notes: Vec<DdlNote>,
 }
 
 #[derive(Default)]
@@ -99,7 +155,7 @@ impl Parser {
             return Err(self.unexpected("the end of the statement (one CREATE TABLE per file)"));
         }
         if !options.store {
-            self.notes.push("STORE = COLUMN is not given; the table is taken as a column table".to_owned());
+            self.notes.push(DdlNote::StoreAssumed);
         }
         let partitions = match options.partitions {
             Some(partitions) => partitions,
@@ -108,8 +164,7 @@ impl Parser {
         let ttl = options.ttl.filter(|ttl| {
             let in_key = primary_key.contains(&ttl.column);
             if !in_key {
-                let column = &ttl.column;
-                self.notes.push(format!("TTL is left out: '{column}' is not in the primary key, and portions know the range of key columns alone"));
+                self.notes.push(DdlNote::TtlOutsideKey { column: ttl.column.clone() });
             }
             in_key
         });
@@ -126,9 +181,7 @@ impl Parser {
     }
 
     fn default_partitions(&mut self) -> Result<PartitionCount, DdlError> {
-        self.notes.push(format!(
-            "{PARTITIONS_OPTION} is not given; YDB makes {YDB_DEFAULT_PARTITIONS} partitions, and so does this table"
-        ));
+        self.notes.push(DdlNote::PartitionsAssumed);
         let Location { line, column } = self.location();
         PartitionCount::new(YDB_DEFAULT_PARTITIONS).map_err(|source| DdlError::Partitions {
             line,
@@ -179,7 +232,7 @@ impl Parser {
                 nullable = true;
             } else if self.accept("FAMILY") {
                 let family = self.identifier("a family name")?;
-                self.notes.push(format!("FAMILY {family} of column {name} has no effect here"));
+                self.notes.push(DdlNote::Family { family, column: Some(name.clone()) });
             } else {
                 return Ok(Column { name, column_type, nullable });
             }
@@ -207,7 +260,7 @@ impl Parser {
     fn skip_family(&mut self) -> Result<(), DdlError> {
         self.position += 1;
         let family = self.identifier("a family name")?;
-        self.notes.push(format!("FAMILY {family} has no effect here"));
+        self.notes.push(DdlNote::Family { family, column: None });
         self.skip_parentheses()
     }
 
@@ -262,9 +315,8 @@ impl Parser {
             } else {
                 self.position = start;
                 self.notes.push(match name.eq_ignore_ascii_case("TTL") {
-                    true => "TTL is left out: only Interval(\"P30D\") ON column, in days, hours, minutes or seconds, is known here"
-                        .to_owned(),
-                    false => format!("option {name} has no effect here"),
+                    true => DdlNote::TtlUnknown,
+                    false => DdlNote::Option { name: name.to_owned() },
                 });
                 self.skip_option_value()?;
             }
@@ -396,7 +448,7 @@ impl Parser {
         let Location { line, column } = self.location();
         let found = match self.peek() {
             Token::EOF => "the end of the text".to_owned(),
-            token => format!("'{token}'"),
+            token => format!("'{}'", quote(&token.to_string())),
         };
         DdlError::Unexpected { line, column, expected, found }
     }
@@ -454,7 +506,7 @@ mod tests {
         assert_eq!(spec.definition().primary_key, ["event_timestamp", "user_id", "campaign_id"]);
         assert_eq!(spec.definition().partition_key, ["user_id", "event_timestamp"]);
         assert_eq!(spec.partitions().get(), 16);
-        assert_eq!(create.notes, Vec::<String>::new());
+        assert_eq!(create.notes, []);
     }
 
     #[test]
@@ -514,7 +566,14 @@ mod tests {
         ] {
             let create = parsed(&text(ttl));
             assert_eq!(create.definition.ttl, None);
-            assert!(create.notes.iter().any(|note| note.contains("TTL")), "{:?}", create.notes);
+            assert!(
+                create
+                    .notes
+                    .iter()
+                    .any(|note| matches!(note, DdlNote::TtlOutsideKey { .. } | DdlNote::TtlUnknown)),
+                "{:?}",
+                create.notes
+            );
         }
     }
 

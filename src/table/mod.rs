@@ -12,7 +12,7 @@ mod ttl;
 
 pub use candidate::{Candidate, CandidateError, KeyPart, Transform};
 pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
-pub use ddl::{CreateTable, DdlError, parse_create_table, write_create_table};
+pub use ddl::{CreateTable, DdlError, DdlNote, parse_create_table, write_create_table};
 pub use key_value::{KeyRange, KeyValue};
 pub use placement_function::{PlacementFunction, PlacementFunctionError};
 pub use spec::{

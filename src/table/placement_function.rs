@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::units::{decimal_seconds, micros_of_decimal_seconds};
 
 /// A placement function of YDB, by name. The name is part of a table's format: what it stands for never changes.
@@ -59,7 +60,7 @@ impl fmt::Display for PlacementFunction {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "unknown placement function '{found}'; known: ydb, ydb-modulo, ydb-cloud-logs, and \
-     ydb-cloud-logs:ACTIVE:SECONDS with the active partitions and the seconds, to six decimals, until the next group takes over"
+     ydb-cloud-logs:ACTIVE:SECONDS with the active partitions and the seconds, to six decimals, until the next group takes over", found = quote(found)
 )]
 pub struct PlacementFunctionError {
     /// The text that was given.

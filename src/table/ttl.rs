@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::table::{ColumnType, KeyValue};
 use crate::units::{Micros, MicrosError};
 
@@ -23,9 +24,9 @@ pub struct Ttl {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum TtlError {
-    #[error("'{found}' is not a time to live; write column=length, such as event_timestamp=30d")]
+    #[error("'{found}' is not a time to live; write column=length, such as event_timestamp=30d", found = quote(found))]
     Form { found: String },
-    #[error("'{found}' is not a time to live: {source}")]
+    #[error("'{found}' is not a time to live: {source}", found = quote(found))]
     Length { found: String, source: MicrosError },
 }
 

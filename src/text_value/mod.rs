@@ -1,9 +1,20 @@
 //! Typed columns from text: what CSV, NDJSON and key literals have in common.
 //!
-//! Values are taken without loss or not at all. Numbers and times may have white space around them; text is taken as it
-//! is. An integer may be written with a fraction of zeros (`5.0`, as pandas exports integers with gaps).
+//! Every text that a type takes is exactly one value of it; other text is refused. Numbers and times may have white space
+//! around them; text is taken as it is.
+//!
+//! | type | text |
+//! |---|---|
+//! | integers, intervals | digits with or without a sign, leading zeros, a fraction of zeros (`5.0`, as pandas exports integers with gaps) |
+//! | Decimal | digits with or without a sign and a point; digits beyond the scale are zeros; no exponent |
+//! | Double, Float | the nearest number to decimal text with or without an exponent; `inf`, `infinity`, `nan`; neither overflow nor underflow |
+//! | Bool | `true`, `t`, `yes`, `1`, `false`, `f`, `no`, `0`, in any case |
+//! | dates and times | see [`TimestampFormat`]; digits beyond microseconds are zeros; no leap second, no 24:00 |
+//! | Uuid | 32 hexadecimal digits, plain, with hyphens, in braces or as a URN |
 
 mod number;
+#[cfg(test)]
+mod oracle;
 mod time;
 
 use std::sync::Arc;
@@ -20,6 +31,7 @@ use arrow::datatypes::{
 
 pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
 
+use crate::note::Fault;
 use crate::table::ColumnType;
 
 /// How text is read where it has several readings.
@@ -36,8 +48,8 @@ pub struct TextFormat {
 pub struct CellFault {
     /// Row within the column, from 0.
     pub row: usize,
-    /// What is wrong with the value, quoting it.
-    pub reason: String,
+    /// The value, and what is wrong with it.
+    pub fault: Fault,
 }
 
 /// A typed column, and the rows that could not be taken; those are NULL in `values`.
@@ -119,7 +131,7 @@ impl Cells<'_> {
                 Err(_) => Err(NOT_UTF8.into()),
             };
             values.push(parsed.unwrap_or_else(|error| {
-                faults.push(CellFault { row, reason: format!("'{}' {error}", excerpt(bytes)) });
+                faults.push(CellFault { row, fault: Fault::of_value(bytes, error) });
                 T::default()
             }));
         }
@@ -187,7 +199,7 @@ impl Cells<'_> {
                 let bytes = cell?;
                 std::str::from_utf8(bytes)
                     .inspect_err(|_| {
-                        faults.push(CellFault { row, reason: format!("'{}' {NOT_UTF8}", excerpt(bytes)) });
+                        faults.push(CellFault { row, fault: Fault::of_value(bytes, NOT_UTF8) });
                     })
                     .ok()
             })
@@ -219,7 +231,7 @@ pub(crate) fn check_json(column: &mut ParsedColumn) {
     let invalid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_err();
     let faults = text.iter().enumerate().filter_map(|(row, text)| {
         let text = text.filter(|text| invalid(text))?;
-        Some(CellFault { row, reason: format!("'{}' is not JSON", excerpt(text.as_bytes())) })
+        Some(CellFault { row, fault: Fault::of_value(text.as_bytes(), "is not JSON") })
     });
     let faults: Vec<CellFault> = faults.collect();
     column.faults.extend(faults);
@@ -252,21 +264,6 @@ fn hint(column_type: ColumnType) -> &'static str {
     }
 }
 
-/// The first characters of a value, for messages: on one line, control characters escaped.
-pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    const LONGEST: usize = 60;
-    let text = String::from_utf8_lossy(bytes);
-    let mut short = String::new();
-    for (index, character) in text.chars().enumerate() {
-        if index == LONGEST {
-            short.push('…');
-            break;
-        }
-        if character.is_control() { short.extend(character.escape_default()) } else { short.push(character) }
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::util::display::array_value_to_string;
@@ -280,7 +277,7 @@ mod tests {
         assert_eq!(column.values.len(), cells.len());
         assert_eq!(column.values.data_type(), &column_type.arrow_type());
         match column.faults.first() {
-            Some(fault) => Err(fault.reason.clone()),
+            Some(fault) => Err(fault.fault.to_string()),
             None => Ok((0..cells.len()).map(|i| array_value_to_string(&column.values, i).unwrap()).collect()),
         }
     }

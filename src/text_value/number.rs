@@ -3,28 +3,46 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use arrow::array::types::Decimal128Type;
-use arrow::compute::kernels::cast_utils::parse_decimal;
-use arrow::datatypes::DECIMAL128_MAX_PRECISION;
-
 use crate::text_value::CellError;
 
-/// A number with a point, from one with a comma where that is how numbers are written: `1.234,5` to `1234.5`. Points stand
-/// between groups of three digits or nowhere: `31.01.2026` is no number.
+/// A number with a point, from one with a comma if that is how numbers are written: `1.234,5` to `1234.5`.
+///
+/// ```text
+/// number   = [sign] (grouped | digits) ["," digits]  |  [sign] digits ["," digits] exponent  |  [sign] "," digits  |  word
+/// grouped  = one to three digits, the first of them not 0, then groups of a point and three digits
+/// exponent = ("e" | "E") [sign] digits
+/// ```
+/// `1.2e5`, `0.123` and `1234.567` are written with a decimal point, and `31.01.2026` is no number: none of them is taken.
 pub(super) fn with_point(text: &str, decimal_comma: bool) -> Cow<'_, str> {
-    if !decimal_comma {
+    if !decimal_comma || !text.contains(['.', ',']) {
         return text.into();
     }
-    let (whole, fraction) =
-        text.split_once(',').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
-    if whole.split('.').skip(1).any(|group| group.len() != 3)
-        || fraction.is_some_and(|f| f.contains(['.', ',']))
+    // No parser takes a comma, so that text which is not written so is refused rather than misread.
+    from_comma(text).map_or(Cow::Borrowed(","), Cow::Owned)
+}
+
+fn from_comma(text: &str) -> Option<String> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = text.get(..text.len() - unsigned.len())?;
+    let (number, exponent) = match unsigned.find(['e', 'E']) {
+        Some(at) => unsigned.split_at_checked(at)?,
+        None => (unsigned, ""),
+    };
+    let (whole, fraction) = number.split_once(',').unwrap_or((number, "0"));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.split('.');
+    let first = groups.next()?;
+    let grouped = whole.contains('.');
+    let is_grouped = (1..=3).contains(&first.len()) && !first.starts_with('0') && exponent.is_empty();
+    if !digits(first)
+        || !groups.all(|group| group.len() == 3 && digits(group))
+        || (grouped && !is_grouped)
+        || fraction.is_empty()
+        || !digits(fraction)
     {
-        // Not written so; no parser takes the comma, so it is refused rather than misread.
-        return text.replace('.', ",").into();
+        return None;
     }
-    let whole = whole.replace('.', "");
-    fraction.map_or(whole.clone(), |fraction| format!("{whole}.{fraction}")).into()
+    Some(format!("{sign}{}.{fraction}{exponent}", whole.replace('.', "")))
 }
 
 /// A whole number, perhaps with a fraction of zeros. An empty error stands for "not a number of this type".
@@ -39,35 +57,55 @@ pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, CellError> {
     whole.parse().map_err(|_| CellError::default())
 }
 
-/// A number that overflows is not taken for infinity.
+/// The nearest 64-bit number, as every reader of decimal text gives it. One that is too large is not taken for infinity,
+/// nor one that is too small for 0.
 pub(super) fn float64(text: &str) -> Result<f64, CellError> {
     let number: f64 = text.parse().map_err(|_| CellError::default())?;
-    if number.is_infinite() && !spells_infinity(text) { Err("is outside Double".into()) } else { Ok(number) }
+    let lost = (number.is_infinite() && !spells_infinity(text)) || (number == 0.0 && !spells_zero(text));
+    if lost { Err("is outside Double".into()) } else { Ok(number) }
 }
 
 fn spells_infinity(text: &str) -> bool {
     text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("inf")
 }
 
-/// The nearest 32-bit number, as every reader of decimal text gives it.
-pub(super) fn float32(text: &str) -> Result<f32, CellError> {
-    let number: f32 = text.parse().map_err(|_| CellError::default())?;
-    if number.is_infinite() && !spells_infinity(text) { Err("is outside Float".into()) } else { Ok(number) }
+fn spells_zero(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// A decimal with at most `scale` digits after the point, trailing zeros aside.
+/// The nearest 32-bit number, likewise.
+pub(super) fn float32(text: &str) -> Result<f32, CellError> {
+    let number: f32 = text.parse().map_err(|_| CellError::default())?;
+    let lost = (number.is_infinite() && !spells_infinity(text)) || (number == 0.0 && !spells_zero(text));
+    if lost { Err("is outside Float".into()) } else { Ok(number) }
+}
+
+/// A decimal of digits with or without a point and a sign; with at most `scale` digits after the point and `precision` in all,
+/// zeros at the ends aside.
 pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, CellError> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+'));
-    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction.trim_end_matches('0'));
-    if plain && fraction.len() > usize::from(scale.unsigned_abs()) {
-        return Err(format!(
-            "has more than {scale} digits after the point of a Decimal({precision},{scale})"
-        )
-        .into());
+    let malformed = || CellError::from(format!("is not a Decimal({precision},{scale})"));
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return Err(malformed());
     }
-    // The parser counts digits in a byte, and would take a number of 270 digits for one of 14.
-    let whole = text.split('.').next().unwrap_or_default().trim_start_matches(['-', '+', '0']);
-    let plain = plain && whole.len() <= usize::from(DECIMAL128_MAX_PRECISION);
-    let parsed = if plain { parse_decimal::<Decimal128Type>(text, precision, scale).ok() } else { None };
-    parsed.ok_or_else(|| format!("is not a Decimal({precision},{scale})").into())
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    let scale_digits = usize::from(scale.unsigned_abs());
+    if fraction.len() > scale_digits {
+        let too_fine =
+            format!("has more than {scale} digits after the point of a Decimal({precision},{scale})");
+        return Err(too_fine.into());
+    }
+    if whole.len() + scale_digits > usize::from(precision) {
+        return Err(malformed());
+    }
+    let padded = fraction.bytes().chain(std::iter::repeat(b'0')).take(scale_digits);
+    let value = whole
+        .bytes()
+        .chain(padded)
+        .try_fold(0i128, |value, digit| value.checked_mul(10)?.checked_add(i128::from(digit - b'0')));
+    let value = value.ok_or_else(malformed)?;
+    Ok(if text.starts_with('-') { -value } else { value })
 }

@@ -3,21 +3,23 @@
 //! A plain number is not a point in time: seconds, milliseconds and microseconds look alike. It is taken only when the
 //! format says the unit.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use arrow::compute::kernels::cast_utils::string_to_datetime;
-use chrono::format::{Item, Parsed, StrftimeItems, parse};
-use chrono::{DateTime, NaiveDateTime, NaiveTime, Utc};
+use arrow::array::timezone::Tz;
+use chrono::format::{Fixed, Item, Parsed, StrftimeItems, parse};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::text_value::CellError;
 
 /// How points in time are written. Without a zone they are UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TimestampFormat {
-    /// The usual spellings: RFC 3339 (`2026-01-31T10:00:00.25Z`, a space for the T, an offset or none, the time or
-    /// none), the same with slashes, without seconds or with ` UTC` behind, and RFC 2822.
+    /// The usual spellings: RFC 3339 (`2026-01-31T10:00:00.25Z`, a space for the T, an offset, the name of a zone or none, the
+    /// time or none), the same with slashes or without seconds, and RFC 2822. Years have four digits.
     #[default]
     Usual,
     /// Whole units since 1970-01-01T00:00:00Z.
@@ -39,8 +41,9 @@ pub enum UnixUnit {
 /// A timestamp format that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "'{found}' is not a timestamp format; write unix-s, unix-ms, unix-us, unix-ns or a strftime format such as \
-     '%d/%m/%Y %H:%M:%S'"
+    "'{}' is not a timestamp format; write unix-s, unix-ms, unix-us, unix-ns or a strftime format such as \
+     '%d/%m/%Y %H:%M:%S'; of zones it has offsets alone (%z)",
+    quote(found)
 )]
 pub struct TimestampFormatError {
     /// The text that was given.
@@ -61,7 +64,9 @@ impl FromStr for TimestampFormat {
         }
         let items: Vec<Item<'_>> = StrftimeItems::new(text).collect();
         let has_fields = items.iter().any(|item| matches!(item, Item::Numeric(..) | Item::Fixed(_)));
-        let valid = items.iter().all(|item| !matches!(item, Item::Error));
+        // Names of zones would be passed over, and the time taken as UTC.
+        let readable = |item: &Item<'_>| !matches!(item, Item::Error | Item::Fixed(Fixed::TimezoneName));
+        let valid = items.iter().all(readable);
         if valid && has_fields { Ok(Self::Strftime(text.to_owned())) } else { Err(error()) }
     }
 }
@@ -79,21 +84,19 @@ impl fmt::Display for TimestampFormat {
     }
 }
 
-/// Spellings beside RFC 3339 that exports use.
-const OTHER_SPELLINGS: [&str; 6] = [
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M",
-    "%Y/%m/%d %H:%M:%S%.f",
-    "%Y/%m/%d %H:%M",
-    "%Y/%m/%d",
-    "%Y-%m-%d %H:%M:%S%.f %z",
-];
+/// Digits of a fraction that are looked at: more must be zeros.
+const NANO_DIGITS: usize = 9;
+/// In place of a leap second. Unix time has none, and neither of its neighbours is the instant that was written.
+const LEAP_SECOND: &str =
+    "is a leap second, which points in time of YDB do not have; write the second before or after it";
+/// In place of an instant between two that can be held.
+const TOO_FINE: &str = "is finer than the microseconds of a Timestamp";
 
 /// Microseconds since 1970, for `Timestamp`.
 pub(super) fn micros(text: &str, format: &TimestampFormat) -> Result<i64, CellError> {
     let time = instant(text, format)?;
     if time.timestamp_subsec_nanos() % 1000 != 0 {
-        return Err("is finer than the microseconds of a Timestamp".into());
+        return Err(TOO_FINE.into());
     }
     Ok(time.timestamp_micros())
 }
@@ -123,7 +126,10 @@ fn instant(text: &str, format: &TimestampFormat) -> Result<DateTime<Utc>, CellEr
             unix(text, *unit).ok_or_else(|| format!("is not a whole number in the format {format}").into())
         }
         TimestampFormat::Strftime(pattern) => {
-            strftime(text, pattern).ok_or_else(|| format!("does not match the format '{pattern}'").into())
+            let text = without_fine_zeros(text)?;
+            let time = strftime(&text, pattern)
+                .ok_or_else(|| CellError::from(format!("does not match the format '{}'", quote(pattern))))?;
+            without_leap_second(time)
         }
     }
 }
@@ -138,15 +144,142 @@ fn usual(text: &str) -> Result<DateTime<Utc>, CellError> {
                 .into(),
         );
     }
-    let without_zone = text.strip_suffix(" UTC").unwrap_or(text);
-    string_to_datetime(&Utc, without_zone)
-        .ok()
-        .or_else(|| OTHER_SPELLINGS.iter().find_map(|pattern| strftime(without_zone, pattern)))
-        .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(|time| time.with_timezone(&Utc)))
-        .ok_or_else(|| {
-            "is not a point in time such as 2026-01-31T10:00:00Z (create and ingest read other spellings with \
-             --timestamp-format)".into()
-        })
+    numeric(text).map_or_else(|| rfc2822(text), Some).unwrap_or_else(|| {
+        Err("is not a point in time such as 2026-01-31T10:00:00Z (create and ingest read other spellings with \
+             --timestamp-format)"
+            .into())
+    })
+}
+
+/// Text that is read from left to right.
+struct Scanner<'a>(&'a str);
+
+impl<'a> Scanner<'a> {
+    /// The number of the next digits, at least and at most so many.
+    fn number(&mut self, least: usize, most: usize) -> Option<u32> {
+        let digits = self.digits();
+        let length = digits.len();
+        (least..=most).contains(&length).then_some(())?;
+        digits.parse().ok()
+    }
+
+    /// All digits that follow.
+    fn digits(&mut self) -> &'a str {
+        let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
+        let (digits, rest) = self.0.split_at_checked(end).unwrap_or_default();
+        self.0 = rest;
+        digits
+    }
+
+    fn accept(&mut self, wanted: &[char]) -> Option<char> {
+        let next = self.0.chars().next().filter(|next| wanted.contains(next))?;
+        self.0 = self.0.strip_prefix(next)?;
+        Some(next)
+    }
+}
+
+/// A year of four digits, month and day; perhaps a time of day; perhaps a zone.
+///
+/// ```text
+/// date = YYYY-MM-DD | YYYY/MM/DD                      month, day and hour may have one digit
+/// time = ("T" | "t" | blanks) (HH:MM[:SS[.digits]] | HHMMSS)
+/// zone = [blanks] ("Z" | "z" | (+|-)HH[[:]MM] | name of the IANA, such as UTC or Europe/Berlin)
+/// ```
+/// `None` for other text. A time that a zone does not have, or has twice, is refused.
+fn numeric(text: &str) -> Option<Result<DateTime<Utc>, CellError>> {
+    let mut scanner = Scanner(text);
+    let year = scanner.number(4, 4)?;
+    let separator = scanner.accept(&['-', '/'])?;
+    let month = scanner.number(1, 2)?;
+    scanner.accept(&[separator])?;
+    let day = scanner.number(1, 2)?;
+    let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
+    if scanner.0.is_empty() {
+        return Some(Ok(date.and_time(NaiveTime::MIN).and_utc()));
+    }
+    match scanner.accept(&['T', 't', ' '])? {
+        ' ' => scanner.0 = scanner.0.trim_start_matches(' '),
+        _ => {}
+    }
+    let time = match time_of_day(&mut scanner)? {
+        Ok(time) => time,
+        Err(error) => return Some(Err(error)),
+    };
+    let local = date.and_time(time);
+    Some(Ok(with_zone(local, scanner.0.trim_start_matches(' '))?))
+}
+
+fn time_of_day(scanner: &mut Scanner<'_>) -> Option<Result<NaiveTime, CellError>> {
+    let hour = scanner.digits();
+    let (hour, minute, second, mut nanos) = match hour.len() {
+        6 => (hour.get(..2)?.parse().ok()?, hour.get(2..4)?.parse().ok()?, hour.get(4..)?.parse().ok()?, 0),
+        1 | 2 => {
+            scanner.accept(&[':'])?;
+            let minute = scanner.number(2, 2)?;
+            let second = if scanner.accept(&[':']).is_some() { scanner.number(2, 2)? } else { 0 };
+            (hour.parse().ok()?, minute, second, 0)
+        }
+        _ => return None,
+    };
+    if scanner.accept(&['.']).is_some() {
+        let digits = scanner.digits();
+        let held = digits.get(..digits.len().min(NANO_DIGITS))?;
+        if digits.is_empty() {
+            return None;
+        }
+        if digits.bytes().skip(NANO_DIGITS).any(|digit| digit != b'0') {
+            return Some(Err(TOO_FINE.into()));
+        }
+        nanos = held.parse::<u32>().ok()? * 10u32.pow(u32::try_from(NANO_DIGITS - held.len()).ok()?);
+    }
+    if second == 60 {
+        return Some(Err(LEAP_SECOND.into()));
+    }
+    NaiveTime::from_hms_nano_opt(hour, minute, second, nanos).map(Ok)
+}
+
+/// The instant of a local time in a zone; without one it is UTC.
+fn with_zone(local: NaiveDateTime, zone: &str) -> Option<DateTime<Utc>> {
+    if zone.is_empty() || zone.eq_ignore_ascii_case("z") {
+        return Some(local.and_utc());
+    }
+    let mut scanner = Scanner(zone);
+    if let Some(sign) = scanner.accept(&['+', '-']) {
+        let digits = scanner.digits();
+        let (hours, minutes): (i64, i64) = match (digits.len(), scanner.accept(&[':'])) {
+            (2, Some(_)) => (digits.parse().ok()?, scanner.number(2, 2)?.into()),
+            (2, None) => (digits.parse().ok()?, 0),
+            (4, None) => (digits.get(..2)?.parse().ok()?, digits.get(2..)?.parse().ok()?),
+            _ => return None,
+        };
+        if !scanner.0.is_empty() || hours > 23 || minutes > 59 {
+            return None;
+        }
+        let offset = TimeDelta::minutes(hours * 60 + minutes);
+        let utc =
+            if sign == '+' { local.checked_sub_signed(offset) } else { local.checked_add_signed(offset) };
+        return utc.map(|utc| utc.and_utc());
+    }
+    if !zone.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        return None;
+    }
+    let zone: Tz = zone.parse().ok()?;
+    Some(zone.from_local_datetime(&local).single()?.with_timezone(&Utc))
+}
+
+/// A date of RFC 2822, such as `Sat, 31 Jan 2026 10:00:00 GMT`. Its zones of one letter are refused: writers disagree on them.
+fn rfc2822(text: &str) -> Option<Result<DateTime<Utc>, CellError>> {
+    let zone = text.rsplit(' ').next().unwrap_or_default();
+    if zone.len() == 1 && !zone.eq_ignore_ascii_case("z") {
+        return None;
+    }
+    let time = DateTime::parse_from_rfc2822(text).ok()?;
+    Some(without_leap_second(time.with_timezone(&Utc)))
+}
+
+/// A leap second is kept as a fraction of more than a second, and would become the second after it.
+fn without_leap_second(time: DateTime<Utc>) -> Result<DateTime<Utc>, CellError> {
+    if time.timestamp_subsec_nanos() >= 1_000_000_000 { Err(LEAP_SECOND.into()) } else { Ok(time) }
 }
 
 fn unix(text: &str, unit: UnixUnit) -> Option<DateTime<Utc>> {
@@ -157,6 +290,29 @@ fn unix(text: &str, unit: UnixUnit) -> Option<DateTime<Utc>> {
         UnixUnit::Micros => DateTime::from_timestamp_micros(number),
         UnixUnit::Nanos => Some(DateTime::from_timestamp_nanos(number)),
     }
+}
+
+/// The text without what is behind the ninth digit of a fraction, which the parser would pass over.
+fn without_fine_zeros(text: &str) -> Result<Cow<'_, str>, CellError> {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('.') {
+        let mut scanner = Scanner(after);
+        let digits = scanner.digits();
+        let (held, fine) = digits.split_at_checked(NANO_DIGITS).unwrap_or((digits, ""));
+        if fine.bytes().any(|digit| digit != b'0') {
+            return Err(TOO_FINE.into());
+        }
+        kept.push_str(before);
+        kept.push('.');
+        kept.push_str(held);
+        rest = scanner.0;
+    }
+    if kept.is_empty() {
+        return Ok(text.into());
+    }
+    kept.push_str(rest);
+    Ok(kept.into())
 }
 
 /// Reads `text` by a `strftime` pattern; a pattern without a time of day gives midnight, without a zone UTC.

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
+
 /// A length of time in microseconds, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "i64", into = "i64")]
@@ -14,7 +16,7 @@ pub struct Micros(i64);
 /// Text that is no length of time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "'{found}' is not a length of time; write a whole number above 0 with us, ms, s, m, h or d, such as 5m"
+    "'{found}' is not a length of time; write a whole number above 0 with us, ms, s, m, h or d, such as 5m", found = quote(found)
 )]
 pub struct MicrosError {
     found: String,
@@ -75,9 +77,9 @@ impl Micros {
     #[must_use]
     pub fn from_iso(text: &str) -> Option<Self> {
         let mut rest = text.trim().strip_prefix('P')?;
-        let (mut micros, mut of_day) = (0u64, false);
+        let (mut micros, mut of_day, mut smallest) = (0u64, false, i64::MAX);
         while !rest.is_empty() {
-            if let (Some(time), false) = (rest.strip_prefix('T'), of_day) {
+            if let (Some(time), false) = (rest.strip_prefix('T').filter(|time| !time.is_empty()), of_day) {
                 (rest, of_day) = (time, true);
                 continue;
             }
@@ -90,6 +92,11 @@ impl Micros {
                 ('S', true) => Self::SECOND.0,
                 _ => return None,
             };
+            // Units come once each, the largest first.
+            if unit >= smallest {
+                return None;
+            }
+            smallest = unit;
             micros = micros.checked_add(Decimal::parse(number)?.times(unit.unsigned_abs())?)?;
             rest = after.get(1..)?;
         }
@@ -121,11 +128,11 @@ impl Decimal {
         Some(Self { digits, decimals: u32::try_from(fraction.len()).ok()? })
     }
 
-    /// So many times `unit`, to the nearest whole number.
+    /// The product with `unit`; `None` if it is no whole number.
     fn times(&self, unit: u64) -> Option<u64> {
         let scale = 10u128.checked_pow(self.decimals)?;
         let product = self.digits.checked_mul(u128::from(unit))?;
-        u64::try_from(product.checked_add(scale / 2)? / scale).ok()
+        if product.is_multiple_of(scale) { u64::try_from(product / scale).ok() } else { None }
     }
 }
 
@@ -250,10 +257,26 @@ mod tests {
         assert_eq!(Micros::from_iso("P1DT12H"), Some(Micros(36 * 3_600_000_000)));
         assert_eq!(Micros::from_iso("P1W"), Some(Micros(7 * 86_400_000_000)));
         assert_eq!(Micros::from_iso("P0.5DT0.1H"), Some(Micros(43_560_000_000)));
-        assert_eq!(Micros::from_iso("PT0.0000005S"), Some(Micros(1)));
+        assert_eq!(Micros::from_iso("PT0.0000010S"), Some(Micros(1)));
+        assert_eq!(Micros::from_iso("PT0.0000005S"), None);
         assert_eq!(Micros::from_iso("PT9223372036854.775808S"), None);
-        for text in ["", "P", "PT", "30D", "P30", "P1M", "PT1D", "P1DT1HT1M", "PT1.2.3S", "P\u{e9}D", "P-1D"]
-        {
+        for text in [
+            "",
+            "P",
+            "PT",
+            "30D",
+            "P30",
+            "P1M",
+            "PT1D",
+            "P1DT1HT1M",
+            "P1DT",
+            "PT1H2H",
+            "PT1M1H",
+            "P1D1W",
+            "PT1.2.3S",
+            "P\u{e9}D",
+            "P-1D",
+        ] {
             assert_eq!(Micros::from_iso(text), None, "{text}");
         }
     }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::bounded::quote;
 pub use crate::units::duration::{Micros, MicrosError, elapsed};
 pub(crate) use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
@@ -193,7 +194,7 @@ impl fmt::Display for ByteSize {
 
 /// A size that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}' is not a size; write a number with B, KB, MB, GB, KiB, MiB or GiB, such as 512MiB")]
+#[error("'{found}' is not a size; write a number with B, KB, MB, GB, KiB, MiB or GiB, such as 512MiB", found = quote(found))]
 pub struct ByteSizeError {
     /// The text that was given.
     pub found: String,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::project;
 
 /// The layers from the top. A module imports from layers below its own, never from its own or above.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["main", "cli"],
     &["report"],
     &["bench", "cluster"],
@@ -16,10 +16,11 @@ const LAYERS: [&[&str]; 13] = [
     &["sql"],
     &["source", "log", "generate", "placement"],
     &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],
-    &["sink", "skew", "overlap", "spanner"],
+    &["sink", "skew", "overlap", "spanner", "note"],
     &["storage", "table", "finding"],
     &["wire"],
     &["units", "numbering"],
+    &["bounded"],
 ];
 
 fn rank(module: &str) -> usize {

@@ -9,6 +9,7 @@
     reason = "a test that fails should stop and say so"
 )]
 
+mod bounds;
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -31,6 +32,7 @@ mod hooked_store;
 #[cfg(feature = "delta")]
 mod interleavings;
 mod layers;
+mod masking;
 mod model;
 mod nodes;
 mod objects;

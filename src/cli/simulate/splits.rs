@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args as ClapArgs;
+use evenkeel::bounded::{SQL, read_text};
 use evenkeel::report;
 use evenkeel::simulate::splits::{ModelParameters, Sampling};
 use evenkeel::simulate::{
@@ -418,8 +419,7 @@ fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Failure> {
 
 /// The same by the statements in a file.
 fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Option<Declared>), Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", path.display()))?;
+    let text = read_text(path, SQL)?;
     let wrong = |message: String| Failure::wrong_usage(format!("{}: {message}", path.display()));
     let schema = parse_schema(&text).map_err(|error| wrong(error.to_string()))?;
     let named = |name: Option<&str>| schema.table(name).map_err(|error| wrong(error.to_string()));

@@ -127,7 +127,8 @@ fn header(page: &mut String, assessment: &Assessment) {
         );
     }
     if !assessment.notes.is_empty() {
-        list(page, &assessment.notes);
+        let notes: Vec<String> = assessment.notes.iter().map(ToString::to_string).collect();
+        list(page, &notes);
     }
 }
 

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::bounded::quote;
+
 /// How partitions are dealt to nodes. The number of a node is counted from 0, like that of a partition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -23,7 +25,7 @@ pub enum Assignment {
 
 /// A name that is no assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}' is no assignment; there are: round-robin, least-loaded, contiguous")]
+#[error("'{found}' is no assignment; there are: round-robin, least-loaded, contiguous", found = quote(found))]
 pub struct AssignmentError {
     found: String,
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::bounded::quote;
 use crate::units::Micros;
 
 /// A node of a design.
@@ -54,7 +55,7 @@ pub enum Fault {
 
 /// Text that is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}': {expected}")]
+#[error("'{found}': {expected}", found = quote(found))]
 pub struct FaultError {
     found: String,
     expected: &'static str,

@@ -135,7 +135,7 @@ fn clock(columns: &[Column], options: &NodeOptions) -> Result<Clock, SimulateErr
 }
 
 fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
-    let mut notes = export.notes().to_vec();
+    let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
         notes.push(format!("{} rows cannot be read and are left out", counted.unreadable_rows));
     }
