@@ -17,17 +17,13 @@ use thiserror::Error;
 use crate::finding::{Finding, Severity};
 use crate::placement::systems::Status;
 use crate::placement::{Function, Placement, PlacementError};
-use crate::skew::expected_empty_partitions;
+use crate::skew::{BEYOND_CHANCE, deviations_of_pairs, expected_empty_partitions};
 use crate::source::SourceError;
 use crate::table::ColumnType;
 use crate::units::{PartitionCount, PartitionId};
 
 pub use crate::lint::domain::{Domain, MOST_KEYS};
 
-/// Standard deviations beyond which chance is no explanation.
-const BEYOND_CHANCE: f64 = 5.0;
-/// Pairs of keys in one partition, below which they are counted as rare events.
-const FEW_PAIRS: f64 = 50.0;
 /// Numbers of partitions on either side that are tried in the place of one that aliases.
 const NEAR: u32 = 64;
 /// As many of those are shown.
@@ -87,8 +83,6 @@ impl Spread {
         let keys: u64 = counts.iter().sum();
         let (n, k) = (counts.len().max(1) as f64, keys.max(1) as f64);
         let pairs: f64 = counts.iter().map(|count| (*count as f64) * (*count as f64 - 1.0) / 2.0).sum();
-        // The chi-square sum is a linear function of the pairs of keys that meet.
-        let chi_square = n / k * (2.0 * pairs + k) - k;
         let filled = counts.iter().filter(|count| **count > 0).count() as u32;
         let (empty, scatter) = expected_empty_partitions(counts.len(), keys);
         let missing = (n - empty) - f64::from(filled);
@@ -99,7 +93,7 @@ impl Spread {
             filled,
             expected_filled: n - empty,
             fullest: counts.iter().copied().max().unwrap_or(0),
-            deviations: deviations(k, n, pairs, chi_square),
+            deviations: deviations_of_pairs(k, counts.len(), pairs),
         }
     }
 
@@ -108,22 +102,6 @@ impl Spread {
     pub fn is_defective(&self) -> bool {
         self.deviations.max(self.short_of_filled) > BEYOND_CHANCE
     }
-}
-
-/// Standard deviations of a normal distribution that are as improbable as so many pairs of keys in one partition. Where few pairs are expected,
-/// they are Poisson; else the chi-square sum is by Wilson and Hilferty (1931).
-fn deviations(k: f64, n: f64, pairs: f64, chi_square: f64) -> f64 {
-    let expected = k * (k - 1.0) / (2.0 * n);
-    let freedom = n - 1.0;
-    if freedom <= 0.0 || expected <= 0.0 {
-        return 0.0;
-    }
-    if expected < FEW_PAIRS {
-        // Anscombe's transformation of a Poisson count, which errs on the side of chance in the upper tail.
-        return 2.0 * ((pairs + 0.375).sqrt() - (expected + 0.375).sqrt());
-    }
-    let spread = 2.0 / (9.0 * freedom);
-    ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
 }
 
 /// How workers share the keys.
