@@ -304,10 +304,11 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
         })
         .collect();
     let partitions = stored(snapshot);
-    let at_a_time = median_effective(&over_commits, figures.partitions).map_or(AtATime::Spread, |effective| {
-        let in_total = balance(figures.effective_partitions, figures.partitions);
-        AtATime::of(balance(effective, figures.partitions), in_total)
-    });
+    let at_a_time =
+        median_effective(&over_commits, figures.partitions).map_or(AtATime::Spread, |effective| {
+            let in_total = balance(figures.effective_partitions, figures.partitions);
+            AtATime::of(balance(effective, figures.partitions), in_total)
+        });
     let verdict = Verdict::of(&figures, noise_floor.as_ref(), at_a_time);
     Ok(TableSkew {
         figures,

@@ -178,7 +178,8 @@ pub fn assess_with(
         let chosen = partitions.and_then(|partitions| report.over(partitions));
         report.over_time = chosen.and_then(|placement| placement.over_time.clone());
     }
-    let findings = find_findings(&evaluation, &statements, &ranking, &recommendation);
+    let wants_primary_key = options.find_primary_keys || !options.evaluate.primary_keys.is_empty();
+    let findings = find_findings(&evaluation, &statements, &ranking, &recommendation, wants_primary_key);
     Ok(Assessment {
         inputs: export.input_names(),
         input_bytes: export.stored_bytes(),

@@ -214,7 +214,8 @@ impl Evaluator {
         };
         let finest = if time.as_ref().is_some_and(is_date) { Micros::DAY } else { Micros::new(1) };
         let most_moments = most_moments(counters);
-        let moments = (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
+        let moments =
+            (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
         // Bytes are those of the whole rows, where anyone counts them.
         let of_any_length = columns
             .iter()
@@ -358,7 +359,9 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] where there were no rows, or what was put on disk cannot be read back.
     pub fn finish(self) -> Result<Evaluation, EvaluateError> {
-        let Self { options, preparation: Preparation { axis, moments, time, rows_read, .. }, counters, .. } = self;
+        let Self {
+            options, preparation: Preparation { axis, moments, time, rows_read, .. }, counters, ..
+        } = self;
         if counters.rows == 0 {
             return Err(EvaluateError::NoRows);
         }

@@ -31,6 +31,7 @@ mod recommend;
 mod sample;
 mod share;
 mod threshold;
+mod uniqueness;
 
 use arrow::error::ArrowError;
 use thiserror::Error;
@@ -52,6 +53,7 @@ pub use recommend::{RankedKey, Recommendation};
 pub use sample::{Interval, Intervals};
 pub use share::{Share, assemble, count_share, stretches, whole_shares};
 pub use threshold::{Crossing, Threshold, ThresholdError};
+pub use uniqueness::{UniqueBy, Uniqueness};
 
 pub use crate::table::{Candidate, CandidateError, KeyPart, Transform};
 pub use crate::values::derived_column;

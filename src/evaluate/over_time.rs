@@ -183,7 +183,9 @@ impl OverTime {
         let judged: Vec<Judged<'_>> =
             windows.iter().filter_map(|window| Judged::of(window, examined.fewest_rows)).collect();
         let spread = |of: fn(&Judged<'_>) -> f64| {
-            Spread::weighted(&judged.iter().map(|window| (of(window), window.figures.rows)).collect::<Vec<_>>())
+            Spread::weighted(
+                &judged.iter().map(|window| (of(window), window.figures.rows)).collect::<Vec<_>>(),
+            )
         };
         let worst = judged.iter().min_by(|a, b| {
             let effective = |window: &Judged<'_>| window.figures.effective_partitions;
@@ -368,18 +370,15 @@ impl Together {
         if found >= 1.0 || partitions < 2 {
             return 1.0;
         }
-        let lasting = ((found.powi(2) - chance.powi(2)).max(0.0) / (1.0 - chance.powi(2)).max(f64::MIN_POSITIVE)).sqrt();
+        let lasting = ((found.powi(2) - chance.powi(2)).max(0.0)
+            / (1.0 - chance.powi(2)).max(f64::MIN_POSITIVE))
+        .sqrt();
         even + (1.0 - even) * lasting.min(1.0)
     }
 }
 
 /// `every` are the windows that are shown.
-fn evidence(
-    judged: &[Judged<'_>],
-    every: &[Judged<'_>],
-    length: Micros,
-    at_a_time: f64,
-) -> Option<Evidence> {
+fn evidence(judged: &[Judged<'_>], every: &[Judged<'_>], length: Micros, at_a_time: f64) -> Option<Evidence> {
     let partitions = judged.first()?.figures.partitions;
     let mut fullest: Vec<usize> = judged.iter().map(|w| w.figures.fullest_partition).collect();
     fullest.sort_unstable();
@@ -512,6 +511,8 @@ mod tests {
         assert_eq!((over_time.peak.partition, over_time.peak.rows), (2, 10_700));
         assert!((over_time.peak.rows_per_second_of_fullest - 10_000.0 / 3600.0).abs() < 1e-9);
         assert!((over_time.effective_partitions.median - 8.0).abs() < 1e-9);
+        // Windows of 800 rows are as even as more rows would be.
+        assert!((over_time.lasting_effective_partitions.median - 8.0).abs() < 0.1, "{over_time:?}");
         assert!((over_time.share_of_fullest.max - 10_000.0 / 10_700.0).abs() < 1e-9);
         assert_eq!(over_time.pattern, Pattern::Even);
     }
@@ -523,6 +524,93 @@ mod tests {
         let enough = Window { rows_per_partition: vec![16, 0, 0, 0, 0, 0, 0, 0], ..window };
         assert!(OverTime::of(&[enough], Micros::HOUR).is_some());
         assert!(OverTime::of(&[], Micros::HOUR).is_none());
+    }
+
+    /// Windows of `rows` rows, each in the partition that `at` gives.
+    fn scattered(windows: i64, rows: u64, partitions: usize, at: impl Fn(i64, u64) -> usize) -> Vec<Window> {
+        let window = |number: i64| {
+            let mut rows_per_partition = vec![0; partitions];
+            (0..rows).for_each(|row| rows_per_partition[at(number, row)] += 1);
+            Window { number, start_micros: number * Micros::SECOND.get(), rows_per_partition }
+        };
+        (0..windows).map(window).collect()
+    }
+
+    fn examined(windows: &[Window], fewest_rows: u64) -> OverTime {
+        let examined = Examined {
+            window_micros: Micros::SECOND,
+            one_moment: true,
+            rows_per_window: 2,
+            one_in: 1,
+            fewest_rows,
+        };
+        OverTime::of_examined((windows, Micros::SECOND), (windows, examined)).unwrap()
+    }
+
+    #[test]
+    fn few_rows_of_a_window_do_not_look_like_a_hot_spot_and_hide_none() {
+        let random = |number: i64, row: u64| {
+            crate::placement::hash_bytes(&[number.to_le_bytes(), row.to_le_bytes()].concat())
+        };
+        for partitions in [2usize, 16, 64] {
+            for rows in [2, 3, 10, 40] {
+                // All partitions alike; one of three keys of a window, which are others in the next one; one alone.
+                let even = scattered(5_000, rows, partitions, |number, row| {
+                    (random(number, row) % partitions as u64) as usize
+                });
+                let even = examined(&even, 2);
+                let found = even.lasting_effective_partitions.median / partitions as f64;
+                assert!(found > 0.8, "{partitions} {rows}: {found}");
+                assert!(
+                    even.lasting_share_of_fullest.median < 1.6 / partitions as f64,
+                    "{partitions} {rows}: {even:?}"
+                );
+                assert_eq!(even.pattern, Pattern::Even, "{partitions} {rows}");
+                let one = scattered(5_000, rows, partitions, |number, _| {
+                    (random(number, 0) % partitions as u64) as usize
+                });
+                let one = examined(&one, 2);
+                assert_eq!(
+                    (one.lasting_effective_partitions.median, one.lasting_share_of_fullest.median),
+                    (1.0, 1.0)
+                );
+                assert_eq!(one.pattern, Pattern::Sequential, "{partitions} {rows}");
+                if partitions >= 16 {
+                    let three = scattered(5_000, rows, partitions, |number, row| {
+                        let key = random(number, row) % 3;
+                        (random(number, 1_000 + key) % partitions as u64) as usize
+                    });
+                    let three = examined(&three, 2);
+                    // Two rows meet where they have one key of three, or two in one partition.
+                    let expected = 1.0 / (1.0 / 3.0 + 2.0 / 3.0 / partitions as f64);
+                    let found = three.lasting_effective_partitions.median;
+                    assert!((found / expected - 1.0).abs() < 0.15, "{partitions} {rows}: {found} {expected}");
+                    assert_eq!(three.pattern, Pattern::Sequential, "{partitions} {rows}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_partitions_that_take_turns_are_a_moving_hot_spot() {
+        let turns = scattered(400, 100, 2, |number, row| usize::from((number % 2 == 0) == (row > 5)));
+        let found = examined(&turns, 16);
+        assert!(matches!(found.pattern, Pattern::Periodic | Pattern::Sequential), "{found:?}");
+        let same = scattered(400, 100, 2, |_, row| usize::from(row > 5));
+        assert_eq!(examined(&same, 16).pattern, Pattern::Concentrated);
+        let both = scattered(400, 100, 2, |_, row| usize::from(row > 55));
+        assert_eq!(examined(&both, 16).pattern, Pattern::Even);
+    }
+
+    #[test]
+    fn a_weighted_spread_is_that_of_as_many_values() {
+        let values = [(3.0, 1), (1.0, 5), (2.0, 4)];
+        let each: Vec<f64> =
+            values.iter().flat_map(|(value, weight)| vec![*value; *weight as usize]).collect();
+        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::of(&each).unwrap());
+        assert_eq!((weighted.min, weighted.max, weighted.p90), (plain.min, plain.max, 2.0));
+        assert_eq!((weighted.p10, weighted.median), (1.0, 1.0));
+        assert!(Spread::weighted(&[]).is_none());
     }
 
     #[test]

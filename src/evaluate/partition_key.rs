@@ -17,12 +17,13 @@ use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
 use crate::placement::systems::Status;
-use crate::placement::{JointPlacement, Placement};
+use crate::placement::{Function, JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
 use crate::skew::{
-    AtATime, BEYOND_CHANCE, KeyWeights, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions, leaves_empty,
+    AtATime, BEYOND_CHANCE, KeyWeights, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions,
+    leaves_empty,
 };
-use crate::table::{Candidate, ColumnType};
+use crate::table::{Candidate, ColumnType, PlacementFunction};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 use crate::windows::{MomentAxis, MomentCounts, NO_WINDOW, Window, WindowCounts};
@@ -156,6 +157,11 @@ impl PlacementReport {
     #[must_use]
     pub fn has_even_ranges(&self) -> bool {
         self.placement.function().has_even_ranges()
+    }
+
+    /// Whether the function has few active partitions at a time, by its own rule.
+    pub(super) fn has_active_partitions(&self) -> bool {
+        matches!(self.placement.function(), Function::Ydb(PlacementFunction::YdbCloudLogs { .. }))
     }
 
     /// Whether the hash function leaves partitions empty that chance would fill: that does not depend on how many rows the keys have.
@@ -810,8 +816,12 @@ impl SkewCauses {
                 Verdict::Even | Verdict::Empty => "; chance explains it".to_owned(),
                 Verdict::FewRows => format!("; {} rows are too few to say more", skew.rows),
                 Verdict::HeavyKeys => "; keys with many rows are at fault, not the hash function".to_owned(),
-                Verdict::FewKeys => "; the small number of keys is at fault, not the hash function".to_owned(),
-                Verdict::Moving => "; in total chance explains it, but at any one time few partitions are at work".to_owned(),
+                Verdict::FewKeys => {
+                    "; the small number of keys is at fault, not the hash function".to_owned()
+                }
+                Verdict::Moving => {
+                    "; in total chance explains it, but at any one time few partitions are at work".to_owned()
+                }
                 Verdict::Uneven => "; at any one time the same few partitions are at work".to_owned(),
             }
         });

@@ -22,6 +22,7 @@ use crate::source::SourceError;
 use crate::table::ColumnType;
 use crate::units::{PartitionCount, PartitionId};
 
+use crate::lint::domain::OtherType;
 pub use crate::lint::domain::{Domain, MOST_KEYS};
 
 /// Numbers of partitions on either side that are tried in the place of one that aliases.
@@ -187,7 +188,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     };
     let here = placed(&hashes, options.partitions)?;
     let found = spread(&here, options.partitions);
-    let mut alternatives = Vec::new();
+    let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
     let is_even = options.function.has_even_ranges();
     if found.is_defective() && is_even {
         let asked = options.partitions.get();
@@ -216,13 +217,19 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
                     .push(Alternative { words: format!("{} partitions", count.get()), spread: other });
             }
         }
-        for (column_type, types, columns) in domain.other_types() {
+        for OtherType { words, types, columns } in domain.other_types() {
             // A type that the function does not take is no alternative.
+            let placement = Placement::new(options.function, options.partitions, types.clone());
+            let mut there = Vec::with_capacity(domain.keys());
             let Ok(hashes) = of(&types, &columns) else { continue };
-            let other = spread(&placed(&hashes, options.partitions)?, options.partitions);
-            if !other.is_defective() {
-                alternatives.push(Alternative { words: format!("type {column_type}"), spread: other });
+            if placement.assign_hashes(&hashes, &columns, &mut there).is_err() {
+                continue;
             }
+            let other = spread(&there, options.partitions);
+            if !other.is_defective() {
+                alternatives.push(Alternative { words: words.clone(), spread: other });
+            }
+            types_tried.push(words);
         }
     }
     let workers = options.workers.map(|workers| -> Result<Workers, PlacementError> {
@@ -244,7 +251,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
         findings: Vec::new(),
         notes: domain.notes.clone(),
     };
-    lint.findings = findings(&lint, is_even);
+    lint.findings = findings(&lint, is_even, &types_tried);
     Ok(lint)
 }
 
@@ -293,7 +300,7 @@ impl Workers {
     }
 }
 
-fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
+fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Spread { partitions, filled, expected_filled, deviations, short_of_filled, .. } = lint.spread;
     if lint.spread.is_defective() && !is_even {
@@ -327,8 +334,13 @@ fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
             measured: worst,
             threshold: BEYOND_CHANCE,
             advice: match lint.alternatives.as_slice() {
-                [] => "No number of partitions nearby and no other type of the key helps: add a column to the key, or hash it yourself."
-                    .to_owned(),
+                [] => format!(
+                    "No number of partitions nearby helps, and {}: add a column to the key, or hash it yourself.",
+                    match types_tried {
+                        [] => "no other type that the function takes holds these keys".to_owned(),
+                        tried => format!("of other types of the key neither {} does", tried.join(" nor ")),
+                    }
+                ),
                 some => format!(
                     "Take {}.{}",
                     some.iter().map(|other| other.words.as_str()).collect::<Vec<_>>().join(", or "),

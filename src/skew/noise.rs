@@ -326,7 +326,9 @@ mod tests {
                 return ways * most.max(left) as f64;
             }
             let choose = |count: usize| (0..count).fold(1.0, |c, i| c * (left - i) as f64 / (i + 1) as f64);
-            (0..=left).map(|count| sum(partitions - 1, left - count, most.max(count), ways * choose(count))).sum()
+            (0..=left)
+                .map(|count| sum(partitions - 1, left - count, most.max(count), ways * choose(count)))
+                .sum()
         }
         sum(partitions, keys, 0, 1.0) / (partitions as f64).powi(keys as i32)
     }
@@ -367,16 +369,22 @@ mod tests {
     #[test]
     fn chance_is_not_blamed_and_a_defect_is() {
         // Keys of very different weights, thrown at random again and again.
-        for (partitions, light, heavy, seeds) in
-            [(2, 40, 0, 400), (2, 3000, 2, 400), (16, 2000, 3, 400), (64, 0, 2, 400), (64, 6400, 30, 200), (300, 50, 5, 200)]
-        {
+        for (partitions, light, heavy, seeds) in [
+            (2, 40, 0, 400),
+            (2, 3000, 2, 400),
+            (16, 2000, 3, 400),
+            (64, 0, 2, 400),
+            (64, 6400, 30, 200),
+            (300, 50, 5, 200),
+        ] {
             let mut blamed = 0;
             for seed in 0u64..seeds {
                 let mut counts = vec![0u64; partitions];
                 let mut weights = KeyWeights::default();
                 for key in 0u64..light + heavy {
                     let rows = if key < heavy { 100 } else { 1 + key % 3 };
-                    let hash = crate::placement::hash_bytes(&[seed.to_le_bytes(), key.to_le_bytes()].concat());
+                    let hash =
+                        crate::placement::hash_bytes(&[seed.to_le_bytes(), key.to_le_bytes()].concat());
                     counts[(hash % partitions as u64) as usize] += rows;
                     weights.add(rows);
                 }

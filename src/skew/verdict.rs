@@ -120,7 +120,11 @@ impl Verdict {
             return Self::Even;
         }
         // Chance explains it, and it is too much all the same.
-        if floor.cv_of_heavy_keys > HEAVY_ADDS * floor.expected_cv_equal_keys { Self::HeavyKeys } else { Self::FewKeys }
+        if floor.cv_of_heavy_keys > HEAVY_ADDS * floor.expected_cv_equal_keys {
+            Self::HeavyKeys
+        } else {
+            Self::FewKeys
+        }
     }
 
     /// One word.
@@ -142,7 +146,9 @@ impl Verdict {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Empty => "There are no rows yet.",
-            Self::FewRows => "There are too few rows to judge by: a perfect hash would spread so few unevenly too.",
+            Self::FewRows => {
+                "There are too few rows to judge by: a perfect hash would spread so few unevenly too."
+            }
             Self::Even => "Rows spread as evenly as chance allows for these keys.",
             Self::Moving => {
                 "At any one time few partitions take most of the rows, while the others wait: the key follows time. Hash a \
@@ -156,8 +162,10 @@ impl Verdict {
                 "There are too few distinct keys for so many partitions; YDB advises 100 to 1000 per partition. Add a \
                  column, or use fewer partitions."
             }
-            Self::Uneven => "Rows are uneven, and the keys, as far as they were counted, do not explain it. 'evenkeel lint' looks at what the hash \
-                 function does with them.",
+            Self::Uneven => {
+                "Rows are uneven, and the keys, as far as they were counted, do not explain it. 'evenkeel lint' looks at what the hash \
+                 function does with them."
+            }
         }
     }
 }

@@ -123,7 +123,10 @@ impl Found {
             let first = row;
             let mut moment = Moment { rows: 0, instant: times.value(row), mixed: false };
             // The first row belongs to it, even at the ends of what 64 bits hold.
-            while row < times.len() && times.is_valid(row) && (row == first || range.contains(&times.value(row))) {
+            while row < times.len()
+                && times.is_valid(row)
+                && (row == first || range.contains(&times.value(row)))
+            {
                 moment.join(Moment { rows: 1, instant: times.value(row), mixed: false });
                 row += 1;
             }
@@ -193,7 +196,8 @@ impl MomentAxis {
     /// Thins the windows of one length until there are few enough with these.
     fn make_way(&mut self, number: usize, fresh: &[(i64, Moment)]) {
         while let Some(level) = self.levels.get(number) {
-            let is_fresh = |window: &i64| is_kept(*window, level.thinned) && !level.windows.contains_key(window);
+            let is_fresh =
+                |window: &i64| is_kept(*window, level.thinned) && !level.windows.contains_key(window);
             let fresh = fresh.iter().filter(|(window, _)| is_fresh(window)).count();
             if level.windows.len() + fresh <= self.most || level.thinned >= u64::BITS {
                 return;
@@ -209,9 +213,11 @@ impl MomentAxis {
 
     /// Begins the next length, from the windows of the last one, which are complete.
     fn begin_next(&mut self) {
-        let (Some(last), Some(length), Some(next)) =
-            (self.levels.last(), self.lengths.get(self.levels.len() - 1), self.lengths.get(self.levels.len()))
-        else {
+        let (Some(last), Some(length), Some(next)) = (
+            self.levels.last(),
+            self.lengths.get(self.levels.len() - 1),
+            self.lengths.get(self.levels.len()),
+        ) else {
             return;
         };
         let joined = last.joined(*length, *next);
@@ -236,7 +242,8 @@ impl MomentAxis {
             let thinned = level.thinned.max(more.thinned);
             level.thin(thinned);
             more.thin(thinned);
-            let fresh: Vec<(i64, Moment)> = more.windows.iter().map(|(window, moment)| (*window, *moment)).collect();
+            let fresh: Vec<(i64, Moment)> =
+                more.windows.iter().map(|(window, moment)| (*window, *moment)).collect();
             let levels = self.levels.len();
             self.make_way(number, &fresh);
             // A length that begins here has no rows of the other yet.
@@ -447,7 +454,8 @@ mod tests {
     fn plain(values: &[(i64, u32)], length: Micros) -> BTreeMap<i64, (Vec<u64>, bool)> {
         let mut windows: BTreeMap<i64, (Vec<u64>, Vec<i64>)> = BTreeMap::new();
         for (at, partition) in values {
-            let window = windows.entry(at.div_euclid(length.get())).or_insert_with(|| (vec![0; 4], Vec::new()));
+            let window =
+                windows.entry(at.div_euclid(length.get())).or_insert_with(|| (vec![0; 4], Vec::new()));
             window.0[*partition as usize] += 1;
             window.1.push(*at);
         }
@@ -474,7 +482,11 @@ mod tests {
                 assert!(kept > MOST / 8 || kept == expected.len(), "{spacing} {length}: {kept}");
                 for (window, moment) in windows.iter().zip(&moments) {
                     let (rows, mixed) = &expected[&window.number];
-                    assert_eq!((&window.rows_per_partition, moment.mixed), (rows, *mixed), "{spacing} {length}");
+                    assert_eq!(
+                        (&window.rows_per_partition, moment.mixed),
+                        (rows, *mixed),
+                        "{spacing} {length}"
+                    );
                     assert_eq!(moment.rows, rows.iter().sum::<u64>());
                 }
             }
@@ -515,8 +527,13 @@ mod tests {
     #[test]
     fn rows_without_a_time_are_in_no_window_and_the_ends_of_time_are_taken() {
         let mut axis = MomentAxis::new(Micros::new(1), MOST);
-        let times: ArrayRef =
-            Arc::new(TimestampMicrosecondArray::from(vec![None, Some(i64::MIN), Some(i64::MAX), None, Some(5)]));
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
+            None,
+            Some(i64::MIN),
+            Some(i64::MAX),
+            None,
+            Some(5),
+        ]));
         let rows = axis.add(&times);
         let mut counts = MomentCounts::new(1);
         counts.add(&rows, |_| Some(PartitionId(0)));
