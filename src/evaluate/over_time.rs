@@ -359,20 +359,22 @@ impl Together {
         (1.0 / meeting.max(f64::MIN_POSITIVE)).clamp(1.0, partitions.max(1) as f64)
     }
 
-    /// The share of the fullest without what chance gives it. Above 1/N, shares add up as deviations of independent causes do, by their
-    /// squares: all rows in one partition stay all rows, and what chance alone gives becomes 1/N.
+    /// The share of the fullest without what chance gives it. What is above 1/N shrinks by the factor of James and Stein, 1 less the square
+    /// of what chance gives over that of what is found: all rows in one partition stay all rows, what chance alone gives becomes 1/N, and
+    /// much more than that hardly changes.
     fn lasting_share(&self, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
         let even = 1.0 / partitions.max(1) as f64;
         let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.of(*rows) * even);
         let above = |share: f64| ((share - even) / (1.0 - even).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let chance = above(by_chance.sum::<f64>() / self.rows.max(1) as f64);
         let found = above(self.share_of_fullest / self.rows.max(1) as f64);
-        if found >= 1.0 || partitions < 2 {
+        if partitions < 2 || found >= 1.0 {
             return 1.0;
         }
-        let lasting = ((found.powi(2) - chance.powi(2)).max(0.0)
-            / (1.0 - chance.powi(2)).max(f64::MIN_POSITIVE))
-        .sqrt();
+        if found <= chance {
+            return even;
+        }
+        let lasting = (found - chance.powi(2) / found) / (1.0 - chance.powi(2));
         even + (1.0 - even) * lasting.min(1.0)
     }
 }

@@ -463,7 +463,7 @@ mod tests {
             partitions: partitions(&[16]),
             batch_rows: 10_000,
             // The least there is.
-            memory: ByteSize::mib(194),
+            memory: ByteSize::mib(242),
             ..EvaluateOptions::default()
         };
         let exact = rows.local(&EvaluateOptions { memory: ByteSize::mib(2048), ..options.clone() }).unwrap();

@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn identifiers_are_told_from_what_chance_makes_unique() {
         let rows = 2_000u64;
-        let day = 86_400_000_000;
+        let day = 86_400_000_000u64;
         // Numbers that are given one after the other, in whatever order they come, with gaps, or in steps.
         assert_eq!(by(&[numbers((0..2000).rev())]), UniqueBy::Nature);
         assert_eq!(by(&[numbers((0..2000).map(|row| 5_000_000_000 + row * 3))]), UniqueBy::Nature);
         assert_eq!(by(&[numbers((0..2000).map(|row| row * 1000))]), UniqueBy::Nature);
         assert_eq!(by(&[texts((0..rows).map(|row| format!("order-{row:06}")))]), UniqueBy::Nature);
         // Points in time of a day, by microseconds and by seconds, all different by chance.
-        let instants = (0..rows).map(|row| random(row, day as u64));
+        let instants = (0..rows).map(|row| random(row, day));
         assert_eq!(by(&[times(instants.clone())]), UniqueBy::Chance);
         let seconds = (0..20).map(|row| row * 4_000 * 1_000_000 + random(row as u64, 4_000) * 1_000_000);
         assert_eq!(by(&[times(seconds)]), UniqueBy::Chance);

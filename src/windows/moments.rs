@@ -45,7 +45,7 @@ pub(crate) fn moment_counters(counters: usize) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) rows: u64,
-    /// The time of its first row.
+    /// The earliest time of its rows.
     instant: i64,
     /// Whether its rows have several times.
     pub(crate) mixed: bool,
@@ -57,6 +57,7 @@ impl Moment {
     fn join(&mut self, other: Self) {
         self.rows += other.rows;
         self.mixed |= other.mixed || other.instant != self.instant;
+        self.instant = self.instant.min(other.instant);
     }
 }
 
