@@ -448,6 +448,41 @@ mod tests {
     }
 
     #[test]
+    fn other_types_of_a_decimal_are_tried_and_those_that_help_are_named() {
+        let decimal = ColumnType::Decimal { precision: 22, scale: 2 };
+        let prices = arrow::array::Decimal128Array::from_iter_values((0..5000).map(|price| price * 7))
+            .with_precision_and_scale(22, 2)
+            .unwrap();
+        let other: ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1; 5000]));
+        let prices: ArrayRef = std::sync::Arc::new(prices);
+        let options = LintOptions {
+            function: "ydb".parse().unwrap(),
+            partitions: PartitionCount::new(16).unwrap(),
+            workers: None,
+            threads: None,
+        };
+        let lint_of = |types: Vec<ColumnType>, columns: Vec<ArrayRef>| {
+            let domain = Domain { name: "prices".to_owned(), types, columns, notes: Vec::new() };
+            lint(&domain, &options, &AtomicBool::new(false)).unwrap()
+        };
+        // A column that is always the same is no help.
+        for (types, columns, of_column) in [
+            (vec![decimal], vec![prices.clone()], ""),
+            (vec![ColumnType::Int64, decimal], vec![other, prices], " for column 2 of the key"),
+        ] {
+            let found = lint_of(types, columns);
+            assert_eq!((found.spread.filled, found.findings[0].code), (1, "hash_defect"));
+            let words: Vec<&str> = found.alternatives.iter().map(|other| other.words.as_str()).collect();
+            for expected in ["type Utf8", "type Int64, in units of 1e-2"] {
+                assert!(words.contains(&format!("{expected}{of_column}").as_str()), "{words:?}");
+            }
+            // An integer would lose the hundredths.
+            assert!(!words.contains(&format!("type Int64{of_column}").as_str()), "{words:?}");
+            assert!(found.findings[0].advice.contains("type Utf8"), "{}", found.findings[0].advice);
+        }
+    }
+
+    #[test]
     fn good_functions_are_not_blamed() {
         for name in
             ["ydb", "iceberg", "citus", "cassandra", "clickhouse-cityhash64", "spanner-shard", "neutral"]

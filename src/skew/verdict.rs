@@ -37,8 +37,9 @@ pub enum AtATime {
 
 /// Up to this max/mean a table counts as even whatever the reason: the fullest partition has 15 % more than its share.
 const EVEN_MAX_OVER_MEAN: f64 = 1.15;
-/// Up to this max/mean a table counts as even where chance explains it: 100 keys for each of 300 partitions give as much.
-const EVEN_BY_CHANCE: f64 = 1.3;
+/// Up to this max/mean a table counts as even where chance explains it: it takes three quarters of the inserts that it would take were all
+/// partitions alike. 100 keys for each of 1000 partitions give as much.
+const EVEN_BY_CHANCE: f64 = 4.0 / 3.0;
 /// A table counts as even only with so many effective partitions, as a part of all.
 const EVEN_EFFECTIVE: f64 = 0.9;
 /// Unequal rows of keys are a reason of their own where they add this part to the CV that as many equal keys have.

@@ -9,6 +9,7 @@
     reason = "a test that fails should stop and say so"
 )]
 
+mod at_a_time;
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;
