@@ -20,8 +20,10 @@ const RETURNS_BY: f64 = 0.25;
 const MOST_PAIRS: usize = 128;
 /// Distances in time that are compared, at most.
 const MOST_LAGS: i64 = 600;
-/// Pairs of rows for each partition from which it is known how often two rows meet in one. Windows of fewer are judged together.
+/// Pairs of rows for each partition from which it is known how often two rows meet in one, and rows from which the share of the fullest is
+/// more than a few steps. Windows of fewer are judged together.
 const PAIRS_PER_PARTITION: f64 = 8.0;
+const ROWS_PER_PARTITION: u64 = 20;
 
 /// How the load of partitions moves through time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -301,7 +303,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Windows that follow each other, as many as are needed to know how often two rows of a window meet in a partition.
+/// Windows that follow each other, as many as have enough rows together. Rows meet within their window alone.
 #[derive(Debug, Default)]
 struct Together {
     rows: u64,
@@ -314,11 +316,14 @@ struct Together {
 }
 
 fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together> {
-    let enough = PAIRS_PER_PARTITION * partitions as f64;
+    let suffices = |group: &Together| {
+        group.pairs >= PAIRS_PER_PARTITION * partitions as f64
+            && group.rows >= ROWS_PER_PARTITION * partitions as u64
+    };
     let mut groups: Vec<Together> = Vec::new();
     for window in judged {
         match groups.last() {
-            Some(last) if last.pairs < enough => {}
+            Some(last) if !suffices(last) => {}
             _ => groups.push(Together::default()),
         }
         if let Some(last) = groups.last_mut() {
@@ -326,7 +331,7 @@ fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together> {
         }
     }
     // What is left over in the end goes with what came before.
-    let rest = groups.pop_if(|last| last.pairs < enough);
+    let rest = groups.pop_if(|last| !suffices(last));
     match (groups.last_mut(), rest) {
         (Some(last), Some(rest)) => last.join(rest),
         (None, Some(rest)) => groups.push(rest),

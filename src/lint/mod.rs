@@ -371,7 +371,12 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
                 ),
             });
         }
-        if workers.spread.is_defective() && !lint.spread.is_defective() {
+        // Where some workers have more partitions, they have as many more keys, give or take what chance does to a worker's.
+        let scatter = BEYOND_CHANCE * (f64::from(workers.workers) / lint.keys as f64).sqrt();
+        let beyond_partitions = workers.max_over_mean > workers.by_partitions * (1.0 + scatter);
+        let divides = workers.by_partitions <= 1.0;
+        let aliases = workers.spread.is_defective() && (divides || beyond_partitions);
+        if aliases && !lint.spread.is_defective() {
             findings.push(Finding {
                 code: "workers_alias",
                 severity: Severity::Problem,

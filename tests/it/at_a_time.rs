@@ -138,6 +138,12 @@ async fn flights_at_an_hour_are_on_the_partitions_that_sql_counts() {
         }
     }
     // The findings name the figures that prove the hot spot.
+    let evaluation = json(
+        dir.path(),
+        &format!(
+            "evaluate {FLIGHTS} --partition-key time_hour,origin --partition-key tailnum --partitions 16 --no-primary-keys --format json"
+        ),
+    );
     let messages: Vec<&str> = evaluation["findings"]
         .as_array()
         .unwrap()
