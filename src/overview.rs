@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::log::{CommitSummary, Operation, PortionEntry, Snapshot, overlap_depths};
 use crate::overlap::OverlapDepth;
 use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
-use crate::skew::{NoiseFloor, SkewFigures, Verdict, are_enough_rows, median};
+use crate::skew::{AtATime, NoiseFloor, SkewFigures, Verdict, are_enough_rows, balance, median};
 use crate::table::Column;
 use crate::units::{PartitionId, Version};
 
@@ -304,8 +304,12 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
         })
         .collect();
     let partitions = stored(snapshot);
-    let verdict =
-        Verdict::of(&figures, noise_floor.as_ref(), median_effective(&over_commits, figures.partitions));
+    let at_a_time =
+        median_effective(&over_commits, figures.partitions).map_or(AtATime::Spread, |effective| {
+            let in_total = balance(figures.effective_partitions, figures.partitions);
+            AtATime::of(balance(effective, figures.partitions), in_total)
+        });
+    let verdict = Verdict::of(&figures, noise_floor.as_ref(), at_a_time);
     Ok(TableSkew {
         figures,
         rows_per_partition: visible.rows_per_partition,

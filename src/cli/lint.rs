@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args as ClapArgs;
+use evenkeel::finding::Severity;
 use evenkeel::lint::{Domain, Lint, LintError, LintOptions, lint};
 use evenkeel::placement::Function;
 use evenkeel::report;
@@ -26,7 +27,8 @@ Examples:
   evenkeel lint exports --key user_id --placement citus --partitions 128
   evenkeel lint exports --key user_id --placement kafka --partitions 64 --workers 8 --threads 8
 
-Keys count once each, whatever rows they have. 'evenkeel place --list' has the placement functions.")]
+Keys count once each, whatever rows they have. 'evenkeel place --list' has the placement functions. \
+Exit code 3 if a problem is found; warnings and notes do not count.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input, whose distinct keys are looked at.
     #[arg(value_name = "FILE", required_unless_present = "range", conflicts_with = "range")]
@@ -138,5 +140,9 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
         other => other.into(),
     })?;
-    out.result(args.format, &found, report::lint)
+    out.result(args.format, &found, report::lint)?;
+    let problems = found.findings.iter().filter(|finding| finding.severity == Severity::Problem);
+    let lines: Vec<String> =
+        problems.map(|problem| format!("problem {} found: {}", problem.code, problem.subject)).collect();
+    if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }
 }

@@ -43,8 +43,8 @@ pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
     version,
     max_term_width = 120,
     after_help = "\
-Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a --fail-on threshold met, \
-130 interrupted."
+Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a --fail-on threshold met or a \
+problem found by 'lint', 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -80,6 +80,9 @@ pub struct Assessment {
     pub recommendation: Recommendation,
     /// What to look out for, the gravest first.
     pub findings: Vec<Finding>,
+    /// Whether a primary key was named or searched for.
+    #[serde(skip)]
+    pub wants_primary_key: bool,
     /// Rows that were left out because they cannot be read.
     pub unreadable_rows: u64,
     /// What else is worth knowing.
@@ -93,8 +96,13 @@ pub struct Assessment {
 impl Assessment {
     /// Finds anew what to look out for.
     pub(super) fn find_findings(&mut self) {
-        self.findings =
-            find_findings(&self.evaluation, &self.statements, &self.ranking, &self.recommendation);
+        self.findings = find_findings(
+            &self.evaluation,
+            &self.statements,
+            &self.ranking,
+            &self.recommendation,
+            self.wants_primary_key,
+        );
     }
 }
 
@@ -152,6 +160,7 @@ pub fn assess_with(
         let chosen = partitions.and_then(|partitions| report.over(partitions));
         report.over_time = chosen.and_then(|placement| placement.over_time.clone());
     }
+    let wants_primary_key = options.find_primary_keys || !options.evaluate.primary_keys.is_empty();
     let mut assessment = Assessment {
         inputs: export.input_names(),
         input_bytes: export.stored_bytes(),
@@ -166,6 +175,7 @@ pub fn assess_with(
         ranking,
         recommendation,
         findings: Vec::new(),
+        wants_primary_key,
         unreadable_rows: unreadable.rows,
         notes,
         masked: false,

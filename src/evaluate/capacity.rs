@@ -17,37 +17,23 @@ pub struct Capacity {
     pub if_even: f64,
     /// What it takes when rows come in any order: limited by the partition with the most bytes.
     pub in_total: f64,
-    /// What it takes when rows come in the order of time: limited by the fullest partition of the middle window, less what
-    /// chance adds to it there. Equal to `in_total` without windows.
+    /// What it takes when rows come in the order of time: limited by the fullest partition at a time, in the middle of the windows that
+    /// are judged, less what chance adds to it there. Equal to `in_total` without windows.
     pub sustained: f64,
     /// The same for the window that is worst.
     pub worst_window: f64,
 }
 
-/// Whether one partition takes everything at a moment, by the key itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OneAtAMoment {
-    /// The key is made of the time alone, and many rows share each of its values.
-    Yes,
-    /// As far as the key itself goes, rows of a moment may spread.
-    No,
-}
-
 impl Capacity {
     /// The rates for partitions with so many bytes, each of which takes `per_partition` bytes per second.
     #[must_use]
-    pub fn of(bytes: &[u64], over_time: Option<&OverTime>, moment: OneAtAMoment, per_partition: f64) -> Self {
+    pub fn of(bytes: &[u64], over_time: Option<&OverTime>, per_partition: f64) -> Self {
         let all: u64 = bytes.iter().sum();
         let most = bytes.iter().copied().max().unwrap_or(0);
         let even_share = 1.0 / bytes.len().max(1) as f64;
         let total_share = if all == 0 { even_share } else { most as f64 / all as f64 };
         let lasting = over_time.map(|time| time.lasting_share_of_fullest);
-        // Where one partition takes everything at a moment, windows are only too long to see it.
-        let share = |of_window: Option<f64>| match of_window {
-            _ if moment == OneAtAMoment::Yes => 1.0,
-            Some(share) => share.max(total_share),
-            None => total_share,
-        };
+        let share = |of_window: Option<f64>| of_window.map_or(total_share, |share| share.max(total_share));
         Self {
             per_partition,
             if_even: per_partition / even_share,
@@ -66,12 +52,11 @@ mod tests {
 
     #[test]
     fn the_fullest_partition_limits_the_table() {
-        let even = Capacity::of(&[5; 8], None, OneAtAMoment::No, 1e6);
+        let even = Capacity::of(&[5; 8], None, 1e6);
         assert_eq!([even.if_even, even.in_total, even.sustained], [8e6; 3]);
-        let half = Capacity::of(&[50, 25, 25, 0], None, OneAtAMoment::No, 1e6);
+        let half = Capacity::of(&[50, 25, 25, 0], None, 1e6);
         assert_eq!([half.if_even, half.in_total, half.worst_window], [4e6, 2e6, 2e6]);
-        assert_eq!(Capacity::of(&[0, 0], None, OneAtAMoment::No, 1e6).in_total, 2e6);
-        assert_eq!(Capacity::of(&[5; 8], None, OneAtAMoment::Yes, 1e6).sustained, 1e6);
+        assert_eq!(Capacity::of(&[0, 0], None, 1e6).in_total, 2e6);
     }
 
     #[test]
@@ -82,7 +67,7 @@ mod tests {
             rows_per_partition: (0..8).map(|p| if number == p { 80_000 } else { 0 }).collect(),
         };
         let over_time = OverTime::of(&(0..8).map(window).collect::<Vec<_>>(), Micros::SECOND).unwrap();
-        let capacity = Capacity::of(&[80_000; 8], Some(&over_time), OneAtAMoment::No, 1e6);
+        let capacity = Capacity::of(&[80_000; 8], Some(&over_time), 1e6);
         assert_eq!(capacity.in_total, 8e6);
         assert!((capacity.sustained / 1e6 - 1.0).abs() < 0.01, "{capacity:?}");
     }

@@ -12,19 +12,20 @@ use rayon::prelude::{
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
+use crate::evaluate::moment::TimeOfKey;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
 use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBatches};
-use crate::evaluate::prepared::Parts;
+use crate::evaluate::prepared::{Parts, ResolvedPart};
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::share::{Share, no_such_key};
 use crate::placement::{Function, JointPlacement, Placement, PlacementError};
-use crate::table::{Candidate, Column, ColumnType, only_time_column};
+use crate::table::{Candidate, Column, ColumnType, Transform, only_time_column};
 use crate::units::Micros;
 use crate::units::{ByteSize, PartitionCount};
 use crate::values::width;
-use crate::windows::{MOST_WINDOWS, TimeAxis, TimeRange};
+use crate::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, TimeRange, moment_counters, most_moments};
 
 /// The program itself and batches on their way (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);
@@ -179,12 +180,8 @@ impl Evaluator {
             let types = types_of(&parts, &key);
             // What cannot be placed at all is found before the first row.
             let (placements, left_out) = placeable(candidate, &types, &placements)?;
-            let is_time = |position: &usize| {
-                parts
-                    .get(*position)
-                    .is_some_and(|part| time.as_ref().is_some_and(|(column, _)| *column == part.column))
-            };
-            let only_time = key.iter().all(is_time);
+            let of_key = key.iter().map(|position| time_of_part(parts.get(*position), time.as_ref()));
+            let time_of_key = of_key.fold(TimeOfKey::None, TimeOfKey::with);
             let plan = Arc::new(KeyPlan {
                 candidate: candidate.clone(),
                 key,
@@ -199,7 +196,7 @@ impl Evaluator {
                     .map(Arc::new)
                     .collect(),
             });
-            partition_keys.push(PartitionKeyCounter::new(plan, types, only_time));
+            partition_keys.push(PartitionKeyCounter::new(plan, types, time_of_key));
         }
         let mut primary_keys = Vec::new();
         for candidate in primary_candidates {
@@ -216,6 +213,9 @@ impl Evaluator {
             columns.get(*column).is_some_and(|column| !column.column_type.is_timestamp())
         };
         let finest = if time.as_ref().is_some_and(is_date) { Micros::DAY } else { Micros::new(1) };
+        let most_moments = most_moments(counters);
+        let moments =
+            (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
         // Bytes are those of the whole rows, where anyone counts them.
         let of_any_length = columns
             .iter()
@@ -230,6 +230,7 @@ impl Evaluator {
                 parts,
                 time,
                 axis: TimeAxis::new(options.window, budgets.windows, finest),
+                moments,
                 window: options.window,
                 most_windows: budgets.windows,
                 batch_rows: options.batch_rows,
@@ -329,11 +330,11 @@ impl Evaluator {
         if !alike {
             return Err(EvaluateError::NotMergeable);
         }
-        self.preparation
-            .merge(other.preparation.axis, (other.preparation.rows_read, other.preparation.rows))?;
-        let window = self.preparation.axis.length();
+        let Preparation { axis, moments, rows_read, rows, .. } = other.preparation;
+        self.preparation.merge(axis, moments, (rows_read, rows))?;
+        let (window, moments) = (self.preparation.axis.length(), self.preparation.moments.as_ref());
         for (key, more) in counters.partition_keys.iter_mut().zip(more.partition_keys) {
-            key.merge(more, window);
+            key.merge(more, window, moments);
         }
         counters.keep_within_budget(0);
         counters.rows += more.rows;
@@ -358,7 +359,9 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluateError`] where there were no rows, or what was put on disk cannot be read back.
     pub fn finish(self) -> Result<Evaluation, EvaluateError> {
-        let Self { options, preparation: Preparation { axis, time, rows_read, .. }, counters, .. } = self;
+        let Self {
+            options, preparation: Preparation { axis, moments, time, rows_read, .. }, counters, ..
+        } = self;
         if counters.rows == 0 {
             return Err(EvaluateError::NoRows);
         }
@@ -377,6 +380,8 @@ impl Evaluator {
             axis.map(|axis| counts.iter().map(|count| length(axis, *count)).collect()).unwrap_or_default();
         let how = Finishing {
             windows: &windows,
+            window_is_asked: options.window.is_some(),
+            moments: moments.as_ref(),
             batch_rows: options.batch_rows,
             partition_rate: options.partition_rate,
             weights: &options.weights,
@@ -410,7 +415,8 @@ impl Budgets {
     /// Divides the budget; `counters` are the partitions of all placements of one key.
     fn of(options: &EvaluateOptions, counters: usize, over_time: bool) -> Result<Self, EvaluateError> {
         let usual = if over_time { MOST_WINDOWS } else { 0 };
-        let per_key = (usual + 4) * counters * size_of::<u64>();
+        let short = if over_time { moment_counters(counters) } else { 0 };
+        let per_key = ((usual + 4) * counters + short) * size_of::<u64>();
         let fixed = BASE_MEMORY.0 + (per_key * options.partition_keys.len()) as u64;
         let least = ByteSize(fixed + LEAST_FOR_KEYS.0);
         if options.memory < least {
@@ -432,6 +438,18 @@ impl Budgets {
             primary_key: bytes(for_rows / primary_keys.max(1)),
             windows,
         })
+    }
+}
+
+/// How a part of a key is made of the time column.
+fn time_of_part(part: Option<&ResolvedPart>, time: Option<&(usize, String)>) -> TimeOfKey {
+    match part.zip(time).filter(|(part, (column, _))| part.column == *column) {
+        None => TimeOfKey::None,
+        Some((part, _)) => match part.part.transform {
+            Transform::Identity => TimeOfKey::Instant,
+            Transform::Date => TimeOfKey::Slice(Micros::DAY),
+            Transform::Truncate(length) => TimeOfKey::Slice(length),
+        },
     }
 }
 

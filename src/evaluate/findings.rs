@@ -5,7 +5,8 @@ use crate::evaluate::fan_out::{FanOut, Reach, StatementReport};
 use crate::evaluate::over_time::Pattern;
 use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation};
+use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation, unique_words};
+use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
 use crate::finding::{Finding, Severity};
 use crate::placement::systems::system;
 use crate::skew::Verdict;
@@ -18,20 +19,33 @@ const MONOTONIC: f64 = 0.7;
 const APPENDS: f64 = 0.9;
 /// Rows that are written more often than this make merging a cost.
 const AMPLIFICATION: f64 = 2.0;
+/// A key that is not even is a problem from this max/mean on: the fullest partition has half as much again as its share.
+const PROBLEM_MAX_OVER_MEAN: f64 = 1.5;
+/// Up to this max/mean a key is even, whatever the reason.
+const EVEN_MAX_OVER_MEAN: f64 = 1.15;
+/// From so many repeats on that chance would make, none is evidence of an identifier.
+const MOST_BY_CHANCE: f64 = 5.0;
+/// Rows for each partition, below which nothing is said of a key; some keys need more.
+const FEWEST_ROWS_PER_PARTITION: f64 = 10.0;
 /// A sample of fewer rows says little.
 const FEWEST_SAMPLED: u64 = 10_000;
 /// Rows out of order in time, from this part on, are worth a word.
 const UNORDERED: f64 = 0.01;
 
 /// What to look out for, the gravest first.
+///
+/// `wants_primary_key` says whether a primary key was looked for or named.
 pub(super) fn find_findings(
     evaluation: &Evaluation,
     statements: &[StatementReport],
     ranking: &[RankedKey],
     recommendation: &Recommendation,
+    wants_primary_key: bool,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let partitions = PartitionCount::new(u64::from(recommendation.partitions)).ok();
+    no_key(evaluation, recommendation, wants_primary_key, &mut findings);
+    findings.extend(partitions.and_then(|partitions| few_rows(evaluation, partitions)));
     for key in &evaluation.candidates {
         if let Some(placement) = partitions.and_then(|count| key.over(count)) {
             balance(key, placement, &mut findings);
@@ -42,6 +56,7 @@ pub(super) fn find_findings(
     dealing(evaluation, &mut findings);
     for key in &evaluation.primary_keys {
         rows_lost(key, &mut findings);
+        unique_by_chance(key, recommendation, &mut findings);
         append(key, &mut findings);
     }
     if let Some(placement) = chosen_placement(evaluation, recommendation) {
@@ -51,6 +66,59 @@ pub(super) fn find_findings(
     time(evaluation, &mut findings);
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// Keys that were wanted, and that there are none of.
+fn no_key(
+    evaluation: &Evaluation,
+    recommendation: &Recommendation,
+    wants_primary_key: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let mut add = |code, what: &str, tried: usize, advice: &str| {
+        findings.push(Finding {
+            code,
+            severity: Severity::Problem,
+            subject: "the export".to_owned(),
+            message: match tried {
+                0 => format!("no column can be in a {what}"),
+                _ => format!("none of {tried} candidates can be a {what}"),
+            },
+            measured: 0.0,
+            threshold: 1.0,
+            advice: advice.to_owned(),
+        });
+    };
+    if recommendation.partition_key.is_empty() {
+        let advice = "Key columns have no NULL and a type that keys take. Name candidates with --partition-key, or export an id.";
+        add("no_usable_partition_key", "partition key", evaluation.candidates.len(), advice);
+    }
+    let usable =
+        evaluation.primary_keys.iter().any(|key| key.obstacles.is_empty() && key.candidate.is_plain());
+    if wants_primary_key && !usable {
+        let advice = "Key columns have no NULL and a type that keys take. Name candidates with --primary-key, or export an id.";
+        add("no_usable_primary_key", "primary key", evaluation.primary_keys.len(), advice);
+    }
+}
+
+/// Fewer rows than say anything about partition keys: for all keys, or for those whose values are as many as rows.
+fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Finding> {
+    let placements = evaluation.candidates.iter().filter_map(|key| key.over(partitions));
+    let withheld = placements.clone().filter(|placement| placement.verdict == Verdict::FewRows).count();
+    let all = placements.count();
+    let each = evaluation.rows as f64 / partitions.len() as f64;
+    (withheld > 0).then(|| Finding {
+        code: "few_rows",
+        severity: if withheld == all { Severity::Problem } else { Severity::Warning },
+        subject: "the export".to_owned(),
+        message: format!(
+            "{} rows are too few to judge {withheld} of {all} partition keys over {partitions} partitions: {each:.1} rows for each",
+            evaluation.rows
+        ),
+        measured: each,
+        threshold: FEWEST_ROWS_PER_PARTITION,
+        advice: "Evaluate more rows, or fewer partitions. Nothing is said of the balance of these keys until then.".to_owned(),
+    })
 }
 
 /// The placement that is recommended.
@@ -162,114 +230,186 @@ fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
 
+/// What is wrong with how a key spreads rows. It follows the verdict: an even key has notes at most, and any other has a reason.
 fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
-    let n = placement.skew.partitions as f64;
-    let mut add = |code, severity, message, measured, threshold, advice: &str| {
-        findings.push(Finding {
-            code,
-            severity,
-            subject: hash(key),
-            message,
-            measured,
-            threshold,
-            advice: advice.to_owned(),
-        });
+    // So few rows are reported once, for all keys.
+    if matches!(placement.verdict, Verdict::Empty | Verdict::FewRows) {
+        return;
+    }
+    let before = findings.len();
+    hotspot(key, placement, findings);
+    few_keys(key, placement, findings);
+    heavy_key(key, placement, findings);
+    beyond_chance(key, placement, findings);
+    let explained = findings.iter().skip(before).any(|finding| finding.severity != Severity::Note)
+        || is_defect_of_system(placement);
+    if placement.verdict != Verdict::Even && !explained {
+        findings.push(uneven(key, placement));
+    }
+}
+
+/// How far a key that is not even may be off without being a problem.
+fn severity(placement: &PlacementReport) -> Severity {
+    if placement.skew.max_over_mean > PROBLEM_MAX_OVER_MEAN { Severity::Problem } else { Severity::Warning }
+}
+
+fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
+    let Some(time) = &placement.over_time else { return };
+    let (code, how, advice) = match time.pattern {
+        Pattern::Even => return,
+        Pattern::Sequential => (
+            "moving_hotspot",
+            ", others each time",
+            "The key follows time. Hash a column with many values at any moment instead, or add one to the key.",
+        ),
+        Pattern::Periodic => (
+            "periodic_hotspot",
+            ", and they return",
+            "The key follows the clock. Hash a column with many values at any moment instead, or add one to the key.",
+        ),
+        Pattern::Concentrated => (
+            "constant_hotspot",
+            ", always the same",
+            "A few values take most rows. Add a column to the key that splits them.",
+        ),
     };
-    if let Some(time) = &placement.over_time {
-        let share = time.share_of_fullest.median;
-        let message = format!(
-            "in the middle window of {} the fullest partition takes {} of the rows, and {:.1} of {n} partitions are at work",
-            time.window_micros,
-            percent(share),
-            time.effective_partitions.median,
-        );
-        let threshold = 2.0 / n;
-        match time.pattern {
-            Pattern::Even => {}
-            Pattern::Sequential => add(
-                "moving_hotspot",
-                Severity::Problem,
-                message + ", others each time",
-                share,
-                threshold,
-                "The key follows time. Hash a column with many values at any moment instead, or add one to the key.",
-            ),
-            Pattern::Periodic => add(
-                "periodic_hotspot",
-                Severity::Problem,
-                message + ", and they return",
-                share,
-                threshold,
-                "The key follows the clock. Hash a column with many values at any moment instead, or add one to the key.",
-            ),
-            Pattern::Concentrated => add(
-                "constant_hotspot",
-                Severity::Problem,
-                message + ", always the same",
-                share,
-                threshold,
-                "A few values take most rows. Add a column to the key that splits them.",
-            ),
-        }
-    }
+    let partitions = placement.skew.partitions;
+    findings.push(Finding {
+        code,
+        severity: Severity::Problem,
+        subject: hash(key),
+        message: format!(
+            "at a time ({}) {:.1} of {partitions} partitions are at work, and the fullest takes {} of the rows{how}",
+            time.examined_words(),
+            time.lasting_effective_partitions.median,
+            percent(time.lasting_share_of_fullest.median),
+        ),
+        measured: time.lasting_effective_partitions.median,
+        threshold: 1.0 + (partitions as f64 - 1.0) / 2.0,
+        advice: advice.to_owned(),
+    });
+}
+
+fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
     let per_partition = placement.noise_floor.keys_per_partition;
-    if per_partition < FEWEST_KEYS_PER_PARTITION as f64 {
-        add(
-            "few_distinct_keys",
-            if per_partition < 1.0 { Severity::Problem } else { Severity::Warning },
-            format!(
-                "{} distinct values for {n} partitions, {per_partition:.1} for each",
-                key.distinct.estimate
-            ),
-            per_partition,
-            FEWEST_KEYS_PER_PARTITION as f64,
-            match of_ydb(placement) {
-                true => {
-                    "YDB advises 100 to 1000 distinct values for each partition. Add a column to the key, or take fewer partitions."
-                }
-                false => {
-                    "So few values fill partitions unevenly by chance alone. Add a column to the key, or take fewer partitions."
-                }
-            },
-        );
+    // Where each row brings another key, there are as few keys as rows.
+    let follow_rows = placement.noise_floor.keys_follow_rows(placement.skew.rows);
+    if per_partition >= FEWEST_KEYS_PER_PARTITION as f64 || follow_rows {
+        return;
     }
+    findings.push(Finding {
+        code: "few_distinct_keys",
+        severity: match placement.verdict {
+            Verdict::Even => Severity::Note,
+            _ if per_partition < 1.0 => Severity::Problem,
+            _ => Severity::Warning,
+        },
+        subject: hash(key),
+        message: format!(
+            "{} distinct values for {} partitions, {per_partition:.1} for each",
+            key.distinct.estimate, placement.skew.partitions
+        ),
+        measured: per_partition,
+        threshold: FEWEST_KEYS_PER_PARTITION as f64,
+        advice: match of_ydb(placement) {
+            true => {
+                "YDB advises 100 to 1000 distinct values for each partition. Add a column to the key, or take fewer partitions."
+            }
+            false => "So few values fill partitions unevenly by chance alone. Add a column to the key, or take fewer partitions.",
+        }
+        .to_owned(),
+    });
+}
+
+fn heavy_key(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
+    let due = 1.0 / placement.skew.partitions as f64;
     let heaviest = placement.noise_floor.heaviest_key_share;
-    if heaviest > 1.0 / n && key.distinct.estimate > 1 {
-        add(
-            "heavy_key",
-            if heaviest > 2.0 / n { Severity::Problem } else { Severity::Warning },
-            format!(
-                "one value has {} of the rows; its partition gets {}, where {} would be its share",
-                percent(heaviest),
-                percent(placement.share_of_heaviest_partition),
-                percent(1.0 / n)
-            ),
-            heaviest,
-            1.0 / n,
-            "No number of partitions splits one value. Add a column to the key that does.",
-        );
+    if heaviest <= due || key.distinct.estimate < 2 {
+        return;
+    }
+    findings.push(Finding {
+        code: "heavy_key",
+        severity: match placement.verdict {
+            Verdict::Even => Severity::Note,
+            _ if heaviest > 2.0 * due => Severity::Problem,
+            _ => Severity::Warning,
+        },
+        subject: hash(key),
+        message: format!(
+            "one value has {} of the rows; its partition gets {}, where {} would be its share",
+            percent(heaviest),
+            percent(placement.share_of_heaviest_partition),
+            percent(due)
+        ),
+        measured: heaviest,
+        threshold: due,
+        advice: "No number of partitions splits one value. Add a column to the key that does.".to_owned(),
+    });
+}
+
+/// Whether [`defects`] has it.
+fn is_defect_of_system(placement: &PlacementReport) -> bool {
+    !of_ydb(placement) && placement.leaves_empty()
+}
+
+fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
+    let leaves_empty = placement.leaves_empty();
+    let is_even = placement.verdict == Verdict::Even;
+    if is_even || is_defect_of_system(placement) || (placement.causes.hash_function <= 0.0 && !leaves_empty) {
+        return;
     }
     let even_ranges = placement.has_even_ranges();
-    if placement.causes.hash_function > 0.0 && placement.skew.max_over_mean > 1.15 {
-        add(
-            if even_ranges { "hash_defect" } else { "uneven_ranges" },
-            if even_ranges { Severity::Problem } else { Severity::Note },
-            format!(
+    findings.push(Finding {
+        code: if even_ranges { "hash_defect" } else { "uneven_ranges" },
+        severity: match (even_ranges, severity(placement)) {
+            (true, _) => Severity::Problem,
+            (false, Severity::Problem) => Severity::Warning,
+            (false, _) => Severity::Note,
+        },
+        subject: hash(key),
+        message: match leaves_empty {
+            true => format!(
+                "{} of {} partitions have no key, where chance leaves {:.0} empty",
+                placement.skew.empty_partitions, placement.skew.partitions, placement.empty_by_chance
+            ),
+            false => format!(
                 "the CV is {}, where these keys let expect {}",
                 percent(placement.skew.cv),
                 percent(placement.noise_floor.expected_cv_weighted)
             ),
-            placement.skew.cv,
-            placement.noise_floor.expected_cv_weighted,
-            if !even_ranges {
-                "Its ranges are unequal, whatever the keys: take more tokens for each node, or let the system choose them."
-            } else if placement.function.contains("cloud-logs") {
-                "This function has few active partitions at a time, and spreads over all of them only as time goes on."
-            } else {
-                "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
-                 text columns are joined without a separator; take another column or another number of partitions."
-            },
-        );
+        },
+        measured: placement.skew.cv,
+        threshold: placement.noise_floor.expected_cv_weighted,
+        advice: if !even_ranges {
+            "Its ranges are unequal, whatever the keys: take more tokens for each node, or let the system choose them."
+        } else if placement.has_active_partitions() {
+            "This function has few active partitions at a time, and spreads over all of them only as time goes on."
+        } else {
+            "The hash function itself sends these keys to few partitions. Decimal columns add nothing to the hash of YDB, and \
+             text columns are joined without a separator; take another column or another number of partitions."
+        }
+        .to_owned(),
+    });
+}
+
+/// A key that is not even, where nothing else says why.
+fn uneven(key: &PartitionKeyReport, placement: &PlacementReport) -> Finding {
+    Finding {
+        code: "uneven_partitions",
+        severity: severity(placement),
+        subject: hash(key),
+        message: format!(
+            "the fullest partition has {:.2} times its share: {}",
+            placement.skew.max_over_mean, placement.causes.words
+        ),
+        measured: placement.skew.max_over_mean,
+        threshold: EVEN_MAX_OVER_MEAN,
+        advice: match placement.verdict {
+            Verdict::HeavyKeys => "Keys differ in rows. Add a column to the key that splits the heavy ones, or take fewer partitions.",
+            Verdict::FewKeys => "So many partitions need more keys. Add a column to the key, or take fewer partitions.",
+            _ => "Take another column, or another number of partitions.",
+        }
+        .to_owned(),
     }
 }
 
@@ -354,6 +494,22 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             advice: "Leave the column out, or make it fit.".to_owned(),
         });
     }
+}
+
+/// A key that no row repeats, and that more rows may.
+fn unique_by_chance(key: &PrimaryKeyReport, recommendation: &Recommendation, findings: &mut Vec<Finding>) {
+    let Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) = key.uniqueness else { return };
+    let is_chosen = key.columns.iter().all(|column| recommendation.primary_key.contains(column));
+    findings.push(Finding {
+        code: "unique_by_chance",
+        severity: if is_chosen { Severity::Warning } else { Severity::Note },
+        subject: format!("PRIMARY KEY ({})", key.columns.join(", ")),
+        message: unique_words(key),
+        measured: repeats_by_chance,
+        threshold: MOST_BY_CHANCE,
+        advice: "Add a column that identifies a row, such as an id of the event, or evaluate more rows."
+            .to_owned(),
+    });
 }
 
 fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
@@ -529,10 +685,10 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     if !judged && !evaluation.candidates.is_empty() {
         add(
             "windows_too_small",
-            "no window of time has 10 rows for each partition, so patterns over time are not judged"
+            "no window of time has 2 rows for each partition, so patterns over time are not judged"
                 .to_owned(),
             0.0,
-            10.0,
+            2.0,
             "Evaluate more rows, fewer partitions, or a longer --window.",
         );
     }

@@ -18,6 +18,7 @@ mod find;
 mod findings;
 mod layout;
 mod mask;
+mod moment;
 mod nodes;
 mod options;
 mod over_time;
@@ -31,18 +32,20 @@ mod recommend;
 mod sample;
 mod share;
 mod threshold;
+mod uniqueness;
 
 use arrow::error::ArrowError;
 use thiserror::Error;
 
 pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
-pub use capacity::{Capacity, DEFAULT_PARTITION_RATE, OneAtAMoment};
+pub use capacity::{Capacity, DEFAULT_PARTITION_RATE};
 pub use drift::{BaselineError, Drift, compare};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};
 pub use fan_out::{FanOut, Reach, StatementReport};
 pub use find::{Considered, Role};
 pub use layout::{LayoutReport, MERGE_FAN_IN};
 pub use mask::mask_source;
+pub use moment::Examined;
 pub use nodes::NodeLoads;
 pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
 pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
@@ -52,6 +55,7 @@ pub use recommend::{RankedKey, Recommendation};
 pub use sample::{Interval, Intervals};
 pub use share::{Share, assemble, count_share, stretches, whole_shares};
 pub use threshold::{Crossing, Threshold, ThresholdError};
+pub use uniqueness::{UniqueBy, Uniqueness};
 
 use crate::bounded::quote;
 pub use crate::table::{Candidate, CandidateError, KeyPart, Transform};

@@ -7,17 +7,11 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::skew::{MaxOverMeanByChance, SkewFigures, median};
+use crate::evaluate::moment::{Examined, enough_rows};
+use crate::skew::{AtATime, MaxOverMeanByChance, SkewFigures, balance, median};
 use crate::units::Micros;
 use crate::windows::Window;
 
-/// Rows that a window needs for each partition to be judged. So few are enough, because what chance does to so few rows is
-/// taken into account.
-const FEWEST_ROWS_PER_PARTITION: u64 = 2;
-/// Rows that a window needs at least.
-const FEWEST_ROWS: u64 = 16;
-/// A window is even while it is worth at least this part of the effective partitions that chance would give it.
-const EVEN_FRACTION: f64 = 0.5;
 /// Windows are alike when this share of their rows lies on the same partitions.
 const ALIKE: f64 = 0.5;
 /// A period shows when windows are so much more alike after it than somewhere on the way.
@@ -26,6 +20,10 @@ const RETURNS_BY: f64 = 0.25;
 const MOST_PAIRS: usize = 128;
 /// Distances in time that are compared, at most.
 const MOST_LAGS: i64 = 600;
+/// Pairs of rows for each partition from which it is known how often two rows meet in one, and rows from which the share of the fullest is
+/// more than a few steps. Windows of fewer are judged together.
+const PAIRS_PER_PARTITION: f64 = 8.0;
+const ROWS_PER_PARTITION: u64 = 20;
 
 /// How the load of partitions moves through time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,7 +52,7 @@ impl Pattern {
     }
 }
 
-/// Median, 10th and 90th percentile and the ends of a figure over the windows.
+/// Median, 10th and 90th percentile and the ends of a figure over windows or batches.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// The smallest.
@@ -80,6 +78,23 @@ impl Spread {
         let median = median(sorted.clone())?;
         Some(Self { min: at(0.0)?, p10: at(0.1)?, median, p90: at(0.9)?, max: at(1.0)? })
     }
+
+    /// Of values with weights above 0: half of the weight is at the median or below it. None of no values.
+    #[must_use]
+    pub fn weighted(values: &[(f64, u64)]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let all: u64 = sorted.iter().map(|(_, weight)| weight).sum();
+        let at = |fraction: f64| {
+            let mut below = 0;
+            let found = sorted.iter().find(|(_, weight)| {
+                below += weight;
+                below as f64 >= fraction * all as f64
+            });
+            found.or(sorted.last()).map(|(value, _)| *value)
+        };
+        Some(Self { min: at(0.0)?, p10: at(0.1)?, median: at(0.5)?, p90: at(0.9)?, max: at(1.0)? })
+    }
 }
 
 /// The window that is worst, or the busiest.
@@ -102,9 +117,11 @@ pub struct WindowFigures {
 /// What a pattern is concluded from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Median over the windows of the effective partitions, as a part of what chance would give so many rows.
-    pub effective_of_expected: f64,
-    /// Share of the rows of a window that lies on the same partitions in the next one.
+    /// How the rows of a window are spread, less what chance does to few: 0 is all in one partition, 1 is all partitions alike.
+    pub balance: f64,
+    /// The same of all rows.
+    pub balance_in_total: f64,
+    /// Share of the rows of a window that is shown which lies on the same partitions in the next one.
     pub alike_next: Option<f64>,
     /// The same for windows far apart: a quarter of the whole time or more.
     pub alike_far: Option<f64>,
@@ -112,29 +129,30 @@ pub struct Evidence {
     pub period_micros: Option<i64>,
     /// Partitions that are the fullest of some window.
     pub partitions_that_were_fullest: usize,
-    /// Where the key is made of the time alone: rows for each of its values. All rows of a value are on one partition, however
-    /// short the windows are.
-    pub rows_per_moment: Option<f64>,
 }
 
 /// Balance over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverTime {
-    /// Length of a window.
+    /// Length of a window that is shown.
     pub window_micros: Micros,
-    /// Windows with rows.
+    /// Those with rows.
     pub windows: usize,
-    /// Windows with enough rows to be judged: 16 or more, and 2 or more per partition. The figures below are theirs.
+    /// The windows that the figures below are from: shorter ones where rows are enough.
+    pub examined: Examined,
+    /// Those of them with enough rows to be judged.
     pub judged_windows: usize,
-    /// Effective partitions of a window.
+    /// Effective partitions of a judged window, as its rows are. All figures of judged windows are weighted by their rows.
     pub effective_partitions: Spread,
-    /// Share of a window's rows in its fullest partition.
+    /// The same, less what chance does to few rows: as rows would be spread, were there more of them at that time.
+    pub lasting_effective_partitions: Spread,
+    /// Share of a judged window's rows in its fullest partition.
     pub share_of_fullest: Spread,
     /// That share less what chance adds to it in a window of few rows.
     pub lasting_share_of_fullest: Spread,
-    /// The window with the fewest effective partitions.
+    /// The judged window with the fewest effective partitions.
     pub worst_window: WindowFigures,
-    /// The window whose fullest partition takes the most rows per second.
+    /// The shown window whose fullest partition takes the most rows per second.
     pub peak: WindowFigures,
     /// How the load moves.
     pub pattern: Pattern,
@@ -143,45 +161,73 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// The figures of some windows of one length, in order; none where no window has enough rows.
+    /// The figures of some windows of one length, in order, which are judged and shown alike; none where no window has enough rows.
     #[must_use]
     pub fn of(windows: &[Window], length: Micros) -> Option<Self> {
-        let judged: Vec<Judged<'_>> = windows.iter().filter_map(Judged::of).collect();
-        let spread = |of: fn(&Judged<'_>) -> f64| Spread::of(&judged.iter().map(of).collect::<Vec<_>>());
-        let worst = judged
-            .iter()
-            .min_by(|a, b| a.figures.effective_partitions.total_cmp(&b.figures.effective_partitions))?;
-        let peak = judged
+        let partitions = windows.first().map_or(1, |window| window.rows_per_partition.len());
+        let rows_per_window = windows.iter().map(|window| window.rows_per_partition.iter().sum()).min()?;
+        let examined = Examined {
+            window_micros: length,
+            one_moment: false,
+            rows_per_window,
+            one_in: 1,
+            fewest_rows: enough_rows(partitions),
+        };
+        Self::of_examined((windows, length), (windows, examined))
+    }
+
+    /// The figures of the windows that are examined, and how the load moves, from those that are shown too.
+    #[must_use]
+    pub(super) fn of_examined(
+        (shown, length): (&[Window], Micros),
+        (windows, examined): (&[Window], Examined),
+    ) -> Option<Self> {
+        let judged: Vec<Judged<'_>> =
+            windows.iter().filter_map(|window| Judged::of(window, examined.fewest_rows)).collect();
+        let spread = |of: fn(&Judged<'_>) -> f64| {
+            Spread::weighted(
+                &judged.iter().map(|window| (of(window), window.figures.rows)).collect::<Vec<_>>(),
+            )
+        };
+        let worst = judged.iter().min_by(|a, b| {
+            let effective = |window: &Judged<'_>| window.figures.effective_partitions;
+            effective(a).total_cmp(&effective(b)).then(b.figures.rows.cmp(&a.figures.rows))
+        })?;
+        let partitions = worst.figures.partitions;
+        let together = together(&judged, partitions);
+        let mut chance = MaxOverMeanByChance::over(partitions);
+        let lasting: Vec<(f64, u64)> =
+            together.iter().map(|group| (group.lasting_share(partitions, &mut chance), group.rows)).collect();
+        let effective: Vec<(f64, u64)> =
+            together.iter().map(|group| (group.lasting_effective(partitions), group.rows)).collect();
+        let effective = Spread::weighted(&effective)?;
+        let every: Vec<Judged<'_>> = shown.iter().filter_map(|window| Judged::of(window, 1)).collect();
+        let peak = every
             .iter()
             .max_by(|a, b| a.figures.max.cmp(&b.figures.max).then(b.window.number.cmp(&a.window.number)))?;
-        let evidence = evidence(&judged, length)?;
-        let mut chance = MaxOverMeanByChance::over(worst.figures.partitions);
-        let lasting: Vec<f64> = judged.iter().map(|window| window.lasting_share(&mut chance)).collect();
+        let evidence = evidence(&judged, &every, length, balance(effective.median, partitions))?;
         Some(Self {
             window_micros: length,
-            windows: windows.len(),
+            windows: shown.len(),
+            examined,
             judged_windows: judged.len(),
             effective_partitions: spread(|w| w.figures.effective_partitions)?,
+            lasting_effective_partitions: effective,
             share_of_fullest: spread(|w| w.figures.share_of_fullest)?,
-            lasting_share_of_fullest: Spread::of(&lasting)?,
-            worst_window: worst.describe(length),
+            lasting_share_of_fullest: Spread::weighted(&lasting)?,
+            worst_window: worst.describe(examined.window_micros),
             peak: peak.describe(length),
             pattern: pattern(&evidence),
             evidence,
         })
     }
-}
 
-/// A key made of the time alone sends all rows of one of its values to one partition: from so many rows per value on, that is
-/// a moving hot spot.
-pub(super) const ROWS_OF_A_MOMENT: f64 = 2.0;
-
-impl OverTime {
-    /// Notes that the key is made of the time alone and has so many rows for each of its values.
-    pub(super) fn note_moment(&mut self, rows_per_value: f64) {
-        self.evidence.rows_per_moment = Some(rows_per_value);
-        if rows_per_value >= ROWS_OF_A_MOMENT && self.pattern == Pattern::Even {
-            self.pattern = Pattern::Sequential;
+    /// What is looked at for the figures at a time, in words: `rows of one moment`, `windows of 10s`.
+    #[must_use]
+    pub fn examined_words(&self) -> String {
+        match self.examined.one_moment {
+            true => "rows of one moment".to_owned(),
+            false => format!("windows of {}", self.examined.window_micros),
         }
     }
 }
@@ -200,10 +246,9 @@ struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    fn of(window: &'a Window) -> Option<Self> {
+    fn of(window: &'a Window, fewest: u64) -> Option<Self> {
         let figures = SkewFigures::of(&window.rows_per_partition);
-        let enough = FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * figures.partitions as u64);
-        if figures.rows < enough {
+        if figures.rows < fewest.max(1) {
             return None;
         }
         let rows = figures.rows as f64;
@@ -223,18 +268,16 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Effective partitions that n rows thrown at N partitions by chance have: n^2 over the expected sum of squares, which is
-    /// n + n (n - 1) / N.
-    fn expected_effective(&self) -> f64 {
-        let (n, partitions) = (self.figures.rows as f64, self.figures.partitions as f64);
-        n * partitions / (n + partitions - 1.0)
-    }
-
-    /// The share of the fullest less what chance gives the fullest of so many rows above 1/N; at least 1/N.
-    fn lasting_share(&self, chance: &mut MaxOverMeanByChance) -> f64 {
-        let partitions = self.figures.partitions as f64;
-        let chance = (chance.of(self.figures.rows) - 1.0) / partitions;
-        (self.figures.share_of_fullest - chance).max(1.0 / partitions)
+    /// Of all pairs of its rows, the share that lies in one partition. On average it is 1/N where rows are spread by chance alone, however
+    /// few they are.
+    fn meeting(&self) -> f64 {
+        let rows = self.figures.rows as f64;
+        let pairs = rows * (rows - 1.0);
+        let meeting = self.window.rows_per_partition.iter().map(|count| {
+            let count = *count as f64;
+            count * (count - 1.0)
+        });
+        if pairs > 0.0 { meeting.sum::<f64>() / pairs } else { 0.0 }
     }
 
     /// Share of the rows of two windows that lies on the same partitions: the sum of the smaller shares.
@@ -260,23 +303,110 @@ impl<'a> Judged<'a> {
     }
 }
 
-fn evidence(judged: &[Judged<'_>], length: Micros) -> Option<Evidence> {
-    let relative = judged.iter().map(|w| w.figures.effective_partitions / w.expected_effective());
-    let effective_of_expected = median(relative.collect())?;
+/// Windows that follow each other, as many as have enough rows together. Rows meet within their window alone.
+#[derive(Debug, Default)]
+struct Together {
+    rows: u64,
+    pairs: f64,
+    /// Sums over the windows, weighted by rows.
+    meeting: f64,
+    share_of_fullest: f64,
+    /// Rows of each window.
+    rows_of_windows: Vec<u64>,
+}
+
+fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together> {
+    let suffices = |group: &Together| {
+        group.pairs >= PAIRS_PER_PARTITION * partitions as f64
+            && group.rows >= ROWS_PER_PARTITION * partitions as u64
+    };
+    let mut groups: Vec<Together> = Vec::new();
+    for window in judged {
+        match groups.last() {
+            Some(last) if !suffices(last) => {}
+            _ => groups.push(Together::default()),
+        }
+        if let Some(last) = groups.last_mut() {
+            last.add(window);
+        }
+    }
+    // What is left over in the end goes with what came before.
+    let rest = groups.pop_if(|last| !suffices(last));
+    match (groups.last_mut(), rest) {
+        (Some(last), Some(rest)) => last.join(rest),
+        (None, Some(rest)) => groups.push(rest),
+        _ => {}
+    }
+    groups
+}
+
+impl Together {
+    fn add(&mut self, window: &Judged<'_>) {
+        let rows = window.figures.rows as f64;
+        self.rows += window.figures.rows;
+        self.pairs += rows * (rows - 1.0) / 2.0;
+        self.meeting += rows * window.meeting();
+        self.share_of_fullest += rows * window.figures.share_of_fullest;
+        self.rows_of_windows.push(window.figures.rows);
+    }
+
+    fn join(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.pairs += other.pairs;
+        self.meeting += other.meeting;
+        self.share_of_fullest += other.share_of_fullest;
+        self.rows_of_windows.extend(other.rows_of_windows);
+    }
+
+    /// The inverse of the chance that two rows of a window meet in one partition.
+    fn lasting_effective(&self, partitions: usize) -> f64 {
+        let meeting = self.meeting / self.rows.max(1) as f64;
+        (1.0 / meeting.max(f64::MIN_POSITIVE)).clamp(1.0, partitions.max(1) as f64)
+    }
+
+    /// The share of the fullest without what chance gives it. What is above 1/N shrinks by the factor of James and Stein, 1 less the square
+    /// of what chance gives over that of what is found: all rows in one partition stay all rows, what chance alone gives becomes 1/N, and
+    /// much more than that hardly changes.
+    fn lasting_share(&self, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
+        let even = 1.0 / partitions.max(1) as f64;
+        let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.of(*rows) * even);
+        let above = |share: f64| ((share - even) / (1.0 - even).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        let chance = above(by_chance.sum::<f64>() / self.rows.max(1) as f64);
+        let found = above(self.share_of_fullest / self.rows.max(1) as f64);
+        if partitions < 2 || found >= 1.0 {
+            return 1.0;
+        }
+        if found <= chance {
+            return even;
+        }
+        let lasting = (found - chance.powi(2) / found) / (1.0 - chance.powi(2));
+        even + (1.0 - even) * lasting.min(1.0)
+    }
+}
+
+/// `every` are the windows that are shown.
+fn evidence(judged: &[Judged<'_>], every: &[Judged<'_>], length: Micros, at_a_time: f64) -> Option<Evidence> {
+    let partitions = judged.first()?.figures.partitions;
     let mut fullest: Vec<usize> = judged.iter().map(|w| w.figures.fullest_partition).collect();
     fullest.sort_unstable();
     fullest.dedup();
+    let mut in_total = vec![0u64; partitions];
+    for window in every {
+        in_total.iter_mut().zip(&window.window.rows_per_partition).for_each(|(sum, rows)| *sum += rows);
+    }
     let mut evidence = Evidence {
-        effective_of_expected,
+        balance: at_a_time,
+        balance_in_total: balance(SkewFigures::of(&in_total).effective_partitions, partitions),
         alike_next: None,
         alike_far: None,
         period_micros: None,
         partitions_that_were_fullest: fullest.len(),
-        rows_per_moment: None,
     };
     // Where rows of every window spread over the partitions, they spread alike; comparing windows tells no more.
-    let lags = if effective_of_expected >= EVEN_FRACTION { 1 } else { MOST_LAGS };
-    let alike = alike_by_lag(judged, lags);
+    let lags = if evidence.at_a_time() == AtATime::Spread { 1 } else { MOST_LAGS };
+    let enough: Vec<&Judged<'_>> =
+        every.iter().filter(|window| window.figures.rows >= enough_rows(partitions)).collect();
+    let alike = alike_by_lag(&enough, lags);
     evidence.alike_next = alike.first().copied().flatten();
     if lags > 1 {
         let far: Vec<f64> = alike.iter().skip(alike.len() * 3 / 8).copied().flatten().collect();
@@ -288,11 +418,11 @@ fn evidence(judged: &[Judged<'_>], length: Micros) -> Option<Evidence> {
 
 /// For every distance in windows from 1 on, up to two thirds of the whole time, how alike windows are at that distance, on average; none
 /// where no two are so far apart.
-fn alike_by_lag(judged: &[Judged<'_>], most: i64) -> Vec<Option<f64>> {
+fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
     let (Some(first), Some(last)) = (judged.first(), judged.last()) else { return Vec::new() };
     let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, most);
     let position: HashMap<i64, &Judged<'_>> =
-        judged.iter().map(|window| (window.window.number, window)).collect();
+        judged.iter().map(|window| (window.window.number, *window)).collect();
     let step = judged.len().div_ceil(MOST_PAIRS);
     let alike = |lag: i64| {
         let pairs = judged
@@ -328,15 +458,20 @@ fn period(all: &[Option<f64>]) -> Option<usize> {
     found.map(|(lag, _)| lag).filter(|lag| again(*lag))
 }
 
+impl Evidence {
+    /// How rows are spread at a time.
+    #[must_use]
+    pub fn at_a_time(&self) -> AtATime {
+        AtATime::of(self.balance, self.balance_in_total)
+    }
+}
+
 fn pattern(evidence: &Evidence) -> Pattern {
-    if evidence.effective_of_expected >= EVEN_FRACTION {
-        Pattern::Even
-    } else if evidence.period_micros.is_some() {
-        Pattern::Periodic
-    } else if evidence.alike_far.or(evidence.alike_next).is_none_or(|alike| alike >= ALIKE) {
-        Pattern::Concentrated
-    } else {
-        Pattern::Sequential
+    match evidence.at_a_time() {
+        AtATime::Spread => Pattern::Even,
+        AtATime::Stays => Pattern::Concentrated,
+        AtATime::Moves if evidence.period_micros.is_some() => Pattern::Periodic,
+        AtATime::Moves => Pattern::Sequential,
     }
 }
 
@@ -383,6 +518,8 @@ mod tests {
         assert_eq!((over_time.peak.partition, over_time.peak.rows), (2, 10_700));
         assert!((over_time.peak.rows_per_second_of_fullest - 10_000.0 / 3600.0).abs() < 1e-9);
         assert!((over_time.effective_partitions.median - 8.0).abs() < 1e-9);
+        // Windows of 800 rows are as even as more rows would be.
+        assert!((over_time.lasting_effective_partitions.median - 8.0).abs() < 0.1, "{over_time:?}");
         assert!((over_time.share_of_fullest.max - 10_000.0 / 10_700.0).abs() < 1e-9);
         assert_eq!(over_time.pattern, Pattern::Even);
     }
@@ -394,6 +531,93 @@ mod tests {
         let enough = Window { rows_per_partition: vec![16, 0, 0, 0, 0, 0, 0, 0], ..window };
         assert!(OverTime::of(&[enough], Micros::HOUR).is_some());
         assert!(OverTime::of(&[], Micros::HOUR).is_none());
+    }
+
+    /// Windows of `rows` rows, each in the partition that `at` gives.
+    fn scattered(windows: i64, rows: u64, partitions: usize, at: impl Fn(i64, u64) -> usize) -> Vec<Window> {
+        let window = |number: i64| {
+            let mut rows_per_partition = vec![0; partitions];
+            (0..rows).for_each(|row| rows_per_partition[at(number, row)] += 1);
+            Window { number, start_micros: number * Micros::SECOND.get(), rows_per_partition }
+        };
+        (0..windows).map(window).collect()
+    }
+
+    fn examined(windows: &[Window], fewest_rows: u64) -> OverTime {
+        let examined = Examined {
+            window_micros: Micros::SECOND,
+            one_moment: true,
+            rows_per_window: 2,
+            one_in: 1,
+            fewest_rows,
+        };
+        OverTime::of_examined((windows, Micros::SECOND), (windows, examined)).unwrap()
+    }
+
+    #[test]
+    fn few_rows_of_a_window_do_not_look_like_a_hot_spot_and_hide_none() {
+        let random = |number: i64, row: u64| {
+            crate::placement::hash_bytes(&[number.to_le_bytes(), row.to_le_bytes()].concat())
+        };
+        for partitions in [2usize, 16, 64] {
+            for rows in [2, 3, 10, 40] {
+                // All partitions alike; one of three keys of a window, which are others in the next one; one alone.
+                let even = scattered(5_000, rows, partitions, |number, row| {
+                    (random(number, row) % partitions as u64) as usize
+                });
+                let even = examined(&even, 2);
+                let found = even.lasting_effective_partitions.median / partitions as f64;
+                assert!(found > 0.8, "{partitions} {rows}: {found}");
+                assert!(
+                    even.lasting_share_of_fullest.median < 1.6 / partitions as f64,
+                    "{partitions} {rows}: {even:?}"
+                );
+                assert_eq!(even.pattern, Pattern::Even, "{partitions} {rows}");
+                let one = scattered(5_000, rows, partitions, |number, _| {
+                    (random(number, 0) % partitions as u64) as usize
+                });
+                let one = examined(&one, 2);
+                assert_eq!(
+                    (one.lasting_effective_partitions.median, one.lasting_share_of_fullest.median),
+                    (1.0, 1.0)
+                );
+                assert_eq!(one.pattern, Pattern::Sequential, "{partitions} {rows}");
+                if partitions >= 16 {
+                    let three = scattered(5_000, rows, partitions, |number, row| {
+                        let key = random(number, row) % 3;
+                        (random(number, 1_000 + key) % partitions as u64) as usize
+                    });
+                    let three = examined(&three, 2);
+                    // Two rows meet where they have one key of three, or two in one partition.
+                    let expected = 1.0 / (1.0 / 3.0 + 2.0 / 3.0 / partitions as f64);
+                    let found = three.lasting_effective_partitions.median;
+                    assert!((found / expected - 1.0).abs() < 0.15, "{partitions} {rows}: {found} {expected}");
+                    assert_eq!(three.pattern, Pattern::Sequential, "{partitions} {rows}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_partitions_that_take_turns_are_a_moving_hot_spot() {
+        let turns = scattered(400, 100, 2, |number, row| usize::from((number % 2 == 0) == (row > 5)));
+        let found = examined(&turns, 16);
+        assert!(matches!(found.pattern, Pattern::Periodic | Pattern::Sequential), "{found:?}");
+        let same = scattered(400, 100, 2, |_, row| usize::from(row > 5));
+        assert_eq!(examined(&same, 16).pattern, Pattern::Concentrated);
+        let both = scattered(400, 100, 2, |_, row| usize::from(row > 55));
+        assert_eq!(examined(&both, 16).pattern, Pattern::Even);
+    }
+
+    #[test]
+    fn a_weighted_spread_is_that_of_as_many_values() {
+        let values = [(3.0, 1), (1.0, 5), (2.0, 4)];
+        let each: Vec<f64> =
+            values.iter().flat_map(|(value, weight)| vec![*value; *weight as usize]).collect();
+        let (weighted, plain) = (Spread::weighted(&values).unwrap(), Spread::of(&each).unwrap());
+        assert_eq!((weighted.min, weighted.max, weighted.p90), (plain.min, plain.max, 2.0));
+        assert_eq!((weighted.p10, weighted.median), (1.0, 1.0));
+        assert!(Spread::weighted(&[]).is_none());
     }
 
     #[test]

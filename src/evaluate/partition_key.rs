@@ -9,20 +9,24 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::capacity::{Capacity, OneAtAMoment};
+use crate::evaluate::capacity::Capacity;
+use crate::evaluate::moment::{TimeOfKey, examine};
 use crate::evaluate::nodes::NodeLoads;
-use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
+use crate::evaluate::over_time::{OverTime, Spread};
 use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::sample::{Interval, Intervals};
 use crate::placement::systems::Status;
-use crate::placement::{JointPlacement, Placement};
+use crate::placement::{Function, JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
-use crate::skew::{KeyWeights, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions};
-use crate::table::{Candidate, ColumnType};
+use crate::skew::{
+    AtATime, BEYOND_CHANCE, KeyWeights, NoiseFloor, SkewFigures, Verdict, expected_empty_partitions,
+    leaves_empty,
+};
+use crate::table::{Candidate, ColumnType, PlacementFunction};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
-use crate::windows::{NO_WINDOW, Window, WindowCounts};
+use crate::windows::{MomentAxis, MomentCounts, NO_WINDOW, Window, WindowCounts};
 use crate::wire::{Left, Wire, WireError, wire};
 
 /// Heaviest keys that are shown.
@@ -55,8 +59,8 @@ pub struct SkewCauses {
     pub too_few_keys: f64,
     /// What unequal keys add to that.
     pub heavy_keys: f64,
-    /// What is left for the hash function, beyond chance: 0 where the measured CV is within three standard deviations of what
-    /// these keys let expect.
+    /// What is left for the hash function, beyond chance: 0 where the rows are within five standard deviations of what these keys let
+    /// expect.
     pub hash_function: f64,
     /// The same in words.
     pub words: String,
@@ -148,9 +152,6 @@ pub struct PartitionKeyReport {
     pub candidate: Candidate,
 }
 
-/// Standard deviations of empty partitions beyond which they are none of chance.
-const BEYOND_CHANCE: f64 = 5.0;
-
 impl PlacementReport {
     /// Whether all partitions have the same share of the hashes.
     #[must_use]
@@ -158,19 +159,16 @@ impl PlacementReport {
         self.placement.function().has_even_ranges()
     }
 
+    /// Whether the function has few active partitions at a time, by its own rule.
+    pub(super) fn has_active_partitions(&self) -> bool {
+        matches!(self.placement.function(), Function::Ydb(PlacementFunction::YdbCloudLogs { .. }))
+    }
+
     /// Whether the hash function leaves partitions empty that chance would fill: that does not depend on how many rows the keys have.
     #[must_use]
     pub fn leaves_empty(&self) -> bool {
-        if !self.has_even_ranges() {
-            return false;
-        }
-        leaves_empty(&self.skew, &self.noise_floor)
+        self.has_even_ranges() && leaves_empty(&self.skew, &self.noise_floor)
     }
-}
-
-fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
-    let (mean, deviation) = expected_empty_partitions(skew.partitions, floor.distinct_keys);
-    skew.empty_partitions as f64 > mean + BEYOND_CHANCE * deviation + 1.0
 }
 
 impl PartitionKeyReport {
@@ -210,8 +208,7 @@ wire!(KeyFound { values, partitions });
 pub(super) struct PartitionKeyCounter {
     plan: Arc<KeyPlan>,
     types: Vec<ColumnType>,
-    /// Whether every part is the time column or cut from it.
-    only_time: bool,
+    time: TimeOfKey,
     groups: Vec<GroupCounter>,
     keys: KeyCounter<KeyFound>,
     /// The number of each row's key in the batch under way, while keys are few.
@@ -233,6 +230,7 @@ struct GroupCounter {
     rows: Vec<u64>,
     bytes: Vec<u64>,
     windows: WindowCounts,
+    moments: MomentCounts,
     /// Rows when the last batch ended.
     rows_before_batch: Vec<u64>,
     placements: Vec<PlacementBatches>,
@@ -253,6 +251,7 @@ struct PlacementCounts {
     rows: Vec<u64>,
     bytes: Vec<u64>,
     windows: Vec<Window>,
+    over_time: Option<OverTime>,
     batches: PlacementBatches,
 }
 
@@ -262,8 +261,6 @@ struct OfKey<'a> {
     distinct: DistinctKeys,
     /// Whether the weights are counted, not estimated.
     exact: bool,
-    /// Rows of each value, where the key is made of the time alone.
-    rows_per_moment: Option<f64>,
 }
 
 /// Where a counter's figures come from.
@@ -271,6 +268,10 @@ struct OfKey<'a> {
 pub(super) struct Finishing<'a> {
     /// The length of windows for each number of partitions, where there is time.
     pub(super) windows: &'a HashMap<usize, Micros>,
+    /// Whether that length was asked for.
+    pub(super) window_is_asked: bool,
+    /// The short windows, where there is time.
+    pub(super) moments: Option<&'a MomentAxis>,
     pub(super) batch_rows: u64,
     pub(super) partition_rate: f64,
     pub(super) weights: &'a [f64],
@@ -279,12 +280,12 @@ pub(super) struct Finishing<'a> {
 }
 
 impl PartitionKeyCounter {
-    pub(super) fn new(plan: Arc<KeyPlan>, types: Vec<ColumnType>, only_time: bool) -> Self {
+    pub(super) fn new(plan: Arc<KeyPlan>, types: Vec<ColumnType>, time: TimeOfKey) -> Self {
         let groups = plan.placements.iter().map(|joint| GroupCounter::new(Arc::clone(joint))).collect();
         Self {
             plan,
             types,
-            only_time,
+            time,
             groups,
             keys: KeyCounter::new(),
             numbers: Vec::new(),
@@ -318,7 +319,13 @@ impl PartitionKeyCounter {
         if numbered {
             self.place_new_keys(batch)?;
             if let Some(runs) = runs(&self.numbers) {
-                self.groups.iter_mut().for_each(|group| group.add_runs(batch, &runs));
+                let numbers = &self.numbers;
+                self.groups.iter_mut().for_each(|group| {
+                    group.add_runs(batch, &runs);
+                    group.add_moments(batch, |group, row| {
+                        group.cell_of_number.get(*numbers.get(row)? as usize).copied()
+                    });
+                });
                 let (key, groups, numbers) = (&self.plan.key, &self.groups, &self.numbers);
                 self.keys.add_runs(&runs, |row| KeyFound {
                     values: batch.values(key, row),
@@ -337,7 +344,10 @@ impl PartitionKeyCounter {
             let cells = prepared.cells.map_or_else(|| self.plan.cells(batch), Ok)?;
             self.groups.iter_mut().zip(cells).for_each(|(group, cells)| group.cells = cells);
         }
-        self.groups.iter_mut().for_each(|group| group.add(batch));
+        self.groups.iter_mut().for_each(|group| {
+            group.add(batch);
+            group.add_moments(batch, |group, row| group.cells.get(row).copied());
+        });
         let (key, groups) = (&self.plan.key, &self.groups);
         let found = |row: usize| KeyFound {
             values: batch.values(key, row),
@@ -416,14 +426,15 @@ impl PartitionKeyCounter {
     }
 
     /// Adds what another counter of the same candidate counted, of rows that come later. No window of either is longer than `window`.
-    pub(super) fn merge(&mut self, other: Self, window: Micros) {
+    /// `moments` is the axis of both.
+    pub(super) fn merge(&mut self, other: Self, window: Micros, moments: Option<&MomentAxis>) {
         self.keys.merge(other.keys);
         self.rows += other.rows;
         self.null_rows += other.null_rows;
         self.key_bytes += other.key_bytes;
         self.max_key_bytes = self.max_key_bytes.max(other.max_key_bytes);
         for (group, more) in self.groups.iter_mut().zip(other.groups) {
-            group.merge(more, window);
+            group.merge(more, window, moments);
         }
     }
 
@@ -442,7 +453,7 @@ impl PartitionKeyCounter {
         let (rows, null_rows) = Wire::take(left)?;
         let (key_bytes, max_key_bytes) = Wire::take(left)?;
         let groups = self.groups.iter().map(|group| group.take(left)).collect::<Result<_, _>>()?;
-        let empty = Self::new(Arc::clone(&self.plan), self.types.clone(), self.only_time);
+        let empty = Self::new(Arc::clone(&self.plan), self.types.clone(), self.time);
         Ok(Self { groups, keys, rows, null_rows, key_bytes, max_key_bytes, ..empty })
     }
 
@@ -467,17 +478,12 @@ impl PartitionKeyCounter {
             Some(share) => counts.distinct.of_whole(counts.keys_with_one_row, share),
             None => counts.distinct,
         };
-        let rows_per_value = self.rows as f64 / counts.distinct.estimate.max(1) as f64;
-        let of_key = OfKey {
-            weights: &counts.weights,
-            distinct,
-            exact,
-            rows_per_moment: self.only_time.then_some(rows_per_value / how.sample.unwrap_or(1.0)),
-        };
+        let of_key = OfKey { weights: &counts.weights, distinct, exact };
+        let time = self.time;
         let placements = self
             .groups
             .into_iter()
-            .flat_map(|group| group.finish(how))
+            .flat_map(|group| group.finish(how, time))
             .collect::<Vec<_>>()
             .into_par_iter()
             .enumerate()
@@ -538,6 +544,7 @@ impl GroupCounter {
             rows: vec![0; cells],
             bytes: vec![0; cells],
             windows: WindowCounts::new(cells),
+            moments: MomentCounts::new(cells),
             rows_before_batch: vec![0; cells],
             placements: vec![PlacementBatches::default(); joint.counts().len()],
             joint,
@@ -580,6 +587,15 @@ impl GroupCounter {
         }
         self.count(run, &offsets);
         self.cells = cells;
+    }
+
+    /// Counts the rows of the batch under way in short windows. `cell` gives the cell of a row.
+    fn add_moments(&mut self, batch: &Prepared, cell: impl Fn(&Self, usize) -> Option<PartitionId>) {
+        if let Some(rows) = &batch.moments {
+            let mut moments = std::mem::replace(&mut self.moments, MomentCounts::new(0));
+            moments.add(rows, |row| cell(self, row));
+            self.moments = moments;
+        }
     }
 
     /// Counts rows that come in runs of one key.
@@ -653,6 +669,7 @@ impl GroupCounter {
         self.bytes.put(bytes);
         self.rows_before_batch.put(bytes);
         self.windows.put(bytes);
+        self.moments.put(bytes);
         self.placements.put(bytes);
     }
 
@@ -662,6 +679,7 @@ impl GroupCounter {
             bytes: Wire::take(left)?,
             rows_before_batch: Wire::take(left)?,
             windows: self.windows.take(left)?,
+            moments: self.moments.take(left)?,
             placements: Wire::take(left)?,
             ..Self::new(Arc::clone(&self.joint))
         };
@@ -672,7 +690,7 @@ impl GroupCounter {
         Ok(taken)
     }
 
-    fn merge(&mut self, mut other: Self, window: Micros) {
+    fn merge(&mut self, mut other: Self, window: Micros, moments: Option<&MomentAxis>) {
         fn add(sum: &mut [u64], more: &[u64]) {
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
@@ -682,6 +700,9 @@ impl GroupCounter {
         self.windows.lengthen(window);
         other.windows.lengthen(window);
         self.windows.merge(other.windows);
+        if let Some(axis) = moments {
+            self.moments.merge(other.moments, axis);
+        }
         for (placement, more) in self.placements.iter_mut().zip(other.placements) {
             placement.partitions_written.extend(more.partitions_written);
             placement.share_of_fullest.extend(more.share_of_fullest);
@@ -689,17 +710,27 @@ impl GroupCounter {
     }
 
     /// The counts of each placement.
-    fn finish(self, how: Finishing<'_>) -> Vec<PlacementCounts> {
+    fn finish(self, how: Finishing<'_>, time: TimeOfKey) -> Vec<PlacementCounts> {
         let partitions = self.joint.partitions();
         let placement =
             |((partitions, placement), batches): ((&Vec<PartitionId>, &Placement), PlacementBatches)| {
                 let length = how.windows.get(&placement.partitions().len());
                 let windows = length.map(|length| self.windows.windows(*length, partitions));
+                let windows = windows.unwrap_or_default();
+                let over_time = length.zip(how.moments).and_then(|(length, moments)| {
+                    let scales = moments.scales(&self.moments, partitions);
+                    let (shown, asked) = ((windows.as_slice(), *length), how.window_is_asked);
+                    let sample = how.sample.unwrap_or(1.0);
+                    let (examined, which) =
+                        examine(scales, shown, asked, time, placement.partitions().len(), sample);
+                    OverTime::of_examined(shown, (&examined, which))
+                });
                 PlacementCounts {
                     placement: placement.clone(),
                     rows: by_partition(&self.rows, partitions),
                     bytes: by_partition(&self.bytes, partitions),
-                    windows: windows.unwrap_or_default(),
+                    over_time,
+                    windows,
                     batches,
                 }
             };
@@ -718,23 +749,9 @@ impl PlacementCounts {
         let mut noise_floor = NoiseFloor::of(&skew, of_key.weights);
         // Of a sample, the keys of the whole count against the rule of 100 to 1000.
         noise_floor.keys_per_partition = of_key.distinct.estimate as f64 / skew.partitions.max(1) as f64;
-        let window = how.windows.get(&skew.partitions).copied();
-        let mut over_time = window.and_then(|length| OverTime::of(&self.windows, length));
-        if let (Some(time), Some(rows_per_value)) = (&mut over_time, of_key.rows_per_moment) {
-            time.note_moment(rows_per_value);
-        }
-        // Few rows in a window are uneven by chance; against what chance gives, they are not.
-        let moment = match of_key.rows_per_moment {
-            Some(rows) if rows >= ROWS_OF_A_MOMENT => OneAtAMoment::Yes,
-            _ => OneAtAMoment::No,
-        };
-        let median_effective = match (moment, &over_time) {
-            (OneAtAMoment::Yes, _) => Some(1.0),
-            (OneAtAMoment::No, Some(time)) => {
-                Some(time.evidence.effective_of_expected * skew.partitions as f64)
-            }
-            (OneAtAMoment::No, None) => None,
-        };
+        let over_time = self.over_time;
+        let at_a_time = over_time.as_ref().map_or(AtATime::Spread, |time| time.evidence.at_a_time());
+        let verdict = Verdict::of(&skew, Some(&noise_floor), at_a_time);
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
         let per_batch = Spread::of(&self.batches.partitions_written)
             .zip(Spread::of(&self.batches.share_of_fullest))
@@ -748,10 +765,10 @@ impl PlacementCounts {
             function: self.placement.function().to_string(),
             status: self.placement.status(),
             empty_by_chance: expected_empty_partitions(skew.partitions, noise_floor.distinct_keys).0,
-            verdict: Verdict::of(&skew, Some(&noise_floor), median_effective),
-            causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
+            causes: SkewCauses::of(&skew, &noise_floor, of_key.exact, verdict),
+            verdict,
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
-            capacity: Capacity::of(&self.bytes, over_time.as_ref(), moment, how.partition_rate),
+            capacity: Capacity::of(&self.bytes, over_time.as_ref(), how.partition_rate),
             intervals: how.sample.map(|share| Intervals::of(&self.rows, share)),
             nodes: NodeLoads::of(&self.rows, how.weights),
             rows_per_partition: self.rows,
@@ -767,14 +784,12 @@ impl PlacementCounts {
 }
 
 impl SkewCauses {
-    /// What the skew is made of. The CV of N counts scatters by about 1/sqrt(2 (N - 1)) of itself around what the keys let
-    /// expect; what lies three times that above is the hash function's own. Where the weights of the keys are estimated, the
-    /// expectation is too low to blame the function by.
+    /// What the skew is made of, and what is at fault. Where the weights of the keys are estimated, the expectation is too low to blame the
+    /// function by.
     #[must_use]
-    pub fn of(skew: &SkewFigures, floor: &NoiseFloor, exact: bool) -> Self {
-        let freedom = 2.0 * skew.partitions.saturating_sub(1).max(1) as f64;
-        let chance = floor.expected_cv_weighted * (1.0 + 3.0 / freedom.sqrt());
-        let above = if skew.cv > chance { skew.cv - floor.expected_cv_weighted } else { 0.0 };
+    pub fn of(skew: &SkewFigures, floor: &NoiseFloor, exact: bool, verdict: Verdict) -> Self {
+        let beyond = floor.deviations > BEYOND_CHANCE && skew.cv > floor.expected_cv_weighted;
+        let above = if beyond { skew.cv - floor.expected_cv_weighted } else { 0.0 };
         let hash_function = if exact { above } else { 0.0 };
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
         let mut words = format!(
@@ -797,7 +812,18 @@ impl SkewCauses {
         } else if leaves_empty(skew, floor) {
             "; the hash function leaves partitions empty that chance would fill".to_owned()
         } else {
-            "; the hash function is not at fault".to_owned()
+            match verdict {
+                Verdict::Even | Verdict::Empty => "; chance explains it".to_owned(),
+                Verdict::FewRows => format!("; {} rows are too few to say more", skew.rows),
+                Verdict::HeavyKeys => "; keys with many rows are at fault, not the hash function".to_owned(),
+                Verdict::FewKeys => {
+                    "; the small number of keys is at fault, not the hash function".to_owned()
+                }
+                Verdict::Moving => {
+                    "; in total chance explains it, but at any one time few partitions are at work".to_owned()
+                }
+                Verdict::Uneven => "; at any one time the same few partitions are at work".to_owned(),
+            }
         });
         Self {
             too_few_keys: floor.expected_cv_equal_keys,

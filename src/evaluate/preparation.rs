@@ -14,7 +14,7 @@ use crate::placement::{JointPlacement, PlacementError};
 use crate::table::Candidate;
 use crate::units::{Micros, PartitionId};
 use crate::values::instants;
-use crate::windows::{TimeAxis, WindowedRows};
+use crate::windows::{MomentAxis, MomentRows, TimeAxis, WindowedRows};
 
 /// A candidate for the partition key, as far as it is known before the first row.
 #[derive(Debug)]
@@ -107,6 +107,8 @@ pub(super) struct Preparation {
     pub(super) whole_rows: bool,
     pub(super) time: Option<(usize, String)>,
     pub(super) axis: TimeAxis,
+    /// Short windows, where partition keys are counted along the time.
+    pub(super) moments: Option<MomentAxis>,
     /// The length of windows that was asked for, and how many there may be of it.
     pub(super) window: Option<Micros>,
     pub(super) most_windows: usize,
@@ -137,9 +139,11 @@ impl Preparation {
             Ok((prepared, keys))
         };
         let (axis, time, window, most) = (&mut self.axis, &self.time, self.window, self.most_windows);
+        let moments = &mut self.moments;
         // Windows follow each other in time, so they are found one batch after the other, beside what is found of each alone.
         let mut windows = || {
-            let of_piece = |piece: &Piece| windows_of(&piece.rows, axis, time.as_ref(), window, most);
+            let of_piece =
+                |piece: &Piece| windows_of(&piece.rows, axis, moments.as_mut(), time.as_ref(), window, most);
             pieces.iter().map(of_piece).collect::<Result<Vec<_>, EvaluateError>>()
         };
         let (windows, prepared) = rayon::join(&mut windows, || {
@@ -148,15 +152,23 @@ impl Preparation {
         let mut batches = Vec::with_capacity(pieces.len());
         let mut by_key: Vec<Vec<KeyOfBatch>> = self.keys.iter().map(|_| Vec::new()).collect();
         for (((mut prepared, keys), windows), piece) in prepared?.into_iter().zip(windows?).zip(&pieces) {
-            prepared.windows = windows;
+            (prepared.windows, prepared.moments) = windows;
             batches.push((prepared, piece.ends));
             by_key.iter_mut().zip(keys).for_each(|(all, key)| all.push(key));
         }
         Ok(PreparedBatches { batches, keys: by_key })
     }
 
-    /// Adds what was found of rows that come after these: their axis, and how many were read and kept.
-    pub(super) fn merge(&mut self, axis: TimeAxis, (read, kept): (u64, u64)) -> Result<(), EvaluateError> {
+    /// Adds what was found of rows that come after these: their axes, and how many were read and kept.
+    pub(super) fn merge(
+        &mut self,
+        axis: TimeAxis,
+        moments: Option<MomentAxis>,
+        (read, kept): (u64, u64),
+    ) -> Result<(), EvaluateError> {
+        if let (Some(own), Some(more)) = (&mut self.moments, moments) {
+            own.merge(more);
+        }
         let (length, most) = (self.window.unwrap_or(Micros::SECOND), self.most_windows);
         self.axis.merge(axis).ok_or(EvaluateError::TooManyWindows { length, most })?;
         self.rows_read += read;
@@ -186,20 +198,24 @@ impl Preparation {
     }
 }
 
+/// The windows of the rows of a batch, those that are shown and short ones.
+type WindowsOfBatch = (Option<WindowedRows>, Option<MomentRows>);
+
 /// The windows of the rows of a batch, where there is time.
 fn windows_of(
     batch: &RecordBatch,
     axis: &mut TimeAxis,
+    moments: Option<&mut MomentAxis>,
     time: Option<&(usize, String)>,
     window: Option<Micros>,
     most: usize,
-) -> Result<Option<WindowedRows>, EvaluateError> {
-    let Some((column, name)) = time else { return Ok(None) };
+) -> Result<WindowsOfBatch, EvaluateError> {
+    let Some((column, name)) = time else { return Ok((None, None)) };
     let times = batch.columns().get(*column).and_then(instants);
     let times = times.ok_or_else(|| EvaluateError::Time { column: name.clone() })?;
     let length = window.unwrap_or(Micros::SECOND);
     let windows = axis.add(&times).ok_or(EvaluateError::TooManyWindows { length, most })?;
-    Ok(Some(windows))
+    Ok((Some(windows), moments.map(|moments| moments.add(&times))))
 }
 
 /// A row is taken with a chance of `fraction`, each for itself.

@@ -12,7 +12,7 @@ use crate::evaluate::EvaluateError;
 use crate::sketch::{column_identities, combine, fold};
 use crate::table::{Candidate, Column, ColumnType, KeyPart, Transform};
 use crate::values::{derived_column, lengths, row_bytes, width};
-use crate::windows::WindowedRows;
+use crate::windows::{MomentRows, WindowedRows};
 
 /// One part of some key, in every key that has it.
 #[derive(Debug, Clone)]
@@ -103,6 +103,7 @@ pub(super) struct Prepared {
     /// Identity of each whole row, where primary keys are evaluated.
     pub(super) row_identities: Vec<u64>,
     pub(super) windows: Option<WindowedRows>,
+    pub(super) moments: Option<MomentRows>,
 }
 
 impl Prepared {
@@ -123,6 +124,7 @@ impl Prepared {
             row_bytes: row_bytes(batch),
             row_identities: if whole_rows { row_identities(batch) } else { Vec::new() },
             windows: None,
+            moments: None,
         })
     }
 

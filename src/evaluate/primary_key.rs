@@ -11,6 +11,7 @@ use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batc
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::primary_key_report::{LateReach, LateRows, PrimaryKeyReport, Pruning};
 use crate::evaluate::sample::Interval;
+use crate::evaluate::uniqueness::Uniqueness;
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
 use crate::table::{Candidate, ColumnType};
@@ -29,6 +30,8 @@ const MOST_BATCHES: u64 = 2000;
 const MOST_KEPT_BYTES: usize = 256;
 /// Rows that a merged portion keeps together, as columnar stores commonly do.
 const GROUP_ROWS: usize = 1 << 17;
+/// Rows whose keys tell whether it is chance that none repeats.
+const UNIQUENESS_ROWS: usize = 20_000;
 /// Conditions that are tried on a column.
 const CONDITIONS: usize = 100;
 
@@ -332,11 +335,15 @@ impl PrimaryKeyCounter {
         }
         let repeats = std::mem::replace(&mut self.repeats, RepeatedKeys::new(0)).finish(EXAMPLES)?;
         let pruning = self.pruning();
+        // Of a sample it is not known whether the whole repeats a key.
+        let is_unique = repeats.duplicate_rows == 0 && self.null_rows == 0 && sample.is_none();
+        let uniqueness = if is_unique { self.uniqueness() } else { None };
         let rows = self.rows.max(1) as f64;
         let Repeats { distinct_keys, duplicate_rows, identical_rows, conflicting_rows, examples } = repeats;
         Ok(PrimaryKeyReport {
             columns: self.plan.candidate.part_names(),
             unique: duplicate_rows == 0,
+            uniqueness,
             distinct_keys,
             duplicate_rows,
             identical_rows,
@@ -366,6 +373,16 @@ impl PrimaryKeyCounter {
             candidate: self.plan.candidate,
             repeated: examples,
         })
+    }
+
+    /// What it is worth that no row repeats a key.
+    fn uniqueness(&self) -> Option<Uniqueness> {
+        // Of a longer key the end is not kept.
+        let whole = self.sample.items().iter().filter(|row| row.key.len() < MOST_KEPT_BYTES);
+        let parser = self.rows_of_key.converter.parser();
+        let keys = whole.take(UNIQUENESS_ROWS).map(|row| parser.parse(&row.key));
+        let columns = self.rows_of_key.converter.convert_rows(keys).ok()?;
+        Uniqueness::of(&columns, self.rows)
     }
 
     /// Tries conditions with values of the sample on both layouts.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::evaluate::layout::LayoutReport;
 use crate::evaluate::sample::Interval;
+use crate::evaluate::uniqueness::Uniqueness;
 use crate::sketch::RepeatedKey;
 use crate::table::Candidate;
 use crate::wire::wire;
@@ -58,6 +59,8 @@ pub struct PrimaryKeyReport {
     pub columns: Vec<String>,
     /// Whether no two rows share a key.
     pub unique: bool,
+    /// What that is worth; none where keys repeat, and of a sample.
+    pub uniqueness: Option<Uniqueness>,
     /// Distinct keys.
     pub distinct_keys: u64,
     /// Rows whose key an earlier row has.
@@ -109,6 +112,7 @@ wire!(Pruning { condition, portions_pruned, merged_row_groups_pruned });
 wire!(PrimaryKeyReport {
     columns,
     unique,
+    uniqueness,
     distinct_keys,
     duplicate_rows,
     identical_rows,

@@ -8,6 +8,7 @@ use crate::evaluate::fan_out::{Reach, StatementReport, fan_out};
 use crate::evaluate::partition_key::PartitionKeyReport;
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::proposal::propose_table;
+use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
 use crate::placement::Function;
 use crate::skew::Verdict;
 use crate::source::Export;
@@ -310,7 +311,10 @@ fn name(key: &[String]) -> String {
 
 fn reasons_for(chosen: &RankedKey, statements: &[StatementReport]) -> Vec<String> {
     let mut reasons = Vec::new();
-    if chosen.verdict != Verdict::Even {
+    if chosen.verdict == Verdict::FewRows {
+        reasons
+            .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
+    } else if chosen.verdict != Verdict::Even {
         reasons.push(format!(
             "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
             chosen.verdict.word()
@@ -374,6 +378,34 @@ fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[Statement
     trade_offs
 }
 
+/// What it is worth that a key repeats in no row.
+pub(super) fn unique_words(key: &PrimaryKeyReport) -> String {
+    let rows = key.distinct_keys;
+    match key.uniqueness {
+        Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {
+            let expected = match repeats_by_chance {
+                few if few < 0.5 => "chance alone would repeat none of so few".to_owned(),
+                some => format!("chance alone would repeat only about {some:.0}"),
+            };
+            format!(
+                "is unique in these {rows} rows by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
+                 then lose a row"
+            )
+        }
+        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => format!(
+            "is unique in these {rows} rows, of which chance alone would repeat about {repeats_by_chance:.0}: it looks like an \
+             identifier, and none of them is lost"
+        ),
+        Some(Uniqueness { by: UniqueBy::ManyValues, .. }) => format!(
+            "is unique in these {rows} rows, and has so many possible values that 1000 times as many would hardly repeat one: none of \
+             them is lost"
+        ),
+        None => format!(
+            "is unique in these {rows} rows: none of them is lost; whether it stays so they do not tell"
+        ),
+    }
+}
+
 /// The primary key that loses the least and costs the least, with the partition key in it.
 fn choose_primary_key(
     keys: &[PrimaryKeyReport],
@@ -396,7 +428,7 @@ fn choose_primary_key(
         (0, _) if best.duplicate_rows_interval.is_some() => {
             format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
         }
-        (0, _) => format!("({columns}) is unique in these {} rows: none of them is lost", best.distinct_keys),
+        (0, _) => format!("({columns}) {}", unique_words(best)),
         (repeated, 0) => {
             format!(
                 "({columns}) repeats in {repeated} rows that equal another in every column: of these an upsert keeps one; if they \

@@ -177,6 +177,7 @@ impl Evaluator {
             let (preparation, counters) = (&self.preparation, &mut self.counters);
             (preparation.rows_read, preparation.rows).put(bytes);
             preparation.axis.put(bytes);
+            preparation.moments.iter().for_each(|moments| moments.put(bytes));
             (counters.rows, counters.bytes).put(bytes);
             counters.partition_keys.len().put(bytes);
             counters.partition_keys.iter_mut().for_each(|key| key.put(bytes));
@@ -195,8 +196,10 @@ impl Evaluator {
         let mut left = unseal(state)?;
         let (preparation, counters) = (&mut self.preparation, &mut self.counters);
         let read_and_kept = Wire::take(&mut left)?;
-        preparation.merge(preparation.axis.take(&mut left)?, read_and_kept)?;
-        let window = preparation.axis.length();
+        let axis = preparation.axis.take(&mut left)?;
+        let moments = preparation.moments.as_ref().map(|moments| moments.take(&mut left)).transpose()?;
+        preparation.merge(axis, moments, read_and_kept)?;
+        let (window, moments) = (preparation.axis.length(), preparation.moments.as_ref());
         let (rows, bytes) = <(u64, u64)>::take(&mut left)?;
         if usize::take(&mut left)? != counters.partition_keys.len() {
             return Err(WireError("it has other keys").into());
@@ -204,7 +207,7 @@ impl Evaluator {
         // One key after the other, so that no more than one is in memory twice.
         for key in &mut counters.partition_keys {
             let more = key.take(&mut left)?;
-            key.merge(more, window);
+            key.merge(more, window, moments);
         }
         left.end()?;
         counters.keep_within_budget(0);
@@ -460,7 +463,7 @@ mod tests {
             partitions: partitions(&[16]),
             batch_rows: 10_000,
             // The least there is.
-            memory: ByteSize::mib(194),
+            memory: ByteSize::mib(242),
             ..EvaluateOptions::default()
         };
         let exact = rows.local(&EvaluateOptions { memory: ByteSize::mib(2048), ..options.clone() }).unwrap();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahash::AHashSet;
-use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array};
-use arrow::compute::{concat, take};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::compute::{cast, concat, take};
+use arrow::datatypes::{DataType, Decimal128Type};
 
 use crate::lint::{LintError, as_type};
 use crate::sketch::key_identities;
@@ -105,20 +106,58 @@ impl Domain {
         self.columns.first().map_or(0, |column| column.len())
     }
 
-    /// The keys with one column as another type that holds its values.
-    pub(super) fn other_types(&self) -> Vec<(ColumnType, Vec<ColumnType>, Vec<ArrayRef>)> {
-        const OTHERS: [ColumnType; 4] =
-            [ColumnType::Int32, ColumnType::Int64, ColumnType::Int16, ColumnType::Utf8];
+    /// The keys with one column as another type that holds its values without loss.
+    pub(super) fn other_types(&self) -> Vec<OtherType> {
         let mut found = Vec::new();
-        let ([of], [column]) = (self.types.as_slice(), self.columns.as_slice()) else { return found };
-        if !of.arrow_type().is_integer() {
-            return found;
-        }
-        for other in OTHERS.into_iter().filter(|other| other != of) {
-            if let Some(column) = as_type(column, other) {
-                found.push((other, vec![other], vec![column]));
+        for (position, (of, column)) in self.types.iter().zip(&self.columns).enumerate() {
+            for (words, other, column) in others(*of, column) {
+                let (mut types, mut columns) = (self.types.clone(), self.columns.clone());
+                if let (Some(of), Some(values)) = (types.get_mut(position), columns.get_mut(position)) {
+                    (*of, *values) = (other, column);
+                }
+                let words = match self.types.len() {
+                    1 => words,
+                    _ => format!("{words} for column {} of the key", position + 1),
+                };
+                found.push(OtherType { words, types, columns });
             }
         }
         found
     }
+}
+
+/// Keys with one column as another type.
+pub(super) struct OtherType {
+    /// In words: `type Utf8`.
+    pub(super) words: String,
+    pub(super) types: Vec<ColumnType>,
+    pub(super) columns: Vec<ArrayRef>,
+}
+
+/// A column as other types, each in words.
+fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRef)> {
+    const OTHERS: [ColumnType; 5] =
+        [ColumnType::Int32, ColumnType::Int64, ColumnType::Int16, ColumnType::Uint64, ColumnType::Utf8];
+    let others = OTHERS.into_iter().filter(|other| *other != of);
+    let mut found: Vec<(String, ColumnType, ArrayRef)> = others
+        .filter_map(|other| Some((format!("type {other}"), other, losslessly(column, other)?)))
+        .collect();
+    // A decimal is a number of its smallest units.
+    if let DataType::Decimal128(_, scale) = column.data_type()
+        && *scale > 0
+    {
+        let units = column.as_primitive::<Decimal128Type>().iter();
+        let units: Option<Int64Array> =
+            units.map(|units| units.map(i64::try_from).transpose()).collect::<Result<_, _>>().ok();
+        let words = format!("type Int64, in units of 1e-{scale}");
+        found.extend(units.map(|units| (words, ColumnType::Int64, Arc::new(units) as ArrayRef)));
+    }
+    found
+}
+
+/// A column as another type, where that gives all of its values back.
+fn losslessly(column: &ArrayRef, other: ColumnType) -> Option<ArrayRef> {
+    let found = as_type(column, other)?;
+    let again = cast(&found, column.data_type()).ok()?;
+    (again.as_ref() == column.as_ref()).then_some(found)
 }

@@ -18,17 +18,14 @@ use crate::bounded::{names, quote};
 use crate::finding::{Finding, Severity};
 use crate::placement::systems::Status;
 use crate::placement::{Function, Placement, PlacementError};
-use crate::skew::expected_empty_partitions;
+use crate::skew::{BEYOND_CHANCE, deviations_of_pairs, expected_empty_partitions};
 use crate::source::SourceError;
 use crate::table::ColumnType;
 use crate::units::{PartitionCount, PartitionId};
 
+use crate::lint::domain::OtherType;
 pub use crate::lint::domain::{Domain, MOST_KEYS};
 
-/// Standard deviations beyond which chance is no explanation.
-const BEYOND_CHANCE: f64 = 5.0;
-/// Pairs of keys in one partition, below which they are counted as rare events.
-const FEW_PAIRS: f64 = 50.0;
 /// Numbers of partitions on either side that are tried in the place of one that aliases.
 const NEAR: u32 = 64;
 /// As many of those are shown.
@@ -88,8 +85,6 @@ impl Spread {
         let keys: u64 = counts.iter().sum();
         let (n, k) = (counts.len().max(1) as f64, keys.max(1) as f64);
         let pairs: f64 = counts.iter().map(|count| (*count as f64) * (*count as f64 - 1.0) / 2.0).sum();
-        // The chi-square sum is a linear function of the pairs of keys that meet.
-        let chi_square = n / k * (2.0 * pairs + k) - k;
         let filled = counts.iter().filter(|count| **count > 0).count() as u32;
         let (empty, scatter) = expected_empty_partitions(counts.len(), keys);
         let missing = (n - empty) - f64::from(filled);
@@ -100,7 +95,7 @@ impl Spread {
             filled,
             expected_filled: n - empty,
             fullest: counts.iter().copied().max().unwrap_or(0),
-            deviations: deviations(k, n, pairs, chi_square),
+            deviations: deviations_of_pairs(k, counts.len(), pairs),
         }
     }
 
@@ -109,22 +104,6 @@ impl Spread {
     pub fn is_defective(&self) -> bool {
         self.deviations.max(self.short_of_filled) > BEYOND_CHANCE
     }
-}
-
-/// Standard deviations of a normal distribution that are as improbable as so many pairs of keys in one partition. Where few pairs are expected,
-/// they are Poisson; else the chi-square sum is by Wilson and Hilferty (1931).
-fn deviations(k: f64, n: f64, pairs: f64, chi_square: f64) -> f64 {
-    let expected = k * (k - 1.0) / (2.0 * n);
-    let freedom = n - 1.0;
-    if freedom <= 0.0 || expected <= 0.0 {
-        return 0.0;
-    }
-    if expected < FEW_PAIRS {
-        // Anscombe's transformation of a Poisson count, which errs on the side of chance in the upper tail.
-        return 2.0 * ((pairs + 0.375).sqrt() - (expected + 0.375).sqrt());
-    }
-    let spread = 2.0 / (9.0 * freedom);
-    ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
 }
 
 /// How workers share the keys.
@@ -210,7 +189,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     };
     let here = placed(&hashes, options.partitions)?;
     let found = spread(&here, options.partitions);
-    let mut alternatives = Vec::new();
+    let (mut alternatives, mut types_tried) = (Vec::new(), Vec::new());
     let is_even = options.function.has_even_ranges();
     if found.is_defective() && is_even {
         let asked = options.partitions.get();
@@ -239,13 +218,19 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
                     .push(Alternative { words: format!("{} partitions", count.get()), spread: other });
             }
         }
-        for (column_type, types, columns) in domain.other_types() {
+        for OtherType { words, types, columns } in domain.other_types() {
             // A type that the function does not take is no alternative.
+            let placement = Placement::new(options.function, options.partitions, types.clone());
+            let mut there = Vec::with_capacity(domain.keys());
             let Ok(hashes) = of(&types, &columns) else { continue };
-            let other = spread(&placed(&hashes, options.partitions)?, options.partitions);
-            if !other.is_defective() {
-                alternatives.push(Alternative { words: format!("type {column_type}"), spread: other });
+            if placement.assign_hashes(&hashes, &columns, &mut there).is_err() {
+                continue;
             }
+            let other = spread(&there, options.partitions);
+            if !other.is_defective() {
+                alternatives.push(Alternative { words: words.clone(), spread: other });
+            }
+            types_tried.push(words);
         }
     }
     let workers = options.workers.map(|workers| -> Result<Workers, PlacementError> {
@@ -267,7 +252,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
         findings: Vec::new(),
         notes: domain.notes.clone(),
     };
-    lint.findings = findings(&lint, is_even);
+    lint.findings = findings(&lint, is_even, &types_tried);
     Ok(lint)
 }
 
@@ -316,7 +301,7 @@ impl Workers {
     }
 }
 
-fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
+fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Spread { partitions, filled, expected_filled, deviations, short_of_filled, .. } = lint.spread;
     if lint.spread.is_defective() && !is_even {
@@ -350,8 +335,13 @@ fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
             measured: worst,
             threshold: BEYOND_CHANCE,
             advice: match lint.alternatives.as_slice() {
-                [] => "No number of partitions nearby and no other type of the key helps: add a column to the key, or hash it yourself."
-                    .to_owned(),
+                [] => format!(
+                    "No number of partitions nearby helps, and {}: add a column to the key, or hash it yourself.",
+                    match types_tried {
+                        [] => "no other type that the function takes holds these keys".to_owned(),
+                        tried => format!("of other types of the key neither {} does", tried.join(" nor ")),
+                    }
+                ),
                 some => format!(
                     "Take {}.{}",
                     some.iter().map(|other| other.words.as_str()).collect::<Vec<_>>().join(", or "),
@@ -382,7 +372,12 @@ fn findings(lint: &Lint, is_even: bool) -> Vec<Finding> {
                 ),
             });
         }
-        if workers.spread.is_defective() && !lint.spread.is_defective() {
+        // Where some workers have more partitions, they have as many more keys, give or take what chance does to a worker's.
+        let scatter = BEYOND_CHANCE * (f64::from(workers.workers) / lint.keys as f64).sqrt();
+        let beyond_partitions = workers.max_over_mean > workers.by_partitions * (1.0 + scatter);
+        let divides = workers.by_partitions <= 1.0;
+        let aliases = workers.spread.is_defective() && (divides || beyond_partitions);
+        if aliases && !lint.spread.is_defective() {
             findings.push(Finding {
                 code: "workers_alias",
                 severity: Severity::Problem,
@@ -456,6 +451,41 @@ mod tests {
             "{:?}",
             found.alternatives
         );
+    }
+
+    #[test]
+    fn other_types_of_a_decimal_are_tried_and_those_that_help_are_named() {
+        let decimal = ColumnType::Decimal { precision: 22, scale: 2 };
+        let prices = arrow::array::Decimal128Array::from_iter_values((0..5000).map(|price| price * 7))
+            .with_precision_and_scale(22, 2)
+            .unwrap();
+        let other: ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1; 5000]));
+        let prices: ArrayRef = std::sync::Arc::new(prices);
+        let options = LintOptions {
+            function: "ydb".parse().unwrap(),
+            partitions: PartitionCount::new(16).unwrap(),
+            workers: None,
+            threads: None,
+        };
+        let lint_of = |types: Vec<ColumnType>, columns: Vec<ArrayRef>| {
+            let domain = Domain { name: "prices".to_owned(), types, columns, notes: Vec::new() };
+            lint(&domain, &options, &AtomicBool::new(false)).unwrap()
+        };
+        // A column that is always the same is no help.
+        for (types, columns, of_column) in [
+            (vec![decimal], vec![prices.clone()], ""),
+            (vec![ColumnType::Int64, decimal], vec![other, prices], " for column 2 of the key"),
+        ] {
+            let found = lint_of(types, columns);
+            assert_eq!((found.spread.filled, found.findings[0].code), (1, "hash_defect"));
+            let words: Vec<&str> = found.alternatives.iter().map(|other| other.words.as_str()).collect();
+            for expected in ["type Utf8", "type Int64, in units of 1e-2"] {
+                assert!(words.contains(&format!("{expected}{of_column}").as_str()), "{words:?}");
+            }
+            // An integer would lose the hundredths.
+            assert!(!words.contains(&format!("type Int64{of_column}").as_str()), "{words:?}");
+            assert!(found.findings[0].advice.contains("type Utf8"), "{}", found.findings[0].advice);
+        }
     }
 
     #[test]

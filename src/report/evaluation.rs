@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::evaluate::{
     Assessment, Drift, FanOut, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
-    StatementReport,
+    StatementReport, UniqueBy,
 };
 use crate::placement::systems::{About, system};
 use crate::report::grid::{Heading, Layout, count, draw, grid, percent};
@@ -178,7 +178,7 @@ fn candidates(assessment: &Assessment, layout: Layout) -> String {
             percent(placement.skew.cv),
             percent(placement.noise_floor.expected_cv_weighted),
             format!("{:.1}", placement.skew.effective_partitions),
-            time.map_or("-".to_owned(), |time| format!("{:.1}", time.effective_partitions.median)),
+            time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
             time.map_or("-".to_owned(), |time| time.pattern.word().to_owned()),
             rate(placement.capacity.sustained),
         ];
@@ -214,7 +214,7 @@ fn candidates(assessment: &Assessment, layout: Layout) -> String {
     if !text.is_empty() {
         text.push_str(
             "\nby chance: the CV that a perfect hash gives to these keys; effective: as many evenly filled partitions would be as \
-             concentrated, in total and in the middle window of time; sustains: inserts before a partition is overloaded",
+             concentrated, in total and at a time; sustains: inserts before a partition is overloaded",
         );
         text.push_str(if statements {
             "; read: partitions that a statement visits on average\n"
@@ -253,6 +253,7 @@ fn over_time(assessment: &Assessment, layout: Layout) -> String {
         Some(vec![
             key.partition_key.join(", "),
             time.pattern.word().to_owned(),
+            format!("{} of {}", time.examined_words(), count(time.examined.rows_per_window)),
             format!("{:.1}, {:.1}, {:.1}", effective.median, effective.p10, effective.min),
             percent(time.share_of_fullest.median),
             format!(
@@ -267,13 +268,21 @@ fn over_time(assessment: &Assessment, layout: Layout) -> String {
     let headings = [
         Heading("partition key", false),
         Heading("pattern", false),
+        Heading("at a time", false),
         Heading("effective: median, p10, least", true),
         Heading("fullest", true),
         Heading("worst window (its fullest)", false),
         Heading("peak of one partition", true),
         Heading("partitions a batch writes to", true),
     ];
-    section(layout, "Over time", &headings, rows.collect())
+    let mut text = section(layout, "Over time", &headings, rows.collect());
+    if !text.is_empty() {
+        text.push_str(
+            "\nat a time: rows of one value of the key's time, or of the shortest windows from a second on that have enough rows, with the rows \
+             that the middle one has; effective and fullest: as these rows are, of which few cannot fill all partitions\n",
+        );
+    }
+    text
 }
 
 /// A bar of one character for each count, in eighths of the largest.
@@ -482,6 +491,9 @@ fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
             key.columns.join(", "),
             match &key.duplicate_rows_interval {
                 Some(rows) => format!("{} to {} repeat", count(rows.lower as u64), count(rows.upper as u64)),
+                None if key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance) => {
+                    "by chance".to_owned()
+                }
                 None if key.unique => "yes".to_owned(),
                 None => "no".to_owned(),
             },

@@ -17,8 +17,9 @@ pub fn keys(reports: &[PartitionKeyReport], partitions: PartitionCount, layout: 
             percent(placement.skew.share_of_fullest),
             format!("{:.2}", placement.skew.max_over_mean),
             format!("{:.1}", placement.skew.effective_partitions),
-            over_time.map_or("-".to_owned(), |time| percent(time.share_of_fullest.median)),
-            over_time.map_or("-".to_owned(), |time| format!("{:.1}", time.effective_partitions.median)),
+            over_time.map_or("-".to_owned(), |time| percent(time.lasting_share_of_fullest.median)),
+            over_time
+                .map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
             placement.verdict.word().to_owned(),
         ]
     });

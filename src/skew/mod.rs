@@ -10,10 +10,10 @@ mod verdict;
 use serde::Serialize;
 
 pub use crate::skew::noise::{
-    KeyWeights, MaxOverMeanByChance, NoiseFloor, expected_cv_equal_keys, expected_cv_weighted,
-    expected_empty_partitions, expected_max_over_mean_equal_keys,
+    BEYOND_CHANCE, KeyWeights, MaxOverMeanByChance, NoiseFloor, deviations_of_pairs, expected_cv_equal_keys,
+    expected_cv_weighted, expected_empty_partitions, expected_max_over_mean_equal_keys,
 };
-pub use crate::skew::verdict::{Verdict, are_enough_rows};
+pub use crate::skew::verdict::{AtATime, Verdict, are_enough_rows, balance, leaves_empty};
 
 /// The skew of one vector of counts. Where S is 0 there is nothing to be uneven, and every figure is that of a perfectly
 /// even table.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::skew::{NoiseFloor, SkewFigures};
+use crate::skew::{BEYOND_CHANCE, NoiseFloor, SkewFigures, expected_empty_partitions};
 
 /// The judgement of a partition key or of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -10,7 +10,9 @@ use crate::skew::{NoiseFloor, SkewFigures};
 pub enum Verdict {
     /// There are no rows to judge.
     Empty,
-    /// As even as chance allows.
+    /// There are too few rows to judge.
+    FewRows,
+    /// As even as chance allows, and even enough to work with.
     Even,
     /// Even or not in total, at any one time few partitions take most rows.
     Moving,
@@ -22,48 +24,108 @@ pub enum Verdict {
     Uneven,
 }
 
+/// How rows are spread at a time, beside how they are in total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtATime {
+    /// Over the partitions, or it is not known.
+    Spread,
+    /// Over few partitions, which are others each time.
+    Moves,
+    /// Over few partitions, which are the same all the time.
+    Stays,
+}
+
 /// Up to this max/mean a table counts as even whatever the reason: the fullest partition has 15 % more than its share.
 const EVEN_MAX_OVER_MEAN: f64 = 1.15;
-/// Up to this multiple of the CV that a perfect hash gives, unevenness is chance: a CV of N counts scatters by about
-/// 1/sqrt(2N), 18 % for 16 partitions, so 1.6 is more than three standard deviations.
-const CHANCE_FACTOR: f64 = 1.6;
+/// Up to this max/mean a table counts as even where chance explains it: it takes three quarters of the inserts that it would take were all
+/// partitions alike. 100 keys for each of 1000 partitions give as much.
+const EVEN_BY_CHANCE: f64 = 4.0 / 3.0;
+/// A table counts as even only with so many effective partitions, as a part of all.
+const EVEN_EFFECTIVE: f64 = 0.9;
+/// Unequal rows of keys are a reason of their own where they add this part to the CV that as many equal keys have.
+const HEAVY_ADDS: f64 = 0.1;
+/// Keys that have fewer rows than this on average are as many as rows let them be: more rows bring more of them.
+const FEWEST_ROWS_PER_KEY: f64 = 2.0;
+/// Standard deviations of empty partitions beyond which they are none of chance.
+const EMPTY_BEYOND_CHANCE: f64 = 5.0;
 /// YDB advises at least 100 distinct keys per partition.
 const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
-/// A window or commit with fewer rows per partition than this says nothing: a handful of rows cannot be spread evenly.
+/// Fewer rows per partition than this say nothing: a handful of rows cannot be spread evenly.
 const FEWEST_ROWS_PER_PARTITION: u64 = 10;
-/// In a window, fewer effective partitions than this part of the table's own say that the load moves.
+/// From this balance on, rows spread over the partitions at a time: half-way between all in one partition and all partitions alike.
+const EVEN_BALANCE: f64 = 0.5;
+/// The load moves where the balance at a time is less than this part of that in total.
 const MOVING_FRACTION: f64 = 0.6;
 
-/// Whether so many rows say anything about the balance of one window or commit.
+/// Whether so many rows say anything about the balance of a table, or of one window or commit.
 #[must_use]
 pub fn are_enough_rows(rows: u64, partitions: usize) -> bool {
     rows >= FEWEST_ROWS_PER_PARTITION * partitions as u64
 }
 
-impl Verdict {
-    /// Judges a table or a candidate. `median_effective` is the median over windows of time of the effective partitions.
+/// Effective partitions as a number from 0, all rows in one, to 1, all partitions alike; 1 of one partition. So two partitions are judged
+/// by the measure of many.
+#[must_use]
+pub fn balance(effective: f64, partitions: usize) -> f64 {
+    if partitions < 2 { 1.0 } else { ((effective - 1.0) / (partitions as f64 - 1.0)).clamp(0.0, 1.0) }
+}
+
+impl AtATime {
+    /// From the [`balance`] at a time and that of all rows.
     #[must_use]
-    pub fn of(skew: &SkewFigures, floor: Option<&NoiseFloor>, median_effective: Option<f64>) -> Self {
+    pub fn of(at_a_time: f64, in_total: f64) -> Self {
+        if at_a_time >= EVEN_BALANCE {
+            Self::Spread
+        } else if at_a_time < MOVING_FRACTION * in_total {
+            Self::Moves
+        } else {
+            Self::Stays
+        }
+    }
+}
+
+impl Verdict {
+    /// Judges a table or a candidate.
+    #[must_use]
+    pub fn of(skew: &SkewFigures, floor: Option<&NoiseFloor>, at_a_time: AtATime) -> Self {
         if skew.rows == 0 {
             return Self::Empty;
         }
-        if let Some(effective) = median_effective
-            && effective < skew.partitions as f64 / 2.0
-            && effective < skew.effective_partitions * MOVING_FRACTION
-        {
+        if !are_enough_rows(skew.rows, skew.partitions) {
+            return Self::FewRows;
+        }
+        if at_a_time == AtATime::Moves {
             return Self::Moving;
         }
-        if skew.max_over_mean <= EVEN_MAX_OVER_MEAN {
+        let effective = skew.effective_partitions >= EVEN_EFFECTIVE * skew.partitions as f64;
+        let has_keys = floor.is_none_or(|floor| floor.keys_per_partition >= 1.0);
+        let may_be_even = effective && has_keys && at_a_time == AtATime::Spread;
+        if may_be_even && skew.max_over_mean <= EVEN_MAX_OVER_MEAN {
             return Self::Even;
         }
         let Some(floor) = floor else { return Self::Uneven };
+        if floor.deviations > BEYOND_CHANCE || leaves_empty(skew, floor) {
+            return Self::Uneven;
+        }
+        let few_keys = floor.keys_per_partition < FEWEST_KEYS_PER_PARTITION;
+        if few_keys && floor.keys_follow_rows(skew.rows) {
+            return Self::FewRows;
+        }
         if floor.expected_cv_weighted > 2.0 * floor.expected_cv_equal_keys {
             return Self::HeavyKeys;
         }
-        if floor.keys_per_partition < FEWEST_KEYS_PER_PARTITION {
+        if few_keys {
             return Self::FewKeys;
         }
-        if skew.cv <= CHANCE_FACTOR * floor.expected_cv_weighted { Self::Even } else { Self::Uneven }
+        if may_be_even && skew.max_over_mean <= EVEN_BY_CHANCE {
+            return Self::Even;
+        }
+        // Chance explains it, and it is too much all the same.
+        if floor.cv_of_heavy_keys > HEAVY_ADDS * floor.expected_cv_equal_keys {
+            Self::HeavyKeys
+        } else {
+            Self::FewKeys
+        }
     }
 
     /// One word.
@@ -71,6 +133,7 @@ impl Verdict {
     pub fn word(self) -> &'static str {
         match self {
             Self::Empty => "empty",
+            Self::FewRows => "too few rows",
             Self::Even => "even",
             Self::Moving => "moving hotspot",
             Self::HeavyKeys => "heavy keys",
@@ -84,6 +147,9 @@ impl Verdict {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Empty => "There are no rows yet.",
+            Self::FewRows => {
+                "There are too few rows to judge by: a perfect hash would spread so few unevenly too."
+            }
             Self::Even => "Rows spread as evenly as chance allows for these keys.",
             Self::Moving => {
                 "At any one time few partitions take most of the rows, while the others wait: the key follows time. Hash a \
@@ -97,37 +163,130 @@ impl Verdict {
                 "There are too few distinct keys for so many partitions; YDB advises 100 to 1000 per partition. Add a \
                  column, or use fewer partitions."
             }
-            Self::Uneven => "Rows are uneven, more than the keys explain by chance.",
+            Self::Uneven => {
+                "Rows are uneven, and the keys, as far as they were counted, do not explain it. 'evenkeel lint' looks at what the hash \
+                 function does with them."
+            }
         }
+    }
+}
+
+/// Whether partitions are empty that chance would fill: that does not depend on how many rows the keys have.
+#[must_use]
+pub fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
+    let (mean, deviation) = expected_empty_partitions(skew.partitions, floor.distinct_keys);
+    skew.empty_partitions as f64 > mean + EMPTY_BEYOND_CHANCE * deviation + 1.0
+}
+
+impl NoiseFloor {
+    /// Whether there are about as many keys as rows let there be, so that their number says how few rows there are.
+    #[must_use]
+    pub fn keys_follow_rows(&self, rows: u64) -> bool {
+        (rows as f64) < FEWEST_ROWS_PER_KEY * self.distinct_keys as f64
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::skew::KeyWeights;
 
-    fn judged(counts: &[u64], keys: &[u64], effective: Option<f64>) -> Verdict {
+    fn judged(counts: &[u64], keys: &[u64], at_a_time: AtATime) -> Verdict {
         let mut weights = KeyWeights::default();
         keys.iter().for_each(|rows| weights.add(*rows));
         let figures = SkewFigures::of(counts);
-        Verdict::of(&figures, Some(&NoiseFloor::of(&figures, &weights)), effective)
+        Verdict::of(&figures, Some(&NoiseFloor::of(&figures, &weights)), at_a_time)
     }
 
     #[test]
     fn each_reason_has_its_verdict() {
-        assert_eq!(judged(&[0, 0], &[], None), Verdict::Empty);
-        assert_eq!(judged(&[100, 101], &[1; 201], None), Verdict::Even);
-        assert_eq!(judged(&[100, 100, 100, 100], &[1; 400], Some(1.0)), Verdict::Moving);
-        assert_eq!(judged(&[900, 100], &[[800].as_slice(), &[1; 200]].concat(), None), Verdict::HeavyKeys);
-        assert_eq!(judged(&[300, 100], &[100; 4], None), Verdict::FewKeys);
-        assert_eq!(judged(&[900, 100], &[1; 1000], None), Verdict::Uneven);
-        assert_eq!(Verdict::of(&SkewFigures::of(&[9, 1]), None, None), Verdict::Uneven);
+        let spread = AtATime::Spread;
+        assert_eq!(judged(&[0, 0], &[], spread), Verdict::Empty);
+        assert_eq!(judged(&[100, 101], &[1; 201], spread), Verdict::Even);
+        assert_eq!(judged(&[100, 100, 100, 100], &[1; 400], AtATime::Moves), Verdict::Moving);
+        assert_eq!(judged(&[900, 100], &[[800].as_slice(), &[1; 200]].concat(), spread), Verdict::HeavyKeys);
+        assert_eq!(judged(&[300, 100], &[100; 4], spread), Verdict::FewKeys);
+        assert_eq!(judged(&[900, 100], &[1; 1000], spread), Verdict::Uneven);
+        assert_eq!(Verdict::of(&SkewFigures::of(&[90, 10]), None, spread), Verdict::Uneven);
     }
 
     #[test]
     fn the_limit_of_evenness_is_taken_in() {
-        assert_eq!(judged(&[115, 85], &[1; 200], None), Verdict::Even);
-        assert_eq!(judged(&[1160, 840], &[1; 2000], None), Verdict::Uneven);
+        assert_eq!(judged(&[115, 85], &[1; 200], AtATime::Spread), Verdict::Even);
+        assert_eq!(judged(&[1160, 840], &[1; 2000], AtATime::Spread), Verdict::Uneven);
+    }
+
+    #[test]
+    fn few_rows_are_judged_by_no_key() {
+        // A unique id, and a constant.
+        for keys in [vec![1; 5], vec![5]] {
+            assert_eq!(judged(&[5, 0, 0, 0], &keys, AtATime::Spread), Verdict::FewRows);
+        }
+        // An id whose rows are enough to count, and too few to tell how many ids there will be.
+        let mut counts = [20u64; 16];
+        (counts[3], counts[4]) = (30, 10);
+        assert_eq!(judged(&counts, &[1; 320], AtATime::Spread), Verdict::FewRows);
+        // The same rows of few keys are a matter of the keys.
+        assert_eq!(judged(&counts, &[10; 32], AtATime::Spread), Verdict::FewKeys);
+    }
+
+    #[test]
+    fn a_large_unevenness_is_not_even_because_chance_explains_it() {
+        // 3200 keys for 16 partitions, of which some have 60 times the rows of others.
+        let keys: Vec<u64> = (0..3200).map(|key| if key % 40 == 0 { 60 } else { 10 }).collect();
+        let mut counts = vec![2250u64; 16];
+        (counts[0], counts[1]) = (4072, 428);
+        let figures = SkewFigures::of(&counts);
+        assert!(figures.max_over_mean > 1.8);
+        assert_ne!(judged(&counts, &keys, AtATime::Spread), Verdict::Even);
+        // 100 keys for each of 2000 partitions: the fullest has more than a third above its share, and chance explains it.
+        let mut counts = vec![1000u64; 2000];
+        (counts[0], counts[1]) = (1350, 650);
+        assert_eq!(judged(&counts, &[10; 200_000], AtATime::Spread), Verdict::FewKeys);
+    }
+
+    #[test]
+    fn two_partitions_can_move_as_many_can() {
+        for partitions in [2, 3, 4, 16, 256] {
+            let even = balance(partitions as f64, partitions);
+            assert_eq!(AtATime::of(balance(1.0, partitions), even), AtATime::Moves, "{partitions}");
+            assert_eq!(AtATime::of(even, even), AtATime::Spread, "{partitions}");
+            let one = balance(1.0 + 0.1 * (partitions - 1) as f64, partitions);
+            assert_eq!(AtATime::of(one, one), AtATime::Stays, "{partitions}");
+        }
+        assert_eq!(AtATime::of(balance(1.0, 1), balance(1.0, 1)), AtATime::Spread);
+    }
+
+    proptest! {
+        #[test]
+        fn even_is_within_what_chance_allows_and_even_enough(
+            partitions in 1usize..40,
+            keys in prop::collection::vec((1u64..200, any::<u64>()), 1..3000),
+            crowded in 1usize..40,
+        ) {
+            // Keys at random, in all partitions or in some of them alone.
+            let used = crowded.min(partitions) as u64;
+            let mut counts = vec![0u64; partitions];
+            let mut weights = KeyWeights::default();
+            for (rows, at) in keys {
+                counts[(at % used) as usize] += rows;
+                weights.add(rows);
+            }
+            let figures = SkewFigures::of(&counts);
+            let floor = NoiseFloor::of(&figures, &weights);
+            for at_a_time in [AtATime::Spread, AtATime::Moves, AtATime::Stays] {
+                if Verdict::of(&figures, Some(&floor), at_a_time) == Verdict::Even {
+                    prop_assert_eq!(at_a_time, AtATime::Spread);
+                    prop_assert!(figures.max_over_mean <= EVEN_BY_CHANCE, "{figures:?}");
+                    prop_assert!(figures.effective_partitions >= EVEN_EFFECTIVE * partitions as f64);
+                    let small = figures.max_over_mean <= EVEN_MAX_OVER_MEAN;
+                    prop_assert!(small || floor.deviations <= BEYOND_CHANCE, "{floor:?}");
+                    prop_assert!(are_enough_rows(figures.rows, partitions));
+                    prop_assert!(weights.distinct >= partitions as u64);
+                }
+            }
+        }
     }
 }

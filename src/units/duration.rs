@@ -44,8 +44,8 @@ impl Micros {
 
     /// So many microseconds; at least one.
     #[must_use]
-    pub fn new(micros: i64) -> Self {
-        Self(micros.max(1))
+    pub const fn new(micros: i64) -> Self {
+        Self(if micros < 1 { 1 } else { micros })
     }
 
     /// The number of microseconds.

@@ -22,6 +22,21 @@ impl WindowCounts {
         Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
     }
 
+    /// As [`WindowCounts::new`], for windows of a length.
+    pub(crate) fn of_length(partitions: usize, length: Micros) -> Self {
+        Self { length: Some(length), ..Self::new(partitions) }
+    }
+
+    /// Drops the windows that are not to be kept.
+    pub(crate) fn retain(&mut self, keep: impl Fn(i64) -> bool) {
+        let fresh = Self { length: self.length, ..Self::new(self.partitions) };
+        let old = std::mem::replace(self, fresh);
+        for (window, offset) in old.position.into_iter().filter(|(window, _)| keep(*window)) {
+            let to = self.offset(window);
+            self.add_counts(to, old.counts.get(offset..offset + old.partitions).unwrap_or_default());
+        }
+    }
+
     /// Where the counts of the windows of a batch begin. Batches must come with lengths that only grow.
     pub(crate) fn offsets(&mut self, rows: &WindowedRows) -> Vec<usize> {
         self.lengthen(rows.length);
@@ -36,7 +51,8 @@ impl WindowCounts {
         }
     }
 
-    fn offset(&mut self, window: i64) -> usize {
+    /// Where the counts of a window begin.
+    pub(crate) fn offset(&mut self, window: i64) -> usize {
         let next = self.counts.len();
         let offset = *self.position.entry(window).or_insert(next);
         if offset == next {

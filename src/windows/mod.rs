@@ -4,6 +4,7 @@
 //! before; in the end they are joined to between 200 and 500, or fewer where rows are few.
 
 mod counts;
+mod moments;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,6 +14,9 @@ use arrow::datatypes::TimestampMicrosecondType;
 
 pub use crate::windows::counts::Window;
 pub(crate) use crate::windows::counts::WindowCounts;
+pub(crate) use crate::windows::moments::{
+    Moment, MomentAxis, MomentCounts, MomentRows, Scale, moment_counters, most_moments,
+};
 
 use crate::units::Micros;
 use crate::wire::{Left, Wire, WireError, wire};

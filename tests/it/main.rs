@@ -10,6 +10,7 @@
 )]
 
 mod bounds;
+mod at_a_time;
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;

@@ -91,22 +91,34 @@ fn a_key_goes_where_place_and_evaluate_agree() {
     assert!(list.contains(" neutral ") && list.lines().count() > 25, "{list}");
 }
 
+/// The JSON of a lint that finds a problem, which its exit code says.
+fn problem(dir: &std::path::Path, arguments: &str) -> serde_json::Value {
+    let found = run(dir, &format!("{arguments} --format json"));
+    assert_eq!(found.code, 3, "{arguments}: {}{}", found.stdout, found.stderr);
+    assert!(found.stderr.starts_with("problem "), "{}", found.stderr);
+    serde_json::from_str(&found.stdout).unwrap()
+}
+
 #[test]
 fn the_defect_of_doris_is_found_in_one_command_and_in_an_export() {
     let dir = tempfile::tempdir().unwrap();
-    let found = json(
-        dir.path(),
-        "lint --placement doris --types int64 --range 0..511 --partitions 512 --format json",
-    );
+    let found = problem(dir.path(), "lint --placement doris --types int64 --range 0..511 --partitions 512");
     assert_eq!((&found["filled"], &found["keys"]), (&128.into(), &512.into()));
     assert_eq!(found["findings"][0]["code"], "hash_defect");
-    let text = done(dir.path(), "lint --placement doris --types int16 --range 0..511 --partitions 512");
-    assert!(text.contains("256 of 512"), "{text}");
+    let found = run(dir.path(), "lint --placement doris --types int16 --range 0..511 --partitions 512");
+    assert_eq!(found.code, 3);
+    assert!(found.stdout.contains("256 of 512"), "{}", found.stdout);
+    // A good function, and a warning alone.
+    done(dir.path(), "lint --placement ydb --types int64 --range 0..511 --partitions 512");
+    let warned = done(
+        dir.path(),
+        "lint --placement neutral --types int64 --range 0..9999 --partitions 10 --workers 4",
+    );
+    assert!(warned.contains("warning [partitions_do_not_divide]"), "{warned}");
     // The same keys, with rows of their own, in a file.
     let rows: String = (0..5120).map(|row| format!("{},{row}\n", row % 512)).collect();
     std::fs::write(dir.path().join("shops.csv"), format!("shop,sale\n{rows}")).unwrap();
-    let of_file =
-        json(dir.path(), "lint {}/shops.csv --key shop --placement doris --partitions 512 --format json");
+    let of_file = problem(dir.path(), "lint {}/shops.csv --key shop --placement doris --partitions 512");
     assert_eq!((&of_file["filled"], &of_file["keys"]), (&128.into(), &512.into()));
     let evaluation = json(
         dir.path(),
@@ -119,9 +131,9 @@ fn the_defect_of_doris_is_found_in_one_command_and_in_an_export() {
         (&"HASH(shop) by doris over 512".into(), &384.0.into())
     );
     assert!(!findings.iter().any(|finding| finding["subject"].as_str().unwrap().contains("ydb")));
-    let threads = json(
+    let threads = problem(
         dir.path(),
-        "lint --placement kafka --types int64 --range 0..9999 --partitions 64 --workers 8 --threads 8 --format json",
+        "lint --placement kafka --types int64 --range 0..9999 --partitions 64 --workers 8 --threads 8",
     );
     assert_eq!(
         (&threads["workers"]["fewest_threads"], &threads["findings"][0]["code"]),

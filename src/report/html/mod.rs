@@ -185,7 +185,7 @@ fn overview(page: &mut String, assessment: &Assessment) {
             key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share)),
             format!("{:.2}", placement.skew.max_over_mean),
             format!("{:.1}", placement.skew.effective_partitions),
-            time.map_or("-".to_owned(), |time| format!("{:.1}", time.effective_partitions.median)),
+            time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
             time.map_or("-".to_owned(), |time| time.pattern.word().to_owned()),
             rate(placement.capacity.sustained),
             ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}")),
@@ -287,12 +287,13 @@ fn candidate(
         let evidence = &time.evidence;
         let _ = write!(
             page,
-            "<figcaption>Partitions (from the first at the top) over time, from {} to {} in windows of {}: {}. The middle window \
-             puts {} of its rows on one partition; the worst, at {}, {}. {} partitions were the fullest of some window",
+            "<figcaption>Partitions (from the first at the top) over time, from {} to {} in windows of {}: {}. At a time ({}), the \
+             fullest partition gets {} of the rows; at worst, at {}, {}. {} partitions were the fullest at some time",
             placement.windows.first().map_or(String::new(), |window| instant(window.start_micros)),
             placement.windows.last().map_or(String::new(), |window| instant(window.start_micros)),
             time.window_micros,
             time.pattern.word(),
+            escape(&time.examined_words()),
             percent(time.share_of_fullest.median),
             instant(time.worst_window.start_micros),
             percent(time.worst_window.share_of_fullest),
