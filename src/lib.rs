@@ -22,6 +22,7 @@
 //! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
 
 pub mod bench;
+pub mod capacity;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod compact;

@@ -35,7 +35,7 @@ use arrow::error::ArrowError;
 use thiserror::Error;
 
 pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
-pub use capacity::{Capacity, DEFAULT_PARTITION_RATE, OneAtAMoment};
+pub use capacity::OneAtAMoment;
 pub use drift::{BaselineError, Drift, compare};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};
 pub use fan_out::{FanOut, Reach, StatementReport};
@@ -51,6 +51,7 @@ pub use sample::{Interval, Intervals};
 pub use share::{Share, assemble, count_share, stretches, whole_shares};
 pub use threshold::{Crossing, Threshold, ThresholdError};
 
+pub use crate::capacity::{Capacity, DEFAULT_PARTITION_RATE};
 pub use crate::table::{Candidate, CandidateError, KeyPart, Transform};
 pub use crate::values::derived_column;
 pub use crate::windows::{TimeRange, Window};

@@ -8,8 +8,9 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIter
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::capacity::Capacity;
 use crate::evaluate::EvaluateError;
-use crate::evaluate::capacity::{Capacity, OneAtAMoment};
+use crate::evaluate::capacity::OneAtAMoment;
 use crate::evaluate::nodes::NodeLoads;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use crate::common::project;
 
 /// The layers from the top. A module imports from layers below its own, never from its own or above.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["main", "cli"],
     &["report"],
     &["bench", "cluster"],
     &["handle"],
     &["overview", "compact", "maintenance", "repartition"],
-    &["ingest", "query", "evaluate", "simulate", "lint", "delta"],
+    &["ingest", "query", "simulate", "lint", "delta"],
+    &["evaluate"],
     &["sql"],
     &["source", "log", "generate", "placement"],
-    &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows"],
+    &["text_value", "values", "transform", "merge", "sort", "sketch", "portion", "windows", "capacity"],
     &["sink", "skew", "overlap", "spanner"],
     &["storage", "table", "finding"],
     &["wire"],
