@@ -6,7 +6,8 @@ use clap::Args as ClapArgs;
 use evenkeel::Table;
 use evenkeel::source::infer_columns;
 use evenkeel::table::{
-    Column, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table, write_create_table,
+    Column, PlacementFunction, TableDefinition, TableSpec, Ttl, YdbVersion, check_ydb_types,
+    parse_create_table, write_create_table,
 };
 use evenkeel::units::{PartitionCount, Version};
 use serde::Serialize;
@@ -53,6 +54,11 @@ pub(crate) struct Args {
     /// YQL file with a CREATE TABLE statement.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["columns", "primary_key", "partition_key", "like"])]
     ddl: Option<LocalPath>,
+
+    /// The version of YDB that the statement of --ddl is for: types that its column tables do not take are refused. Without it they
+    /// are noted, by version 26.2 (docs/YDB_TYPES.md).
+    #[arg(long, value_name = "VERSION", requires = "ddl")]
+    ydb_version: Option<YdbVersion>,
 
     /// File whose columns the table gets, here or in an object store; key columns become NOT NULL, the others stay as they are.
     #[arg(long, value_name = "FILE")]
@@ -116,7 +122,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     let (mut definition, mut notes) = match &args.ddl {
-        Some(file) => from_ddl(file)?,
+        Some(file) => from_ddl(file, args.ydb_version)?,
         None => from_flags(args)?,
     };
     if let Some(name) = &args.name {
@@ -143,12 +149,21 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     Ok((definition, notes))
 }
 
-fn from_ddl(file: &Path) -> Result<(TableDefinition, Vec<String>), Failure> {
+fn from_ddl(file: &Path, version: Option<YdbVersion>) -> Result<(TableDefinition, Vec<String>), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| anyhow::anyhow!("{}: cannot read: {error}", file.display()))?;
     let create = parse_create_table(&text)
         .map_err(|error| Failure::wrong_usage(format!("{}, {error}", file.display())))?;
-    Ok((create.definition, create.notes))
+    let mut notes = create.notes;
+    // This store takes the type either way.
+    match (check_ydb_types(&create.definition, version.unwrap_or_default()), version) {
+        (Ok(()), _) => {}
+        (Err(error), None) => notes.push(error.to_string()),
+        (Err(error), Some(_)) => {
+            return Err(Failure::wrong_usage(format!("{}, {error}", file.display())));
+        }
+    }
+    Ok((create.definition, notes))
 }
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
