@@ -55,7 +55,8 @@ pub(super) fn propose_table(
     let Ok(spec) = TableSpec::new(definition) else { return };
     let statement = write_create_table_for(&spec, options.ydb_version);
     // A type that no other stands for is named in place of the statement.
-    recommendation.ddl = Some(statement.map_or_else(|error| format!("-- {error}\n"), |statement| statement.text));
+    recommendation.ddl =
+        Some(statement.map_or_else(|error| format!("-- {error}\n"), |statement| statement.text));
     let table = &shell_word(&options.table);
     let reading: String = options.reading.iter().map(|word| format!(" {}", shell_word(word))).collect();
     let inputs: Vec<String> = options.inputs.iter().map(|input| shell_word(input)).collect();

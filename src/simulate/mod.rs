@@ -91,6 +91,12 @@ pub enum SimulateError {
 
 impl From<EvaluateError> for SimulateError {
     fn from(error: EvaluateError) -> Self {
-        Self::Evaluate(Box::new(error))
+        match error {
+            EvaluateError::Placement { source, .. } => Self::Placement(source),
+            EvaluateError::Source(source) => Self::Source(source),
+            EvaluateError::NoRows => Self::NoRows,
+            EvaluateError::Interrupted => Self::Interrupted,
+            other => Self::Evaluate(Box::new(other)),
+        }
     }
 }

@@ -72,7 +72,9 @@ pub struct TypeRule {
 
 /// A type that a version does not take and that nothing can stand for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("column '{column}' of type {column_type}: a column table of YDB {version} does not take it {place}; {next}")]
+#[error(
+    "column '{column}' of type {column_type}: a column table of YDB {version} does not take it {place}; {next}"
+)]
 #[allow(missing_docs, reason = "the fields are named in the message")]
 pub struct YdbTypeError {
     pub column: String,
@@ -192,7 +194,10 @@ fn how(from: ColumnType, to: ColumnType) -> &'static str {
 
 fn role_of(definition: &TableDefinition, column: &str) -> ColumnRole {
     let has = |key: &[String]| key.iter().any(|name| name == column);
-    match (has(&definition.primary_key), has(&definition.partition_key) || definition.partition_key.is_empty()) {
+    match (
+        has(&definition.primary_key),
+        has(&definition.partition_key) || definition.partition_key.is_empty(),
+    ) {
         (true, true) => ColumnRole::PartitionKey,
         (true, false) => ColumnRole::PrimaryKey,
         (false, _) => ColumnRole::Plain,
@@ -262,9 +267,11 @@ pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<Y
             column.column_type = nearest;
         }
     }
-    let comments: String = notes.iter().map(|note| format!("-- {}\n", note.replace(['\n', '\r'], " "))).collect();
+    let comments: String =
+        notes.iter().map(|note| format!("-- {}\n", note.replace(['\n', '\r'], " "))).collect();
     // A definition that differs in types of columns alone is valid as the other is.
-    let text = TableSpec::new(definition).map_or_else(|_| write_create_table(spec), |spec| write_create_table(&spec));
+    let text = TableSpec::new(definition)
+        .map_or_else(|_| write_create_table(spec), |spec| write_create_table(&spec));
     Ok(YdbStatement { text: format!("{comments}{text}"), notes })
 }
 
@@ -359,7 +366,8 @@ mod tests {
             (ColumnType::JsonDocument, "xxxxx", ".....", None),
         ] {
             let found = |role| {
-                let taken = [V25_1, V25_2, V25_4, V26_2, V26_3].map(|version| version.takes(column_type, role));
+                let taken =
+                    [V25_1, V25_2, V25_4, V26_2, V26_3].map(|version| version.takes(column_type, role));
                 taken.map(|taken| if taken { "x" } else { "." }).concat()
             };
             assert_eq!(found(ColumnRole::Plain), columns, "{column_type}");
@@ -370,21 +378,31 @@ mod tests {
         }
         // A version takes all that an older one does, and what stands for a type is taken.
         for (column_type, role) in ColumnType::ALL.into_iter().flat_map(|column_type| {
-            [ColumnRole::Plain, ColumnRole::PrimaryKey, ColumnRole::PartitionKey].map(|role| (column_type, role))
+            [ColumnRole::Plain, ColumnRole::PrimaryKey, ColumnRole::PartitionKey]
+                .map(|role| (column_type, role))
         }) {
             for pair in YdbVersion::ALL.windows(2) {
-                assert!(pair[1].takes(column_type, role) || !pair[0].takes(column_type, role), "{column_type}");
+                assert!(
+                    pair[1].takes(column_type, role) || !pair[0].takes(column_type, role),
+                    "{column_type}"
+                );
             }
             for version in YdbVersion::ALL {
                 assert!(version.nearest(column_type, role).is_none_or(|other| version.takes(other, role)));
-                assert!(role != ColumnRole::Plain || !version.takes(column_type, ColumnRole::PrimaryKey) || version.takes(column_type, role));
+                assert!(
+                    role != ColumnRole::Plain
+                        || !version.takes(column_type, ColumnRole::PrimaryKey)
+                        || version.takes(column_type, role)
+                );
             }
         }
     }
 
     #[test]
     fn statements_have_the_types_that_a_version_takes() {
-        let of_type = |(number, column_type): (usize, &ColumnType)| Column::nullable(format!("c{number}"), *column_type);
+        let of_type = |(number, column_type): (usize, &ColumnType)| {
+            Column::nullable(format!("c{number}"), *column_type)
+        };
         let mut columns = vec![Column::required("id", ColumnType::Uint64)];
         columns.extend(ColumnType::ALL.iter().enumerate().map(of_type));
         let spec = spec(columns, &["id"]);
@@ -392,39 +410,62 @@ mod tests {
             let written = write_create_table_for(&spec, version).unwrap();
             let read = parse_create_table(&written.text).unwrap().definition;
             check_ydb_types(&read, version).unwrap();
-            let changed = read.columns.iter().zip(spec.columns()).filter(|(new, old)| new.column_type != old.column_type);
+            let changed = read
+                .columns
+                .iter()
+                .zip(spec.columns())
+                .filter(|(new, old)| new.column_type != old.column_type);
             assert_eq!(changed.count(), written.notes.len(), "{version}");
             assert_eq!(written.text.matches("-- column ").count(), written.notes.len(), "{version}");
         }
         assert_eq!(write_create_table_for(&spec, YdbVersion::V26_3).unwrap().text, write_create_table(&spec));
         let newest = write_create_table_for(&spec, YdbVersion::default()).unwrap();
         assert_eq!(newest.notes.len(), 2, "{:?}", newest.notes);
-        assert!(newest.notes[0].contains("Utf8 in place of Uuid, which column tables of YDB 26.2 do not take"));
+        assert!(
+            newest.notes[0].contains("Utf8 in place of Uuid, which column tables of YDB 26.2 do not take")
+        );
         assert!(newest.notes[1].contains("Interval64 in place of Interval"));
     }
 
     #[test]
     fn what_nothing_stands_for_is_refused_with_the_next_step() {
         let parsed = |column_type: &str| {
-            let text = format!("CREATE TABLE t (a Uint64 NOT NULL, b {column_type} NOT NULL, PRIMARY KEY (a, b)) PARTITION BY HASH(a) WITH (STORE = COLUMN)");
+            let text = format!(
+                "CREATE TABLE t (a Uint64 NOT NULL, b {column_type} NOT NULL, PRIMARY KEY (a, b)) PARTITION BY HASH(a) WITH (STORE = COLUMN)"
+            );
             parse_create_table(&text).unwrap().definition
         };
         for (column_type, version, message) in [
             ("Double", "26.3", "does not take it in a primary key; no version does: take another column"),
             ("Uuid", "25.4", "take Utf8 (its text of 36 characters), or --ydb-version 26.3 or newer"),
-            ("Bool", "26.2", "in a primary key; take Uint8 (0 is false, 1 is true), or --ydb-version 26.3 or newer"),
+            (
+                "Bool",
+                "26.2",
+                "in a primary key; take Uint8 (0 is false, 1 is true), or --ydb-version 26.3 or newer",
+            ),
             ("Decimal(35,10)", "25.1", "take another type, or --ydb-version 25.2 or newer"),
         ] {
-            let error = check_ydb_types(&parsed(column_type), version.parse().unwrap()).unwrap_err().to_string();
+            let error =
+                check_ydb_types(&parsed(column_type), version.parse().unwrap()).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
-            assert!(error.starts_with(&format!("column 'b' of type {column_type}: a column table of YDB {version}")), "{error}");
+            assert!(
+                error.starts_with(&format!(
+                    "column 'b' of type {column_type}: a column table of YDB {version}"
+                )),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn versions_parse_as_they_print() {
         for version in YdbVersion::ALL {
-            for text in [version.to_string(), format!("v{version}"), format!(" {version}.1.15 "), format!("{version}-1")] {
+            for text in [
+                version.to_string(),
+                format!("v{version}"),
+                format!(" {version}.1.15 "),
+                format!("{version}-1"),
+            ] {
                 assert_eq!(text.parse(), Ok(version), "{text}");
             }
         }

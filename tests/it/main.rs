@@ -41,3 +41,4 @@ mod scripted_store;
 mod shapes;
 mod simulate;
 mod store;
+mod ydb_versions;
