@@ -57,7 +57,7 @@ pub(crate) struct Args {
 
     /// The version of YDB that the statement of --ddl is for: types that its column tables do not take are refused. Without it they
     /// are noted, by version 26.2 (docs/YDB_TYPES.md).
-    #[arg(long, value_name = "VERSION", requires = "ddl")]
+    #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
 
     /// File whose columns the table gets, here or in an object store; key columns become NOT NULL, the others stay as they are.
@@ -121,6 +121,11 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
+    if args.ydb_version.is_some() && args.ddl.is_none() {
+        return Err(Failure::wrong_usage(
+            "--ydb-version is about the statement of --ddl; give that, or leave it out",
+        ));
+    }
     let (mut definition, mut notes) = match &args.ddl {
         Some(file) => from_ddl(file, args.ydb_version)?,
         None => from_flags(args)?,
