@@ -23,6 +23,7 @@
 
 pub mod bench;
 pub mod bounded;
+pub mod capacity;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod compact;

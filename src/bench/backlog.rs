@@ -1,11 +1,14 @@
 //! What waits when partitions or nodes take only so much: a queue for each of them, fed batch by batch.
 //!
 //! This is a model: bytes of values arrive at a constant rate over all partitions, and each partition or node takes its
-//! capacity, no more.
+//! capacity, no more. Whether a rate is sustained is decided by the model of [`crate::capacity`], from the load at a time;
+//! queues add what waits at the end of each batch, and see nothing within one.
 
 use serde::Serialize;
 
-use crate::simulate::nodes::{Assignment, Room};
+use crate::capacity::{Assignment, Capacity, sustains};
+use crate::simulate::nodes::Room;
+use crate::windows::Window;
 
 /// What has a capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -26,7 +29,45 @@ pub struct Limits {
     pub nodes: Option<usize>,
 }
 
+/// What is known of the load at a time of one key.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadAtATime<'a> {
+    /// What its partitions sustain, as an evaluation has it.
+    pub partitions: &'a Capacity,
+    /// Rows by window of time.
+    pub windows: &'a [Window],
+}
+
 impl Limits {
+    /// What partitions sustain, or nodes where partitions share what theirs takes.
+    fn sustained(&self, batches: &[Vec<u64>], load: LoadAtATime<'_>) -> f64 {
+        let Some(nodes) = self.nodes else { return load.partitions.sustained };
+        let partitions = batches.first().map_or(0, Vec::len);
+        let nodes = nodes.clamp(1, partitions.max(1));
+        let node_of = Assignment::RoundRobin.deal(&vec![1.0; partitions], nodes);
+        let sums = |of_partitions: &[u64]| {
+            let mut sums = vec![0u64; nodes];
+            for (amount, node) in of_partitions.iter().zip(&node_of) {
+                if let Some(sum) = sums.get_mut(*node) {
+                    *sum += amount;
+                }
+            }
+            sums
+        };
+        let each = partitions as f64 / nodes as f64;
+        let strengths: Vec<f64> =
+            sums(&vec![1; partitions]).into_iter().map(|partitions| partitions as f64 / each).collect();
+        let mut bytes = vec![0u64; nodes];
+        for batch in batches {
+            bytes.iter_mut().zip(sums(batch)).for_each(|(sum, more)| *sum += more);
+        }
+        let windows: Vec<Vec<u64>> =
+            load.windows.iter().map(|window| sums(&window.rows_per_partition)).collect();
+        let windows = windows.iter().map(Vec::as_slice);
+        let of_nodes = load.partitions.concentration.of_nodes(&bytes, windows, &strengths);
+        Capacity::new(of_nodes, self.partition_rate * each).sustained
+    }
+
     /// Bytes per batch and resource, and what each resource takes per second.
     fn loads(&self, batches: &[Vec<u64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
         let partitions = batches.first().map_or(0, Vec::len);
@@ -58,9 +99,14 @@ pub struct Backlog {
     pub bytes: Vec<f64>,
     /// Seconds that the last bytes of the fullest queue wait, at the worst time.
     pub longest_wait_seconds: f64,
-    /// The highest rate at which no batch leaves anything waiting, in bytes per second.
+    /// The rate that is sustained, in bytes per second: at it the busiest resource is offered what it takes at a time.
+    pub sustained_rate: f64,
+    /// Whether the offered rate is sustained.
+    pub is_sustained: bool,
+    /// The highest rate that is sustained and at which no batch leaves anything waiting, in bytes per second.
     pub rate_without_backlog: f64,
-    /// The highest rate at which what waits is taken in the end: above it, backlog grows as long as rows come.
+    /// The highest rate at which what waits is taken in the end, however long that takes: above it, backlog grows as long as
+    /// rows come.
     pub rate_in_the_long_run: f64,
 }
 
@@ -68,7 +114,12 @@ impl Backlog {
     /// The queues for `batches` of bytes per partition, offered at `rate`; at 80 % of what all partitions take together where
     /// none is given. None without batches.
     #[must_use]
-    pub fn of(batches: &[Vec<u64>], limits: Limits, rate: Option<f64>) -> Option<Self> {
+    pub fn of(
+        batches: &[Vec<u64>],
+        limits: Limits,
+        load: LoadAtATime<'_>,
+        rate: Option<f64>,
+    ) -> Option<Self> {
         let (loads, capacities) = limits.loads(batches);
         let all: f64 = capacities.iter().sum();
         let offered = rate.unwrap_or(0.8 * all);
@@ -88,12 +139,15 @@ impl Backlog {
         }
         let room = Room::of(loads.iter().map(|load| (seconds_of(load), load.as_slice())), &capacities);
         let up_to = |room: f64| if room.is_finite() { offered * room } else { all };
+        let sustained = limits.sustained(batches, load);
         Some(Self {
             resource: if limits.nodes.is_some() { Resource::Node } else { Resource::Partition },
             offered_rate: offered,
             bytes,
             longest_wait_seconds: wait,
-            rate_without_backlog: up_to(room.in_every_slice),
+            sustained_rate: sustained,
+            is_sustained: sustains(sustained, offered),
+            rate_without_backlog: up_to(room.in_every_slice).min(sustained),
             rate_in_the_long_run: up_to(room.in_the_long_run),
         })
     }
@@ -102,18 +156,47 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capacity::{Concentration, Lasting};
 
     const LIMITS: Limits = Limits { partition_rate: 100.0, nodes: None };
+
+    /// The backlog of batches each of which is a window of time.
+    fn backlog(batches: &[Vec<u64>], limits: Limits, moment: bool, rate: Option<f64>) -> Option<Backlog> {
+        let window = |(number, rows): (i64, &Vec<u64>)| Window {
+            number,
+            start_micros: number,
+            rows_per_partition: rows.clone(),
+        };
+        let windows: Vec<Window> = (0..).zip(batches).map(window).collect();
+        let mut bytes = vec![0u64; batches.first().map_or(1, Vec::len)];
+        for batch in batches {
+            bytes.iter_mut().zip(batch).for_each(|(sum, more)| *sum += more);
+        }
+        let in_batches = Lasting::of(batches.iter().map(Vec::as_slice), &[]);
+        let lasting = if moment { Some(Lasting::ALL) } else { in_batches };
+        let partitions = Capacity::new(Concentration::of(&bytes, lasting), limits.partition_rate);
+        Backlog::of(batches, limits, LoadAtATime { partitions: &partitions, windows: &windows }, rate)
+    }
 
     #[test]
     fn even_batches_leave_nothing_up_to_the_capacity_of_all() {
         let batches = vec![vec![50; 4]; 10];
-        let backlog = Backlog::of(&batches, LIMITS, Some(400.0)).unwrap();
-        assert_eq!(backlog.bytes, [0.0; 10]);
-        assert_eq!((backlog.rate_without_backlog, backlog.rate_in_the_long_run), (400.0, 400.0));
-        let above = Backlog::of(&batches, LIMITS, Some(500.0)).unwrap();
+        let found = backlog(&batches, LIMITS, false, Some(400.0)).unwrap();
+        assert_eq!(found.bytes, [0.0; 10]);
+        assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (400.0, 400.0));
+        assert!(found.is_sustained && found.sustained_rate == 400.0);
+        let above = backlog(&batches, LIMITS, false, Some(500.0)).unwrap();
         // 200 bytes in 0.4 s: 10 of 50 bytes wait after each batch.
-        assert!((above.bytes[9] - 100.0).abs() < 1e-9, "{above:?}");
+        assert!((above.bytes[9] - 100.0).abs() < 1e-9 && !above.is_sustained, "{above:?}");
+    }
+
+    #[test]
+    fn a_batch_hides_no_moment() {
+        // Each batch is even, but all rows of a moment go to one partition.
+        let batches = vec![vec![50; 4]; 10];
+        let found = backlog(&batches, LIMITS, true, None).unwrap();
+        assert_eq!((found.sustained_rate, found.is_sustained), (100.0, false));
+        assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (100.0, 400.0));
     }
 
     #[test]
@@ -121,20 +204,24 @@ mod tests {
         // Ten batches for one partition, then ten for the other.
         let batches: Vec<Vec<u64>> =
             (0..20).map(|i| if i < 10 { vec![100, 0] } else { vec![0, 100] }).collect();
-        let backlog = Backlog::of(&batches, LIMITS, Some(200.0)).unwrap();
-        assert_eq!((backlog.rate_without_backlog, backlog.rate_in_the_long_run), (100.0, 200.0));
+        let found = backlog(&batches, LIMITS, false, Some(200.0)).unwrap();
+        assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (100.0, 200.0));
         // Each batch takes half a second, in which one partition takes 50 of 100 bytes.
-        assert!((backlog.bytes[9] - 500.0).abs() < 1e-9);
-        assert!((backlog.longest_wait_seconds - 5.0).abs() < 1e-9);
+        assert!((found.bytes[9] - 500.0).abs() < 1e-9);
+        assert!((found.longest_wait_seconds - 5.0).abs() < 1e-9 && !found.is_sustained);
     }
 
     #[test]
     fn partitions_of_a_node_share_its_capacity() {
         let batches = vec![vec![100, 0, 0, 0]; 3];
         let limits = Limits { nodes: Some(2), ..LIMITS };
-        let backlog = Backlog::of(&batches, limits, None).unwrap();
-        assert_eq!((backlog.resource, backlog.offered_rate), (Resource::Node, 320.0));
-        assert_eq!(backlog.rate_without_backlog, 200.0);
-        assert!(Backlog::of(&[], LIMITS, None).is_none());
+        let found = backlog(&batches, limits, false, None).unwrap();
+        assert_eq!((found.resource, found.offered_rate), (Resource::Node, 320.0));
+        assert_eq!((found.sustained_rate, found.rate_without_backlog), (200.0, 200.0));
+        assert!(backlog(&[], LIMITS, false, None).is_none());
+        // Three partitions on two nodes: the one with two of them takes twice as much.
+        let even = vec![vec![50_000; 3]; 3];
+        let found = backlog(&even, limits, false, None).unwrap();
+        assert!((found.sustained_rate - 300.0).abs() < 1.0, "{found:?}");
     }
 }

@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::bench::backlog::{Backlog, Limits};
+use crate::bench::backlog::{Backlog, Limits, LoadAtATime};
 use crate::bounded::quote;
 use crate::evaluate::{
     Candidate, EvaluateError, EvaluateOptions, Evaluator, LayoutReport, Spread, Transform, derived_column,
@@ -356,7 +356,13 @@ impl Lane {
 
     fn finish(self, options: &BenchOptions) -> Result<KeyBench, BenchError> {
         let evaluation = self.evaluator.finish()?;
-        let layout = evaluation.primary_keys.into_iter().next().map(|key| key.layout);
+        let placement = evaluation.candidates.iter().flat_map(|key| &key.placements).next();
+        let backlog_at = |loads: &[Vec<u64>], rate: Option<f64>| {
+            let placement = placement?;
+            let load = LoadAtATime { partitions: &placement.capacity, windows: &placement.windows };
+            Backlog::of(loads, options.limits, load, rate)
+        };
+        let layout = evaluation.primary_keys.iter().next().map(|key| key.layout.clone());
         let layout = layout.ok_or(EvaluateError::NoRows)?;
         let partitions = options.partitions.len();
         let mut rows_per_partition = vec![0u64; partitions];
@@ -393,11 +399,7 @@ impl Lane {
             share_of_fullest,
             effective_partitions,
             layout,
-            backlog: Backlog::of(
-                &loads,
-                options.limits,
-                options.rows_per_second.map(|rate| rate * row_bytes),
-            ),
+            backlog: backlog_at(&loads, options.rows_per_second.map(|rate| rate * row_bytes)),
             batches: self.batches,
         })
     }

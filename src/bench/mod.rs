@@ -7,10 +7,12 @@
 //! BatchWrites -> balance over time, rates, backlog against a capacity
 //! ```
 
+#[cfg(test)]
+mod agreement;
 mod backlog;
 mod ingest;
 mod queries;
 
-pub use backlog::{Backlog, Limits, Resource};
+pub use backlog::{Backlog, Limits, LoadAtATime, Resource};
 pub use ingest::{BatchWrite, BenchError, BenchOptions, IngestBench, KeyBench, bench_ingest};
 pub use queries::{QueryBench, bench_query};

@@ -7,8 +7,8 @@ use evenkeel::Table;
 use evenkeel::bounded::{SQL, quote, read_text};
 use evenkeel::source::infer_columns;
 use evenkeel::table::{
-    Column, DdlNote, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
-    write_create_table,
+    Column, DdlNote, PlacementFunction, TableDefinition, TableSpec, Ttl, YdbVersion, check_ydb_types,
+    parse_create_table, write_create_table,
 };
 use evenkeel::units::{PartitionCount, Version};
 use serde::Serialize;
@@ -55,6 +55,11 @@ pub(crate) struct Args {
     /// YQL file with a CREATE TABLE statement.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["columns", "primary_key", "partition_key", "like"])]
     ddl: Option<LocalPath>,
+
+    /// The version of YDB that the statement of --ddl is for: types that its column tables do not take are refused. Without it they
+    /// are noted, by version 26.2 (docs/YDB_TYPES.md).
+    #[arg(long, value_name = "VERSION")]
+    ydb_version: Option<YdbVersion>,
 
     /// File whose columns the table gets, here or in an object store; key columns become NOT NULL, the others stay as they are.
     #[arg(long, value_name = "FILE")]
@@ -117,8 +122,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
+    if args.ydb_version.is_some() && args.ddl.is_none() {
+        return Err(Failure::wrong_usage(
+            "--ydb-version is about the statement of --ddl; give that, or leave it out",
+        ));
+    }
     let (mut definition, mut notes) = match &args.ddl {
-        Some(file) => from_ddl(file, args.partitions.or(args.nodes).is_some())?,
+        Some(file) => from_ddl(file, args.partitions.or(args.nodes).is_some(), args.ydb_version)?,
         None => from_flags(args)?,
     };
     if let Some(name) = &args.name {
@@ -145,13 +155,26 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
 }
 
 /// The table in a file. `partitions_given` says that its number of partitions does not count.
-fn from_ddl(file: &Path, partitions_given: bool) -> Result<(TableDefinition, Vec<String>), Failure> {
+fn from_ddl(
+    file: &Path,
+    partitions_given: bool,
+    version: Option<YdbVersion>,
+) -> Result<(TableDefinition, Vec<String>), Failure> {
     let text = read_text(file, SQL)?;
     let create = parse_create_table(&text)
         .map_err(|error| Failure::wrong_usage(format!("{}, {error}", file.display())))?;
     let notes =
         create.notes.iter().filter(|note| !(partitions_given && **note == DdlNote::PartitionsAssumed));
-    Ok((create.definition, notes.map(ToString::to_string).collect()))
+    let mut notes: Vec<String> = notes.map(ToString::to_string).collect();
+    // This store takes the type either way.
+    match (check_ydb_types(&create.definition, version.unwrap_or_default()), version) {
+        (Ok(()), _) => {}
+        (Err(error), None) => notes.push(error.to_string()),
+        (Err(error), Some(_)) => {
+            return Err(Failure::wrong_usage(format!("{}, {error}", file.display())));
+        }
+    }
+    Ok((create.definition, notes))
 }
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {

@@ -10,7 +10,7 @@ use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Str
 use evenkeel::sink::{OutputFormat, PartFile};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 use evenkeel::spanner::Dialect;
-use evenkeel::table::{TableSpec, only_time_column, write_create_table};
+use evenkeel::table::{TableSpec, YdbVersion, only_time_column, write_create_table_for};
 use evenkeel::{Table, report};
 
 use crate::cli::query::write;
@@ -44,6 +44,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
 
+    /// The version of YDB that YQL is for. Types that its column tables do not take are replaced by the nearest, with a note
+    /// (docs/YDB_TYPES.md) [default: 26.2].
+    #[arg(long, value_name = "VERSION")]
+    ydb_version: Option<YdbVersion>,
+
     /// Column of time that rows came along [default: the only point in time, or the only date, or that of the key].
     #[arg(long, value_name = "COLUMN", conflicts_with = "strategy")]
     time: Option<String>,
@@ -72,7 +77,15 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         Target::Ydb if args.strategy.is_some() => Err(Failure::wrong_usage(
             "--strategy is about keys of Spanner; give --target spanner or spanner-postgres",
         )),
-        Target::Ydb => out.text(&write_create_table(spec)),
+        Target::Ydb => {
+            let version = args.ydb_version.unwrap_or_default();
+            let statement = write_create_table_for(spec, version)?;
+            statement.notes.iter().for_each(|note| out.note(note));
+            out.text(&statement.text)
+        }
+        Target::Spanner(_) if args.ydb_version.is_some() => {
+            Err(Failure::wrong_usage("--ydb-version is about YQL; leave --target out, or give --target ydb"))
+        }
         Target::Spanner(dialect) => {
             let key: Vec<KeyOrder> = spec
                 .primary_key_columns()

@@ -18,7 +18,7 @@ use evenkeel::query::Params;
 use evenkeel::report;
 use evenkeel::source::{Export, OnUnreadable, find_inputs};
 use evenkeel::sql::{plan_statements, read_statements};
-use evenkeel::table::ColumnType;
+use evenkeel::table::{ColumnType, YdbVersion};
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -144,6 +144,11 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
 
+    /// The version of YDB that the proposed YQL is for: types that its column tables do not take are replaced by the nearest
+    /// (docs/YDB_TYPES.md).
+    #[arg(long, value_name = "VERSION", default_value_t)]
+    ydb_version: YdbVersion,
+
     /// Write a report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
     html: Option<LocalPath>,
@@ -251,6 +256,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         reading: args.input.words(),
         left_out: Vec::new(),
         table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
+        ydb_version: args.ydb_version,
     };
     #[cfg(feature = "cluster")]
     let assessing = match args.cluster.connect(out).await? {

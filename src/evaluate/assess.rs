@@ -19,7 +19,7 @@ use crate::finding::Finding;
 use crate::note::Note;
 use crate::source::{Export, OnUnreadable, Unreadable};
 use crate::sql::PlannedStatement;
-use crate::table::{Candidate, ColumnType};
+use crate::table::{Candidate, ColumnType, YdbVersion};
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ pub struct AssessOptions {
     pub reading: Vec<String>,
     /// Name of the table in what is proposed.
     pub table: String,
+    /// The version of YDB that the proposed YQL is for.
+    pub ydb_version: YdbVersion,
     /// Placement functions that were left out before, each with the reason.
     pub left_out: Vec<String>,
 }

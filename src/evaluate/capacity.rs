@@ -1,46 +1,15 @@
-//! The rate of inserts that a table can take, from what one partition can.
+//! The rate of inserts that a candidate sustains, by the model of [`crate::capacity`].
 
-use serde::Serialize;
-
+use crate::capacity::{Capacity, Concentration, Lasting};
 use crate::evaluate::over_time::OverTime;
-
-/// Inserts that one partition takes, in bytes per second: about 1 MB/s (YDB documentation, "Choosing keys for maximum
-/// column-oriented table performance": 1 GB/s into 1000 partitions).
-pub const DEFAULT_PARTITION_RATE: f64 = 1e6;
-
-/// Rates in bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Capacity {
-    /// What one partition takes.
-    pub per_partition: f64,
-    /// What the table would take if all partitions were equally busy.
-    pub if_even: f64,
-    /// What it takes when rows come in any order: limited by the partition with the most bytes.
-    pub in_total: f64,
-    /// What it takes when rows come in the order of time: limited by the fullest partition at a time, in the middle of the windows that
-    /// are judged, less what chance adds to it there. Equal to `in_total` without windows.
-    pub sustained: f64,
-    /// The same for the window that is worst.
-    pub worst_window: f64,
-}
 
 impl Capacity {
     /// The rates for partitions with so many bytes, each of which takes `per_partition` bytes per second.
     #[must_use]
     pub fn of(bytes: &[u64], over_time: Option<&OverTime>, per_partition: f64) -> Self {
-        let all: u64 = bytes.iter().sum();
-        let most = bytes.iter().copied().max().unwrap_or(0);
-        let even_share = 1.0 / bytes.len().max(1) as f64;
-        let total_share = if all == 0 { even_share } else { most as f64 / all as f64 };
         let lasting = over_time.map(|time| time.lasting_share_of_fullest);
-        let share = |of_window: Option<f64>| of_window.map_or(total_share, |share| share.max(total_share));
-        Self {
-            per_partition,
-            if_even: per_partition / even_share,
-            in_total: per_partition / total_share,
-            sustained: per_partition / share(lasting.map(|spread| spread.median)),
-            worst_window: per_partition / share(lasting.map(|spread| spread.max)),
-        }
+        let lasting = lasting.map(|spread| Lasting { median: spread.median, worst: spread.max });
+        Self::new(Concentration::of(bytes, lasting), per_partition)
     }
 }
 
@@ -49,15 +18,6 @@ mod tests {
     use super::*;
     use crate::units::Micros;
     use crate::windows::Window;
-
-    #[test]
-    fn the_fullest_partition_limits_the_table() {
-        let even = Capacity::of(&[5; 8], None, 1e6);
-        assert_eq!([even.if_even, even.in_total, even.sustained], [8e6; 3]);
-        let half = Capacity::of(&[50, 25, 25, 0], None, 1e6);
-        assert_eq!([half.if_even, half.in_total, half.worst_window], [4e6, 2e6, 2e6]);
-        assert_eq!(Capacity::of(&[0, 0], None, 1e6).in_total, 2e6);
-    }
 
     #[test]
     fn one_partition_at_a_time_limits_it_to_one() {

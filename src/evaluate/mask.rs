@@ -39,6 +39,7 @@ impl Assessment {
             notes,
             masked,
             seconds: _,
+            wants_primary_key: _,
         } = self;
         if std::mem::replace(masked, true) {
             return;
@@ -145,6 +146,8 @@ fn mask_over_time(over_time: &mut OverTime, first: i64) {
         peak,
         pattern: _,
         evidence: _,
+        examined: _,
+        lasting_effective_partitions: _,
     } = over_time;
     for window in [worst_window, peak] {
         let WindowFigures {
@@ -182,6 +185,7 @@ fn mask_primary_key(report: &mut PrimaryKeyReport) {
         pruning: _,
         candidate: _,
         repeated,
+        uniqueness: _,
     } = report;
     for (number, example) in (1..).zip(examples) {
         let DuplicateExample { key, first: _, second: _, differs_in: _ } = example;

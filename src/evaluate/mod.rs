@@ -38,7 +38,6 @@ use arrow::error::ArrowError;
 use thiserror::Error;
 
 pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
-pub use capacity::{Capacity, DEFAULT_PARTITION_RATE};
 pub use drift::{BaselineError, Drift, compare};
 pub use evaluator::{Evaluation, Evaluator, SampleReport};
 pub use fan_out::{FanOut, Reach, StatementReport};
@@ -58,6 +57,7 @@ pub use threshold::{Crossing, Threshold, ThresholdError};
 pub use uniqueness::{UniqueBy, Uniqueness};
 
 use crate::bounded::quote;
+pub use crate::capacity::{Capacity, DEFAULT_PARTITION_RATE};
 pub use crate::table::{Candidate, CandidateError, KeyPart, Transform};
 pub use crate::values::derived_column;
 pub use crate::windows::{TimeRange, Window};

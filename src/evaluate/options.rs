@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::capacity::DEFAULT_PARTITION_RATE;
+use crate::capacity::DEFAULT_PARTITION_RATE;
 use crate::placement::Function;
 use crate::table::Candidate;
 use crate::units::Micros;

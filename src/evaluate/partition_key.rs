@@ -8,8 +8,8 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIter
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::capacity::Capacity;
 use crate::evaluate::EvaluateError;
-use crate::evaluate::capacity::Capacity;
 use crate::evaluate::moment::{TimeOfKey, examine};
 use crate::evaluate::nodes::NodeLoads;
 use crate::evaluate::over_time::{OverTime, Spread};

@@ -6,7 +6,9 @@ use crate::evaluate::assess::AssessOptions;
 use crate::evaluate::recommend::Recommendation;
 use crate::placement::Function;
 use crate::source::Export;
-use crate::table::{Candidate, Column, PlacementFunction, TableDefinition, TableSpec, write_create_table};
+use crate::table::{
+    Candidate, Column, PlacementFunction, TableDefinition, TableSpec, write_create_table_for,
+};
 use crate::units::PartitionCount;
 
 /// Files that are named one by one in a command.
@@ -51,7 +53,10 @@ pub(super) fn propose_table(
         placement: function,
     };
     let Ok(spec) = TableSpec::new(definition) else { return };
-    recommendation.ddl = Some(write_create_table(&spec));
+    let statement = write_create_table_for(&spec, options.ydb_version);
+    // A type that no other stands for is named in place of the statement.
+    recommendation.ddl =
+        Some(statement.map_or_else(|error| format!("-- {error}\n"), |statement| statement.text));
     let table = &shell_word(&options.table);
     let reading: String = options.reading.iter().map(|word| format!(" {}", shell_word(word))).collect();
     let inputs: Vec<String> = options.inputs.iter().map(|input| shell_word(input)).collect();

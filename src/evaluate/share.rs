@@ -598,6 +598,7 @@ mod tests {
                 nodes_given: false,
                 inputs: Vec::new(),
                 reading: Vec::new(),
+                ydb_version: crate::table::YdbVersion::default(),
                 table: "t".to_owned(),
                 left_out: Vec::new(),
             };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::{IngestBench, KeyBench, QueryBench, Resource};
+use crate::bench::{Backlog, IngestBench, KeyBench, QueryBench, Resource};
 use crate::report::evaluation::{rate, spark, spark_of};
 use crate::report::grid::{Heading, Layout, count, grid, percent};
 use crate::units::ByteSize;
@@ -101,9 +101,11 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
         let backlog = key.backlog.as_ref()?;
         Some(vec![
             key.partition_key.join(", "),
+            rate(backlog.sustained_rate),
             rate(backlog.rate_without_backlog),
             rate(backlog.rate_in_the_long_run),
             rate(backlog.offered_rate),
+            if backlog.is_sustained { "yes" } else { "NO" }.to_owned(),
             ByteSize(backlog.bytes.iter().copied().fold(0.0, f64::max) as u64).to_string(),
             format!("{:.1} s", backlog.longest_wait_seconds),
             line(&backlog.bytes, None),
@@ -111,9 +113,11 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
     });
     let headings = [
         Heading("partition key", false),
+        Heading("sustains", true),
         Heading("no backlog up to", true),
         Heading("long run", true),
         Heading("offered", true),
+        Heading("sustained", false),
         Heading("most waiting", true),
         Heading("longest wait", true),
         Heading("waiting over time", false),
@@ -123,12 +127,27 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
         Some(Resource::Node) => "those of a node share what they take",
         _ => "each partition on its own",
     };
-    format!(
-        "{}\nmodel: a partition takes {} of values, {each}; no backlog up to: the highest rate at which no batch leaves \
-         anything waiting, within a batch not looked at\n",
+    let mut text = format!(
+        "{}\nmodel: a partition takes {} of values, {each}; sustains: the rate at which the busiest is offered what it takes \
+         at a time, as evaluate and simulate nodes have it; no backlog up to: the same, and no batch leaves anything waiting; \
+         long run: if all that waits may wait, however long; waiting: at the end of a batch, within one not looked at\n",
         grid(layout, &headings, rows.collect()),
         rate(bench.limits.partition_rate)
-    )
+    );
+    for key in &bench.keys {
+        let unseen = |backlog: &&Backlog| !backlog.is_sustained && backlog.longest_wait_seconds == 0.0;
+        if let Some(backlog) = key.backlog.as_ref().filter(unseen) {
+            let _ = writeln!(
+                text,
+                "HASH({}) sustains {}, not {}: at a time few partitions get all rows. Others get those of the next moments, \
+                 so that nothing waits by the end of a batch; a shorter --batch shows more",
+                key.partition_key.join(", "),
+                rate(backlog.sustained_rate),
+                rate(backlog.offered_rate)
+            );
+        }
+    }
+    text
 }
 
 fn over_time(bench: &IngestBench, layout: Layout) -> String {

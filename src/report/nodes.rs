@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::capacity::DEFAULT_PARTITION_RATE;
 use crate::finding::Finding;
 use crate::report::evaluation::{heading, instant, rate, rows_per_second, spark_of};
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
@@ -100,7 +101,7 @@ fn assumptions(text: &mut String, simulation: &NodeSimulation) {
     );
     let _ = writeln!(
         text,
-        "keeps up: no row waits longer than {}, after a loss longer than that and {}",
+        "keeps up: what comes on average is sustained, and no row waits longer than {}, after a loss longer than that and {}",
         parameters.longest_delay, parameters.recovery
     );
 }
@@ -118,21 +119,21 @@ fn dealt(parameters: &NodeParameters) -> &'static str {
 }
 
 fn capacity(parameters: &NodeParameters) -> String {
-    if let Some(headroom) = parameters.headroom {
-        return format!(
-            "assumed, as no capacity is given: all nodes of a design together take {} times the rows of the busiest window, each the same",
-            number(headroom)
-        );
-    }
     let of = |what: &str, rate: Rate| match takes(rate).as_str() {
         "-" => format!("{what} is not limited"),
         takes => format!("{what} takes {takes}"),
     };
-    format!(
-        "{}; {}",
-        of("a node", parameters.capacities.node),
-        of("a partition", parameters.capacities.partition)
-    )
+    let default = Rate { rows_per_second: None, bytes_per_second: Some(DEFAULT_PARTITION_RATE) };
+    let given = parameters.capacities.partition;
+    let partition = if given.is_limited() { given } else { default };
+    if let Some(headroom) = parameters.headroom {
+        return format!(
+            "assumed, as no capacity is given: all nodes of a design together take {} times the rows of the busiest window, each the same; {}",
+            number(headroom),
+            of("a partition", partition)
+        );
+    }
+    format!("{}; {}", of("a node", parameters.capacities.node), of("a partition", partition))
 }
 
 fn takes(capacity: Rate) -> String {
@@ -158,6 +159,7 @@ fn designs(simulation: &NodeSimulation, layout: Layout) -> String {
         Heading("a node takes", true),
         Heading("busy", true),
         Heading("no queue up to", true),
+        Heading("long run", true),
         Heading("sustains", true),
     ];
     let row = |design: &DesignReport| {
@@ -174,6 +176,7 @@ fn designs(simulation: &NodeSimulation, layout: Layout) -> String {
             takes(design.capacities.node),
             busiest.map_or("-".to_owned(), percent),
             up_to(design.rows_per_second_without_queue),
+            up_to(design.rows_per_second_in_the_long_run),
             up_to(design.sustained_rows_per_second),
         ]);
         cells
@@ -182,8 +185,9 @@ fn designs(simulation: &NodeSimulation, layout: Layout) -> String {
     let mut text = grid(layout, &headings, simulation.designs.iter().map(row).collect());
     text.push_str(
         "hottest: its rate over the mean, over the whole time and within a window; by chance: of the hottest node, what a perfect hash gives to as many \
-         equal keys; busy: of the hottest node, what is asked for on average; no queue up to, sustains: rows per second on average at which nothing waits \
-         in any window, and at which what waits is taken in the end\n",
+         equal keys; busy: of the hottest node, what is demanded on average; rows per second: no queue up to, at which nothing waits at the end of any \
+         window; long run, at which what waits is taken in the end; sustains, at which the hottest partition or node is offered what it takes at a \
+         time, as evaluate and bench ingest have it\n",
     );
     text
 }
@@ -336,7 +340,8 @@ fn recommended(text: &mut String, simulation: &NodeSimulation) {
     };
     let _ = writeln!(
         text,
-        "of those that keep up with the most faults, the one with the fewest nodes, then with the fewest partitions; it keeps up {with}{but}"
+        "of those that keep up with the most faults, the one with the fewest nodes, then with the fewest partitions, the evenest load at a time and the \
+         simplest key, in whichever order they are named; it keeps up {with}{but}"
     );
 }
 

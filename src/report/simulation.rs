@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
-use crate::report::evaluation::{heading, spark, spark_of};
+use crate::report::evaluation::{heading, rate, spark, spark_of};
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::simulate::splits::{Obstacle, Outcome, Pattern, Period, Sampling, Stuck};
 use crate::simulate::{AS_GOOD, HARMLESS};
-use crate::simulate::{IndexReport, KeyKind, Migration, ReadKind, ReadReport, Simulation, StrategyReport};
-use crate::units::ByteSize;
+use crate::simulate::{
+    IndexReport, KeyKind, Load, Migration, RateSource, ReadKind, ReadReport, Simulation, StrategyReport,
+    few_digits,
+};
+use crate::units::{ByteSize, elapsed};
 
 /// What the strategies make of writes and reads, beside each other.
 #[must_use]
@@ -22,7 +25,8 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     text.push_str(&heading(layout, "Writes"));
     text.push_str(&writes(simulation, layout));
     text.push_str(
-        "hottest split: share of the rows that go to the hottest split of their window; score: of a split in a window, 100 is hot; relief: from the \
+        "hottest split: share of the rows that go to the hottest split of their window; score: of a split in a window, 100 is hot; rows/s there: rows per \
+         second of the real table at the highest score; relief: from the \
          first hot window to the first that is not; even servers: as many, equally busy, would be as uneven\n",
     );
     text.push('\n');
@@ -64,16 +68,24 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
         (Some(strategy), true) => {
             let _ = writeln!(
                 text,
-                "\nrecommended of these: {strategy}\nof those that leave at most {} of the rows in hot splits which dividing does not cool, and have at most {} \
-                 times the share of the best in their hottest split, the one whose reads look through least and that changes the key least",
+                "\nrecommended of these: {strategy}\nof those that leave at most {} of the rows in hot splits which dividing does not cool, have at most {} times \
+                 the share of the best in their hottest split, and whose writes do not all follow time, the one whose reads look through least and that \
+                 changes the key least",
                 percent(HARMLESS),
                 number(AS_GOOD)
             );
+            if let Some(words) = simulation.harmless_declared() {
+                let _ = writeln!(text, "{words}");
+            }
         }
         (None, true) if simulation.unsure.is_some() => {
             let _ =
                 writeln!(text, "\nnone is recommended: {}", simulation.unsure.as_deref().unwrap_or_default());
         }
+        (None, true) if simulation.is_quiet_and_moves() => text.push_str(
+            "\nnone is recommended: under each of these all writes go to the end of the keys, which at this rate makes no split hot; another column in \
+             front of the key spreads them\n",
+        ),
         (None, true) => {
             text.push_str("\nnone of these cools its hot splits; try another column in front of the key\n")
         }
@@ -93,32 +105,18 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
 
 pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
     let parameters = &simulation.parameters;
+    let _ = writeln!(text, "{} rows, {} of values", count(simulation.rows), ByteSize(simulation.bytes));
+    let _ = writeln!(text, "{}", rate_words(simulation));
     let _ = writeln!(
         text,
-        "{} rows, {} of values; each row stands for {}{}",
-        count(simulation.rows),
-        ByteSize(simulation.bytes),
+        "size: each row stands for {}, so that the table has {} of values{}",
         number(parameters.scale),
-        match parameters.load_scale < parameters.scale {
-            true => format!(
-                ", of which {} come at its time: fewer rows in a window would be chance",
-                number(parameters.load_scale)
-            ),
-            false => String::new(),
+        ByteSize((simulation.bytes as f64 * parameters.scale) as u64),
+        match simulation.is_scale_found {
+            true => "; assumed, so that splits by size show: 16 full ones. --scale says how large it is",
+            false => "",
         }
     );
-    match simulation.rate {
-        Some(rate) => {
-            let _ = writeln!(
-                text,
-                "rows come one after the other, {} in a second of the real table",
-                number(rate)
-            );
-        }
-        None => {
-            let _ = writeln!(text, "rows come along {}", simulation.time.as_deref().unwrap_or("time"));
-        }
-    }
     let _ = writeln!(
         text,
         "a split divides at {}, or by load at {} rows per second (score 100) over {}, {} windows later; {} servers",
@@ -155,11 +153,38 @@ pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
     }
 }
 
+/// What comes in a second, and where that is from.
+fn rate_words(simulation: &Simulation) -> String {
+    let Load { rows_per_second, bytes_per_second, source, span_micros, is_sorted_by_time } = &simulation.load;
+    let time = simulation.time.as_deref().unwrap_or("time");
+    let order = if *is_sorted_by_time { ", in whose order they are replayed" } else { "" };
+    let (Some(rows), Some(bytes)) = (rows_per_second, bytes_per_second) else {
+        return format!("rate: unknown, since all rows have one {time}");
+    };
+    let (per_second, span) =
+        (format!("{} rows/s, {}", few_digits(*rows), rate(*bytes)), elapsed(*span_micros));
+    let rows = count(simulation.rows);
+    match source {
+        RateSource::Measured => {
+            format!("rate: {per_second}, as measured: {rows} rows over the {span} of {time}{order}")
+        }
+        RateSource::Scaled => format!(
+            "rate: {per_second}, {} times what was measured, as --scale says: {rows} rows over the {span} of {time}{order}",
+            number(simulation.parameters.load_scale)
+        ),
+        RateSource::Given => format!(
+            "rate: {per_second}, as --rate says; rows come one after the other, each for {} of the real table",
+            number(simulation.parameters.load_scale)
+        ),
+    }
+}
+
 fn writes(simulation: &Simulation, layout: Layout) -> String {
     let headings = [
         Heading("strategy", false),
         Heading("hottest split", true),
         Heading("highest score", true),
+        Heading("rows/s there", true),
         Heading("in the end", true),
         Heading("hot windows", true),
         Heading("relief after", true),
@@ -176,6 +201,7 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
             report.strategy.clone(),
             percent(hottest_share(&report.outcome)),
             number(whole.highest_score),
+            few_digits(simulation.parameters.rows_per_second(whole.highest_score)),
             number(last_score(&report.outcome)),
             count(relief.hot_windows),
             match (relief.first_hot, relief.relieved_after) {

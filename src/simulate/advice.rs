@@ -16,7 +16,7 @@ pub const HARMLESS: f64 = 0.02;
 /// So many times the share of the best strategy in its hottest split is as good.
 pub const AS_GOOD: f64 = 3.0;
 
-/// The strategy to choose: of those that spread writes, the one that changes the declared key least, so that its reads stay cheap. They are
+/// The strategy to choose: of those that spread writes, at whatever rate they come, the one that changes the declared key least, so that its reads stay cheap. They are
 /// asked for in the order of the options where they change it alike.
 pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
     if simulation.unsure.is_some() {
@@ -37,8 +37,13 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
         relief.hot_windows == 0 || relief.relieved_after.is_some() || whole.by_load > 0
     };
     let spreads = |report: &&StrategyReport| {
-        is_quiet
-            || stuck(report) <= HARMLESS && share_of_table(report) <= best * AS_GOOD && is_divided(report)
+        // Where little comes no split is hot, and yet a key that follows time has all writes in one place. Children stand behind their
+        // parents, whose key is given.
+        is_quiet && (is_tree(report) || !moves(report, 0))
+            || !is_quiet
+                && stuck(report) <= HARMLESS
+                && share_of_table(report) <= best * AS_GOOD
+                && is_divided(report)
     };
     // Reads that have to look through everything are what a change costs.
     let cost = |report: &&StrategyReport| {
@@ -109,6 +114,32 @@ fn share_of_table(report: &StrategyReport) -> f64 {
     report.outcome.spaces.first().map_or(0.0, |space| space.hottest_share)
 }
 
+impl Simulation {
+    /// Whether the writes of the table move on with time under every strategy, and never made a split hot.
+    #[must_use]
+    pub fn is_quiet_and_moves(&self) -> bool {
+        let mut range = self.strategies.iter().filter(|report| report.is_range);
+        range.all(|report| report.outcome.relief.hot_windows == 0 && moves(report, 0))
+    }
+
+    /// A sentence on the declared key if another is recommended although it makes no split hot at this rate.
+    #[must_use]
+    pub fn harmless_declared(&self) -> Option<String> {
+        let name = self.judged.as_deref().unwrap_or("declared");
+        let declared = self.strategies.iter().find(|report| report.strategy == name)?;
+        let is_other = self.recommended.as_deref().is_some_and(|recommended| recommended != name);
+        let whole = &declared.outcome.whole;
+        (is_other && declared.outcome.relief.hot_windows == 0 && moves(declared, 0)).then(|| {
+            format!(
+                "{name} does no harm at this rate: its hottest split gets {} of the {} rows per second that one takes. Its writes all go to the end of the \
+                 keys, however, so that no split ever relieves it",
+                few_digits(self.parameters.rows_per_second(whole.highest_score)),
+                few_digits(self.parameters.split_rate)
+            )
+        })
+    }
+}
+
 /// Whether the writes of a key space move on with time: its hot splits say so, or the picture where none was hot.
 fn moves(report: &StrategyReport, space: usize) -> bool {
     let rows = report.outcome.spaces.get(space).map_or(0, |figures| figures.rows);
@@ -138,8 +169,11 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
     }
     let (severity, parameters) = (gravity(simulation, report), &simulation.parameters);
     let message = format!(
-        "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; its score is {:.0}{}",
+        "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; it gets {} of the {} rows per second that a \
+         split takes (score {:.0}){}",
         share * 100.0,
+        few_digits(parameters.rows_per_second(report.outcome.whole.highest_score)),
+        few_digits(parameters.split_rate),
         report.outcome.whole.highest_score,
         match severity {
             Severity::Problem => ", and dividing splits does not help".to_owned(),
@@ -158,6 +192,16 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
                  or a UUID of version 4 or a bit-reversed sequence in its place."
             .to_owned(),
     });
+}
+
+/// A rate, with decimals where it is small.
+#[must_use]
+pub fn few_digits(rate: f64) -> String {
+    match rate {
+        small if small < 1.0 => format!("{small:.2}"),
+        small if small < 100.0 => format!("{small:.1}"),
+        large => format!("{large:.0}"),
+    }
 }
 
 fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {

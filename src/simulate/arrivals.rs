@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::{max, min};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{interleave_record_batch, max, min};
 use arrow::datatypes::TimestampMicrosecondType;
 
 use crate::simulate::SimulateError;
@@ -27,6 +27,8 @@ pub(super) struct Source<'a> {
     pub(super) asked: Vec<bool>,
     /// The column of time; rows without one are there before all others.
     pub(super) time: Option<usize>,
+    /// In which order its rows come.
+    pub(super) order: Order,
 }
 
 /// What one reading tells before anything is simulated.
@@ -39,12 +41,56 @@ pub(super) struct Survey {
     pub(super) range: Option<(i64, i64)>,
     /// Rows that come more than a window after a later one.
     pub(super) late_rows: u64,
+    /// Rows that come after a later one.
+    pub(super) out_of_order: u64,
     pub(super) without_time: u64,
+    /// Rows with a time.
+    pub(super) with_time: u64,
+    /// Memory of all rows at once.
+    pub(super) memory: usize,
     pub(super) last_row: Option<RecordBatch>,
     /// NULLs of each column that is looked at.
     pub(super) nulls: Vec<u64>,
     /// Some rows, one by one: the first of each batch, and of them some.
     pub(super) some_rows: Vec<RecordBatch>,
+}
+
+/// Memory of rows that are sorted by time.
+const SORTED_BYTES: usize = 1 << 30;
+/// Rows that leave at once when they are sorted.
+const SORTED_ROWS: usize = 1 << 16;
+/// From one of so many rows that comes more than a window after a later one, an export is not in the order of its times.
+const LATE: u64 = 20;
+
+/// In which order rows are replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they stand in the export.
+    Export,
+    /// By their times, since the export is in another order.
+    Time,
+    /// As they stand, although that is not the order of their times: they are too many to be sorted.
+    Unknown,
+}
+
+impl Survey {
+    /// `is_clocked` is whether rows come as their times say. If they come at a rate, one after the other, their order counts within a
+    /// window too.
+    pub(super) fn order(&self, is_clocked: bool) -> Order {
+        let are_many = |rows: u64| rows * LATE > self.rows;
+        let is_late = are_many(self.late_rows);
+        match is_late || !is_clocked && are_many(self.out_of_order) {
+            false => Order::Export,
+            true if self.memory <= SORTED_BYTES => Order::Time,
+            true if is_late => Order::Unknown,
+            true => Order::Export,
+        }
+    }
+
+    /// Microseconds from the first time to the last.
+    pub(super) fn span(&self) -> i64 {
+        self.range.map_or(0, |(first, last)| last.saturating_sub(first))
+    }
 }
 
 /// When rows come, where it is not as their times say.
@@ -88,6 +134,7 @@ pub(super) fn survey(
     source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
         survey.rows += batch.num_rows() as u64;
         survey.bytes += row_bytes(&batch).iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
+        survey.memory = survey.memory.saturating_add(memory_of(&batch));
         survey.nulls.resize(batch.num_columns(), 0);
         for (nulls, column) in survey.nulls.iter_mut().zip(batch.columns()) {
             *nulls += column.null_count() as u64;
@@ -101,11 +148,13 @@ pub(super) fn survey(
             let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::Columns)?;
             let micros = array.as_primitive::<TimestampMicrosecondType>();
             survey.without_time += micros.null_count() as u64;
+            survey.with_time += (micros.len() - micros.null_count()) as u64;
             if let (Some(first), Some(last)) = (min(micros), max(micros)) {
                 let (least, most) = survey.range.unwrap_or((first, last));
                 survey.range = Some((least.min(first), most.max(last)));
             }
             for micros in micros.iter().flatten() {
+                survey.out_of_order += u64::from(micros < newest);
                 survey.late_rows += u64::from(micros.saturating_add(window.get()) < newest);
                 newest = newest.max(micros);
             }
@@ -113,6 +162,49 @@ pub(super) fn survey(
         if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(true) }
     })?;
     if survey.rows == 0 { Err(SimulateError::NoRows) } else { Ok(survey) }
+}
+
+/// About the memory of a batch, without what it shares with others.
+fn memory_of(batch: &RecordBatch) -> usize {
+    let of_column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
+    batch.columns().iter().map(of_column).fold(0, usize::saturating_add)
+}
+
+/// The rows of a source by their times; of those that come at one time, as they stand.
+fn sorted(
+    source: &Source<'_>,
+    on_unreadable: OnUnreadable,
+    time: usize,
+    mut send: impl FnMut(Vec<RecordBatch>) -> bool,
+) -> Result<(), SimulateError> {
+    let (mut batches, mut rows): (Vec<RecordBatch>, Vec<(i64, usize, usize)>) = (Vec::new(), Vec::new());
+    let (mut last, mut failed) = (BEFORE, None);
+    source.export.read_blocks::<SimulateError>(on_unreadable, &source.asked, |block| {
+        for batch in block {
+            match times(&batch, Some(time), None, 0, &mut last) {
+                Ok(times) => {
+                    let number = batches.len();
+                    rows.extend(times.into_iter().enumerate().map(|(row, micros)| (micros, number, row)));
+                }
+                Err(error) => failed = Some(error),
+            }
+            batches.push(batch);
+        }
+        failed.is_none()
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    // Batches and rows are in their order already, so that equal times stay in it.
+    rows.sort_unstable();
+    let batches: Vec<&RecordBatch> = batches.iter().collect();
+    for slice in rows.chunks(SORTED_ROWS) {
+        let places: Vec<(usize, usize)> = slice.iter().map(|(_, batch, row)| (*batch, *row)).collect();
+        if !send(vec![interleave_record_batch(&batches, &places)?]) {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Reads all sources, each in a thread of its own, and gives their rows in the order in which they come.
@@ -131,7 +223,13 @@ pub(super) fn replay(
             readers.push(scope.spawn(move || {
                 // Where nobody receives any more, replaying has failed, and says so itself.
                 let send = |block: Vec<RecordBatch>| sender.send(block).is_ok();
-                source.export.read_blocks::<SimulateError>(on_unreadable, &source.asked, send)
+                match source.time.filter(|_| source.order == Order::Time) {
+                    Some(time) => sorted(source, on_unreadable, time, send),
+                    None => source
+                        .export
+                        .read_blocks::<SimulateError>(on_unreadable, &source.asked, send)
+                        .map(|_| ()),
+                }
             }));
             let queue = Queue {
                 receiver,

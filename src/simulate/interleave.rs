@@ -11,10 +11,10 @@ use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::SimulateError;
 use crate::simulate::advice::{advise, recommend};
-use crate::simulate::arrivals::{Block, Source, replay, survey};
+use crate::simulate::arrivals::{Block, Order, Source, replay, survey};
 use crate::simulate::columns::{asked_columns, key_columns, nullable, time_column, timed_uuids};
 use crate::simulate::design::{Asked, Design, KeyColumn, Part};
-use crate::simulate::replay::{Replayed, Runner, scaled, unsure};
+use crate::simulate::replay::{Replayed, Runner, load, notes_on_time, scaled, unknown_order, unsure};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeyRange, KeySpace};
 use crate::sketch::key_identities;
@@ -50,13 +50,15 @@ pub fn simulate_interleaved(
         let mut named: Vec<usize> = key.iter().map(|part| part.column).collect();
         named.extend(time);
         let export: &Export = export;
-        Source { export, asked: asked_columns(export.columns(), &named), time }
+        Source { export, asked: asked_columns(export.columns(), &named), time, order: Order::Export }
     };
-    let sources = [source(parent, &root, parent_time), source(child, &child_key, Some(child_time))];
+    let mut sources = [source(parent, &root, parent_time), source(child, &child_key, Some(child_time))];
     let window = options.parameters.window;
     let [parents, children] =
         [&sources[0], &sources[1]].map(|source| survey(source, options.on_unreadable, window, stop));
     let (parents, children) = (parents?, children?);
+    let orders = [parents.order(true), children.order(true)];
+    sources.iter_mut().zip(orders).for_each(|(source, order)| source.order = order);
     let parameters = scaled(options, parents.bytes + children.bytes);
     let of_parent = |tag| Design::of_tree(parent.columns(), &root, &[], 0, tag);
     let database = |names: &[&str]| {
@@ -128,6 +130,15 @@ pub fn simulate_interleaved(
     let of_exports = parent.notes().iter().chain(child.notes());
     let mut notes: Vec<String> = of_exports.map(ToString::to_string).collect();
     notes.extend(family.notes());
+    for ((survey, export), (order, time)) in [(&parents, parent), (&children, child)]
+        .into_iter()
+        .zip(orders.into_iter().zip([parent_time, Some(child_time)]))
+    {
+        let time = time.and_then(|time| export.columns().get(time));
+        let time = time.map(|column| column.name.as_str()).unwrap_or_default();
+        // Parents without a time are there before the first child.
+        notes.extend(notes_on_time(survey, order, time, !time.is_empty()));
+    }
     let mut inputs = parent.input_names();
     inputs.extend(child.input_names());
     let mut simulation = Simulation {
@@ -138,13 +149,18 @@ pub fn simulate_interleaved(
         primary_key: options.primary_key.clone(),
         time: child.columns().get(child_time).map(|column| column.name.clone()),
         rate: None,
+        load: load(&children, &parameters, None, orders[1]),
         late_rows: parents.late_rows + children.late_rows,
         read_length: None,
         owner: None,
         transaction_rows: options.transaction_rows,
         presplits: 0,
-        unsure: unsure(&parameters, children.range.map_or(0.0, |(first, last)| (last - first) as f64)),
+        unsure: orders.into_iter().find_map(unknown_order).or_else(|| {
+            let span = children.span() as f64;
+            unsure(&parameters, span)
+        }),
         parameters,
+        is_scale_found: options.find_scale,
         strategies,
         notes,
         nullable: nullable(child.columns(), &asked.fixed, &children.nulls),

@@ -60,6 +60,9 @@ pub struct Migration {
     pub skip_range: Option<(i64, i64)>,
     /// The counter that the sequence begins with.
     pub start_counter: Option<i64>,
+    /// Values that the old counter may still give before the switch, counting up from the largest, without meeting the sequence:
+    /// at least one, and at least the share that was wanted. None of UUIDs.
+    pub free_values: Option<u64>,
     /// Values of the sequence that were made and looked up.
     pub tried: u64,
     /// Of these, values that are there already: always 0.
@@ -144,6 +147,7 @@ pub fn migrate(
         versions: (0u8..).zip(found.versions).filter(|(_, count)| *count > 0).collect(),
         skip_range: None,
         start_counter: None,
+        free_values: None,
         tried: 0,
         collisions: 0,
         proof: String::new(),
@@ -225,27 +229,37 @@ impl UuidTexts {
     }
 }
 
+/// The last of the values behind `most` that are kept free for those that come before the switch: a share of those that are there,
+/// and at least one, since an old counter goes on until it is switched off. None beyond INT64.
+fn with_room(most: i64, room: f64) -> Option<i64> {
+    let share = (most as f64 * room).ceil();
+    let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };
+    most.checked_add(free)
+}
+
 impl Migration {
     /// Leaves out a range that holds all values, with room for those that come before the switch.
     fn skip(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
-        let wanted = (found.most.max(1) as f64 * (1.0 + room)).min(i64::MAX as f64) as i64;
-        let power = (wanted.max(found.most).max(1).cast_unsigned()).checked_next_power_of_two();
+        let wanted = with_room(found.most.max(0), room);
+        let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
         let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
         let most = most.ok_or_else(|| SimulateError::Migration {
             reason: format!(
-                "column '{}' holds {}: a range with all values leaves the sequence less than half of the numbers. Make new keys as UUIDs, in a \
-                 column of their own",
+                "column '{}' holds {}: a range with all values, and those until the switch, leaves the sequence less than half of the numbers. Make \
+                 new keys as UUIDs, in a column of their own",
                 self.column, found.most
             ),
         })?;
         // A positive sequence gives no value below that.
         let least = 1;
         self.skip_range = Some((least, most));
+        // Those at 0 and below are free too, but no counter that counts up is there.
+        let free = (most - found.most.max(0)).cast_unsigned();
+        self.free_values = Some(free);
         self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
         self.proof = format!(
-            "every positive value lies in {least} to {most}, which the sequence leaves out; {} of these are free for values until the switch, {} are left \
-             for the sequence",
-            most - found.most.max(0),
+            "every positive value lies in {least} to {most}, which the sequence leaves out; {free} of these are free for values until the switch, {} are \
+             left for the sequence",
             i64::MAX - most
         );
         Ok(())
@@ -262,9 +276,9 @@ impl Migration {
             });
         }
         self.counters = Some((found.least_counter, found.most_counter));
-        let start = (found.most_counter as f64 * (1.0 + room)) as i64;
-        let start = start.max(found.most_counter.saturating_add(1));
-        if start > MOST_SKIPPED {
+        // The first counter behind those that the old sequence may still give.
+        let start = with_room(found.most_counter, room).and_then(|last| last.checked_add(1));
+        let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
             return Err(SimulateError::Migration {
                 reason: format!(
                     "column '{}' holds the reversals of counters up to {}: they leave the sequence less than half of the numbers. These look like \
@@ -272,11 +286,14 @@ impl Migration {
                     self.column, found.most_counter
                 ),
             });
-        }
+        };
+        let free = start - 1 - found.most_counter;
         self.start_counter = Some(start);
+        self.free_values = Some(free.cast_unsigned());
         self.look_up(BitReversedSequence::new(start, None), found)?;
         self.proof = format!(
-            "every value is the reversal of a counter from {} to {}; the sequence begins with {start}, and reversing is one to one",
+            "every value is the reversal of a counter from {} to {}; the sequence begins with {start}, and reversing is one to one; {free} counters between \
+             are free for values until the switch",
             found.least_counter, found.most_counter
         );
         Ok(())
@@ -355,6 +372,137 @@ impl Found {
         match !self.negative && is_dense && self.most_counter < self.most {
             true => KeyKind::BitReversed,
             false => KeyKind::Sequential,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    use super::*;
+    use crate::source::{InputOptions, InputPath};
+    use crate::table::ColumnType;
+
+    fn migrated(values: &[i64], kind: Option<KeyKind>, room: f64) -> Result<Migration, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut text = "id\n".to_owned();
+        values.iter().for_each(|value| writeln!(text, "{value}").unwrap());
+        let path = dir.path().join("ids.csv");
+        std::fs::write(&path, text).unwrap();
+        let types = [("id".to_owned(), ColumnType::Int64)].into();
+        let export = Export::open(&[InputPath::File(path)], InputOptions::default(), &types).unwrap();
+        migrate(&export, "id", kind, room, &AtomicBool::new(false)).map_err(|error| error.to_string())
+    }
+
+    /// Whether the planned sequence ever gives a value: it gives the reversal of every counter from its first on, but for those left out.
+    fn gives(migration: &Migration, value: i64) -> bool {
+        let counter = bit_reverse(value, true);
+        let is_skipped = migration.skip_range.is_some_and(|(least, most)| (least..=most).contains(&value));
+        value > 0 && counter >= migration.start_counter.unwrap_or(1) && !is_skipped
+    }
+
+    /// The value that the old counter gives `number` steps after its largest.
+    fn to_come(migration: &Migration, number: i64) -> i64 {
+        match migration.kind {
+            KeyKind::BitReversed => bit_reverse(migration.counters.unwrap().1 + number, true),
+            _ => migration.range.unwrap().1.max(0) + number,
+        }
+    }
+
+    /// No value that is there, and none of those that are promised to be free, is ever given.
+    fn check(values: &[i64], room: f64, migration: &Migration) {
+        let free = migration.free_values.unwrap().cast_signed();
+        assert!(free >= 1, "{values:?} {migration:?}");
+        let (_, most) = migration.counters.or(migration.range).unwrap();
+        assert!(free as f64 >= (most.max(0) as f64 * room).floor(), "{room} {migration:?}");
+        assert!(!values.iter().any(|value| gives(migration, *value)), "{values:?} {migration:?}");
+        let near = (1..=free.min(300)).chain((free - free.min(300) + 1)..=free);
+        for number in near.chain((0..60).map(|bit| 1 << bit).filter(|number| *number <= free)) {
+            let value = to_come(migration, number);
+            assert!(!gives(migration, value), "{value} of {values:?} {migration:?}");
+        }
+        assert!(migration.start_counter.is_none_or(|start| start <= MOST_SKIPPED));
+        assert!(migration.skip_range.is_none_or(|(least, most)| least == 1 && most <= MOST_SKIPPED));
+    }
+
+    #[test]
+    fn a_full_range_is_no_safe_one() {
+        // Without room a range of a power of two was full.
+        for most in [1, 2, 4, 1024, 8192, 1 << 40, (1 << 62) - 1] {
+            for room in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
+                match migrated(&[most], Some(KeyKind::Sequential), room) {
+                    Ok(migration) => check(&[most], room, &migration),
+                    Err(error) => assert!(most >= 1 << 40 && error.contains("less than half"), "{error}"),
+                }
+            }
+        }
+        let found = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
+        assert_eq!((found.skip_range, found.free_values), (Some((1, 16_384)), Some(8192)));
+        // Nor is a counter that begins right behind the last one.
+        let found = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
+        assert_eq!((found.start_counter, found.free_values), (Some(1002), Some(1)));
+    }
+
+    #[test]
+    fn the_ends_of_the_numbers_are_planned_or_refused() {
+        let kinds = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)];
+        for values in [
+            vec![i64::MIN],
+            vec![i64::MIN, -1, 0],
+            vec![-1, -2, -3],
+            vec![0],
+            vec![1 << 62],
+            vec![(1 << 62) + 1],
+            vec![i64::MAX],
+            vec![i64::MIN, i64::MAX],
+            vec![1, i64::MAX - 1],
+            vec![-5, 7],
+        ] {
+            for (kind, room) in kinds.iter().flat_map(|kind| [0.0, 0.1, 1.0].map(|room| (*kind, room))) {
+                match migrated(&values, kind, room) {
+                    Ok(migration) => check(&values, room, &migration),
+                    Err(error) => assert!(
+                        ["less than half", "negative"].iter().any(|why| error.contains(why)),
+                        "{values:?}: {error}"
+                    ),
+                }
+            }
+        }
+    }
+
+    fn ids() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            1i64..5000,
+            -50i64..50,
+            (1i64..5000).prop_map(|counter| bit_reverse(counter, true)),
+            (0u32..63, -2i64..3).prop_map(|(bit, near)| (1i64 << bit).saturating_add(near)),
+            Just(i64::MAX),
+            Just(i64::MIN),
+            proptest::num::i64::ANY,
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn no_plan_meets_what_is_there_or_may_still_come(
+            ids in proptest::collection::hash_set(ids(), 1..20), room in prop_oneof![Just(0.0), 0.0f64..1.0], kind in 0usize..3,
+        ) {
+            let ids: Vec<i64> = ids.into_iter().collect();
+            let kind = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)][kind];
+            if let Ok(migration) = migrated(&ids, kind, room) {
+                check(&ids, room, &migration);
+                // What is said of the sequence is what it does.
+                let skip = migration.skip_range.map(|(least, most)| least..=most);
+                for value in BitReversedSequence::new(migration.start_counter.unwrap_or(1), skip).take(2000) {
+                    prop_assert!(gives(&migration, value));
+                }
+                prop_assert_eq!(migration.collisions, 0);
+            }
         }
     }
 }

@@ -23,17 +23,19 @@ mod strategy;
 use thiserror::Error;
 
 use crate::bounded::{names, quote};
+use crate::evaluate::EvaluateError;
 use crate::placement::PlacementError;
 use crate::source::SourceError;
 
-pub use crate::simulate::advice::{AS_GOOD, HARMLESS};
+pub use crate::simulate::advice::{AS_GOOD, HARMLESS, few_digits};
 pub use crate::simulate::declared::{Declared, Written};
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
 pub use crate::simulate::migrate::{KeyKind, Migration, migrate, normalize_uuids};
 pub use crate::simulate::replay::simulate;
 pub use crate::simulate::result::{
-    IndexReport, KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport,
+    IndexReport, KeyOrder, Load, RateSource, ReadKind, ReadReport, SimulateOptions, Simulation,
+    StrategyReport,
 };
 pub use crate::simulate::schema::{Declaration, Parent};
 pub use crate::simulate::strategy::{Strategy, StrategyError, UuidForm};
@@ -48,6 +50,8 @@ pub enum SimulateError {
     Arrow(#[from] arrow::error::ArrowError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    #[error(transparent)]
+    Evaluate(Box<EvaluateError>),
     #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]
     UnknownColumn { column: String, known: Vec<String> },
     #[error("column '{column}' of type {column_type} cannot be part of a key", column = quote(column))]
@@ -84,4 +88,16 @@ pub enum SimulateError {
     Columns,
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<EvaluateError> for SimulateError {
+    fn from(error: EvaluateError) -> Self {
+        match error {
+            EvaluateError::Placement { source, .. } => Self::Placement(source),
+            EvaluateError::Source(source) => Self::Source(source),
+            EvaluateError::NoRows => Self::NoRows,
+            EvaluateError::Interrupted => Self::Interrupted,
+            other => Self::Evaluate(Box::new(other)),
+        }
+    }
 }

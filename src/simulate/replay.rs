@@ -6,14 +6,14 @@ use std::time::Instant;
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::advice::{advise, recommend};
-use crate::simulate::arrivals::{Arrived, BEFORE, Block, Rate, Source, Survey, replay, survey};
+use crate::simulate::arrivals::{Arrived, BEFORE, Block, Order, Rate, Source, Survey, replay, survey};
 use crate::simulate::columns::{
     asked_columns, check_suited, indexes_of, key_columns, nullable, position, time_column, timed_uuids,
 };
 use crate::simulate::design::{Design, Hashed, KeyColumn, name_keys};
 use crate::simulate::index::Index;
 use crate::simulate::reads::{Found, Reads, read_length};
-use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
+use crate::simulate::result::{Load, RateSource, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, StartKey};
 use crate::simulate::{SimulateError, Strategy};
 use crate::sketch::{KeyCounter, key_identities};
@@ -115,14 +115,15 @@ pub fn simulate(
     };
     let shard: Vec<usize> =
         options.shard_columns.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?;
-    let time = time_column(columns, options.time.as_deref())?;
+    // Of several columns of time, the one in the key is when rows come.
+    let time_of_key = || all.iter().copied().find(|column| is_time(columns, *column));
+    let time = time_column(columns, options.time.as_deref())?.or_else(time_of_key);
     if time.is_none() && options.rate.is_none() {
         return Err(SimulateError::NoClock);
     }
-    let is_time = |column: &usize| columns.get(*column).is_some_and(|column| column.column_type.is_time());
     let owner = match &options.owner {
         Some(name) => Some(position(columns, name)?),
-        None => all.iter().copied().find(|column| !is_time(column)),
+        None => all.iter().copied().find(|column| !is_time(columns, *column)),
     };
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     let indexes = indexes_of(columns, &key, &options.indexes, &mut notes)?;
@@ -134,21 +135,22 @@ pub fn simulate(
     named.extend(time.iter().chain(&owner));
     named.extend(indexes.iter().flat_map(|index| index.columns.iter().map(|part| part.column)));
     named.extend(indexes.iter().filter_map(|index| index.shard.as_ref()).flat_map(|shard| &shard.columns));
-    let source = Source { export, asked: asked_columns(columns, &named), time };
+    let mut source = Source { export, asked: asked_columns(columns, &named), time, order: Order::Export };
     let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
+    source.order = survey.order(options.rate.is_none());
+    let order = source.order;
     let parameters = scaled(options, survey.bytes);
     let rate = options.rate.map(|rate| Rate {
         from: survey.range.map_or(0, |range| range.0),
         between: 1e6 * parameters.load_scale / rate,
     });
-    if rate.is_none() {
-        notes.extend(notes_on_time(&survey));
-    }
+    let name_of = |column: usize| columns.get(column).map(|column| column.name.clone());
+    notes.extend(notes_on_time(&survey, order, &time.and_then(name_of).unwrap_or_default(), rate.is_none()));
     let span = match (&rate, survey.range) {
         (Some(rate), _) => rate.between * survey.rows as f64,
         (None, range) => range.map_or(0.0, |(first, last)| (last - first) as f64),
     };
-    let unsure = unsure(&parameters, span);
+    let unsure = unknown_order(order).or_else(|| unsure(&parameters, span));
     let of_window =
         survey.rows as f64 * parameters.window.get() as f64 / span.max(parameters.window.get() as f64);
     if of_window < FEWEST_HOT_ROWS {
@@ -236,7 +238,6 @@ pub fn simulate(
         })
     };
     let strategies = options.strategies.iter().zip(runners).map(report).collect::<Result<_, _>>()?;
-    let name_of = |column: usize| columns.get(column).map(|column| column.name.clone());
     let mut simulation = Simulation {
         model: true,
         inputs: export.input_names(),
@@ -245,12 +246,14 @@ pub fn simulate(
         primary_key: options.primary_key.clone(),
         time: time.and_then(name_of),
         rate: options.rate,
+        load: load(&survey, &parameters, options.rate, order),
         late_rows: survey.late_rows,
         read_length,
         owner: owner.and_then(name_of),
         transaction_rows: options.transaction_rows,
         presplits: options.presplits.min(usize::try_from(rows).unwrap_or(usize::MAX)),
         parameters,
+        is_scale_found: options.find_scale,
         strategies,
         notes,
         nullable: nullable(columns, &named, &survey.nulls),
@@ -272,10 +275,13 @@ pub(super) fn scaled(options: &SimulateOptions, bytes: u64) -> ModelParameters {
     if options.find_scale {
         let scale = USUAL_SPLITS * parameters.split_size.0 as f64 / bytes.max(1) as f64;
         parameters.scale = round_to_two_digits(scale);
-        // Of fewer rows in a window chance would make hot splits.
         parameters.load_scale = 1.0;
-        parameters.load_scale =
-            parameters.scale.min(round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS));
+        // What comes in a second is what was measured. Only of a rate that was given may each row be several: of fewer rows in a window
+        // chance would make hot splits.
+        if options.rate.is_some() {
+            let most = round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS);
+            parameters.load_scale = parameters.scale.min(most);
+        }
     } else {
         parameters.load_scale = parameters.scale;
     }
@@ -315,17 +321,44 @@ pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> 
     })
 }
 
-/// What is worth knowing of the times of rows that come along them.
-fn notes_on_time(survey: &Survey) -> Vec<String> {
+fn is_time(columns: &[Column], column: usize) -> bool {
+    columns.get(column).is_some_and(|column| column.column_type.is_time())
+}
+
+/// What comes to the real table.
+pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f64>, order: Order) -> Load {
+    let measured = (survey.span() > 0).then(|| survey.with_time as f64 * 1e6 / survey.span() as f64);
+    let rows_per_second = rate.or(measured.map(|rows| rows * parameters.load_scale));
+    Load {
+        rows_per_second,
+        bytes_per_second: rows_per_second.map(|rows| rows * survey.bytes as f64 / survey.rows.max(1) as f64),
+        source: match rate {
+            Some(_) => RateSource::Given,
+            None if parameters.load_scale == 1.0 => RateSource::Measured,
+            None => RateSource::Scaled,
+        },
+        span_micros: survey.span(),
+        is_sorted_by_time: order == Order::Time,
+    }
+}
+
+/// Why nothing can be said of load if the order in which rows came is not known.
+pub(super) fn unknown_order(order: Order) -> Option<String> {
+    (order == Order::Unknown).then(|| {
+        "the export is not in the order of its times, and too large to be sorted here: sort it by time, or give part of it".to_owned()
+    })
+}
+
+/// What is worth knowing of the times of rows.
+pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocked: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if survey.late_rows * 20 > survey.rows {
+    if order == Order::Time {
         notes.push(format!(
-            "{:.0} % of the rows come more than a window after a later one: the clock does not go back for them, and what is said of load is not \
-             to be relied on. Where the export is not in the order of arrival, sort it by time, or give --rate",
-            100.0 * survey.late_rows as f64 / survey.rows as f64
+            "the export is not in the order of {time}: {:.0} % of its rows stand behind a later one. They are replayed in the order of their times",
+            100.0 * survey.out_of_order as f64 / survey.rows.max(1) as f64
         ));
     }
-    if survey.without_time > 0 {
+    if is_clocked && survey.without_time > 0 {
         notes.push(format!("{} rows have no time: they come with the row before them, the first ones before the clock begins", survey.without_time));
     }
     notes

@@ -127,6 +127,33 @@ pub struct StrategyReport {
     pub indexes: Vec<IndexReport>,
 }
 
+/// Where a rate is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateSource {
+    /// Rows of the export over the span of their times.
+    Measured,
+    /// The same, times the scale that was given.
+    Scaled,
+    /// It was given.
+    Given,
+}
+
+/// What comes to the real table in a second, on average.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Load {
+    /// Rows; none if all come at one moment.
+    pub rows_per_second: Option<f64>,
+    /// Bytes of values.
+    pub bytes_per_second: Option<f64>,
+    /// Where that is from.
+    pub source: RateSource,
+    /// From the first time of the export to the last.
+    pub span_micros: i64,
+    /// Whether rows are replayed in the order of their times, because the export is in another.
+    pub is_sorted_by_time: bool,
+}
+
 /// A simulation: a model, not a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Simulation {
@@ -145,6 +172,8 @@ pub struct Simulation {
     /// Rows of the real table per second, where that was given.
     #[serde(rename = "rate_rows_per_second")]
     pub rate: Option<f64>,
+    /// What comes to the real table.
+    pub load: Load,
     /// Rows that came more than one window after a later one.
     pub late_rows: u64,
     /// Length of the stretch of time that is read.
@@ -158,6 +187,9 @@ pub struct Simulation {
     pub presplits: usize,
     /// What is assumed.
     pub parameters: ModelParameters,
+    /// Whether the scale of the size was found, not given.
+    #[serde(rename = "scale_is_assumed")]
+    pub is_scale_found: bool,
     /// The strategies.
     pub strategies: Vec<StrategyReport>,
     /// The strategy that is judged; `declared` where none is named.

@@ -1,7 +1,9 @@
 //! Schemas of Spanner, in both of its dialects: read as far as keys go, and written.
 
+mod check;
 mod names;
 mod parse;
+mod types;
 mod write;
 
 use std::fmt;
@@ -123,10 +125,10 @@ pub struct SchemaIndex {
 pub enum SchemaError {
     #[error("line {line}, column {column}: {message}")]
     Text { line: u64, column: u64, message: String },
-    #[error("line {line}, column {column}: expected {expected}, found {found}")]
-    Unexpected { line: u64, column: u64, expected: &'static str, found: String },
-    #[error("table {table} has no primary key")]
-    NoKey { table: String },
+    #[error("line {line}, column {column}: expected {expected}, found {found}, in {statement}")]
+    Unexpected { line: u64, column: u64, expected: &'static str, found: String, statement: String },
+    #[error("line {line}, column {column}: {statement}: {problem}; {next}")]
+    Refused { line: u64, column: u64, statement: String, problem: String, next: String },
     #[error("there is no CREATE TABLE")]
     NoTable,
     #[error("there is no table '{name}'; there are: {}", names(known), name = quote(name))]

@@ -593,7 +593,9 @@ mod tests {
         table.indexes = vec![index, inside];
         for dialect in [Dialect::GoogleSql, Dialect::Postgres] {
             let text = table.write(dialect);
-            let schema = parse_schema(&text).unwrap();
+            // The parent is declared beside it.
+            let users = draft("Users", &columns[..1], &keys[..1], KeyFront::Nothing).write(dialect);
+            let schema = parse_schema(&format!("{users}{text}")).unwrap();
             let read = schema.table(Some("Orders")).unwrap();
             assert_eq!((read.parent.as_deref(), read.dialect), (Some("Users"), dialect), "{text}");
             assert_eq!(text.contains("at descends in the model, not here"), dialect == Dialect::Postgres);

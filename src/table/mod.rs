@@ -9,6 +9,7 @@ mod key_value;
 mod placement_function;
 mod spec;
 mod ttl;
+mod ydb_version;
 
 pub use candidate::{Candidate, CandidateError, KeyPart, Transform};
 pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
@@ -20,6 +21,10 @@ pub use spec::{
     view_schema,
 };
 pub use ttl::{Ttl, TtlError};
+pub use ydb_version::{
+    ColumnRole, TypeRule, YdbStatement, YdbTypeError, YdbVersion, YdbVersionError, check_ydb_types,
+    write_create_table_for,
+};
 
 /// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.
 pub const FORMAT_VERSION: u32 = 2;

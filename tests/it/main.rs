@@ -9,8 +9,8 @@
     reason = "a test that fails should stop and say so"
 )]
 
-mod bounds;
 mod at_a_time;
+mod bounds;
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -48,3 +48,4 @@ mod shapes;
 mod simulate;
 mod sql_server;
 mod store;
+mod ydb_versions;

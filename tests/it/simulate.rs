@@ -106,11 +106,12 @@ fn hash_partitions_hold_the_rows_that_the_evaluation_finds() {
 fn indexes_have_their_own_hotspots_bytes_and_back_joins() {
     let dir = tempfile::tempdir().unwrap();
     events(dir.path());
-    let mut command: Vec<String> = "simulate splits {}/exports --primary-key user_id,event_timestamp \
+    let mut command: Vec<String> =
+        "simulate splits {}/exports --primary-key user_id,event_timestamp --rate 20000 \
                                     --strategies declared --format json"
-        .split_whitespace()
-        .map(|word| word.replace("{}", &dir.path().display().to_string()))
-        .collect();
+            .split_whitespace()
+            .map(|word| word.replace("{}", &dir.path().display().to_string()))
+            .collect();
     for index in [
         "by_time(event_timestamp)",
         "sharded(event_timestamp) shard-8",
@@ -357,10 +358,11 @@ fn a_schema_is_judged_by_what_its_rows_do() {
         std::fs::write(dir.path().join("schema.sql"), text).unwrap();
         json(
             dir.path(),
-            "simulate splits {}/exports --ddl {}/schema.sql --table events --strategies declared --format json",
+            "simulate splits {}/exports --ddl {}/schema.sql --table events --strategies declared --rate 20000 --format json",
         )
     };
     let by_time = schema("event_timestamp, user_id");
+    assert_eq!(by_time["load"]["source"], "given");
     let found = finding(&by_time, "monotonic_key").unwrap();
     assert_eq!((&found["severity"], &found["subject"]), (&"problem".into(), &"event_timestamp".into()));
     assert!(number(&found["measured"]) > 0.99);
@@ -382,7 +384,8 @@ fn a_schema_is_judged_by_what_its_rows_do() {
         "simulate splits {}/exports --primary-key event_timestamp,user_id --scale 1 --strategies declared,uuid4 --format json",
     );
     assert_eq!(finding(&quiet, "monotonic_key").unwrap()["severity"], "note");
-    assert_eq!(quiet["recommended"], "declared");
+    // All the same its writes follow time, and those of the other do not.
+    assert_eq!(quiet["recommended"], "uuid4");
 }
 
 #[test]
@@ -393,7 +396,7 @@ fn the_recommended_schema_is_printed_and_read_back() {
         let text = done(
             dir.path(),
             &format!(
-                "simulate splits {{}}/exports --primary-key event_timestamp,user_id --print-ddl {target} --html {{}}/s.html"
+                "simulate splits {{}}/exports --primary-key event_timestamp,user_id --rate 20000 --print-ddl {target} --html {{}}/s.html"
             ),
         );
         assert!(text.contains("recommended of these: swapped"), "{text}");
@@ -543,11 +546,16 @@ fn rows_that_are_too_few_recommend_nothing() {
     let simulate = |arguments: &str| {
         json(dir.path(), &format!("simulate splits {{}}/rows.csv {arguments} --format json"))
     };
-    // So few rows in a window are no hot split, whatever each of them stands for.
+    // One row a minute is what comes, and no split is hot of it, whatever each row stands for in size.
     let uuids = simulate("--primary-key uuid");
     assert_eq!(uuids["recommended"], "declared");
     assert!(finding(&uuids, "monotonic_key").is_none(), "{}", uuids["findings"]);
-    assert!(number(&uuids["parameters"]["load_scale"]) <= 7500.0);
+    assert_eq!(
+        (&uuids["load"]["source"], number(&uuids["parameters"]["load_scale"])),
+        (&"measured".into(), 1.0)
+    );
+    assert!((number(&uuids["load"]["rows_per_second"]) - 3000.0 / (2999.0 * 60.0)).abs() < 1e-9);
+    assert!(!uuids["findings"].as_array().unwrap().iter().any(|finding| finding["severity"] == "problem"));
     // What is measured is the rate that was given.
     for (rate, score) in [(500, 20.0), (2500, 100.0), (20_000, 800.0)] {
         let found = simulate(&format!("--primary-key id --rate {rate} --strategies declared"));
@@ -565,6 +573,86 @@ fn rows_that_are_too_few_recommend_nothing() {
     // One column has no second to be swapped with.
     let told = run(dir.path(), "simulate splits {}/rows.csv --primary-key id");
     assert!(told.code == 0 && told.stderr.contains("left out: swapped"), "{}", told.stderr);
+}
+
+/// 4000 clicks, one in 100 seconds: as they came, or shuffled.
+fn clicks(dir: &Path, name: &str, is_shuffled: bool) {
+    let mut rows: Vec<u64> = (0..4000).collect();
+    if is_shuffled {
+        rows.sort_by_key(|row| row.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    }
+    let line = |row: u64| {
+        let at = chrono::DateTime::from_timestamp(1_704_067_200 + row.cast_signed() * 100, 0).unwrap();
+        let ip = row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
+        // A second column of time, which most rows lack.
+        let installed =
+            if row % 50 == 0 { at.format("%Y-%m-%dT%H:%M:%SZ").to_string() } else { String::new() };
+        format!("{ip},{},{installed}\n", at.format("%Y-%m-%dT%H:%M:%SZ"))
+    };
+    let text: String = rows.into_iter().map(line).collect();
+    std::fs::write(dir.join(name), format!("ip,click_time,attributed_time\n{text}")).unwrap();
+}
+
+#[test]
+fn the_rate_is_measured_and_a_slow_one_is_no_problem() {
+    let dir = tempfile::tempdir().unwrap();
+    clicks(dir.path(), "clicks.csv", false);
+    let command = "simulate splits {}/clicks.csv --primary-key click_time,ip";
+    let text = done(dir.path(), command);
+    let first: Vec<&str> = text.lines().take(6).collect();
+    let expected = "rate: 0.01 rows/s, ";
+    assert!(
+        first
+            .iter()
+            .any(|line| line.starts_with(expected) && line.contains("as measured: 4,000 rows over the")),
+        "{text}"
+    );
+    assert!(
+        first.iter().any(|line| line.starts_with("size: each row stands for") && line.contains("assumed")),
+        "{text}"
+    );
+    assert!(!text.contains("problem ["), "{text}");
+    assert!(text.contains("declared does no harm at this rate"), "{text}");
+    // Rates that the user says are the user's.
+    let load =
+        |arguments: &str| json(dir.path(), &format!("{command} {arguments} --format json"))["load"].clone();
+    for (arguments, source, rate) in
+        [("", "measured", 0.01), ("--scale 500", "scaled", 5.0), ("--rate 7000", "given", 7000.0)]
+    {
+        let load = load(arguments);
+        assert_eq!(load["source"], source);
+        assert!((number(&load["rows_per_second"]) / rate - 1.0).abs() < 0.01, "{arguments}: {load}");
+        assert!(number(&load["bytes_per_second"]) > 10.0 * rate, "{arguments}: {load}");
+    }
+}
+
+#[test]
+fn an_export_in_any_order_is_judged_by_the_order_of_its_times() {
+    let dir = tempfile::tempdir().unwrap();
+    clicks(dir.path(), "sorted.csv", false);
+    clicks(dir.path(), "shuffled.csv", true);
+    for arguments in ["", "--rate 20000", "--time click_time", "--scale 2000000"] {
+        let simulate = |name: &str| {
+            json(
+                dir.path(),
+                &format!("simulate splits {{}}/{name} --primary-key click_time,ip {arguments} --format json"),
+            )
+        };
+        let (sorted, shuffled) = (simulate("sorted.csv"), simulate("shuffled.csv"));
+        assert_eq!(
+            (&sorted["load"]["is_sorted_by_time"], &shuffled["load"]["is_sorted_by_time"]),
+            (&false.into(), &true.into())
+        );
+        assert_ne!(shuffled["recommended"], "declared", "{arguments}");
+        assert_eq!(shuffled["recommended"], sorted["recommended"], "{arguments}");
+        for name in ["declared", "swapped", "shard-16"] {
+            let outcome = |simulation: &Value| strategy(simulation, name)["outcome"].clone();
+            assert_eq!(outcome(&shuffled)["whole"], outcome(&sorted)["whole"], "{arguments} {name}");
+        }
+        assert_eq!(finding(&shuffled, "monotonic_key").unwrap()["subject"], "click_time", "{arguments}");
+    }
+    let told = done(dir.path(), "simulate splits {}/shuffled.csv --primary-key click_time,ip");
+    assert!(told.contains("note: the export is not in the order of click_time"), "{told}");
 }
 
 #[test]
@@ -628,10 +716,30 @@ fn schemas_that_are_not_understood_say_where() {
     let table = "CREATE TABLE T (user_id STRING(MAX), event_timestamp TIMESTAMP) PRIMARY KEY (user_id, event_timestamp)";
     for (statements, code, message) in [
         (format!("{table}\nCREATE INDEX i ON T(user_id);"), 2, "line 2, column 1: expected a semicolon before the next statement"),
-        (format!("{table};\nCREATE INDEX i ON U(user_id);"), 0, "index i is of table U, which is not declared here"),
+        (
+            format!("{table};\nCREATE INDEX i ON U(user_id);"),
+            2,
+            "schema.sql: line 2, column 19: CREATE INDEX i: index i is of table U, which is not declared here; add its statement; declared are T",
+        ),
+        (
+            "CREATE TABLE T (user_id STRNG(MAX)) PRIMARY KEY (user_id);".to_owned(),
+            2,
+            "schema.sql: line 1, column 25: CREATE TABLE T: column user_id: the type STRNG is unknown",
+        ),
+        (
+            format!("{table},\n  INTERLEAVE IN PARENT Users ON DELETE CASCADE;"),
+            2,
+            "schema.sql: line 2, column 24: CREATE TABLE T: it is interleaved in Users, which is not declared here; add the statement of Users",
+        ),
+        (
+            "CREATE TABLE T (user_id STRING(MAX)) PRIMARY KEY (users_id);".to_owned(),
+            2,
+            "the primary key names users_id, which is no column of T; declare it; T has user_id",
+        ),
+        (format!("{table};\n{table};"), 2, "schema.sql: line 2, column 14: CREATE TABLE T: table T is declared twice"),
         (format!("{table};\nCREATE INDEX i ON T(user_id) STORNG (event_id);"), 0, "index i: left out: STORNG (event_id)"),
         (
-            "CREATE TABLE T (s INT64 AS (MOD(user_id, 4)) STORED, event_timestamp TIMESTAMP) PRIMARY KEY (s, event_timestamp);".to_owned(),
+            "CREATE TABLE T (s INT64 AS (MOD(user_id, 4)) STORED, user_id STRING(MAX), event_timestamp TIMESTAMP) PRIMARY KEY (s, event_timestamp);".to_owned(),
             2,
             "generates 's' by an expression that is not modelled",
         ),
@@ -744,7 +852,7 @@ fn migrated_keys_never_meet_those_to_come() {
         (&reversed["kind"], &reversed["counters"]),
         (&"bit_reversed".into(), &serde_json::json!([1, 1000]))
     );
-    assert_eq!((&reversed["start_counter"], &reversed["collisions"]), (&1100.into(), &0.into()));
+    assert_eq!((&reversed["start_counter"], &reversed["collisions"]), (&1101.into(), &0.into()));
 
     let text = migrate("uuids.csv");
     assert_eq!((&text["kind"], &text["to_normalize"]), (&"uuid".into(), &500.into()));
@@ -880,7 +988,7 @@ fn findings_say_what_is_so() {
     assert!(finding(&small, "monotonic_index").is_none(), "{}", small["findings"]);
     // Many indexes do not hide the table.
     let names: Vec<String> = (0..8).map(|number| format!("i{number}(user_id)")).collect();
-    let mut many = vec!["--primary-key", "event_timestamp,user_id"];
+    let mut many = vec!["--primary-key", "event_timestamp,user_id", "--rate", "20000"];
     names.iter().for_each(|name| many.extend(["--index", name.as_str()]));
     assert_eq!(finding(&simulate(&many), "monotonic_key").unwrap()["severity"], "problem");
     // A shard of the schema is judged in its place, by its own function.

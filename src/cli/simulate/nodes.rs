@@ -115,7 +115,8 @@ struct CapacityArgs {
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     partition_rows_per_second: Option<f64>,
 
-    /// Bytes of values that the writer of one partition takes in a second; the YDB documentation has about 1MB.
+    /// Bytes of values that the writer of one partition takes in a second [default: 1MB, as the YDB documentation has it, unless
+    /// its rows are given].
     #[arg(long, value_name = "BYTES")]
     partition_bytes_per_second: Option<ByteSize>,
 
@@ -123,7 +124,7 @@ struct CapacityArgs {
     #[arg(long, value_name = "TIMES", default_value_t = 1.5, value_parser = positive)]
     headroom: f64,
 
-    /// A design keeps up where no row waits longer [default: a window, at least 1s].
+    /// A design keeps up if what comes is sustained and no row waits longer [default: a window, at least 1s].
     #[arg(long, value_name = "LENGTH")]
     longest_delay: Option<Micros>,
 }

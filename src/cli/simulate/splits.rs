@@ -93,16 +93,17 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     strategies: Vec<Strategy>,
 
-    /// So many rows of the real table each row of the export stands for: a number, or auto, so that the export makes 16 full
-    /// splits.
+    /// So many rows of the real table each row of the export stands for, in size and in what comes in a second: a number, or auto, so
+    /// that the export makes 16 full splits, while what comes in a second stays as measured or as --rate says.
     #[arg(long, value_name = "auto|NUMBER", default_value = "auto", value_parser = scale)]
     scale: Scale,
 
-    /// Rows of the real table that come in a second, one after the other [default: as the times of the export say].
+    /// Rows of the real table that come in a second, one after the other [default: as measured, by the times of the export].
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     rate: Option<f64>,
 
-    /// Column of time that rows come along [default: the only point in time, or the only date].
+    /// Column of time that rows come along; an export in another order is replayed in that of its times [default: the only point in
+    /// time, or the only date, else that of the key].
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 

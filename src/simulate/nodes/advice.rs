@@ -7,6 +7,7 @@ use crate::finding::{Finding, Severity};
 use crate::simulate::nodes::load::ROWS_PER_PARTITION;
 use crate::simulate::nodes::{DesignReport, NodeRecommendation, NodeSimulation, RunReport};
 use crate::skew::are_enough_rows;
+use crate::table::{KeyPart, Transform};
 
 /// A load moves where the hottest partition of a window has so many times what that of the whole time has, and what chance gives.
 const MOVES: f64 = 1.5;
@@ -35,8 +36,7 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
         let asked = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
         asked.filter_map(|run| Some(run.fault.as_ref()?.asked.clone())).collect()
     };
-    // The first of those that are equally good.
-    let cost = |design: &&DesignReport| (faults(design, false).len(), design.nodes, design.partitions);
+    let cost = |design: &&DesignReport| Cost::of(design, faults(design, false).len());
     let Some(best) = keeping().min_by_key(cost) else {
         let reason = "no design keeps up; take more or stronger nodes, or a partition key that spreads what comes at a time";
         return (None, Some(reason.to_owned()));
@@ -49,6 +49,37 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
         falls_behind_with: faults(best, false),
     };
     (Some(recommended), None)
+}
+
+/// What decides between designs that keep up, the first difference first. The order in which they were named is no part of it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    faults_that_it_falls_behind_with: usize,
+    nodes: usize,
+    partitions: usize,
+    node_unevenness: u64,
+    partition_unevenness: u64,
+    parts: usize,
+    derived_parts: usize,
+    name: Vec<String>,
+}
+
+impl Cost {
+    fn of(design: &DesignReport, faults: usize) -> Self {
+        // Loads that differ by less than a quarter of the mean are alike: chance makes such differences.
+        let quarters = |over_mean: f64| (over_mean * 4.0).round() as u64;
+        let derived = |part: &&KeyPart| part.transform != Transform::Identity;
+        Self {
+            faults_that_it_falls_behind_with: faults,
+            nodes: design.nodes,
+            partitions: design.partitions,
+            node_unevenness: quarters(design.over_nodes.sustained_over_mean),
+            partition_unevenness: quarters(design.over_partitions.sustained_over_mean),
+            parts: design.candidate.parts().len(),
+            derived_parts: design.candidate.parts().iter().filter(derived).count(),
+            name: design.partition_key.clone(),
+        }
+    }
 }
 
 /// The findings, the gravest first. What holds for several designs of a key is told of the one with the most nodes and partitions.
@@ -131,17 +162,35 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
     let (measured, threshold, words) = delay(simulation, run);
     let average = simulation.arrivals.average_rows_per_second;
     let sustained = design.sustained_rows_per_second.unwrap_or(f64::INFINITY);
-    let grows = sustained < average;
-    let (average, sustained) = (rows(average), rows(sustained));
-    let why = match grows {
-        true => format!(
-            "{average} rows come in a second on average, and it sustains {sustained}: the queue grows as long as rows come"
+    let in_the_long_run = design.rows_per_second_in_the_long_run.unwrap_or(f64::INFINITY);
+    let grows = in_the_long_run < average;
+    let average = rows(average);
+    let sustained_rows = rows(sustained);
+    let hottest = if design.limited_by_partition { &design.over_partitions } else { &design.over_nodes };
+    let count = if design.limited_by_partition { design.partitions } else { design.nodes };
+    let share = hottest.sustained_over_mean / count.max(1) as f64;
+    let why = match (design.is_sustained, grows) {
+        (false, true) => format!(
+            "{average} rows come in a second on average, and it sustains {sustained_rows}: the queue grows as long as rows come"
         ),
-        false => format!(
-            "it sustains {sustained} rows per second, more than the {average} that come on average, but not the busy times"
+        (false, false) => format!(
+            "{average} rows come in a second on average, and it sustains {sustained_rows}: at a time one {} gets {:.0} % of them",
+            if design.limited_by_partition { "partition" } else { "node" },
+            share * 100.0
+        ),
+        (true, _) => format!(
+            "it sustains {sustained_rows} rows per second, more than the {average} that come on average, but not the busy times"
         ),
     };
-    let is_uneven = design.over_nodes.max_over_mean_at_a_time >= UNEVEN_NODES;
+    // A window that is longer than a moment shows no queue.
+    let is_late = run.outcome.longest_delay_seconds.is_none_or(|longest| longest > threshold);
+    let (measured, threshold, message) = match is_late {
+        true => (measured, threshold, format!("{words}; {why}")),
+        false => (simulation.arrivals.average_rows_per_second, sustained, why),
+    };
+    let nodes_at_a_time =
+        design.over_nodes.max_over_mean_at_a_time.max(design.over_nodes.sustained_over_mean);
+    let is_uneven = nodes_at_a_time >= UNEVEN_NODES;
     let what = match (design.limited_by_partition, is_uneven) {
         (true, _) => {
             "The hottest partition limits it, so that more nodes do not help: take another partition key, or more partitions."
@@ -155,7 +204,7 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
         code: "falls_behind",
         severity: Severity::Problem,
         subject: design.name(),
-        message: format!("{words}; {why}"),
+        message,
         measured,
         threshold,
         advice: what.to_owned(),
@@ -250,10 +299,18 @@ fn hot_partition(design: &DesignReport) -> Option<Finding> {
 
 fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
     let partitions = &design.over_partitions;
-    let at_a_time = partitions.max_over_mean_at_a_time;
+    let in_windows = partitions.max_over_mean_at_a_time;
+    let lasting = partitions.sustained_over_mean;
     let others = partitions.in_total.max_over_mean.max(partitions.max_over_mean_at_a_time_by_chance);
     let of_window = partitions.in_total.rows / windows.max(1) as u64;
-    (at_a_time >= MOVES * others && are_enough_rows(of_window, design.partitions)).then(|| Finding {
+    let in_total = partitions.in_total.max_over_mean;
+    let (at_a_time, threshold) = match lasting >= MOVES * in_total {
+        // Chance is no part of it.
+        true => (lasting, MOVES * in_total),
+        false if are_enough_rows(of_window, design.partitions) => (in_windows, MOVES * others),
+        false => return None,
+    };
+    (at_a_time >= threshold).then(|| Finding {
         code: "moving_hotspot",
         severity: Severity::Warning,
         subject: design.name(),
@@ -262,7 +319,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
             partitions.in_total.max_over_mean
         ),
         measured: at_a_time,
-        threshold: MOVES * others,
+        threshold,
         advice: "Hash a column with many values at any moment, such as a user id; then a queue is not carried by one node at a time.".to_owned(),
     })
 }

@@ -1,8 +1,8 @@
-//! What nodes and partitions take, and what share of it is asked of them.
+//! What nodes and partitions take, and what share of it is asked of them. What a design sustains: [`crate::capacity`].
 
 use serde::Serialize;
 
-use crate::simulate::nodes::Assignment;
+use crate::capacity::Assignment;
 use crate::units::PartitionCount;
 
 /// What is taken in a second. Where both are given both hold, and the one that is reached first counts.

@@ -1,5 +1,6 @@
 //! One partition key on so many nodes with so many partitions.
 
+use crate::capacity::{Capacity, Concentration, DEFAULT_PARTITION_RATE, sustains};
 use crate::simulate::SimulateError;
 use crate::simulate::nodes::capacity::{Capacities, Rate, Room};
 use crate::simulate::nodes::load::CountedKey;
@@ -18,16 +19,26 @@ pub(super) struct Design<'a> {
 }
 
 impl Design<'_> {
-    /// What was given, or what each node takes where all together take what the busiest window brings, and as much more as is asked for.
+    /// Capacities as given. If a node has none, all together take what the busiest window brings, and as much more as the
+    /// headroom says; if a partition has none, it takes what one does by default.
     fn capacities(&self) -> Capacities {
-        match self.parameters.headroom {
-            None => self.parameters.capacities,
-            Some(headroom) => {
-                let rows = self.figures.busiest_rows_per_second * headroom / self.shape.nodes.max(1) as f64;
-                let node = Rate { rows_per_second: Some(rows), bytes_per_second: None };
-                Capacities { node, partition: Rate::default() }
-            }
+        let Capacities { mut node, mut partition } = self.parameters.capacities;
+        if let Some(headroom) = self.parameters.headroom {
+            let rows = self.figures.busiest_rows_per_second * headroom / self.shape.nodes.max(1) as f64;
+            node = Rate { rows_per_second: Some(rows), bytes_per_second: None };
         }
+        if !partition.is_limited() {
+            partition.bytes_per_second = Some(DEFAULT_PARTITION_RATE);
+        }
+        Capacities { node, partition }
+    }
+
+    /// Rows per second that the busiest resource sustains, in rows and in bytes of what comes in all.
+    fn sustained(&self, in_rows: Concentration, in_bytes: Concentration, each: Rate) -> Option<f64> {
+        let row_bytes = self.figures.average_bytes_per_second / self.figures.average_rows_per_second;
+        let by_rows = each.rows_per_second.map(|rate| Capacity::new(in_rows, rate).sustained);
+        let by_bytes = each.bytes_per_second.map(|rate| Capacity::new(in_bytes, rate).sustained / row_bytes);
+        by_rows.into_iter().chain(by_bytes).filter(|rate| rate.is_finite()).reduce(f64::min)
     }
 
     pub(super) fn report(
@@ -48,28 +59,59 @@ impl Design<'_> {
         };
         let loads = arrivals.loads(&capacities);
         let node_of = cluster.assignment.deal(&loads, cluster.nodes);
+        let Some(of_partitions) = load.concentrations.get(&self.shape.partitions).copied() else {
+            return Err(SimulateError::Columns);
+        };
+        let totals = Totals::of(arrivals);
+        let windows: Vec<Vec<u64>> =
+            arrivals.windows.iter().map(|window| summed(&window.rows, &node_of, cluster.nodes)).collect();
+        let by_nodes = |totals: &[u64]| {
+            let windows = windows.iter().map(Vec::as_slice);
+            of_partitions.of_nodes(&summed(totals, &node_of, cluster.nodes), windows, &[])
+        };
+        let (node_rows, node_bytes) = (by_nodes(&totals.rows), by_nodes(&totals.bytes));
+        let partition_rows = of_partitions.with_total(&totals.rows);
+        let sustained_by_nodes = self.sustained(node_rows, node_bytes, capacities.node);
+        let sustained_by_partitions = self.sustained(partition_rows, of_partitions, capacities.partition);
+        let limited_by_partition = match (sustained_by_partitions, sustained_by_nodes) {
+            (Some(partitions), Some(nodes)) => partitions < nodes,
+            (partitions, None) => partitions.is_some(),
+            (None, _) => false,
+        };
+        let sustained = sustained_by_partitions.into_iter().chain(sustained_by_nodes).reduce(f64::min);
+        let is_sustained =
+            sustained.is_none_or(|sustained| sustains(sustained, self.figures.average_rows_per_second));
         let by_partition = |window: &ArrivalWindow| window.rows.clone();
         let by_node = |window: &ArrivalWindow| summed(&window.rows, &node_of, cluster.nodes);
         let weights = &load.counts.weights;
-        let (of_nodes, of_partitions) = rooms(arrivals, &capacities, &node_of, cluster.nodes);
-        let room = of_nodes.and(of_partitions);
+        let (room_of_nodes, room_of_partitions) = rooms(arrivals, &capacities, &node_of, cluster.nodes);
+        let room = room_of_nodes.and(room_of_partitions);
         let rate = |room: f64| room.is_finite().then_some(room * self.figures.average_rows_per_second);
-        let mut runs = vec![self.run(arrivals, &cluster, None)];
+        let mut runs = vec![self.run(arrivals, &cluster, is_sustained, None)];
         for fault in faults {
             let planned = self.planned(fault, arrivals, &loads, &node_of)?;
-            runs.push(self.run(arrivals, &cluster, Some(planned)));
+            runs.push(self.run(arrivals, &cluster, is_sustained, Some(planned)));
         }
         Ok(DesignReport {
             partition_key: key.part_names(),
+            candidate: key.clone(),
             nodes: self.shape.nodes,
             partitions: self.shape.partitions.len(),
             partitions_per_node: self.shape.partitions.len() as f64 / self.shape.nodes.max(1) as f64,
             capacities,
-            over_partitions: Unevenness::of(arrivals, self.shape.partitions.len(), by_partition, weights),
-            over_nodes: Unevenness::of(arrivals, self.shape.nodes, by_node, weights),
+            over_partitions: Unevenness::of(
+                arrivals,
+                self.shape.partitions.len(),
+                by_partition,
+                weights,
+                partition_rows,
+            ),
+            over_nodes: Unevenness::of(arrivals, self.shape.nodes, by_node, weights, node_rows),
             rows_per_second_without_queue: rate(room.in_every_slice),
-            sustained_rows_per_second: rate(room.in_the_long_run),
-            limited_by_partition: of_partitions.in_the_long_run < of_nodes.in_the_long_run,
+            sustained_rows_per_second: sustained,
+            is_sustained,
+            rows_per_second_in_the_long_run: rate(room.in_the_long_run),
+            limited_by_partition,
             runs,
         })
     }
@@ -113,6 +155,7 @@ impl Design<'_> {
         &self,
         arrivals: &Arrivals,
         cluster: &Cluster,
+        is_sustained: bool,
         fault: Option<(NodeFault, FaultReport)>,
     ) -> RunReport {
         let outcome = play(arrivals, cluster, fault.as_ref().map(|(fault, _)| *fault));
@@ -123,7 +166,7 @@ impl Design<'_> {
         let allowed = self.parameters.longest_delay.seconds() + recovery;
         let fault = fault.map(|(_, report)| report);
         RunReport {
-            keeps_up: outcome.longest_delay_seconds.is_some_and(|delay| delay <= allowed),
+            keeps_up: is_sustained && outcome.longest_delay_seconds.is_some_and(|delay| delay <= allowed),
             seconds_to_drain: fault.as_ref().and_then(|fault| drained_after(fault, &outcome)),
             fault,
             outcome,
@@ -135,6 +178,23 @@ impl Design<'_> {
 fn drained_after(fault: &FaultReport, outcome: &Outcome) -> Option<f64> {
     let until = outcome.waiting_until_micros.filter(|until| *until > fault.at_micros)?;
     Some(until.saturating_sub(fault.at_micros) as f64 / 1e6)
+}
+
+/// What comes to each partition in all.
+struct Totals {
+    rows: Vec<u64>,
+    bytes: Vec<u64>,
+}
+
+impl Totals {
+    fn of(arrivals: &Arrivals) -> Self {
+        let mut totals = Self { rows: vec![0; arrivals.partitions()], bytes: vec![0; arrivals.partitions()] };
+        for window in &arrivals.windows {
+            totals.rows.iter_mut().zip(&window.rows).for_each(|(total, rows)| *total += rows);
+            totals.bytes.iter_mut().zip(&window.bytes).for_each(|(total, bytes)| *total += bytes);
+        }
+        totals
+    }
 }
 
 /// The sums of the figures of each node's partitions.
@@ -176,6 +236,7 @@ impl Unevenness {
         count: usize,
         rows_of: impl Fn(&ArrivalWindow) -> Vec<u64>,
         keys: &KeyWeights,
+        concentration: Concentration,
     ) -> Self {
         let mut total = vec![0u64; count];
         let (mut hottest, mut by_chance) = (0u64, 0.0);
@@ -193,6 +254,7 @@ impl Unevenness {
             noise_floor: NoiseFloor::of(&in_total, keys),
             max_over_mean_at_a_time: hottest as f64 * count as f64 / rows,
             max_over_mean_at_a_time_by_chance: by_chance / rows,
+            sustained_over_mean: concentration.over_mean(),
             in_total,
         }
     }

@@ -10,6 +10,8 @@ use rayon::prelude::{
     IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
 
+use crate::capacity::{Concentration, DEFAULT_PARTITION_RATE};
+use crate::evaluate::{EvaluateError, EvaluateOptions, Evaluator};
 use crate::placement::{Function, JointPlacement};
 use crate::simulate::SimulateError;
 use crate::simulate::columns::asked_columns;
@@ -17,12 +19,14 @@ use crate::simulate::nodes::{ArrivalWindow, Arrivals};
 use crate::sketch::{KeyCounter, KeyCounts, key_identities};
 use crate::source::{Export, OnUnreadable};
 use crate::table::{Candidate, Column, ColumnType, Transform};
-use crate::units::{Micros, PartitionCount, PartitionId};
+use crate::units::{ByteSize, Micros, PartitionCount, PartitionId};
 use crate::values::{derived_column, instants, row_bytes};
 use crate::windows::{MOST_WINDOWS, TimeAxis, TimeRange, WindowCounts, WindowedRows};
 
 /// Memory for counting distinct keys exactly, for all partition keys together.
 const KEY_BYTES: usize = 256 << 20;
+/// Memory of the evaluation of the same keys, or so much more than the least that it needs.
+const EVALUATION_MEMORY: ByteSize = ByteSize::mib(512);
 /// Rows that are counted before that is looked at again.
 const ROWS_AT_ONCE: usize = 1 << 17;
 /// Memory for counting rows and bytes by window and cell, where windows of a given length are many.
@@ -65,6 +69,8 @@ pub(super) struct CountedKey {
     pub(super) counts: KeyCounts<()>,
     /// What comes to its partitions, for each number of them; each row counts for itself.
     pub(super) arrivals: BTreeMap<PartitionCount, Arrivals>,
+    /// How much of it the busiest partition gets, as an evaluation of the key has it.
+    pub(super) concentrations: BTreeMap<PartitionCount, Concentration>,
 }
 
 /// A partition key under way.
@@ -167,7 +173,7 @@ impl KeyLoad {
                 arrivals.insert(*count, Arrivals { window, scale: 1.0, windows: windows.collect() });
             }
         }
-        CountedKey { counts: self.keys.finish(0), arrivals }
+        CountedKey { counts: self.keys.finish(0), arrivals, concentrations: BTreeMap::new() }
     }
 }
 
@@ -196,6 +202,7 @@ pub(super) fn count(
         named.push(column);
     }
     let asked = asked_columns(columns, &named);
+    let mut evaluator = evaluator(plan, columns)?;
     let cells: usize = keys.iter().flat_map(|key| &key.groups).map(|group| group.joint.cells()).sum();
     let most = (WINDOW_BYTES / (2 * size_of::<u64>() * cells.max(1))).max(MOST_WINDOWS);
     let mut axis = TimeAxis::new(plan.window, most, finest(plan, columns));
@@ -222,6 +229,7 @@ pub(super) fn count(
                 .zip(&windows)
                 .for_each(|(batch, windows)| key.count(batch, position, windows, key_bytes));
         });
+        block.iter().try_for_each(|batch| evaluator.add(batch))?;
         rows += lengths.sum::<u64>();
         progress(rows);
         if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
@@ -244,15 +252,41 @@ pub(super) fn count(
     let range = axis.range(1.0).ok_or(SimulateError::NoTimes)?;
     let most_partitions = plan.partitions.iter().map(|count| u64::from(count.get())).max().unwrap_or(1);
     let window = axis.final_length(ROWS_PER_PARTITION * most_partitions);
-    Ok(Counted {
-        rows,
-        bytes,
-        unreadable_rows,
-        without_time: axis.null_rows,
-        window,
-        range,
-        keys: keys.into_iter().map(|key| key.finish(window)).collect(),
-    })
+    let mut keys: Vec<CountedKey> = keys.into_iter().map(|key| key.finish(window)).collect();
+    // Reports are in the order of the keys.
+    for (key, report) in keys.iter_mut().zip(evaluator.finish()?.candidates) {
+        for placement in &report.placements {
+            let count = PartitionCount::new(placement.skew.partitions as u64);
+            let count = count.map_err(|_| SimulateError::Columns)?;
+            key.concentrations.insert(count, placement.capacity.concentration);
+        }
+    }
+    Ok(Counted { rows, bytes, unreadable_rows, without_time: axis.null_rows, window, range, keys })
+}
+
+/// The evaluation of the same keys, whose judgement of the load at a time is that of the simulation.
+fn evaluator(plan: &Plan<'_>, columns: &[Column]) -> Result<Evaluator, SimulateError> {
+    let time = match plan.clock {
+        Clock::Column(column) => columns.get(column).map(|column| column.name.clone()),
+        Clock::Rate(_) => None,
+    };
+    let options = EvaluateOptions {
+        partition_keys: plan.keys.to_vec(),
+        placements: vec![plan.function],
+        partitions: plan.partitions.to_vec(),
+        time,
+        window: plan.window,
+        partition_rate: DEFAULT_PARTITION_RATE,
+        memory: EVALUATION_MEMORY,
+        ..EvaluateOptions::default()
+    };
+    match Evaluator::new(columns, options.clone()) {
+        Err(EvaluateError::Memory { least, .. }) => {
+            let memory = ByteSize(least.0.saturating_add(EVALUATION_MEMORY.0));
+            Ok(Evaluator::new(columns, EvaluateOptions { memory, ..options })?)
+        }
+        made => Ok(made?),
+    }
 }
 
 /// No window is shorter than what a column of time tells apart.

@@ -5,7 +5,8 @@
 //!        -> for each design (partition key, nodes, partitions), alone:
 //!             Assignment      partition -> node
 //!             Unevenness      of partitions and nodes, over the whole time and at a time, beside what a perfect hash would give
-//!             Room            how many times what comes could come
+//!             Concentration   what it sustains, by the model of `crate::capacity` with the figures of an evaluation
+//!             Room            how many times what comes could come, if all that waits may wait
 //!             play            what waits where and how long, without a fault and with each
 //!        -> findings, the smallest design that keeps up
 //! ```
@@ -15,7 +16,6 @@
 
 mod advice;
 mod arrivals;
-mod assign;
 mod capacity;
 mod design;
 mod fault;
@@ -29,7 +29,6 @@ mod run;
 mod tests;
 
 pub use arrivals::{ArrivalWindow, Arrivals};
-pub use assign::{Assignment, AssignmentError};
 pub use capacity::{Capacities, Rate, Room, ScaleModel, Utilization};
 pub use fault::{Fault, FaultError, Lost, Moment, NodeChoice, Slow};
 pub use outcome::{NodeOutcome, Outcome, Peak};
@@ -39,3 +38,5 @@ pub use result::{
     NodeSimulation, RunReport, Shape, Unevenness,
 };
 pub use run::simulate_nodes;
+
+pub use crate::capacity::{Assignment, AssignmentError};

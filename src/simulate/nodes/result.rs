@@ -30,7 +30,8 @@ pub struct NodeOptions {
     pub shapes: Vec<Shape>,
     /// How partitions are dealt to nodes.
     pub assignment: Assignment,
-    /// What nodes and partitions take. Where nothing is limited, what a node takes is assumed by `headroom`.
+    /// What nodes and partitions take. If nothing is limited, what a node takes is assumed by `headroom`. If partitions are not,
+    /// each takes [`crate::capacity::DEFAULT_PARTITION_RATE`].
     pub capacities: Capacities,
     /// So many times what comes in the busiest window all nodes together take, where no capacity is given.
     pub headroom: f64,
@@ -72,7 +73,7 @@ pub struct NodeParameters {
     /// Time from the loss of a node until its partitions are served by others.
     #[serde(rename = "recovery_micros")]
     pub recovery: Micros,
-    /// A design keeps up where no row waits longer; after a loss, longer than this and the recovery together.
+    /// A design keeps up if what comes is sustained and no row waits longer; after a loss, longer than this and the recovery together.
     #[serde(rename = "longest_delay_micros")]
     pub longest_delay: Micros,
 }
@@ -105,6 +106,8 @@ pub struct Unevenness {
     pub max_over_mean_at_a_time: f64,
     /// The same of rows that are thrown by chance, were each row a key: what so few rows in a window let expect.
     pub max_over_mean_at_a_time_by_chance: f64,
+    /// The load at a time that what is sustained follows from: that of the hottest over the mean, less what chance adds.
+    pub sustained_over_mean: f64,
 }
 
 /// What goes wrong in a run.
@@ -130,7 +133,7 @@ pub struct RunReport {
     /// What waited.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Whether no row waits longer than it may.
+    /// Whether what comes is sustained and no row waits longer than it may.
     pub keeps_up: bool,
     /// Seconds from the fault until nothing waits for good; none without a fault, or where nothing waits, or some rows are never served.
     pub seconds_to_drain: Option<f64>,
@@ -141,6 +144,9 @@ pub struct RunReport {
 pub struct DesignReport {
     /// The parts of the partition key.
     pub partition_key: Vec<String>,
+    /// The same as a candidate.
+    #[serde(skip)]
+    pub candidate: Candidate,
     /// Nodes.
     pub nodes: usize,
     /// Partitions.
@@ -155,9 +161,15 @@ pub struct DesignReport {
     pub over_nodes: Unevenness,
     /// Rows per second on average, at the export's own pace, up to which nothing waits at the end of any window; none without a limit.
     pub rows_per_second_without_queue: Option<f64>,
-    /// Rows per second on average up to which what waits is taken in the end, so that no queue grows for good; none without a limit.
+    /// Rows per second that are sustained, by the model of [`crate::capacity`]: at this rate the hottest partition or node is
+    /// offered exactly what it takes at a time. None without a limit.
     pub sustained_rows_per_second: Option<f64>,
-    /// Whether it is the hottest partition that limits this, not the hottest node.
+    /// Whether what comes on average is within that.
+    pub is_sustained: bool,
+    /// Rows per second on average up to which what waits is taken in the end, however long that takes, so that no queue grows for good;
+    /// none without a limit.
+    pub rows_per_second_in_the_long_run: Option<f64>,
+    /// Whether it is the hottest partition that limits what is sustained, not the hottest node.
     pub limited_by_partition: bool,
     /// Without a fault, then with each.
     pub runs: Vec<RunReport>,
@@ -229,7 +241,9 @@ pub struct NodeSimulation {
     pub designs: Vec<DesignReport>,
     /// Why none is recommended, where that is so.
     pub unsure: Option<String>,
-    /// The smallest design that keeps up: the fewest nodes, then the fewest partitions.
+    /// The design to take, whatever the order in which designs were named: of those that keep up with the most faults, the one
+    /// with the fewest nodes, then the fewest partitions, the evenest load at a time on nodes and on partitions, and the simplest
+    /// key: fewer parts, fewer of them derived, the first name.
     pub recommended: Option<NodeRecommendation>,
     /// What the figures advise, the gravest first.
     pub findings: Vec<Finding>,

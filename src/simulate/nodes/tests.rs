@@ -391,9 +391,9 @@ fn a_rate_keeps_the_ups_and_downs_and_headroom_is_that_of_the_busiest_window() {
     let scaled = simulated(&export, &options).unwrap();
     assert_eq!((scaled.parameters.scale, scaled.arrivals.busiest_rows_per_second), (1000.0, 5000.0));
     assert_eq!(scaled.designs[0].over_nodes, own.designs[0].over_nodes);
-    assert_eq!(
-        scaled.designs[0].sustained_rows_per_second.map(|rate| rate / 1000.0),
-        own.designs[0].sustained_rows_per_second
+    close(
+        scaled.designs[0].sustained_rows_per_second.unwrap() / 1000.0,
+        own.designs[0].sustained_rows_per_second.unwrap(),
     );
     // Without capacities no number of nodes is better than another.
     options.shapes.push(Shape { nodes: 4, partitions: PartitionCount::new(8).unwrap() });
@@ -446,6 +446,68 @@ fn a_key_that_follows_time_is_hot_at_a_time_alone() {
     // One node takes it all at a time, so that without a queue four nodes take what one does.
     close(moving.rows_per_second_without_queue.unwrap(), 40.0);
     assert!(found.findings.iter().any(|finding| finding.code == "moving_hotspot"), "{:?}", found.findings);
+    assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
+}
+
+/// All orders of some things.
+fn permutations<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
+    let Some((first, rest)) = of.split_first() else { return vec![Vec::new()] };
+    let with_first = |rest: Vec<T>| {
+        (0..=rest.len()).map(move |at| [&rest[..at], std::slice::from_ref(first), &rest[at..]].concat())
+    };
+    permutations(rest).into_iter().flat_map(with_first).collect()
+}
+
+#[test]
+fn the_order_in_which_keys_and_designs_are_named_decides_nothing() {
+    // Users are even; notes are as many and mirror them; a time moves on; a few values are uneven.
+    let rows: Vec<(i64, u64, &str)> = (0..8000i64)
+        .map(|row| {
+            let user = crate::placement::hash_bytes(&row.to_le_bytes()) % 3000;
+            (row / 50, user, ["a", "b", "c"][(user % 3) as usize])
+        })
+        .collect();
+    let (_dir, export) = export(&rows);
+    let keys = ["user", "note", "trunc(at, 10s)", "user, note"];
+    let recommended = |keys: &[&str], shapes: &[(usize, u64)], node: f64| {
+        let mut options = options(shapes);
+        options.partition_keys = keys.iter().map(|key| key.parse().unwrap()).collect();
+        options.capacities.node = rows_per_second(node);
+        let found = simulated(&export, &options).unwrap().recommended;
+        found.map(|found| (found.partition_key, found.nodes, found.partitions))
+    };
+    assert_eq!(permutations(&keys).len(), 24);
+    for keys in permutations(&keys) {
+        assert_eq!(recommended(&keys, &[(4, 16)], 30.0), Some((vec!["user".to_owned()], 4, 16)), "{keys:?}");
+    }
+    for shapes in permutations(&[(2, 8), (4, 16), (3, 12)]) {
+        let found = recommended(&["note", "user"], &shapes, 30.0);
+        assert_eq!(found, Some((vec!["user".to_owned()], 2, 8)), "{shapes:?}");
+    }
+    // With enough for all every key keeps up, and the evener and simpler one is taken all the same.
+    for keys in permutations(&["trunc(at, 10s)", "user", "note"]) {
+        assert_eq!(recommended(&keys, &[(2, 8)], 1e6), Some((vec!["user".to_owned()], 2, 8)), "{keys:?}");
+    }
+}
+
+#[test]
+fn a_window_hides_no_moment() {
+    // Each second has its partition, and a window of a minute spreads them: queues see nothing.
+    let rows: Vec<(i64, u64, &str)> =
+        (0..24_000i64).map(|row| (row / 100, row.cast_unsigned(), "x")).collect();
+    let (_dir, export) = export(&rows);
+    let mut options = options(&[(4, 4)]);
+    options.window = Some(Micros::MINUTE);
+    options.partition_keys = vec!["at".parse().unwrap(), "user".parse().unwrap()];
+    options.capacities.node = rows_per_second(60.0);
+    let found = simulated(&export, &options).unwrap();
+    let [moving, even] = found.designs.as_slice() else { panic!() };
+    close(moving.sustained_rows_per_second.unwrap(), 60.0);
+    assert!(!moving.is_sustained && !moving.runs[0].keeps_up && even.runs[0].keeps_up);
+    let of_moving = |code: &str| found.findings.iter().find(|finding| finding.code == code).unwrap();
+    assert!(of_moving("moving_hotspot").subject.starts_with("(at)"), "{:?}", found.findings);
+    let behind = of_moving("falls_behind");
+    assert!(behind.message.contains("it sustains 60: at a time one node gets 100 % of them"), "{behind:?}");
     assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
 }
 

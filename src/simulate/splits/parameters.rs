@@ -88,6 +88,12 @@ impl ModelParameters {
         100.0 * rows as f64 * self.load_scale / (self.split_rate * self.window.seconds())
     }
 
+    /// Rows of the real table per second that make a score.
+    #[must_use]
+    pub fn rows_per_second(&self, score: f64) -> f64 {
+        score / 100.0 * self.split_rate
+    }
+
     /// Rows of the export in one window from which a split is hot.
     #[must_use]
     pub fn hot_rows(&self) -> f64 {
