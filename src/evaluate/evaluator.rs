@@ -18,6 +18,7 @@ use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBat
 use crate::evaluate::prepared::Parts;
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
+use crate::evaluate::sample::Drawn;
 use crate::evaluate::share::{Share, no_such_key};
 use crate::placement::{Function, JointPlacement, Placement, PlacementError};
 use crate::table::{Candidate, Column, ColumnType, only_time_column};
@@ -366,6 +367,7 @@ impl Evaluator {
         let time_range = axis.range(read);
         let sample =
             options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
+        let drawn = options.sample.map(|chance| Drawn { chance, of: rows_read, rows: counters.rows });
         let axis = time_range.is_some().then_some(&axis);
         // One length for each number of partitions, whichever keys and functions have it.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
@@ -380,7 +382,7 @@ impl Evaluator {
             batch_rows: options.batch_rows,
             partition_rate: options.partition_rate,
             weights: &options.weights,
-            sample: options.sample,
+            sample: drawn,
         };
         let primary_keys = counters.primary_keys.into_iter().map(|key| key.finish(how.sample));
         Ok(Evaluation {

@@ -14,7 +14,7 @@ use crate::evaluate::nodes::NodeLoads;
 use crate::evaluate::over_time::{OverTime, ROWS_OF_A_MOMENT, Spread};
 use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
-use crate::evaluate::sample::{Interval, Intervals};
+use crate::evaluate::sample::{Drawn, Interval, Intervals};
 use crate::placement::systems::Status;
 use crate::placement::{JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
@@ -274,8 +274,8 @@ pub(super) struct Finishing<'a> {
     pub(super) batch_rows: u64,
     pub(super) partition_rate: f64,
     pub(super) weights: &'a [f64],
-    /// The share of the rows that were read, where that is not all.
-    pub(super) sample: Option<f64>,
+    /// The sample that was counted, if that is not all rows.
+    pub(super) sample: Option<Drawn>,
 }
 
 impl PartitionKeyCounter {
@@ -460,11 +460,14 @@ impl PartitionKeyCounter {
             rows: key.rows,
             error: key.error,
             share: key.rows as f64 / rows,
-            share_interval: how.sample.map(|_| Interval::of_share(key.rows as f64 / rows, self.rows)),
+            share_interval: how.sample.map(|drawn| drawn.share_of_key(key.rows, key.rows + key.error)),
         });
         let exact = counts.distinct.exact;
         let distinct = match how.sample {
-            Some(share) => counts.distinct.of_whole(counts.keys_with_one_row, share),
+            Some(drawn) => {
+                let most = drawn.of.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
+                counts.distinct.of_whole(counts.keys_with_one_row, drawn.chance, most)
+            }
             None => counts.distinct,
         };
         let rows_per_value = self.rows as f64 / counts.distinct.estimate.max(1) as f64;
@@ -472,7 +475,9 @@ impl PartitionKeyCounter {
             weights: &counts.weights,
             distinct,
             exact,
-            rows_per_moment: self.only_time.then_some(rows_per_value / how.sample.unwrap_or(1.0)),
+            rows_per_moment: self
+                .only_time
+                .then_some(rows_per_value / how.sample.map_or(1.0, |drawn| drawn.chance)),
         };
         let placements = self
             .groups
@@ -752,7 +757,7 @@ impl PlacementCounts {
             causes: SkewCauses::of(&skew, &noise_floor, of_key.exact),
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
             capacity: Capacity::of(&self.bytes, over_time.as_ref(), moment, how.partition_rate),
-            intervals: how.sample.map(|share| Intervals::of(&self.rows, share)),
+            intervals: how.sample.map(|drawn| Intervals::new(&self.rows, drawn)),
             nodes: NodeLoads::of(&self.rows, how.weights),
             rows_per_partition: self.rows,
             bytes_per_partition: self.bytes,
