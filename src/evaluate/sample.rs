@@ -16,7 +16,6 @@
 
 use serde::Serialize;
 
-use crate::skew::SkewFigures;
 use crate::wire::wire;
 
 /// What an interval may miss on each side.
@@ -331,6 +330,7 @@ mod tests {
 
     use super::*;
     use crate::sketch::DistinctKeys;
+    use crate::skew::SkewFigures;
 
     const PARTITIONS: usize = 64;
     const SAMPLES: u32 = 1000;

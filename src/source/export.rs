@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::source::infer::infer_input;
+use crate::source::places::stored_bytes;
 use crate::source::{
     Conform, Input, InputFormat, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
 };
@@ -253,14 +254,7 @@ impl Export {
     /// Bytes of the inputs as stored; 0 for what is no file.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
-        let bytes = |input: &InputPath| match input {
-            InputPath::File(path) | InputPath::Copy { path, .. } => {
-                std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-            }
-            InputPath::Remote(file) => file.bytes,
-            InputPath::Stdin => 0,
-        };
-        self.inputs.iter().map(bytes).sum()
+        self.inputs.iter().map(stored_bytes).sum()
     }
 
     /// Reads all rows in input order, from the first on each time it is called. `each` says whether to go on.
@@ -290,7 +284,7 @@ impl Export {
     }
 
     /// How someone reads who takes text as views, and asks for some columns.
-    fn options_for(&self, asked: &dyn Fn(usize) -> bool) -> InputOptions {
+    pub(super) fn options_for(&self, asked: &dyn Fn(usize) -> bool) -> InputOptions {
         // What a type does not hold is told, whether asked for or not.
         let unasked = self
             .columns
@@ -375,7 +369,7 @@ impl Export {
     }
 
     /// Reads the rows of one input; whether to go on.
-    fn read_input<E: From<SourceError>>(
+    pub(super) fn read_input<E: From<SourceError>>(
         &self,
         mut input: Input,
         options: &InputOptions,
