@@ -86,6 +86,24 @@ pub enum Note {
         /// The reason.
         reason: String,
     },
+    /// Candidates were found from a part of the rows.
+    CandidatesFromSample {
+        /// Rows that were looked at.
+        rows: u64,
+        /// Rows of the export.
+        of_rows: u64,
+        /// Places that they were read from.
+        places: u64,
+        /// Inputs that they were read from.
+        inputs: u64,
+        /// Inputs of the export.
+        of_inputs: u64,
+    },
+    /// A column that was no candidate for its few values, of which the whole export has more.
+    MoreValuesThanSampled {
+        /// The column.
+        column: String,
+    },
     /// Times are shown as the time since the first one.
     TimesMasked,
 }
@@ -102,6 +120,8 @@ impl Note {
             Self::RowsLeftOut { .. } => "rows_left_out",
             Self::NoPrimaryKey => "no_primary_key",
             Self::PlacementsLeftOut { .. } => "placements_left_out",
+            Self::CandidatesFromSample { .. } => "candidates_from_sample",
+            Self::MoreValuesThanSampled { .. } => "more_values_than_sampled",
             Self::TimesMasked => "times_masked",
         }
     }
@@ -113,10 +133,12 @@ impl Note {
             Self::NanosecondsRefused { column }
             | Self::NanosecondsCut { column }
             | Self::ColumnLeftOut { column, .. }
+            | Self::MoreValuesThanSampled { column }
             | Self::ReadAsText { column, .. } => Some(column),
             Self::RowsLeftOut { .. }
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
+            | Self::CandidatesFromSample { .. }
             | Self::TimesMasked => None,
         }
     }
@@ -130,6 +152,8 @@ impl Note {
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
+            | Self::CandidatesFromSample { .. }
+            | Self::MoreValuesThanSampled { .. }
             | Self::TimesMasked => {}
         }
     }
@@ -169,6 +193,16 @@ impl fmt::Display for Note {
                 f.write_str("no primary key was looked for, so no CREATE TABLE is proposed")
             }
             Self::PlacementsLeftOut { reason } => write!(f, "left out: {reason}"),
+            Self::CandidatesFromSample { rows, of_rows, places, inputs, of_inputs } => write!(
+                f,
+                "candidates were found from {rows} of {of_rows} rows, in {places} places of {inputs} of {of_inputs} inputs"
+            ),
+            Self::MoreValuesThanSampled { column } => write!(
+                f,
+                "column '{}' was dropped as a candidate for its few values among these rows; all rows have more: name it with \
+                 --partition-key to have it evaluated",
+                quote(column)
+            ),
             Self::TimesMasked => f.write_str(
                 "times are masked: the first one is shown as 1970-01-01, and others as the time since then",
             ),

@@ -83,6 +83,7 @@ impl InputArgs {
         }
         Ok(InputOptions {
             rows: None,
+            places: Vec::new(),
             format: self.input_format.map(|format| match format {
                 InputFormatArg::Parquet => InputFormat::Parquet,
                 InputFormatArg::Csv => InputFormat::Csv,

@@ -11,13 +11,13 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
 use crate::evaluate::examples::{find_examples, find_values};
 use crate::evaluate::fan_out::{StatementReport, equality_columns};
-use crate::evaluate::find::{BYTES_LOOKED_AT, Considered, Finder, ROWS_LOOKED_AT};
+use crate::evaluate::find::{BYTES_LOOKED_AT, Considered, FewValues, Finder, ROWS_LOOKED_AT, Role};
 use crate::evaluate::findings::find_findings;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
 use crate::finding::Finding;
 use crate::note::Note;
-use crate::source::{Export, OnUnreadable, Unreadable};
+use crate::source::{Export, Extent, OnUnreadable, Unreadable};
 use crate::sql::PlannedStatement;
 use crate::table::{Candidate, ColumnType, YdbVersion};
 
@@ -74,6 +74,9 @@ pub struct Assessment {
     pub evaluation: Evaluation,
     /// Candidates that were thought of, where none were named.
     pub considered: Vec<Considered>,
+    /// The rows that candidates were found from, if any had to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub considered_from: Option<Extent>,
     /// What statements visit, over the recommended number of partitions.
     pub statements: Vec<StatementReport>,
     /// Candidates for the partition key, the best first.
@@ -119,14 +122,18 @@ pub fn assess(
     stop: &AtomicBool,
 ) -> Result<Assessment, EvaluateError> {
     let on_unreadable = options.on_unreadable;
-    let count = |options: &EvaluateOptions| {
+    let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
         let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
         let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| {
-            export.read_blocks(on_unreadable, asked, each)
+            few_values.keep_only(asked);
+            export.read_blocks(on_unreadable, asked, |block| {
+                few_values.count(&block);
+                each(block)
+            })
         })?;
         Ok((evaluator.finish()?, unreadable))
     };
-    assess_with(export, options, count, stop)
+    assess_counted(export, options, count, stop)
 }
 
 /// As [`assess`], with the rows counted by someone else: `count` gives the figures of the whole export under the options it is given,
@@ -136,8 +143,22 @@ pub fn assess(
 /// As for [`assess`], and what `count` says.
 pub fn assess_with(
     export: &Export,
-    mut options: AssessOptions,
+    options: AssessOptions,
     count: impl FnOnce(&EvaluateOptions) -> Result<(Evaluation, Unreadable), EvaluateError>,
+    stop: &AtomicBool,
+) -> Result<Assessment, EvaluateError> {
+    let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
+        // Nobody here sees the rows.
+        few_values.keep_only(&[]);
+        count(options)
+    };
+    assess_counted(export, options, count, stop)
+}
+
+fn assess_counted(
+    export: &Export,
+    mut options: AssessOptions,
+    count: impl FnOnce(&EvaluateOptions, &mut FewValues) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
 ) -> Result<Assessment, EvaluateError> {
     let started = Instant::now();
@@ -147,9 +168,24 @@ pub fn assess_with(
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
-    let considered = find_candidates(export, &mut options, stop)?;
+    let (mut considered, considered_from) = find_candidates(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
-    let (mut evaluation, unreadable) = count(&options.evaluate)?;
+    let mut few_values = FewValues::new(&considered, export.columns(), &options.evaluate.partitions);
+    let (mut evaluation, unreadable) = count(&options.evaluate, &mut few_values)?;
+    if let Some(extent) = considered_from.filter(|extent| !extent.whole) {
+        let rows = evaluation.sample.map_or(evaluation.rows, |sample| sample.rows_read);
+        notes.push(Note::CandidatesFromSample {
+            rows: extent.rows,
+            of_rows: rows,
+            places: extent.places,
+            inputs: extent.inputs,
+            of_inputs: extent.of_inputs,
+        });
+        confirm(&mut considered, &evaluation);
+    }
+    for column in few_values.settle(&mut considered) {
+        notes.push(Note::MoreValuesThanSampled { column });
+    }
     find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
     find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
     if let Some(first) = unreadable.first {
@@ -173,6 +209,7 @@ pub fn assess_with(
             .collect(),
         evaluation,
         considered,
+        considered_from,
         statements,
         ranking,
         recommendation,
@@ -192,22 +229,17 @@ fn find_candidates(
     export: &Export,
     options: &mut AssessOptions,
     stop: &AtomicBool,
-) -> Result<Vec<Considered>, EvaluateError> {
+) -> Result<(Vec<Considered>, Option<Extent>), EvaluateError> {
     let evaluate = &mut options.evaluate;
     let primary_keys_wanted = options.find_primary_keys && evaluate.primary_keys.is_empty();
     if !evaluate.partition_keys.is_empty() && !primary_keys_wanted {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
-    let (mut batches, mut rows, mut bytes) = (Vec::new(), 0, 0);
-    export.read_columns::<EvaluateError>(options.on_unreadable, &|_| true, |_, batch| {
-        rows += batch.num_rows();
-        bytes += batch.get_array_memory_size();
-        batches.push(batch);
-        Ok(rows < ROWS_LOOKED_AT && bytes < BYTES_LOOKED_AT && !stop.load(Ordering::Relaxed))
-    })?;
+    let most = (ROWS_LOOKED_AT, BYTES_LOOKED_AT);
+    let rows = export.rows_across::<EvaluateError>(options.on_unreadable, most, stop)?;
     let function = evaluate.placements.first().copied().unwrap_or_default();
-    let finder = Finder::new(export.columns(), &batches, time.as_deref(), &evaluate.partitions, function);
+    let finder = Finder::new(export.columns(), &rows, time.as_deref(), &evaluate.partitions, function);
     let mut considered = Vec::new();
     let given_primary = evaluate.primary_keys.clone();
     let of = |considered: &[Considered]| {
@@ -226,7 +258,33 @@ fn find_candidates(
         evaluate.partition_keys = of(&found);
         considered.splice(0..0, found);
     }
-    Ok(considered)
+    Ok((considered, Some(rows.extent)))
+}
+
+/// Adds what all rows have to what was seen of some of them.
+fn confirm(considered: &mut [Considered], evaluation: &Evaluation) {
+    for candidate in considered.iter_mut().filter(|candidate| candidate.kept) {
+        let found = match candidate.role {
+            Role::PartitionKey => {
+                let mut keys = evaluation.candidates.iter();
+                let key = keys.find(|key| key.partition_key == candidate.key && key.distinct.exact);
+                key.map(|key| format!("{} in all {} rows", key.distinct.estimate, evaluation.rows))
+            }
+            Role::PrimaryKey if evaluation.sample.is_none() => {
+                let key = evaluation.primary_keys.iter().find(|key| key.columns == candidate.key);
+                key.map(|key| match key.duplicate_rows {
+                    0 => format!("no key repeats in all {} rows", evaluation.rows),
+                    repeated => {
+                        format!("{repeated} of all {} rows have a key that another has", evaluation.rows)
+                    }
+                })
+            }
+            Role::PrimaryKey => None,
+        };
+        if let Some(found) = found {
+            candidate.reason = format!("{}; {found}", candidate.reason);
+        }
+    }
 }
 
 /// Takes blocks of batches; whether to go on.

@@ -19,6 +19,7 @@ use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBat
 use crate::evaluate::prepared::{Parts, ResolvedPart};
 use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
+use crate::evaluate::sample::Drawn;
 use crate::evaluate::share::{Share, no_such_key};
 use crate::placement::{Function, JointPlacement, Placement, PlacementError};
 use crate::table::{Candidate, Column, ColumnType, Transform, only_time_column};
@@ -369,6 +370,7 @@ impl Evaluator {
         let time_range = axis.range(read);
         let sample =
             options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
+        let drawn = options.sample.map(|chance| Drawn { chance, of: rows_read, rows: counters.rows });
         let axis = time_range.is_some().then_some(&axis);
         // One length for each number of partitions, whichever keys and functions have it.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
@@ -385,7 +387,7 @@ impl Evaluator {
             batch_rows: options.batch_rows,
             partition_rate: options.partition_rate,
             weights: &options.weights,
-            sample: options.sample,
+            sample: drawn,
         };
         let primary_keys = counters.primary_keys.into_iter().map(|key| key.finish(how.sample));
         Ok(Evaluation {

@@ -1,12 +1,15 @@
-//! Candidates that nobody named: found from rows of the beginning of the inputs, each with the reason it was kept or dropped.
+//! Candidates that nobody named: found from rows all over the inputs, each with the reason it was kept or dropped. The pass over all rows
+//! confirms or withdraws what it can.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use ahash::AHashSet;
 use arrow::array::{Array as _, RecordBatch};
 use serde::Serialize;
 
 use crate::placement::Function;
 use crate::sketch::{column_identities, combine};
+use crate::source::RowsAcross;
 use crate::table::{Candidate, Column, ColumnType};
 use crate::units::PartitionCount;
 
@@ -34,6 +37,9 @@ pub struct Considered {
     pub kept: bool,
     /// Why.
     pub reason: String,
+    /// Whether it was dropped because the rows looked at have too few values, and these are not all rows.
+    #[serde(skip)]
+    pub(super) too_few_values: bool,
 }
 
 /// What a key is for.
@@ -51,13 +57,17 @@ struct Looked<'a> {
     column: &'a Column,
     identities: Vec<u64>,
     distinct: usize,
+    /// Values that the export has at least, by what the places have in common.
+    likely: f64,
     nulls: usize,
 }
 
-/// Rows of the beginning of an export.
+/// Rows of an export.
 pub(super) struct Finder<'a> {
     columns: Vec<Looked<'a>>,
     rows: usize,
+    /// Whether these are all rows.
+    whole: bool,
     time: Option<String>,
     fewest_partitions: usize,
     function: Function,
@@ -74,29 +84,35 @@ fn takes(function: Function, column_type: ColumnType) -> bool {
 }
 
 impl<'a> Finder<'a> {
-    /// Looks at `batches`, which have the columns `columns`.
+    /// Looks at rows that have the columns `columns`.
     pub(super) fn new(
         columns: &'a [Column],
-        batches: &[RecordBatch],
+        rows: &RowsAcross,
         time: Option<&str>,
         partitions: &[PartitionCount],
         function: Function,
     ) -> Self {
         let looked = |(index, column): (usize, &'a Column)| {
-            let mut identities = Vec::new();
+            let batches = &rows.batches;
+            let (mut identities, mut places) = (Vec::new(), Vec::new());
             let mut nulls = 0;
             // Types that are in no key need no look.
             if takes(function, column.column_type) {
                 for array in batches.iter().filter_map(|batch| batch.columns().get(index)) {
                     identities.extend(column_identities(array));
+                    places.push(array.len());
                     nulls += array.null_count();
                 }
             }
-            Looked { column, distinct: distinct_of(&identities), identities, nulls }
+            let distinct = distinct_of(&identities);
+            let likely =
+                if rows.extent.whole { distinct as f64 } else { likely_values(&identities, &places) };
+            Looked { column, distinct, likely, identities, nulls }
         };
         let columns: Vec<Looked<'a>> = columns.iter().enumerate().map(looked).collect();
         Self {
-            rows: batches.iter().map(RecordBatch::num_rows).sum(),
+            rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),
+            whole: rows.extent.whole,
             time: time.map(str::to_owned),
             fewest_partitions: partitions.iter().map(|count| count.len()).min().unwrap_or(1),
             columns,
@@ -116,11 +132,18 @@ impl<'a> Finder<'a> {
             return Some(format!("{who} takes no {column_type} in a key"));
         }
         if looked.nulls > 0 {
-            let (nulls, rows) = (looked.nulls, self.rows);
-            return Some(format!("{nulls} of the first {rows} rows have NULL, and key columns are NOT NULL"));
+            let (nulls, rows) = (looked.nulls, self.rows_in_words());
+            return Some(format!("{nulls} of {rows} have NULL, and key columns are NOT NULL"));
         }
-        (looked.distinct <= 1 && self.rows > 1 && !column_type.is_time())
-            .then(|| format!("the first {} rows all have one value", self.rows))
+        self.is_constant(looked).then(|| format!("all of {} have one value", self.rows_in_words()))
+    }
+
+    fn is_constant(&self, looked: &Looked<'_>) -> bool {
+        looked.nulls == 0 && looked.distinct == 1 && self.rows > 1 && !looked.column.column_type.is_time()
+    }
+
+    fn rows_in_words(&self) -> String {
+        if self.whole { format!("the {} rows", self.rows) } else { format!("{} sampled rows", self.rows) }
     }
 
     /// Columns that can be in a key, those with the most values first.
@@ -144,7 +167,12 @@ impl<'a> Finder<'a> {
         let mut found = Considerations::new(Role::PartitionKey);
         let mut singles = 0;
         for looked in self.columns.iter().filter(|looked| self.obstacle(looked).is_some()) {
-            found.drop(&[&looked.column.name], self.obstacle(looked).unwrap_or_default());
+            let (key, reason) = ([looked.column.name.as_str()], self.obstacle(looked).unwrap_or_default());
+            if self.is_constant(looked) && takes(self.function, looked.column.column_type) {
+                found.drop_for_few_values(&key, reason, !self.whole);
+            } else {
+                found.drop(&key, reason);
+            }
         }
         let mut paired: Vec<&str> = Vec::new();
         for looked in self.usable() {
@@ -155,23 +183,22 @@ impl<'a> Finder<'a> {
             } else if self.is_time(looked) {
                 found.keep(
                     &[name],
-                    format!(
-                        "the time: even only if it is fine, {values} values in the first {} rows",
-                        self.rows
-                    ),
+                    format!("the time: even only if it is fine, {values} values in {}", self.rows_in_words()),
                 );
             } else if looked.column.column_type.is_time() {
                 found.drop(
                     &[name],
                     "it follows time: all rows of a moment would go to one partition".to_owned(),
                 );
-            } else if values < self.fewest_partitions && values < self.rows {
-                found.drop(
+            } else if looked.likely < self.fewest_partitions as f64 && values < self.rows {
+                found.drop_for_few_values(
                     &[name],
                     format!(
-                        "cannot fill {} partitions: {values} values in the first {} rows",
-                        self.fewest_partitions, self.rows
+                        "cannot fill {} partitions: {values} values in {}",
+                        self.fewest_partitions,
+                        self.rows_in_words()
                     ),
+                    !self.whole,
                 );
             } else if singles >= MOST_SINGLES {
                 found.drop(
@@ -183,7 +210,7 @@ impl<'a> Finder<'a> {
             } else {
                 singles += 1;
                 paired.push(name);
-                found.keep(&[name], format!("{values} values in the first {} rows", self.rows));
+                found.keep(&[name], format!("{values} values in {}", self.rows_in_words()));
             }
         }
         if let Some(time) = self.time.as_deref().filter(|time| within.is_empty() || within.contains(time)) {
@@ -256,8 +283,8 @@ impl<'a> Finder<'a> {
             let names: Vec<&str> = key.iter().map(|looked| looked.column.name.as_str()).collect();
             let left = self.rows - distinct_of(&identities_of(&key));
             let unique = match left {
-                0 => format!("tells the first {} rows apart", self.rows),
-                left => format!("leaves {left} of the first {} rows with a key that another has", self.rows),
+                0 => format!("tells {} apart", self.rows_in_words()),
+                left => format!("leaves {left} of {} with a key that another has", self.rows_in_words()),
             };
             if time.is_none() {
                 found.keep(&names, unique);
@@ -276,7 +303,7 @@ impl<'a> Finder<'a> {
         }
         if let Some(looked) = id.filter(|_| time.is_none()) {
             let names = names_once([*looked].into_iter().chain(wanted.iter().copied()));
-            found.keep(&names, format!("each of the first {} rows has its own value", self.rows));
+            found.keep(&names, format!("each of {} has its own value", self.rows_in_words()));
         }
         found.all
     }
@@ -352,7 +379,14 @@ impl Considerations {
             // A prefix that was given is evaluated, whatever else speaks against it.
             Some(known) if kept && !known.kept => *known = Considered { kept, reason, ..known.clone() },
             Some(_) => {}
-            None => self.all.push(Considered { key, role: self.role, kept, reason }),
+            None => self.all.push(Considered { key, role: self.role, kept, reason, too_few_values: false }),
+        }
+    }
+
+    fn drop_for_few_values(&mut self, key: &[&str], reason: String, may_change: bool) {
+        self.drop(key, reason);
+        if let Some(last) = self.all.last_mut().filter(|last| last.key == key) {
+            last.too_few_values = may_change;
         }
     }
 
@@ -376,18 +410,120 @@ fn distinct_of(identities: &[u64]) -> usize {
     identities.iter().collect::<HashSet<_>>().len()
 }
 
+/// The values of a column of which some places are known, at least: Chao's estimator by places ("Estimating the population size for
+/// capture-recapture data with unequal catchability", 1987). Where rows are sorted by the column, most values are in one place alone,
+/// and there are many more; where each value is in many places, there are none but these.
+fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
+    let mut places_with: HashMap<u64, u64> = HashMap::new();
+    let mut rest = identities;
+    for rows in places {
+        let (place, behind) = rest.split_at((*rows).min(rest.len()));
+        rest = behind;
+        place
+            .iter()
+            .collect::<HashSet<_>>()
+            .into_iter()
+            .for_each(|value| *places_with.entry(*value).or_default() += 1);
+    }
+    let in_places = |number: u64| places_with.values().filter(|places| **places == number).count() as f64;
+    let (once, twice) = (in_places(1), in_places(2));
+    places_with.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
+}
+
+/// Counts, in the pass over all rows, the values of columns that were dropped because the rows looked at have too few.
+#[derive(Debug)]
+pub(super) struct FewValues {
+    columns: Vec<Counted>,
+    /// With so many values, a column would not have been dropped.
+    enough: usize,
+    rows: u64,
+}
+
+#[derive(Debug)]
+struct Counted {
+    name: String,
+    position: usize,
+    values: AHashSet<u64>,
+    /// The value of the last row: most often the next row has it too.
+    last: Option<u64>,
+}
+
+impl FewValues {
+    pub(super) fn new(considered: &[Considered], columns: &[Column], partitions: &[PartitionCount]) -> Self {
+        let doubtful = considered.iter().filter(|candidate| candidate.too_few_values && !candidate.kept);
+        let counted = doubtful.filter_map(|candidate| {
+            let name = candidate.key.first()?;
+            let position = columns.iter().position(|column| column.name == *name)?;
+            Some(Counted { name: name.clone(), position, values: AHashSet::new(), last: None })
+        });
+        let enough = partitions.iter().map(|count| count.len()).min().unwrap_or(1).max(2);
+        Self { columns: counted.collect(), enough, rows: 0 }
+    }
+
+    /// Forgets columns that are not read, at positions that are not `asked` for.
+    pub(super) fn keep_only(&mut self, asked: &[bool]) {
+        self.columns.retain(|column| asked.get(column.position) == Some(&true));
+    }
+
+    /// Counts rows, in any order.
+    pub(super) fn count(&mut self, batches: &[RecordBatch]) {
+        for batch in batches {
+            self.rows += batch.num_rows() as u64;
+            for column in &mut self.columns {
+                let Some(array) = batch.columns().get(column.position) else { continue };
+                if column.values.len() >= self.enough {
+                    continue;
+                }
+                for value in column_identities(array) {
+                    if column.last != Some(value) {
+                        column.values.insert(value);
+                        column.last = Some(value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says of each column what all rows have, and gives those that should not have been dropped.
+    pub(super) fn settle(self, considered: &mut [Considered]) -> Vec<String> {
+        let mut withdrawn = Vec::new();
+        for Counted { name, values, .. } in self.columns {
+            let Some(candidate) =
+                considered.iter_mut().find(|c| c.too_few_values && c.key == [name.as_str()])
+            else {
+                continue;
+            };
+            let (values, rows) = (values.len(), self.rows);
+            candidate.reason = if values >= self.enough {
+                withdrawn.push(name.clone());
+                format!(
+                    "{}, but the {rows} rows have {} or more: name it with --partition-key to have it evaluated",
+                    candidate.reason, self.enough
+                )
+            } else if values <= 1 {
+                format!("all of the {rows} rows have one value")
+            } else {
+                format!("cannot fill {} partitions: {values} values in the {rows} rows", self.enough)
+            };
+        }
+        withdrawn
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate::{AdEvents, ad_events_definition};
+    use crate::source::Extent;
 
     fn found(primary_keys: &[&str], partition_key: Option<&str>) -> (Vec<Considered>, Vec<Considered>) {
         let columns = ad_events_definition().unwrap().columns;
         let options = AdEvents { rows: 20_000, duplicate_share: 0.0, ..AdEvents::default() };
         let batches: Vec<RecordBatch> = options.batches(5_000).unwrap().map(Result::unwrap).collect();
         let partitions = [PartitionCount::new(16).unwrap()];
-        let finder =
-            Finder::new(&columns, &batches, Some("event_timestamp"), &partitions, Function::default());
+        let extent = Extent { rows: 20_000, whole: true, places: 1, inputs: 1, of_inputs: 1 };
+        let rows = RowsAcross { batches, extent };
+        let finder = Finder::new(&columns, &rows, Some("event_timestamp"), &partitions, Function::default());
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
         (finder.partition_keys(&primary_keys, &[]), finder.primary_keys(partition_key.as_ref()))
@@ -420,5 +556,18 @@ mod tests {
         assert!(names.iter().any(|name| name == "event_timestamp, user_id"), "{names:?}");
         let (_, primary_keys) = found(&[], Some("campaign_id"));
         assert!(kept(&primary_keys).iter().all(|key| key.contains("campaign_id")), "{primary_keys:?}");
+    }
+
+    #[test]
+    fn a_sorted_column_has_more_values_than_a_few_places_show() {
+        // 60 places of 10 rows: sorted, each has a value of its own; shuffled, each has some of 12.
+        let places = [10; 60];
+        let sorted: Vec<u64> = (0..60).flat_map(|value| [value; 10]).collect();
+        assert!(likely_values(&sorted, &places) > 1_000.0);
+        let shuffled: Vec<u64> = (0..600u64).map(|row| row * 7 % 12).collect();
+        assert_eq!(likely_values(&shuffled, &places), 12.0);
+        // Twelve long stretches: all have been seen.
+        let long: Vec<u64> = (0..600).map(|row| row / 50).collect();
+        assert_eq!(likely_values(&long, &places), 12.0);
     }
 }

@@ -40,6 +40,7 @@ impl Assessment {
             masked,
             seconds: _,
             wants_primary_key: _,
+            considered_from: _,
         } = self;
         if std::mem::replace(masked, true) {
             return;

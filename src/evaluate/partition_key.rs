@@ -15,7 +15,7 @@ use crate::evaluate::nodes::NodeLoads;
 use crate::evaluate::over_time::{OverTime, Spread};
 use crate::evaluate::preparation::{Hashes, KeyOfBatch, KeyPlan};
 use crate::evaluate::prepared::Prepared;
-use crate::evaluate::sample::{Interval, Intervals};
+use crate::evaluate::sample::{Drawn, Interval, Intervals};
 use crate::placement::systems::Status;
 use crate::placement::{Function, JointPlacement, Placement};
 use crate::sketch::{DistinctKeys, KeyCounter};
@@ -275,8 +275,8 @@ pub(super) struct Finishing<'a> {
     pub(super) batch_rows: u64,
     pub(super) partition_rate: f64,
     pub(super) weights: &'a [f64],
-    /// The share of the rows that were read, where that is not all.
-    pub(super) sample: Option<f64>,
+    /// The sample that was counted, if that is not all rows.
+    pub(super) sample: Option<Drawn>,
 }
 
 impl PartitionKeyCounter {
@@ -471,11 +471,14 @@ impl PartitionKeyCounter {
             rows: key.rows,
             error: key.error,
             share: key.rows as f64 / rows,
-            share_interval: how.sample.map(|_| Interval::of_share(key.rows as f64 / rows, self.rows)),
+            share_interval: how.sample.map(|drawn| drawn.share_of_key(key.rows, key.rows + key.error)),
         });
         let exact = counts.distinct.exact;
         let distinct = match how.sample {
-            Some(share) => counts.distinct.of_whole(counts.keys_with_one_row, share),
+            Some(drawn) => {
+                let most = drawn.of.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
+                counts.distinct.of_whole(counts.keys_with_one_row, drawn.chance, most)
+            }
             None => counts.distinct,
         };
         let of_key = OfKey { weights: &counts.weights, distinct, exact };
@@ -720,7 +723,7 @@ impl GroupCounter {
                 let over_time = length.zip(how.moments).and_then(|(length, moments)| {
                     let scales = moments.scales(&self.moments, partitions);
                     let (shown, asked) = ((windows.as_slice(), *length), how.window_is_asked);
-                    let sample = how.sample.unwrap_or(1.0);
+                    let sample = how.sample.map_or(1.0, |drawn| drawn.chance);
                     let (examined, which) =
                         examine(scales, shown, asked, time, placement.partitions().len(), sample);
                     OverTime::of_examined(shown, (&examined, which))
@@ -769,7 +772,7 @@ impl PlacementCounts {
             verdict,
             share_of_heaviest_partition: rows_of_heaviest.unwrap_or(0) as f64 / skew.rows.max(1) as f64,
             capacity: Capacity::of(&self.bytes, over_time.as_ref(), how.partition_rate),
-            intervals: how.sample.map(|share| Intervals::of(&self.rows, share)),
+            intervals: how.sample.map(|drawn| Intervals::new(&self.rows, drawn)),
             nodes: NodeLoads::of(&self.rows, how.weights),
             rows_per_partition: self.rows,
             bytes_per_partition: self.bytes,

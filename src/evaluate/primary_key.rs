@@ -10,7 +10,7 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batches, pruned_share};
 use crate::evaluate::prepared::Prepared;
 use crate::evaluate::primary_key_report::{LateReach, LateRows, PrimaryKeyReport, Pruning};
-use crate::evaluate::sample::Interval;
+use crate::evaluate::sample::Drawn;
 use crate::evaluate::uniqueness::Uniqueness;
 use crate::placement::Placement;
 use crate::sketch::{RepeatedKeys, Repeats, Reservoir};
@@ -328,7 +328,7 @@ impl PrimaryKeyCounter {
         }
     }
 
-    pub(super) fn finish(mut self, sample: Option<f64>) -> Result<PrimaryKeyReport, EvaluateError> {
+    pub(super) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
         // A last batch with fewer rows makes portions too.
         if self.partitions.iter().any(|state| state.open.is_some()) {
             self.end_batch();
@@ -348,7 +348,7 @@ impl PrimaryKeyCounter {
             duplicate_rows,
             identical_rows,
             conflicting_rows,
-            duplicate_rows_interval: sample.map(|share| Interval::of_repeated_rows(duplicate_rows, share)),
+            duplicate_rows_interval: sample.map(|drawn| drawn.repeated_rows(duplicate_rows, distinct_keys)),
             examples: Vec::new(),
             null_rows: self.null_rows,
             obstacles: obstacles(&self.plan, self.null_rows, self.max_key_bytes),

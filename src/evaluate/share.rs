@@ -20,6 +20,7 @@ use crate::evaluate::assess::read_into;
 use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
+use crate::evaluate::sample::Drawn;
 use crate::source::{Export, OnUnreadable, Stretch, Unreadable};
 use crate::table::Column;
 use crate::windows::TimeRange;
@@ -229,7 +230,9 @@ impl Evaluator {
             primary_key: None,
         };
         if let (Share::PrimaryKey(number), Some(key)) = (share, counters.primary_keys.into_iter().next()) {
-            whole.primary_key = Some((number, key.finish(options.sample)?));
+            let (of, rows) = (preparation.rows_read, counters.rows);
+            let drawn = options.sample.map(|chance| Drawn { chance, of, rows });
+            whole.primary_key = Some((number, key.finish(drawn)?));
         }
         Ok(seal(|bytes| whole.put(bytes)))
     }

@@ -6,8 +6,8 @@ use chrono::DateTime;
 use serde_json::Value;
 
 use crate::evaluate::{
-    Assessment, Drift, FanOut, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey, Reach,
-    StatementReport, UniqueBy,
+    Assessment, Drift, FanOut, Interval, Intervals, PartitionKeyReport, PlacementReport, PrimaryKeyReport,
+    RankedKey, Reach, StatementReport, UniqueBy,
 };
 use crate::placement::systems::{About, system};
 use crate::report::grid::{Heading, Layout, count, draw, grid, percent};
@@ -157,6 +157,22 @@ pub(super) fn ranked(
     })
 }
 
+/// A figure; if it is that of a sample, with the interval of the whole export.
+fn with_interval(
+    figure: f64,
+    placement: &PlacementReport,
+    interval: fn(&Intervals) -> Option<Interval>,
+    shown: impl Fn(f64) -> String,
+) -> String {
+    match placement.intervals.as_ref().map(interval) {
+        Some(Some(Interval { lower, upper })) => {
+            format!("{} ({} to {})", shown(figure), shown(lower), shown(upper))
+        }
+        Some(None) => format!("{} (no interval)", shown(figure)),
+        None => shown(figure),
+    }
+}
+
 fn candidates(assessment: &Assessment, layout: Layout) -> String {
     let statements = assessment.statements.iter().any(|statement| statement.problem.is_none());
     let rows = ranked(assessment).map(|(ranked, key, placement)| {
@@ -166,18 +182,20 @@ fn candidates(assessment: &Assessment, layout: Layout) -> String {
             key.partition_key.join(", "),
             if key.distinct.exact { distinct } else { format!("~{distinct}") },
             key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share)),
-            match &placement.intervals {
-                Some(intervals) => format!(
-                    "{:.2} ({:.2} to {:.2})",
-                    placement.skew.max_over_mean,
-                    intervals.max_over_mean.lower,
-                    intervals.max_over_mean.upper
-                ),
-                None => format!("{:.2}", placement.skew.max_over_mean),
-            },
-            percent(placement.skew.cv),
+            with_interval(
+                placement.skew.max_over_mean,
+                placement,
+                |i| Some(i.max_over_mean),
+                |x| format!("{x:.2}"),
+            ),
+            with_interval(placement.skew.cv, placement, |i| i.cv, percent),
             percent(placement.noise_floor.expected_cv_weighted),
-            format!("{:.1}", placement.skew.effective_partitions),
+            with_interval(
+                placement.skew.effective_partitions,
+                placement,
+                |i| i.effective_partitions,
+                |x| format!("{x:.1}"),
+            ),
             time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
             time.map_or("-".to_owned(), |time| time.pattern.word().to_owned()),
             rate(placement.capacity.sustained),

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
 use futures::StreamExt;
 use parquet::arrow::arrow_reader::{
     ArrowReaderBuilder, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use parquet::errors::ParquetError;
@@ -99,6 +99,8 @@ struct Selection {
     /// Rows of those groups that are left out at their beginning, and how many are read of the others at most.
     skipped: usize,
     most: Option<usize>,
+    /// Rows of those groups that are read alone, if not all of these are.
+    chosen: Option<RowSelection>,
     /// Rows before the first one that is read.
     first_row: u64,
     /// Rows of the whole file.
@@ -156,6 +158,21 @@ impl Selection {
             Some(rows) => groups_with(&rows_of, rows),
             None => (0, groups.len()),
         };
+        if !options.places.is_empty() {
+            let (groups, chosen) = groups_and_rows(&rows_of, &options.places);
+            return Ok(Self {
+                groups,
+                skipped: 0,
+                most: None,
+                chosen: Some(chosen),
+                // Rows are no longer numbered as they stand in the file.
+                first_row: 0,
+                row_count: rows_of.iter().sum(),
+                mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
+                unknown,
+                batch_rows: (READ_BATCH_BYTES / row_bytes).clamp(1, options.batch_rows.max(1)),
+            });
+        }
         let rows_before = rows_of.iter().take(wanted_groups.0).sum();
         let first_row = options.rows.as_ref().map_or(rows_before, |rows| rows.start.max(rows_before));
         let most = options.rows.as_ref().map(|rows| rows.end.saturating_sub(first_row));
@@ -164,6 +181,7 @@ impl Selection {
             groups: (wanted_groups.0..wanted_groups.1).collect(),
             skipped: length(first_row - rows_before),
             most: most.map(length),
+            chosen: None,
             first_row,
             row_count: rows_of.iter().sum(),
             mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
@@ -178,6 +196,10 @@ impl Selection {
             .with_projection(self.mask.clone())
             .with_row_groups(self.groups.clone())
             .with_batch_size(self.batch_rows);
+        let builder = match &self.chosen {
+            Some(chosen) => builder.with_row_selection(chosen.clone()),
+            None => builder,
+        };
         let builder = if self.skipped > 0 { builder.with_offset(self.skipped) } else { builder };
         match self.most {
             Some(most) => builder.with_limit(most),
@@ -195,6 +217,25 @@ fn groups_with(rows_of: &[u64], rows: &Range<u64>) -> (usize, usize) {
     let start = ends.clone().take_while(|end| *end <= rows.start).count();
     let begins = std::iter::once(0).chain(ends).take(rows_of.len());
     (start, begins.take_while(|begin| *begin < rows.end).count().max(start))
+}
+
+/// The row groups that have rows of these places, and those rows among the rows of these groups.
+fn groups_and_rows(rows_of: &[u64], places: &[Range<u64>]) -> (Vec<usize>, RowSelection) {
+    let (mut groups, mut ranges) = (Vec::new(), Vec::new());
+    let (mut begin, mut before, mut rows_of_groups) = (0u64, 0usize, 0usize);
+    for (group, rows) in rows_of.iter().enumerate() {
+        let end = begin + rows;
+        let within = |row: u64| usize::try_from(row.clamp(begin, end) - begin).unwrap_or(usize::MAX);
+        let here = places.iter().filter(|place| place.start < end && place.end > begin);
+        ranges.extend(here.map(|place| before + within(place.start)..before + within(place.end)));
+        if ranges.last().is_some_and(|range: &Range<usize>| range.end > before) {
+            groups.push(group);
+            rows_of_groups += within(end);
+            before += within(end);
+        }
+        begin = end;
+    }
+    (groups, RowSelection::from_consecutive_ranges(ranges.into_iter(), rows_of_groups))
 }
 
 impl ParquetReader {

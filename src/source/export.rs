@@ -6,14 +6,16 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::note::Note;
-use crate::source::infer::infer_input;
+use crate::source::infer::{infer_input, type_of_values};
+use crate::source::places::stored_bytes;
 use crate::source::{
     Conform, Input, InputFormat, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
 };
@@ -24,6 +26,10 @@ const BATCHES_OF_BLOCK: usize = 16;
 /// Bytes of a block, about, where rows are wide. Who reads in one thread and works in others has four blocks in memory at one time: some
 /// rows are read, some wait, some are prepared and some are counted.
 const BYTES_OF_BLOCK: usize = 16 << 20;
+
+/// Rows and bytes that are looked at for the types of columns that have no value at the beginning.
+const ROWS_OF_TYPES: usize = 100_000;
+const BYTES_OF_TYPES: usize = 64 << 20;
 
 /// What is done with rows that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,7 +148,12 @@ impl Export {
         let inputs = inputs.iter().map(|input| readable_again(input, &mut copies));
         let inputs: Vec<InputPath> = inputs.collect::<Result<_, _>>()?;
         let mut notes = Vec::new();
-        let mut columns = first_columns(&inputs, &options, &mut notes)?;
+        let (mut columns, mut without_values) = first_columns(&inputs, &options, &mut notes)?;
+        without_values.retain(|name| !types.contains_key(name));
+        if !without_values.is_empty() {
+            columns = Self::with_columns(inputs.clone(), options.clone(), columns)
+                .with_types_of(&without_values)?;
+        }
         for (name, column_type) in types {
             let found = columns.iter_mut().find(|column| column.name == *name);
             let Some(column) = found else {
@@ -156,6 +167,28 @@ impl Export {
         }
         let export = Self::with_columns(inputs, options, columns);
         Ok(Self { notes, types: types.clone(), _copies: copies, ..export })
+    }
+
+    /// The columns, those of `without_values` with the types of the values that rows further on have.
+    fn with_types_of(self, without_values: &[String]) -> Result<Vec<Column>, SourceError> {
+        let most = (ROWS_OF_TYPES, BYTES_OF_TYPES);
+        let rows = self.rows_across::<SourceError>(OnUnreadable::Skip, most, &AtomicBool::new(false))?;
+        let mut opened =
+            self.inputs.iter().filter_map(|path| Input::open_unknown(path, &[], &self.options).ok());
+        let json = opened.next().is_some_and(|input| input.format() == InputFormat::Ndjson);
+        let mut columns = self.columns.to_vec();
+        for (position, column) in columns.iter_mut().enumerate() {
+            if !without_values.contains(&column.name) {
+                continue;
+            }
+            let arrays = rows.batches.iter().filter_map(|batch| batch.columns().get(position));
+            let arrays: Vec<ArrayRef> =
+                arrays.filter_map(|array| cast(array, &DataType::Binary).ok()).collect();
+            let cells = arrays.iter().filter_map(|array| array.as_binary_opt::<i32>());
+            let found = type_of_values(cells, &self.options.text_of(&column.name), json);
+            column.column_type = found.unwrap_or(column.column_type);
+        }
+        Ok(columns)
     }
 
     /// An export whose columns are known: nothing is read yet. With what [`Export::inputs`], [`Export::options`] and [`Export::columns`]
@@ -254,14 +287,7 @@ impl Export {
     /// Bytes of the inputs as stored; 0 for what is no file.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
-        let bytes = |input: &InputPath| match input {
-            InputPath::File(path) | InputPath::Copy { path, .. } => {
-                std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-            }
-            InputPath::Remote(file) => file.bytes,
-            InputPath::Stdin => 0,
-        };
-        self.inputs.iter().map(bytes).sum()
+        self.inputs.iter().map(stored_bytes).sum()
     }
 
     /// Reads all rows in input order, from the first on each time it is called. `each` says whether to go on.
@@ -291,7 +317,7 @@ impl Export {
     }
 
     /// How someone reads who takes text as views, and asks for some columns.
-    fn options_for(&self, asked: &dyn Fn(usize) -> bool) -> InputOptions {
+    pub(super) fn options_for(&self, asked: &dyn Fn(usize) -> bool) -> InputOptions {
         // What a type does not hold is told, whether asked for or not.
         let unasked = self
             .columns
@@ -376,7 +402,7 @@ impl Export {
     }
 
     /// Reads the rows of one input; whether to go on.
-    fn read_input<E: From<SourceError>>(
+    pub(super) fn read_input<E: From<SourceError>>(
         &self,
         mut input: Input,
         options: &InputOptions,
@@ -463,12 +489,12 @@ impl<F: FnMut(Vec<RecordBatch>) -> bool> Blocks<F> {
     }
 }
 
-/// The columns of the first input that has rows.
+/// The columns of the first input that has rows, and the names of those without a value there.
 fn first_columns(
     inputs: &[InputPath],
     options: &InputOptions,
     notes: &mut Vec<Note>,
-) -> Result<Vec<Column>, SourceError> {
+) -> Result<(Vec<Column>, Vec<String>), SourceError> {
     let mut nothing = SourceError::NoInput;
     for input in inputs {
         let sample = match infer_input(input, options) {
@@ -485,7 +511,7 @@ fn first_columns(
             other => other,
         }));
         let nullable = |column: Column| Column { nullable: true, ..column };
-        return Ok(sample.columns.into_iter().map(nullable).collect());
+        return Ok((sample.columns.into_iter().map(nullable).collect(), sample.without_values));
     }
     Err(nothing)
 }
@@ -647,5 +673,38 @@ mod tests {
         together.merge(left_out(100..270));
         together.merge(left_out(270..300));
         assert_eq!((together.rows, &together), (44, &whole));
+    }
+
+    #[test]
+    fn a_column_without_a_value_at_the_beginning_has_the_type_of_its_values_further_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            InputPath::File(path)
+        };
+        let rows = |begin: usize, at: &str, n: &str| -> String {
+            (begin..begin + 50).map(|id| format!("{id},{at},{n},\n")).collect()
+        };
+        let first = write("1.csv", format!("id,at,n,never\n{}", rows(0, "", "")));
+        let second = write("2.csv", format!("id,at,n,never\n{}", rows(50, "2026-01-31T10:00:00Z", "")));
+        let third = write("3.csv", format!("id,at,n,never\n{}", rows(100, "2026-02-01T10:00:00Z", "7")));
+        let types = |inputs: &[InputPath]| {
+            let export = Export::open(inputs, InputOptions::default(), &BTreeMap::new()).unwrap();
+            export.columns().iter().map(|column| column.column_type.to_string()).collect::<Vec<_>>()
+        };
+        let all = [first.clone(), second, third];
+        assert_eq!(types(&all), ["Int64", "Timestamp", "Int64", "Utf8"]);
+        assert_eq!(types(&all[..1]), ["Int64", "Utf8", "Utf8", "Utf8"]);
+        // A given type stays.
+        let given = BTreeMap::from([("n".to_owned(), ColumnType::Double)]);
+        let export = Export::open(&all, InputOptions::default(), &given).unwrap();
+        assert_eq!(export.columns()[2].column_type, ColumnType::Double);
+        let lines = write("1.ndjson", "{\"id\": 1, \"at\": null, \"s\": null}\n".repeat(10));
+        let more =
+            write("2.ndjson", "{\"id\": 2, \"at\": \"2026-01-31T10:00:00Z\", \"s\": \"7\"}\n".to_owned());
+        let export = Export::open(&[lines, more], InputOptions::default(), &BTreeMap::new()).unwrap();
+        let of = |name: &str| export.columns().iter().find(|column| column.name == name).unwrap().column_type;
+        assert_eq!((of("at"), of("s")), (ColumnType::Timestamp, ColumnType::Utf8));
     }
 }

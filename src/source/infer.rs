@@ -27,6 +27,8 @@ pub struct Sample {
     pub columns: Vec<Column>,
     /// Remarks on columns.
     pub notes: Vec<Note>,
+    /// Columns of text without a value among the records that were looked at, so that their type is not known.
+    pub(super) without_values: Vec<String>,
 }
 
 /// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
@@ -87,7 +89,7 @@ fn single_column_hint(input: &Input, names: &[String]) -> Result<Vec<String>, So
 }
 
 fn columns_of_schema(schema: &Schema) -> Sample {
-    let mut sample = Sample { columns: Vec::new(), notes: Vec::new() };
+    let mut sample = Sample { columns: Vec::new(), notes: Vec::new(), without_values: Vec::new() };
     for field in schema.fields() {
         match ColumnType::from_arrow(field.data_type()) {
             Ok(column_type) => {
@@ -287,8 +289,22 @@ fn guess_columns(
         return Err(SourceError::NoRecord { file: input.name().to_owned() });
     }
     let notes = guesses.iter().filter_map(|(name, guess)| guess.note(name)).collect();
+    let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.candidates.len() > 1);
+    let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
-    Ok(Sample { columns: columns.collect(), notes })
+    Ok(Sample { columns: columns.collect(), notes, without_values })
+}
+
+/// The most special type that all of these values have, of a column that is text in a file; none if there is no value. In
+/// NDJSON, a text of digits is no number.
+pub(super) fn type_of_values<'a>(
+    cells: impl Iterator<Item = &'a BinaryArray>,
+    format: &TextFormat,
+    json: bool,
+) -> Option<ColumnType> {
+    let mut guess = if json { Guess::text() } else { Guess::any() };
+    cells.for_each(|cells| guess.look_at(cells, format));
+    guess.seen_value.then(|| guess.column_type())
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod infer;
 mod lossless;
 mod ndjson;
 mod open;
+mod places;
 mod remote;
 mod stream;
 
@@ -38,6 +39,7 @@ pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Stretch, Unreadable, row_counts};
 pub use crate::source::infer::{Sample, infer_columns};
 pub use crate::source::open::Input;
+pub use crate::source::places::{Extent, RowsAcross};
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;
 
@@ -101,6 +103,10 @@ pub struct InputOptions {
     pub unasked: BTreeMap<String, DataType>,
     /// The rows of a Parquet file that are read, counted from 0; all where it is none. Other files are read whole.
     pub rows: Option<Range<u64>>,
+    /// Ranges of the rows of a Parquet file, in order and apart from each other, that are read alone, if there are any; `rows` does not
+    /// matter then.
+    #[serde(skip)]
+    pub places: Vec<Range<u64>>,
     /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
     pub views: bool,
 }
@@ -116,6 +122,7 @@ impl Default for InputOptions {
             batch_rows: READ_BATCH_ROWS,
             unasked: BTreeMap::new(),
             rows: None,
+            places: Vec::new(),
             views: false,
         }
     }

@@ -494,8 +494,8 @@ fn candidates_are_found_with_reasons_and_the_answer_is_a_table() {
         found["reason"].as_str().unwrap().to_owned()
     };
     assert!(reason("tailnum").contains("have NULL"));
-    assert!(reason("origin").contains("cannot fill 16 partitions: 3 values in the first "));
-    assert!(reason("year").contains("one value"));
+    assert!(reason("origin").contains("cannot fill 16 partitions: 3 values in the 336776 rows"));
+    assert_eq!(reason("year"), "all of the 336776 rows have one value");
     assert!(evaluation["recommendation"]["ddl"].as_str().unwrap().contains("PARTITION BY HASH"));
     let text = done(dir.path(), &format!("evaluate {FLIGHTS}"));
     for heading in [
@@ -960,5 +960,154 @@ fn queries_are_timed_on_an_open_table() {
         let refused = run(dir.path(), &format!("bench queries {{}}/t {arguments}"));
         assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);
         assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
+    }
+}
+
+/// Rows of an export with tenants, users and times.
+fn sorted_by(column: &str, rows: i64) -> RecordBatch {
+    use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray};
+    use std::sync::Arc;
+    let second = 1_000_000;
+    let number = |row: i64, by: &str, of: i64| if by == column { row * of / rows } else { row * 7_919 % of };
+    let tenant = Int64Array::from_iter_values((0..rows).map(|row| number(row, "tenant_id", 40)));
+    let user =
+        StringArray::from_iter_values((0..rows).map(|row| format!("u{}", number(row, "user_id", 5_000))));
+    let at = (0..rows).map(|row| if column == "at" { row } else { row * 104_729 % rows });
+    let at = TimestampMicrosecondArray::from_iter_values(at.map(|at| 1_790_000_000 * second + at * second));
+    // All rows of the first nine tenths have one value, and no NULL.
+    let late = Int64Array::from_iter((0..rows).map(|row| (row < rows / 10 * 9).then_some(1)));
+    let region = Int64Array::from_iter_values((0..rows).map(|row| (row - rows / 10 * 9).max(0) % 1_000));
+    let columns: [(&str, ArrayRef); 5] = [
+        ("tenant_id", Arc::new(tenant)),
+        ("user_id", Arc::new(user)),
+        ("at", Arc::new(at)),
+        ("late", Arc::new(late)),
+        ("region", Arc::new(region)),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn write_parquet(path: &Path, batch: &RecordBatch, group_rows: usize) {
+    use parquet::file::properties::WriterProperties;
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn candidates_of_a_sorted_export_are_those_of_the_shuffled_one() {
+    let rows = 120_000;
+    let sorts: [(&str, &[&str]); 3] = [
+        ("tenant_id", &["one.parquet", "groups.parquet", "files"]),
+        ("at", &["one.parquet"]),
+        ("user_id", &["groups.parquet"]),
+    ];
+    for (sorted, inputs) in sorts {
+        let dir = tempfile::tempdir().unwrap();
+        let batch = sorted_by(sorted, rows);
+        write_parquet(&dir.path().join("one.parquet"), &batch, 1 << 20);
+        write_parquet(&dir.path().join("groups.parquet"), &batch, 5_000);
+        std::fs::create_dir(dir.path().join("files")).unwrap();
+        for part in 0..6 {
+            let path = dir.path().join(format!("files/{part}.parquet"));
+            write_parquet(&path, &batch.slice(part * 20_000, 20_000), 5_000);
+        }
+        for inputs in inputs {
+            let evaluation = json(
+                dir.path(),
+                &format!("evaluate {{}}/{inputs} --partitions 16 --no-primary-keys --format json"),
+            );
+            let considered = evaluation["considered"].as_array().unwrap();
+            let of = |key: &str| considered.iter().find(|c| c["key"] == json!([key])).unwrap();
+            let reason = |key: &str| of(key)["reason"].as_str().unwrap().to_owned();
+            assert_eq!(of("tenant_id")["kept"], true, "{sorted} {inputs}: {}", reason("tenant_id"));
+            assert!(
+                reason("tenant_id").ends_with("40 in all 120000 rows"),
+                "{sorted}: {}",
+                reason("tenant_id")
+            );
+            assert_eq!(of("user_id")["kept"], true, "{sorted} {inputs}: {}", reason("user_id"));
+            assert!(
+                reason("late").contains("sampled rows have NULL"),
+                "{sorted} {inputs}: {}",
+                reason("late")
+            );
+            assert_eq!(of("region")["kept"], true, "{sorted} {inputs}: {}", reason("region"));
+            let from = &evaluation["considered_from"];
+            assert_eq!(from["whole"], false);
+            assert!(from["places"].as_u64().unwrap() >= 150, "{from}");
+            assert_eq!(from["inputs"], if *inputs == "files" { 6 } else { 1 });
+            let notes = evaluation["notes"].to_string();
+            assert!(
+                notes.contains("candidates were found from") && notes.contains("of 120000 rows"),
+                "{notes}"
+            );
+        }
+    }
+}
+
+#[test]
+fn text_is_sampled_from_everywhere_and_the_pass_withdraws_what_a_sample_cannot_know() {
+    use std::io::Write as _;
+    let dir = tempfile::tempdir().unwrap();
+    // A run of other values that is too short to be met by any place, far from both ends.
+    let rare = |row: usize| if (77_700..77_720).contains(&row) { row } else { 0 };
+    let line = |row: usize| format!("{},{},{},{}\n", row / 3_000, row, rare(row), row % 3);
+    let csv: String = (0..120_000).map(line).collect();
+    let csv = format!("tenant_id,id,rare,kind\n{csv}");
+    std::fs::write(dir.path().join("a.csv"), &csv).unwrap();
+    let gz = std::fs::File::create(dir.path().join("a.csv.gz")).unwrap();
+    let mut gz = flate2::write::GzEncoder::new(gz, flate2::Compression::fast());
+    gz.write_all(csv.as_bytes()).unwrap();
+    gz.finish().unwrap();
+    for file in ["a.csv", "a.csv.gz"] {
+        let evaluation = json(dir.path(), &format!("evaluate {{}}/{file} --partitions 16 --format json"));
+        let considered = evaluation["considered"].as_array().unwrap();
+        let of = |key: &str| {
+            considered.iter().find(|c| c["key"] == json!([key]) && c["role"] == "partition_key").unwrap()
+        };
+        assert_eq!(of("tenant_id")["kept"], true, "{}", of("tenant_id"));
+        // The pass reads all columns for the primary keys, so it knows better.
+        let rare = of("rare")["reason"].as_str().unwrap();
+        assert!(rare.contains("but the 120000 rows have 16 or more"), "{rare}");
+        let kind = of("kind")["reason"].as_str().unwrap();
+        assert!(kind.contains("cannot fill 16 partitions: 3 values in the 120000 rows"), "{kind}");
+        assert!(
+            evaluation["notes"].to_string().contains("column 'rare' was dropped"),
+            "{}",
+            evaluation["notes"]
+        );
+        let id = considered.iter().find(|c| c["role"] == "primary_key" && c["key"] == json!(["id"])).unwrap();
+        let reason = id["reason"].as_str().unwrap();
+        assert!(
+            reason.contains("sampled rows") && reason.contains("no key repeats in all 120000 rows"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn a_sample_of_few_rows_says_that_there_is_no_interval_of_the_cv() {
+    let dir = tempfile::tempdir().unwrap();
+    let csv: String = (0..3_000).map(|row| format!("{row},{}\n", row % 50)).collect();
+    std::fs::write(dir.path().join("a.csv"), format!("id,user\n{csv}")).unwrap();
+    let keys = "evaluate {}/a.csv --partition-key user --partitions 16 --no-primary-keys --sample";
+    let few = json(dir.path(), &format!("{keys} 0.02 --format json"));
+    let intervals = &few["candidates"][0]["placements"][0]["intervals"];
+    assert!(intervals["cv"].is_null() && intervals["max_over_mean"]["lower"].is_number(), "{intervals}");
+    assert!(intervals["no_interval"].as_str().unwrap().contains("no interval of the CV"), "{intervals}");
+    assert!(done(dir.path(), &format!("{keys} 0.02")).contains("(no interval)"));
+    let all = json(dir.path(), &format!("{keys} 1 --format json"));
+    let placement = &all["candidates"][0]["placements"][0];
+    for figure in ["max_over_mean", "cv", "idle_fraction", "effective_partitions", "share_of_fullest"] {
+        let (truth, interval) = (placement[figure].as_f64().unwrap(), &placement["intervals"][figure]);
+        for end in ["lower", "upper"] {
+            assert!(
+                (interval[end].as_f64().unwrap() - truth).abs() < 1e-9,
+                "{figure}: {interval} of {truth}"
+            );
+        }
     }
 }

@@ -6,7 +6,9 @@ mod svg;
 
 use std::fmt::Write as _;
 
-use crate::evaluate::{Assessment, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey};
+use crate::evaluate::{
+    Assessment, Interval, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey,
+};
 use crate::report::evaluation::{
     checked, instant, key_text, of_systems, ranked, rate, rows_per_second, visited,
 };
@@ -344,6 +346,15 @@ fn figures(page: &mut String, key: &PartitionKeyReport, placement: &PlacementRep
     if let Some(intervals) = &placement.intervals {
         let interval = intervals.max_over_mean;
         figures.push(("max / mean of all rows", format!("{:.3} to {:.3}", interval.lower, interval.upper)));
+        let between = |interval: Option<Interval>, shown: fn(f64) -> String| {
+            let both = |Interval { lower, upper }| format!("{} to {}", shown(lower), shown(upper));
+            interval.map_or_else(|| "no interval: the sample has too few rows".to_owned(), both)
+        };
+        figures.push(("CV of all rows", between(intervals.cv, percent)));
+        figures.push((
+            "effective partitions of all rows",
+            between(intervals.effective_partitions, |x| format!("{x:.1}")),
+        ));
     }
     page.push_str("<dl>\n");
     for (name, value) in figures {

@@ -37,18 +37,23 @@ pub struct DistinctKeys {
 }
 
 impl DistinctKeys {
-    /// What a sample with these keys says about the whole that it is a share of: the guaranteed-error estimator of Charikar and
-    /// others ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys that the sample has once stand for at
-    /// least themselves and for at most 1/share keys.
+    /// What a sample with these keys says about the export that every row was drawn from with a chance of `share`: the
+    /// guaranteed-error estimator of Charikar and others ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys
+    /// that the sample has once stand for at least themselves, and on average for at most 1/share keys; their number scatters no
+    /// more than a Poisson count. There are no more than `most`: rows that were not drawn may each have a key of their own.
     #[must_use]
-    pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64) -> Self {
+    pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
         let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;
         let others = self.estimate as f64 - once;
+        let most_once = ((once + 1.0).sqrt() + 0.98).powi(2);
+        let most = most.max(self.lower);
+        let upper = ((most_once / share + others).ceil() as u64).max(self.upper).min(most);
+        let estimate = (once / share.sqrt() + others).round() as u64;
         Self {
-            estimate: (once / share.sqrt() + others).round() as u64,
+            estimate: estimate.clamp(self.lower, upper.max(self.lower)),
             exact: false,
             lower: self.lower,
-            upper: ((once / share + others).ceil() as u64).max(self.upper),
+            upper,
         }
     }
 }
@@ -445,7 +450,9 @@ mod tests {
         // Every tenth row.
         let sampled: Vec<u64> = identities.iter().copied().step_by(10).collect();
         let counts = counted(1 << 30, &sampled).finish(1);
-        let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1);
+        let rows = (identities.len() - sampled.len()) as u64;
+        let most = rows + counts.distinct.upper;
+        let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1, most);
         assert!(whole.lower < 20_000 && 20_000 < whole.upper && !whole.exact, "{whole:?}");
         assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
     }

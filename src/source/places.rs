@@ -1,0 +1,599 @@
+//! Rows from all over an export, for someone who has to know its values before reading it whole.
+//!
+//! ```text
+//! a small export            all rows
+//! Parquet                   ranges of rows at equal distances; row groups without any are not decoded
+//! CSV, NDJSON               read through line by line; blocks of records at equal distances are parsed
+//! others                    read through; blocks of rows at equal distances
+//! ```
+//! Of several inputs each has a place at least, the rest by their bytes; of more inputs than places, some are left out. The same export
+//! gives the same rows.
+
+use std::io::{self, BufRead, Cursor, Read};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use serde::Serialize;
+
+use crate::source::discover::is_tab_separated;
+use crate::source::export::{Export, OnUnreadable, Unreadable};
+use crate::source::open::open_decompressed;
+use crate::source::stream::buffered;
+use crate::source::{Input, InputFormat, InputOptions, InputPath, MAX_RECORD_BYTES, SourceError};
+
+/// Places that rows are taken from.
+const PLACES: usize = 200;
+/// The same of an export in an object store, where each place may cost a row group.
+const REMOTE_PLACES: usize = 24;
+
+/// How much of an export some rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// The rows.
+    pub rows: u64,
+    /// Whether these are all rows of the export.
+    pub whole: bool,
+    /// Places that they are taken from; a place is a number of consecutive rows.
+    pub places: u64,
+    /// Inputs that have such a place.
+    pub inputs: u64,
+    /// All inputs.
+    pub of_inputs: u64,
+}
+
+/// Rows from all over an export.
+#[derive(Debug, Clone)]
+pub struct RowsAcross {
+    /// The rows, in the order of the export; those of a place are one batch, if they are not all rows.
+    pub batches: Vec<RecordBatch>,
+    /// How much of the export they are.
+    pub extent: Extent,
+}
+
+impl Export {
+    /// All rows, if these are no more than `most_rows` and take about `most_bytes`; otherwise about as many from places at equal
+    /// distances. Rows there that cannot be read are left out.
+    ///
+    /// # Errors
+    /// [`SourceError`] if an input cannot be read, or one of the first rows and that is an error.
+    pub fn rows_across<E: From<SourceError>>(
+        &self,
+        on_unreadable: OnUnreadable,
+        (most_rows, most_bytes): (usize, usize),
+        stop: &AtomicBool,
+    ) -> Result<RowsAcross, E> {
+        let (mut batches, mut rows, mut bytes, mut whole) = (Vec::new(), 0, 0, true);
+        self.read_columns::<E>(on_unreadable, &|_| true, |_, batch| {
+            rows += batch.num_rows();
+            bytes += batch.get_array_memory_size();
+            batches.push(batch);
+            whole = rows <= most_rows && bytes < most_bytes && !stop.load(Ordering::Relaxed);
+            Ok(whole)
+        })?;
+        let of_inputs = self.inputs().len() as u64;
+        let first = Extent {
+            rows: rows as u64,
+            whole,
+            places: 1,
+            inputs: if whole { of_inputs } else { 1 },
+            of_inputs,
+        };
+        if whole || stop.load(Ordering::Relaxed) {
+            return Ok(RowsAcross { batches, extent: first });
+        }
+        let plan = places_of_inputs(self.inputs());
+        let places: usize = plan.iter().map(|(_, places)| places).sum();
+        let row_bytes = (bytes / rows.max(1)).max(1);
+        let block = Block {
+            rows: (most_rows / places.max(1)).min(most_bytes / places.max(1) / row_bytes).max(1),
+            bytes: (most_bytes / places.max(1)).max(1),
+        };
+        let (mut across, mut inputs) = (Vec::new(), 0);
+        for (path, places) in plan {
+            let before = across.len();
+            self.rows_of_input::<E>(path, places, block, stop, &mut across)?;
+            inputs += u64::from(across.len() > before);
+        }
+        // Rows of no format that can be taken apart stay the first ones.
+        if across.is_empty() {
+            return Ok(RowsAcross { batches, extent: first });
+        }
+        let rows = across.iter().map(|batch| batch.num_rows() as u64).sum();
+        let extent = Extent { rows, whole: false, places: across.len() as u64, inputs, of_inputs };
+        Ok(RowsAcross { batches: across, extent })
+    }
+
+    /// Rows of some places of an input.
+    fn rows_of_input<E: From<SourceError>>(
+        &self,
+        path: &InputPath,
+        places: usize,
+        block: Block,
+        stop: &AtomicBool,
+        across: &mut Vec<RecordBatch>,
+    ) -> Result<(), E> {
+        let names: Vec<String> = self.columns().iter().map(|column| column.name.clone()).collect();
+        let options = InputOptions { batch_rows: block.rows, ..self.options_for(&|_| true) };
+        let input = match Input::open_unknown(path, &names, &options) {
+            Err(SourceError::Empty { .. }) if self.inputs().len() > 1 => return Ok(()),
+            opened => opened?,
+        };
+        match (input.row_count(), input.format()) {
+            (Some(rows), _) => {
+                let options = InputOptions { places: places_of_rows(rows, places, block.rows), ..options };
+                let input = Input::open_unknown(path, &names, &options)?;
+                self.readable(input, &options, &mut |batch| across.push(batch))
+            }
+            (None, format @ (InputFormat::Csv | InputFormat::Ndjson)) => {
+                let delimiter = match path {
+                    InputPath::File(file) if is_tab_separated(file) => b'\t',
+                    InputPath::Remote(file) if is_tab_separated(file.path.as_ref()) => b'\t',
+                    _ => b',',
+                };
+                let delimiter = options.delimiter.unwrap_or(delimiter);
+                let options = InputOptions { format: Some(format), delimiter: Some(delimiter), ..options };
+                let quoted = (format == InputFormat::Csv).then_some(delimiter);
+                let read = |source| SourceError::Read { file: path.name(), source };
+                let lines = Lines::across(open_decompressed(path)?, quoted, places, block, stop);
+                let Lines { header, blocks } = lines.map_err(read)?;
+                for records in blocks {
+                    let text = Box::new(Cursor::new(header.clone()).chain(Cursor::new(records)));
+                    let input = Input::open_reader(&path.name(), text, &names, &options)?;
+                    self.readable(input, &options, &mut |batch| across.push(batch))?;
+                }
+                Ok(())
+            }
+            (None, _) => {
+                let mut blocks = Thinned::new(places);
+                self.readable(input, &options, &mut |batch| {
+                    let mut begin = 0;
+                    while begin < batch.num_rows() {
+                        let rows = block.rows.min(batch.num_rows() - begin);
+                        blocks.offer(|| copied(&batch, begin, rows));
+                        begin += rows;
+                    }
+                })?;
+                across.extend(blocks.finish());
+                Ok(())
+            }
+        }
+    }
+
+    /// Rows that can be read. The pass over all rows says what is wrong with the others.
+    fn readable<E: From<SourceError>>(
+        &self,
+        input: Input,
+        options: &InputOptions,
+        each: &mut dyn FnMut(RecordBatch),
+    ) -> Result<(), E> {
+        let mut left_out = Unreadable::default();
+        let mut each = |_: &crate::source::ExportPlace, batch| {
+            each(batch);
+            Ok::<bool, E>(true)
+        };
+        self.read_input(input, options, OnUnreadable::Skip, &mut left_out, &mut each).map(|_| ())
+    }
+}
+
+/// The rows and bytes of one place, at most.
+#[derive(Clone, Copy)]
+struct Block {
+    rows: usize,
+    bytes: usize,
+}
+
+/// Some rows of a batch without the rest of it.
+fn copied(batch: &RecordBatch, begin: usize, rows: usize) -> RecordBatch {
+    let indices = UInt32Array::from_iter_values((begin..begin + rows).map(|row| row as u32));
+    // Taking rows that exist cannot fail.
+    take_record_batch(batch, &indices).unwrap_or_else(|_| batch.slice(begin, rows))
+}
+
+/// Inputs with the number of places in each.
+fn places_of_inputs(inputs: &[InputPath]) -> Vec<(&InputPath, usize)> {
+    let bytes: Vec<u64> = inputs.iter().map(|input| stored_bytes(input).max(1)).collect();
+    let remote = inputs.iter().any(|input| matches!(input, InputPath::Remote(_)));
+    let places = if remote { REMOTE_PLACES } else { PLACES };
+    let counts = shares_of(&bytes, places);
+    inputs.iter().zip(counts).filter(|(_, places)| *places > 0).collect()
+}
+
+/// Divides places by bytes: at least one for each input, while there are enough.
+fn shares_of(bytes: &[u64], places: usize) -> Vec<usize> {
+    let total: u128 = bytes.iter().map(|bytes| u128::from(*bytes)).sum();
+    let least = usize::from(bytes.len() <= places);
+    let more = (places - least * bytes.len().min(places)) as u128;
+    let mut before = 0u128;
+    let share = |bytes: &u64| {
+        let at = |bytes: u128| (bytes * more + total / 2) / total.max(1);
+        let begin = at(before);
+        before += u128::from(*bytes);
+        least + usize::try_from(at(before) - begin).unwrap_or(0)
+    };
+    bytes.iter().map(share).collect()
+}
+
+/// Bytes of an input as stored; 0 if it is no file.
+pub(super) fn stored_bytes(input: &InputPath) -> u64 {
+    match input {
+        InputPath::File(path) | InputPath::Copy { path, .. } => {
+            std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+        }
+        InputPath::Remote(file) => file.bytes,
+        InputPath::Stdin => 0,
+    }
+}
+
+/// Ranges of `length` rows at equal distances, the first and the last rows among them; of few rows, all.
+fn places_of_rows(rows: u64, places: usize, length: usize) -> Vec<Range<u64>> {
+    let (places, length) = (places.max(1) as u64, length.max(1) as u64);
+    if rows <= places.saturating_mul(length) {
+        return vec![0..rows];
+    }
+    if places == 1 {
+        let begin = (rows - length) / 2;
+        return vec![begin..begin + length];
+    }
+    let begin = |place: u64| {
+        let at = u128::from(rows - length) * u128::from(place) / u128::from(places - 1);
+        u64::try_from(at).unwrap_or(0)
+    };
+    (0..places).map(|place| begin(place)..begin(place) + length).collect()
+}
+
+/// Every n-th of what is offered, n as large as is needed to keep no more than twice as many as are wanted.
+struct Thinned<T> {
+    kept: Vec<T>,
+    wanted: usize,
+    every: u64,
+    offered: u64,
+}
+
+impl<T> Thinned<T> {
+    fn new(wanted: usize) -> Self {
+        Self { kept: Vec::new(), wanted: wanted.max(1), every: 1, offered: 0 }
+    }
+
+    /// Whether the next one offered would be kept.
+    fn keeps_next(&self) -> bool {
+        self.offered.is_multiple_of(self.every)
+    }
+
+    fn offer(&mut self, make: impl FnOnce() -> T) {
+        if self.keeps_next() && self.kept.len() >= 2 * self.wanted {
+            let mut number = 0;
+            self.kept.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.every *= 2;
+        }
+        if self.keeps_next() {
+            self.kept.push(make());
+        }
+        self.offered += 1;
+    }
+
+    /// As many as are wanted, the first and the last among them.
+    fn finish(self) -> Vec<T> {
+        let (count, wanted) = (self.kept.len(), self.wanted);
+        if count <= wanted {
+            return self.kept;
+        }
+        let chosen = |place: usize| if wanted == 1 { count / 2 } else { place * (count - 1) / (wanted - 1) };
+        let mut chosen = (0..wanted).map(chosen).peekable();
+        let is_chosen = |(number, block): (usize, T)| chosen.next_if_eq(&number).map(|_| block);
+        self.kept.into_iter().enumerate().filter_map(is_chosen).collect()
+    }
+}
+
+/// Records of a text file as they stand in it.
+struct Lines {
+    /// The header of CSV.
+    header: Vec<u8>,
+    /// Records of each place.
+    blocks: Vec<Vec<u8>>,
+}
+
+impl Lines {
+    /// Reads a file through; `delimiter` is that of CSV, whose quoted fields may have line ends in them. A record without an
+    /// end ends it, and so does `stop`.
+    fn across(
+        stream: Box<dyn Read + Send>,
+        delimiter: Option<u8>,
+        places: usize,
+        block: Block,
+        stop: &AtomicBool,
+    ) -> io::Result<Self> {
+        let mut stream = buffered(stream);
+        let (mut header, mut record) = (Vec::new(), Vec::new());
+        let mut blocks: Thinned<Vec<u8>> = Thinned::new(places);
+        let (mut rows, mut text) = (0, Vec::new());
+        while !stop.load(Ordering::Relaxed) && next_record(&mut stream, delimiter, &mut record)? {
+            if record.trim_ascii().is_empty() {
+                continue;
+            }
+            if delimiter.is_some() && header.is_empty() {
+                header.clone_from(&record);
+                ended(&mut header);
+                continue;
+            }
+            if blocks.keeps_next() && text.len() < block.bytes {
+                text.extend_from_slice(&record);
+            }
+            rows += 1;
+            if rows == block.rows {
+                ended(&mut text);
+                blocks.offer(|| std::mem::take(&mut text));
+                rows = 0;
+            }
+        }
+        if !text.is_empty() {
+            ended(&mut text);
+            blocks.offer(|| text);
+        }
+        Ok(Self { header, blocks: blocks.finish() })
+    }
+}
+
+/// Ends the last line of a text.
+fn ended(text: &mut Vec<u8>) {
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+}
+
+/// Reads a record with its line end; none at the end of the file, or if it has no end.
+fn next_record(stream: &mut impl BufRead, delimiter: Option<u8>, record: &mut Vec<u8>) -> io::Result<bool> {
+    record.clear();
+    let mut inside = false;
+    loop {
+        let begin = record.len();
+        let most = (MAX_RECORD_BYTES + 1).saturating_sub(begin) as u64;
+        let count = stream.by_ref().take(most).read_until(b'\n', record)?;
+        if record.len() > MAX_RECORD_BYTES {
+            return Ok(false);
+        }
+        if let Some(delimiter) = delimiter {
+            inside = ends_inside_quotes(record.get(begin..).unwrap_or_default(), delimiter, inside);
+        }
+        if count == 0 {
+            return Ok(begin > 0 && !inside);
+        }
+        if !inside {
+            return Ok(true);
+        }
+    }
+}
+
+/// Whether a quoted field goes on behind a line; `inside` says whether one goes on into it. A quote opens a field only at its beginning.
+fn ends_inside_quotes(line: &[u8], delimiter: u8, mut inside: bool) -> bool {
+    if !line.contains(&b'"') {
+        return inside;
+    }
+    let mut begins = !inside;
+    let mut bytes = line.iter().peekable();
+    while let Some(byte) = bytes.next() {
+        match (inside, *byte) {
+            (true, b'"') => inside = bytes.next_if_eq(&&b'"').is_some(),
+            (false, b'"') if begins => inside = true,
+            _ => {}
+        }
+        begins = !inside && *byte == delimiter;
+    }
+    inside
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs::File;
+    use std::io::Write as _;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
+    use arrow::datatypes::Int64Type;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    const MOST: (usize, usize) = (1_000, 64 << 20);
+
+    /// Rows of an export that is sorted by tenant, of which there are 40, as a number, a tenant and a text with line ends in it.
+    fn batch(rows: Range<i64>, of: i64) -> RecordBatch {
+        let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
+        let tenant: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|id| id * 40 / of)));
+        let text: ArrayRef =
+            Arc::new(StringArray::from_iter_values(rows.map(|id| format!("a \"{id}\",\nb"))));
+        RecordBatch::try_from_iter([("id", id), ("tenant", tenant), ("text", text)]).unwrap()
+    }
+
+    fn parquet(path: &Path, batch: &RecordBatch, group_rows: usize) {
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+        let mut writer =
+            ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+        writer.write(batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    fn csv(batch: &RecordBatch) -> Vec<u8> {
+        let mut writer = arrow::csv::WriterBuilder::new().with_header(true).build(Vec::new());
+        writer.write(batch).unwrap();
+        writer.into_inner()
+    }
+
+    fn ndjson(batch: &RecordBatch) -> Vec<u8> {
+        let mut writer = arrow::json::LineDelimitedWriter::new(Vec::new());
+        writer.write(batch).unwrap();
+        writer.finish().unwrap();
+        writer.into_inner()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn arrow_file(batch: &RecordBatch) -> Vec<u8> {
+        let mut writer = arrow::ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        writer.write(batch).unwrap();
+        writer.into_inner().unwrap()
+    }
+
+    fn across(paths: &[PathBuf]) -> RowsAcross {
+        let inputs: Vec<InputPath> = paths.iter().cloned().map(InputPath::File).collect();
+        let export = Export::open(&inputs, InputOptions::default(), &BTreeMap::new()).unwrap();
+        let read =
+            || export.rows_across::<SourceError>(OnUnreadable::Fail, MOST, &AtomicBool::new(false)).unwrap();
+        let (first, again) = (read(), read());
+        assert_eq!(first.batches, again.batches);
+        first
+    }
+
+    fn numbers(rows: &RowsAcross, column: usize) -> Vec<i64> {
+        let of_batch =
+            |batch: &RecordBatch| batch.column(column).as_primitive::<Int64Type>().values().to_vec();
+        rows.batches.iter().flat_map(of_batch).collect()
+    }
+
+    /// Whether the rows are the export's own, from everywhere, with all tenants.
+    fn check(rows: &RowsAcross, of: i64, name: &str) {
+        let (ids, tenants) = (numbers(rows, 0), numbers(rows, 1));
+        assert!(ids.is_sorted() && ids.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
+        assert!((500..=1_000).contains(&ids.len()), "{name}: {}", ids.len());
+        assert_eq!(ids.len() as u64, rows.extent.rows, "{name}");
+        assert!(!rows.extent.whole && rows.extent.places >= 50, "{name}: {:?}", rows.extent);
+        assert!(tenants.iter().collect::<BTreeSet<_>>().len() == 40, "{name}");
+        assert!(ids[0] < of / 40 && ids[ids.len() - 1] >= of - of / 40, "{name}");
+        for (id, tenant) in ids.iter().zip(&tenants) {
+            assert_eq!(*tenant, id * 40 / of, "{name}");
+        }
+        let texts: Vec<String> = rows
+            .batches
+            .iter()
+            .flat_map(|batch| {
+                batch
+                    .column(2)
+                    .as_string_view()
+                    .iter()
+                    .map(|text| text.unwrap().to_owned())
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        assert!(ids.iter().zip(&texts).all(|(id, text)| *text == format!("a \"{id}\",\nb")), "{name}");
+    }
+
+    #[test]
+    fn rows_of_every_format_come_from_everywhere_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = 20_000;
+        let batch = batch(0..rows, rows);
+        let path = |name: &str| folder.path().join(name);
+        for (name, group_rows) in [("many.parquet", 100), ("one.parquet", 1 << 20), ("odd.parquet", 7_777)] {
+            parquet(&path(name), &batch, group_rows);
+            check(&across(&[path(name)]), rows, name);
+        }
+        let (text, lines) = (csv(&batch), ndjson(&batch));
+        let packed = std::fs::read(path("one.parquet")).unwrap();
+        let files = [
+            ("a.csv", text.clone()),
+            ("a.csv.gz", gzip(&text)),
+            ("a.ndjson", lines.clone()),
+            ("a.jsonl.gz", gzip(&lines)),
+            ("a.parquet.gz", gzip(&packed)),
+            ("a.arrow", arrow_file(&batch)),
+        ];
+        for (name, bytes) in files {
+            std::fs::write(path(name), bytes).unwrap();
+            check(&across(&[path(name)]), rows, name);
+        }
+    }
+
+    #[test]
+    fn each_of_several_files_has_a_place_and_of_very_many_some_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |number: i64, ending: &str| folder.path().join(format!("{number:04}.{ending}"));
+        // A large file first, then small ones, each of another format.
+        let rows = 20_000;
+        parquet(&path(0, "parquet"), &batch(0..19_000, rows), 500);
+        for (number, ending) in [(1, "csv"), (2, "ndjson"), (3, "csv"), (4, "ndjson")] {
+            let batch = batch(18_750 + 250 * number..19_000 + 250 * number, rows);
+            let bytes = if ending == "csv" { csv(&batch) } else { ndjson(&batch) };
+            std::fs::write(path(number, ending), bytes).unwrap();
+        }
+        let paths =
+            [path(0, "parquet"), path(1, "csv"), path(2, "ndjson"), path(3, "csv"), path(4, "ndjson")];
+        let found = across(&paths);
+        assert_eq!((found.extent.inputs, found.extent.of_inputs), (5, 5));
+        let ids = numbers(&found, 0);
+        for begin in [0, 19_000, 19_250, 19_500, 19_750] {
+            assert!(ids.iter().any(|id| (begin..begin + 250).contains(id)), "{begin}");
+        }
+        let many: Vec<PathBuf> = (100..400).map(|number| path(number, "csv")).collect();
+        for (number, path) in (0..).zip(&many) {
+            std::fs::write(path, csv(&batch(number * 10..number * 10 + 10, 3_000))).unwrap();
+        }
+        let found = across(&many);
+        assert_eq!((found.extent.inputs, found.extent.of_inputs), (200, 300));
+        assert_eq!(numbers(&found, 1).iter().collect::<BTreeSet<_>>().len(), 40);
+    }
+
+    #[test]
+    fn a_small_export_is_all_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, csv(&batch(0..1_000, 1_000))).unwrap();
+        let found = across(&[path]);
+        assert!(found.extent.whole, "{:?}", found.extent);
+        assert_eq!(numbers(&found, 0), (0..1_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn places_are_divided_by_bytes_and_cover_a_file() {
+        assert_eq!(shares_of(&[1_000, 1, 1], 10), [8, 1, 1]);
+        assert_eq!(shares_of(&[5, 5], 1).iter().sum::<usize>(), 1);
+        assert_eq!(shares_of(&[u64::MAX, u64::MAX], 200), [100, 100]);
+        for count in [1, 3, 200, 201, 1_000] {
+            assert_eq!(
+                shares_of(&vec![7; count], 200).iter().sum::<usize>(),
+                200.max(count.min(200)),
+                "{count}"
+            );
+        }
+        for (rows, places, length) in
+            [(1_000, 10, 10), (101, 10, 10), (100, 10, 10), (7, 3, 2), (u64::MAX, 200, 500)]
+        {
+            let found = places_of_rows(rows, places, length);
+            assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start), "{found:?}");
+            assert_eq!((found[0].start, found[found.len() - 1].end), (0, rows));
+        }
+    }
+
+    #[test]
+    fn quotes_hold_records_together_as_the_parser_has_it() {
+        let texts = [
+            "a,\"b\nc\",d\ne,f,g\n",
+            "a,b\"c\nd,e\n",
+            "\"a\"\"\nb\",c\n\"d\"e\nf\n",
+            "\"a,\n\",\"\"\n\"\"\n",
+            "a;\"b\nc\n",
+        ];
+        for text in texts {
+            let mut parser =
+                csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+            let expected = parser.byte_records().count();
+            let (mut stream, mut record, mut found) = (text.as_bytes(), Vec::new(), 0);
+            while next_record(&mut stream, Some(b','), &mut record).unwrap() {
+                found += 1;
+            }
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+}
