@@ -12,6 +12,7 @@
 
 mod count;
 mod functions;
+mod limits;
 mod newest_wins;
 mod overlap;
 mod partition_aware;
@@ -19,6 +20,7 @@ mod provider;
 mod pruning;
 mod session;
 mod system;
+mod yielding;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::cast;
@@ -30,6 +32,10 @@ use thiserror::Error;
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::functions::functions;
+pub use crate::query::limits::{
+    LEAST_QUERY_MEMORY, LimitExceeded, OnStuck, QueryLimits, QueryMemory, Watch, default_memory,
+    panics_are_caught, report_failed_allocation,
+};
 pub use crate::query::newest_wins::NewestWinsExec;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::newest_wins::key_ordering;
@@ -37,7 +43,8 @@ pub use crate::query::partition_aware::PartitionAware;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::partition_aware::declare_scans;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
-pub use crate::query::session::{QueryResult, TableSession, shared_runtime};
+pub use crate::query::session::{QueryResult, TableSession, runtime_with_memory, shared_runtime};
+pub use crate::sql::SqlLimitError;
 pub use crate::sql::{ParamError, Params};
 
 use crate::table::TableSpec;
@@ -61,6 +68,10 @@ pub fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch,
 pub enum QueryError {
     #[error("{}", crate::sql::plain_message(.0))]
     DataFusion(#[from] DataFusionError),
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    #[error(transparent)]
+    Sql(#[from] SqlLimitError),
     #[error(transparent)]
     Param(#[from] ParamError),
     #[error(transparent)]

@@ -13,10 +13,10 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::DFParser;
 use thiserror::Error;
 
 use crate::sql::conditions::ScanCondition;
+use crate::sql::limits::{check_tables, check_text, parse_within_limits};
 use crate::sql::params::{Params, Untyped, parameters_of};
 use crate::sql::{plain_message, side_effect};
 
@@ -74,7 +74,7 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
         let text = std::fs::read_to_string(&file).map_err(error(&file))?;
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         // What cannot be read says so when it is planned, beside the others.
-        let Ok(parsed) = DFParser::parse_sql(&without_declarations(&text)) else {
+        let Ok(parsed) = parse_within_limits::<DataFusionError>(&without_declarations(&text)) else {
             statements.push(Statement { name: stem, sql: text });
             continue;
         };
@@ -130,7 +130,9 @@ async fn plan(
     let context = SessionContext::new_with_config(config);
     let probe = Arc::new(Probe { schema: Arc::clone(schema), scans: Mutex::default() });
     let state = context.state();
+    check_text(sql)?;
     let statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+    check_tables(&statement)?;
     let tables: Vec<TableReference> = state.resolve_table_references(&statement)?;
     let mut names: Vec<&str> = tables.iter().map(TableReference::table).collect();
     names.sort_unstable();

@@ -29,6 +29,7 @@ mod formats;
 mod fuzz;
 mod hooked_store;
 mod layers;
+mod limits;
 mod model;
 mod nodes;
 mod objects;
