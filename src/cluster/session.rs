@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::prelude::SessionConfig;
 
 use crate::cluster::{ClientSecurity, MESSAGE_BYTES};
-use crate::query::functions;
+use crate::query::{checked_sum, functions};
 
 /// What every process of a cluster begins with.
 pub(super) fn base_config() -> SessionConfig {
@@ -47,5 +47,6 @@ pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
     for function in functions() {
         datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(function))?;
     }
+    datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(checked_sum()))?;
     Ok(state)
 }

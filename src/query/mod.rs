@@ -10,6 +10,8 @@
 //! Either way each partition gives its rows in the order of the primary key, and says so. [`PartitionAware`] lets grouping by
 //! the partition key do without repartitioning. Whatever the plan, of two rows with one primary key only the newest is seen.
 
+mod checked;
+mod checked_sum;
 mod count;
 mod functions;
 mod limits;
@@ -29,6 +31,8 @@ use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use thiserror::Error;
 
+#[cfg(feature = "cluster")]
+pub(crate) use crate::query::checked_sum::checked_sum;
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::functions::functions;

@@ -26,6 +26,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
 use crate::query::QueryError;
+use crate::query::checked::CheckedArithmetic;
+use crate::query::checked_sum::checked_sum;
 use crate::query::limits::{LimitExceeded, QueryMemory, Running, Watch, default_memory};
 use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::{ScanSummary, SnapshotTable};
@@ -139,6 +141,8 @@ impl TableSession {
     ) -> Result<Self, QueryError> {
         let context = SessionContext::new_with_state(state);
         crate::query::functions::functions().for_each(|function| context.register_udf(function));
+        context.register_udaf(checked_sum());
+        context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
         let tables = register_tables(&context, &table, &provider)?;
         Ok(Self { context, table, tables, timeout: None })
     }

@@ -76,6 +76,8 @@ pub enum SqlLimitError {
         "the SQL reads more than {MOST_TABLES} tables, counting those of a WITH query each time that it is named; run it in parts"
     )]
     Tables,
+    #[error("line {line}, column {column} of the SQL: DECIMAL has at most {MOST_PRECISION} digits, not {}", shortened(.number))]
+    Precision { number: String, line: u64, column: u64 },
     #[error("line {line}, column {column} of the SQL: {} is beyond the range of Double", shortened(.number))]
     Double { number: String, line: u64, column: u64 },
     #[error(
@@ -85,6 +87,9 @@ pub enum SqlLimitError {
     )]
     Integer { number: String, line: u64, column: u64 },
 }
+
+/// Digits of a decimal. The planner keeps only the low eight bits of a precision.
+const MOST_PRECISION: u64 = 76;
 
 /// Digits of a number that a message quotes.
 const QUOTED_DIGITS: usize = 40;
@@ -105,6 +110,8 @@ impl From<SqlLimitError> for DataFusionError {
 /// A level of parentheses, brackets or CASE.
 #[derive(Debug, Default, Clone, Copy)]
 struct Level {
+    /// Whether it has the precision of a decimal.
+    of_decimal: bool,
     /// Whether CASE opened it, and END closes it.
     of_case: bool,
     /// Whether what is nested in it is visited twice.
@@ -188,7 +195,11 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
         match &token.token {
             Token::LParen | Token::LBracket | Token::LBrace => {
                 levels.push(level);
-                level = Level { doubles: is_doubling_function(before), ..Level::default() };
+                level = Level {
+                    doubles: is_doubling_function(before),
+                    of_decimal: is_decimal(before),
+                    ..Level::default()
+                };
             }
             _ if opens_case => {
                 levels.push(level);
@@ -197,7 +208,13 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
             Token::RParen | Token::RBracket | Token::RBrace => close(&mut level, &mut levels),
             _ if closes_case => close(&mut level, &mut levels),
             Token::Comma | Token::SemiColon => level.meet_separator(),
-            Token::Number(number, _) => check_number(number, line, column)?,
+            Token::Number(number, _) => {
+                check_number(number, line, column)?;
+                let is_precision = level.of_decimal && before == &Token::LParen;
+                if is_precision && number.parse::<u64>().is_ok_and(|digits| digits > MOST_PRECISION) {
+                    return Err(SqlLimitError::Precision { number: number.clone(), line, column });
+                }
+            }
             Token::Word(word) => match word.keyword {
                 Keyword::NoKeyword => {}
                 Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT | Keyword::MINUS => {
@@ -238,6 +255,11 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
 
 fn is_doubling_function(token: &Token) -> bool {
     matches!(token, Token::Word(word) if DOUBLING.iter().any(|name| word.value.eq_ignore_ascii_case(name)))
+}
+
+fn is_decimal(token: &Token) -> bool {
+    use Keyword as K;
+    matches!(token, Token::Word(word) if matches!(word.keyword, K::DECIMAL | K::NUMERIC | K::DEC | K::BIGDECIMAL | K::BIGNUMERIC))
 }
 
 fn is_doubling_keyword(keyword: Keyword) -> bool {
@@ -482,6 +504,11 @@ mod tests {
         for number in ["1e999", "1.5e309"] {
             assert!(matches!(check_text(&format!("SELECT {number}")), Err(SqlLimitError::Double { .. })));
         }
+        for precision in [77, 256, 266, 1000] {
+            let sql = format!("SELECT CAST(1 AS DECIMAL({precision}, 3)), 1::numeric( {precision} )");
+            assert!(matches!(check_text(&sql), Err(SqlLimitError::Precision { .. })), "{precision}");
+        }
+        assert_eq!(check_text("SELECT CAST(1000 AS DECIMAL(76, 3)), (1000)"), Ok(()));
         let refused = check_text("SELECT\n  18446744073709551616").unwrap_err();
         assert!(matches!(refused, SqlLimitError::Integer { line: 2, column: 3, .. }), "{refused:?}");
         let long = check_text(&format!("SELECT {}", "9".repeat(500))).unwrap_err().to_string();

@@ -110,7 +110,7 @@ fn sql_beyond_the_limits_is_refused_at_once() {
         (nested("coalesce(", ", 1)"), "levels deep"),
         (format!("SELECT {}", "(".repeat(100_000)), "levels deep"),
         ("SELECT 1e999".to_owned(), "beyond the range of Double"),
-        (" ".repeat(2_000_000), "bytes"),
+        (format!("SELECT 1{}", " ".repeat(2_000_000)), "bytes"),
     ] {
         let started = Instant::now();
         let error = fails(&dir, &sql, &[]);
@@ -128,12 +128,10 @@ async fn the_library_has_the_same_limits() {
     let dir = table();
     let limits = QueryLimits { timeout: Some(Duration::from_millis(300)), ..QueryLimits::default() };
     let limited = session(&dir, limits).await;
-    let slow = format!("SELECT count(*) {CROSS} WHERE a.v + b.v + c.v < 0");
+    let slow = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
     let started = Instant::now();
-    eprintln!("A");
-    let error = limited.collect(&slow, &Params::default()).await.unwrap_err();
+    let error = limited.collect(slow, &Params::default()).await.unwrap_err();
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    eprintln!("B");
     let QueryError::DataFusion(error) = &error else { panic!("{error}") };
     assert!(matches!(LimitExceeded::of_error(error), Some(LimitExceeded::Time { .. })), "{error}");
 
@@ -142,7 +140,6 @@ async fn the_library_has_the_same_limits() {
         scarce.collect(&format!("SELECT array_agg(a.u) {CROSS}"), &Params::default()).await.unwrap_err();
     let QueryError::DataFusion(error) = &error else { panic!("{error}") };
     assert!(matches!(LimitExceeded::of_error(error), Some(LimitExceeded::Reserved { .. })), "{error}");
-    eprintln!("C");
     // What one query was refused, the next has.
     let rows = scarce.collect("SELECT count(*) FROM t", &Params::default()).await.unwrap();
     assert_eq!(rows[0].num_rows(), 1);
@@ -154,20 +151,15 @@ async fn the_deepest_sql_fits_the_stack_of_a_thread() {
     let dir = table();
     let session = session(&dir, QueryLimits::default()).await;
     for (term, link, most) in [
-        ("u", " || ", 990),
-        ("k", " + ", 990),
-        ("k = 1 AND v = 2", " OR ", 240),
-        ("k", " IS NULL IS NOT ", 150),
+        ("u", " || ", 480),
+        ("k", " + ", 480),
+        ("k = 1 AND v = 2", " OR ", 480),
+        ("(k IS NULL)", " OR ", 480),
     ] {
         let sql = format!("SELECT count(*) FROM t WHERE ({}) IS NOT NULL", vec![term; most].join(link));
         let result = session.query(&sql, &Params::default()).await;
-        match result {
-            Ok(result) => {
-                let rows: Vec<_> = result.batches.try_collect().await.unwrap();
-                assert_eq!(rows.len(), 1, "{link}");
-            }
-            Err(error) => panic!("{link}: {error}"),
-        }
+        let rows: Vec<_> = result.unwrap().batches.try_collect().await.unwrap();
+        assert_eq!(rows.len(), 1, "{link}");
     }
 }
 

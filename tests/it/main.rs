@@ -9,6 +9,7 @@
     reason = "a test that fails should stop and say so"
 )]
 
+mod arithmetic;
 mod browser;
 #[cfg(feature = "cluster")]
 mod cluster;
