@@ -229,11 +229,14 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
                     if keyword == Keyword::SELECT {
                         level.meet_separator();
                     }
-                    level.operators += 1;
+                    // A keyword behind a sign is a name, as in a + date.
+                    level.operators += u32::from(!is_sign(before));
                     level.doubles |= is_doubling_keyword(keyword);
                 }
             },
-            other if !is_operand(other) => level.operators += 1,
+            // Its type is found anew on each level, twice.
+            Token::StringConcat => level.operators += 2,
+            other if is_sign(other) => level.operators += 1,
             _ => {}
         }
         if levels.len() > MOST_LEVELS as usize {
@@ -277,11 +280,22 @@ fn close(level: &mut Level, levels: &mut Vec<Level>) {
     }
 }
 
-/// Whether a token is a value or joins the parts of a name.
-fn is_operand(token: &Token) -> bool {
-    matches!(
+/// Whether a token is neither a word, nor a value, nor what separates or encloses them.
+fn is_sign(token: &Token) -> bool {
+    !matches!(
         token,
-        Token::Period
+        Token::EOF
+            | Token::Word(_)
+            | Token::Number(..)
+            | Token::Comma
+            | Token::SemiColon
+            | Token::LParen
+            | Token::RParen
+            | Token::LBracket
+            | Token::RBracket
+            | Token::LBrace
+            | Token::RBrace
+            | Token::Period
             | Token::Char(_)
             | Token::SingleQuotedString(_)
             | Token::DoubleQuotedString(_)
@@ -440,6 +454,8 @@ mod tests {
         assert!(matches!(check_text(&pairs(510)), Err(SqlLimitError::Depth { .. })));
         let whens = format!("SELECT CASE {} END", chain("WHEN k = 1 THEN 2", " ", 10_000));
         assert_eq!(check_text(&whens), Ok(()));
+        let names = |terms| format!("SELECT {}", chain("date + id", " * ", terms));
+        assert_eq!(check_text(&names(240)), Ok(()));
         let distinct = format!("SELECT {}", chain("k", " IS DISTINCT FROM ", 10_000));
         assert!(matches!(check_text(&distinct), Err(SqlLimitError::Depth { .. })));
         // Each level is below the limit, their sum is not.

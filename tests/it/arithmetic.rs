@@ -83,7 +83,7 @@ async fn overflow_fails_wherever_the_expression_stands() {
         "SELECT k FROM t ORDER BY a * 2",
         "SELECT x.k FROM t x JOIN t y ON x.a + 1 = y.a",
         "SELECT k FROM t WHERE a IN (SELECT b + 1 FROM t)",
-        "SELECT k, (SELECT max(y.a + x.b) FROM t y WHERE y.k = x.k) FROM t x",
+        "SELECT k, (SELECT max(y.a) FROM t y WHERE y.a = x.a + 1) FROM t x",
         "SELECT sum(a + 1) OVER (PARTITION BY g) FROM t",
         "SELECT sum(a) OVER (PARTITION BY g) FROM t WHERE a > 0",
         "SELECT sum(a) OVER (ORDER BY k ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM t WHERE a > 0",

@@ -151,7 +151,7 @@ async fn the_deepest_sql_fits_the_stack_of_a_thread() {
     let dir = table();
     let session = session(&dir, QueryLimits::default()).await;
     for (term, link, most) in [
-        ("u", " || ", 480),
+        ("u", " || ", 240),
         ("k", " + ", 480),
         ("k = 1 AND v = 2", " OR ", 480),
         ("(k IS NULL)", " OR ", 480),
