@@ -22,7 +22,9 @@ use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use crate::maintenance::{self, CheckScope, CleanError, CleanOptions, CleanReport, TableCheck};
 use crate::overview::{self, TableFiles, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
-use crate::query::{PartitionKeys, QueryError, SnapshotTable, TableSession, shared_runtime};
+use crate::query::{
+    PartitionKeys, QueryError, QueryLimits, SnapshotTable, TableSession, runtime_with_memory, shared_runtime,
+};
 use crate::repartition::{self, RepartitionError, RepartitionPlan};
 use crate::source::{Conform, InputOptions};
 use crate::storage::{StorageError, TableStorage};
@@ -396,6 +398,16 @@ impl Table {
     /// None that a caller can cause.
     pub fn session(&self) -> Result<TableSession, TableError> {
         Ok(TableSession::on(self.provider()?, Arc::clone(&self.runtime))?)
+    }
+
+    /// The same with limits of its own; without, all sessions of this handle share the memory of
+    /// [`default_memory`](crate::query::default_memory).
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn session_with(&self, limits: QueryLimits) -> Result<TableSession, TableError> {
+        let runtime = runtime_with_memory(&self.runtime, limits.memory)?;
+        Ok(TableSession::on(self.provider()?, runtime)?.with_timeout(limits.timeout))
     }
 
     /// What the table is and holds.

@@ -2,6 +2,7 @@
 
 mod cli;
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 
 /// How long a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
+
+/// Stack of a thread, in bytes: expressions are evaluated by recursion, as deep as the limits on SQL let them be.
+const STACK: usize = 16 << 20;
 
 /// Freed memory that the allocator keeps for what comes next, in bytes. By default it gives large pieces back at once, and the system
 /// clears each page of the next ones.
@@ -44,11 +48,61 @@ fn limit_arenas() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn limit_arenas() {}
 
+/// The allocator of the system, but for memory that there is not: then a query that is being watched fails with its limit, and anything
+/// else ends with a line instead of a signal.
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+// SAFETY: all memory is that of the system's allocator.
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of both.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        given(unsafe { System.realloc(memory, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// The memory that the system gave; does not return if it gave none.
+#[inline]
+fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() {
+        out_of_memory(bytes);
+    }
+    memory
+}
+
+#[cold]
+fn out_of_memory(bytes: usize) -> ! {
+    if evenkeel::query::report_failed_allocation(bytes) {
+        // The watch ends the query, and then the program: no later than this.
+        std::thread::sleep(TIME_TO_CLEAN_UP);
+    }
+    let _ = writeln!(std::io::stderr(), "error: there is not enough memory: {bytes} bytes are not to be had");
+    std::process::exit(1)
+}
+
 fn main() -> ExitCode {
     limit_arenas();
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !evenkeel::source::panics_are_caught() {
+        if !evenkeel::source::panics_are_caught() && !evenkeel::query::panics_are_caught() {
             tell(panic);
         }
     }));
@@ -56,7 +110,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One more than computes: timers and signals wait for a thread that is not busy.
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = match runtime.worker_threads(threads).thread_stack_size(STACK).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(error).report(),
     };

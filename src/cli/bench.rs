@@ -8,7 +8,7 @@ use evenkeel::Table;
 use evenkeel::bench::{BenchOptions, IngestBench, Limits, bench_ingest, bench_query};
 use evenkeel::evaluate::Candidate;
 use evenkeel::generate::AdEvents;
-use evenkeel::query::Params;
+use evenkeel::query::{Params, QueryLimits};
 use evenkeel::report;
 use evenkeel::sink::OutputFormat;
 use evenkeel::source::{Export, InputOptions, InputPath, find_inputs};
@@ -16,6 +16,7 @@ use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
 use crate::cli::input::InputArgs;
+use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::query::{no_file, sql_of_file};
@@ -113,6 +114,9 @@ pub(crate) struct QueriesArgs {
     /// How often each query is run and timed, after a first run that is not counted.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 
     /// How the results are printed.
     #[arg(long, value_enum, default_value = "table")]
@@ -234,6 +238,12 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
 }
 
 async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure> {
+    let limits = args.limits.limits()?;
+    // Each run of a query has the time.
+    within(QueryLimits { timeout: None, ..limits }, time_queries(args, limits, out)).await
+}
+
+async fn time_queries(args: QueriesArgs, limits: QueryLimits, out: &mut Output) -> Result<(), Failure> {
     Params::parse(&args.params).map_err(Failure::usage)?;
     let mut queries = Vec::new();
     for path in &args.files {
@@ -256,7 +266,7 @@ async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure>
         return Err(Failure::wrong_usage(format!("no query has the parameter of --param {unused}")));
     }
     let table = crate::cli::open(&args.dir, None).await?;
-    let session = table.session()?;
+    let session = table.session_with(limits)?;
     let mut planned = Vec::new();
     let several = queries.len() > 1;
     for (name, sql) in &queries {

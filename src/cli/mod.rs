@@ -17,6 +17,7 @@ mod generate;
 mod ingest;
 mod input;
 mod inspect;
+mod limits;
 mod lint;
 mod local_path;
 #[cfg(feature = "cluster")]

@@ -12,13 +12,14 @@ use evenkeel::bounded::{SQL, read_text};
 use evenkeel::cluster::{Cluster, ClusterError};
 use evenkeel::log::PortionDamage;
 use evenkeel::maintenance::CheckScope;
-use evenkeel::query::{Params, QueryError, QueryResult, ScanSummary, TableSession};
+use evenkeel::query::{Params, QueryError, QueryLimits, QueryResult, ScanSummary, TableSession};
 use evenkeel::report::Layout;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::{Table, report};
 use futures::TryStreamExt;
 
 use crate::cli::check::check;
+use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output, open};
 
@@ -90,6 +91,9 @@ pub(crate) struct Args {
     #[arg(long)]
     explain: bool,
 
+    #[command(flatten)]
+    limits: LimitArgs,
+
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     cluster: crate::cli::cluster::ClusterArgs,
@@ -97,7 +101,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let dir = args.dir.clone();
-    answer(args, out).await.map_err(|failure| failure.with_hint_of_damage(&dir))
+    let limits = args.limits.limits()?;
+    within(limits, answer(args, limits, out)).await.map_err(|failure| failure.with_hint_of_damage(&dir))
 }
 
 /// The query in a file.
@@ -113,7 +118,7 @@ pub(crate) fn no_file(sql: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
+async fn answer(args: Args, limits: QueryLimits, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let asked = format(&args)?;
     let sql = match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
@@ -130,7 +135,7 @@ async fn answer(args: Args, out: &mut Output) -> Result<(), Failure> {
     if args.skip_damaged {
         table = without_damaged(&table, out).await?;
     }
-    let answering = Answering::of(&args, table, out).await?;
+    let answering = Answering::of(&args, limits, table, out).await?;
     if args.explain {
         let (scans, plan) = answering.explain(&sql, &params).await?;
         return match asked {
@@ -182,14 +187,16 @@ enum Answering {
 }
 
 impl Answering {
-    async fn of(args: &Args, table: Table, out: &Output) -> Result<Self, Failure> {
+    async fn of(args: &Args, limits: QueryLimits, table: Table, out: &Output) -> Result<Self, Failure> {
         #[cfg(feature = "cluster")]
         if let Some(cluster) = args.cluster.connect(out).await? {
             return Ok(Self::OnCluster(Box::new(cluster), Box::new(table)));
         }
         #[cfg(not(feature = "cluster"))]
         let _ = (args, out);
-        Ok(Self::Here(Box::new(table.session()?)))
+        // The time of the command bounds that of its query.
+        let limits = QueryLimits { timeout: None, ..limits };
+        Ok(Self::Here(Box::new(table.session_with(limits)?)))
     }
 
     async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, Failure> {

@@ -11,14 +11,17 @@ use datafusion::logical_expr::{
 };
 
 use crate::placement::Placement;
+use crate::query::checked::checked_functions;
 use crate::table::{ColumnType, PlacementFunction};
 use crate::transform::{bit_reverse, fingerprints, shard_id};
 use crate::units::PartitionCount;
 
-/// `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`, `shard_id(N, value, ...)` and `ydb_partition(N, value, ...)`.
+/// `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`, `shard_id(N, value, ...)` and `ydb_partition(N, value, ...)`, and
+/// those that check arithmetic.
 pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
-    all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)))
+    let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
+    of_keys.chain(checked_functions())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,9 +10,12 @@
 //! Either way each partition gives its rows in the order of the primary key, and says so. [`PartitionAware`] lets grouping by
 //! the partition key do without repartitioning. Whatever the plan, of two rows with one primary key only the newest is seen.
 
+mod checked;
+mod checked_sum;
 mod count;
 mod float_extremes;
 mod functions;
+mod limits;
 mod newest_wins;
 mod ordered_scan;
 mod overlap;
@@ -23,6 +26,7 @@ mod pruning;
 mod session;
 mod system;
 mod window_frames;
+mod yielding;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::cast;
@@ -32,11 +36,17 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 use crate::bounded::quote;
+#[cfg(feature = "cluster")]
+pub(crate) use crate::query::checked_sum::checked_sum;
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::float_extremes::aggregates;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::functions::functions;
+pub use crate::query::limits::{
+    LEAST_QUERY_MEMORY, LimitExceeded, OnStuck, QueryLimits, QueryMemory, Watch, default_memory,
+    panics_are_caught, report_failed_allocation,
+};
 pub use crate::query::newest_wins::NewestWinsExec;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::newest_wins::key_ordering;
@@ -44,7 +54,8 @@ pub use crate::query::partition_aware::PartitionAware;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::partition_aware::declare_scans;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
-pub use crate::query::session::{QueryResult, TableSession, shared_runtime};
+pub use crate::query::session::{QueryResult, TableSession, runtime_with_memory, shared_runtime};
+pub use crate::sql::SqlLimitError;
 pub use crate::sql::{ParamError, Params};
 
 use crate::table::TableSpec;
@@ -68,6 +79,10 @@ pub fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch,
 pub enum QueryError {
     #[error("{}", crate::sql::plain_message(.0))]
     DataFusion(#[from] DataFusionError),
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    #[error(transparent)]
+    Sql(#[from] SqlLimitError),
     #[error(transparent)]
     Param(#[from] ParamError),
     #[error(transparent)]

@@ -1,13 +1,17 @@
 //! SQL on one table, with its system tables and parameters.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::optimizer::Analyzer;
@@ -15,30 +19,41 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 #[cfg(feature = "cluster")]
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::displayable;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::{DFParser, Statement as ParsedStatement};
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::mpsc;
 
 use crate::query::QueryError;
+use crate::query::checked::CheckedArithmetic;
+use crate::query::checked_sum::checked_sum;
+use crate::query::limits::{LimitExceeded, QueryMemory, Running, Watch, default_memory};
 use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
 use crate::query::system::{partition_stats, portion_stats};
 use crate::query::window_frames::FramesWithoutOffsets;
+use crate::query::yielding::YieldingJoins;
+use crate::sql::limits::parse_within_limits;
 use crate::sql::{NOW, Params, parameters_of, read_times_in_microseconds, side_effect};
 use crate::table::KeyValue;
+use crate::units::ByteSize;
 
 /// The name under which every table goes.
 const TABLE_ALIAS: &str = "t";
 
 /// A DataFusion session with one table, called `t` and by its own name, and its system tables `sys.partition_stats` and
 /// `sys.primary_index_portion_stats` (also `"t/.sys/partition_stats"` and so on, as in YDB).
+#[derive(Clone)]
 pub struct TableSession {
     context: SessionContext,
     table: Arc<SnapshotTable>,
     /// Names that a query can read from.
     tables: Vec<String>,
+    /// How long a query may take.
+    timeout: Option<Duration>,
 }
 
 /// The result of a query, batch by batch.
@@ -64,12 +79,29 @@ impl std::fmt::Debug for QueryResult {
 /// Bytes of ends of files that are kept in memory: those of 10,000 portions, about.
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
 
-/// An environment for the sessions of a table, which keeps the ends of files that they read.
+/// An environment for the sessions of a table, which keeps the ends of files that they read. Their queries share the memory of
+/// [`default_memory`].
 ///
 /// # Errors
 /// None that a caller can cause.
 pub fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
-    Ok(RuntimeEnvBuilder::new().with_metadata_cache_limit(FOOTER_CACHE_BYTES).build_arc()?)
+    let memory = default_memory();
+    // Ends of files are not reserved: they get a part of what operators leave.
+    let cache = FOOTER_CACHE_BYTES.min(memory.as_usize() / 8);
+    let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(cache);
+    Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
+}
+
+/// The same environment for one session whose queries have memory of their own.
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn runtime_with_memory(
+    shared: &Arc<RuntimeEnv>,
+    memory: ByteSize,
+) -> Result<Arc<RuntimeEnv>, QueryError> {
+    let runtime = RuntimeEnvBuilder::from_runtime_env(shared);
+    Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
 }
 
 impl TableSession {
@@ -92,6 +124,7 @@ impl TableSession {
         config.options_mut().execution.parquet.pushdown_filters = true;
         let mut rules = PhysicalOptimizer::new().rules;
         rules.insert(0, Arc::new(PartitionAware::new(vec![Arc::clone(&table)])));
+        rules.push(Arc::new(YieldingJoins));
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
@@ -114,8 +147,16 @@ impl TableSession {
         let context = SessionContext::new_with_state(state);
         crate::query::functions::functions().for_each(|function| context.register_udf(function));
         crate::query::float_extremes::aggregates().for_each(|function| context.register_udaf(function));
+        context.register_udaf(checked_sum());
+        context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
         let tables = register_tables(&context, &table, &provider)?;
-        Ok(Self { context, table, tables })
+        Ok(Self { context, table, tables, timeout: None })
+    }
+
+    /// The session with a limit on the time of each query, from its planning to its last row.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
     }
 
     /// The physical plan of one query.
@@ -125,7 +166,10 @@ impl TableSession {
         sql: &str,
         params: &Params,
     ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
-        Ok(self.plan(sql, params).await?.create_physical_plan().await?)
+        let plan = |session: Self, sql: String, params: Params| async move {
+            Ok(session.plan(&sql, &params).await?.create_physical_plan().await?)
+        };
+        self.in_task(None, plan(self.clone(), sql.to_owned(), params.clone())).await
     }
 
     /// The DataFusion session below.
@@ -134,13 +178,44 @@ impl TableSession {
         &self.context
     }
 
-    /// Runs one query.
+    /// Runs one query, in a task of its own: on a runtime with several threads the caller is free to stop waiting, whatever the query does.
     ///
     /// # Errors
-    /// [`QueryError`] where the SQL is not a query, its parameters do not fit or it fails.
+    /// [`QueryError`] where the SQL is not a query, its parameters do not fit, or it fails or meets a limit.
     pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
-        let batches = self.plan(sql, params).await?.execute_stream().await?;
+        let watch = self.timeout.map(|timeout| Watch::start(Some(timeout), None, None));
+        let start = |session: Self, sql: String, params: Params| async move {
+            Ok(session.plan(&sql, &params).await?.execute_stream().await?)
+        };
+        let started = start(self.clone(), sql.to_owned(), params.clone());
+        let batches = self.in_task(watch.as_ref(), started).await?;
+        let pool = Arc::clone(&self.context.runtime_env().memory_pool);
+        let batches = driven_in_task(batches, watch, pool);
         Ok(QueryResult { schema: batches.schema(), batches })
+    }
+
+    /// Does the work of a query in a task of its own.
+    async fn in_task<T: Send + 'static>(
+        &self,
+        watch: Option<&Watch>,
+        work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        let running = Running::start();
+        let task = SpawnedTask::spawn(async move {
+            let done = work.await;
+            drop(running);
+            done
+        });
+        let done = tokio::select! {
+            done = task.join() => done.unwrap_or_else(|error| Err(of_task(error).into())),
+            exceeded = exceeded(watch) => return Err(exceeded.into()),
+        };
+        done.map_err(|error| match error {
+            QueryError::DataFusion(error) => {
+                QueryMemory::explained(&self.context.runtime_env().memory_pool, error).into()
+            }
+            other => other,
+        })
     }
 
     /// Runs one query and gives all its rows.
@@ -160,10 +235,14 @@ impl TableSession {
         sql: &str,
         params: &Params,
     ) -> Result<(Vec<ScanSummary>, String), QueryError> {
-        let frame = self.plan(sql, params).await?;
-        let _ = self.table.take_scans();
-        let plan = frame.create_physical_plan().await?;
-        Ok((self.table.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
+        let watch = self.timeout.map(|timeout| Watch::start(Some(timeout), None, None));
+        let explain = |session: Self, sql: String, params: Params| async move {
+            let frame = session.plan(&sql, &params).await?;
+            let _ = session.table.take_scans();
+            let plan = frame.create_physical_plan().await?;
+            Ok((session.table.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
+        };
+        self.in_task(watch.as_ref(), explain(self.clone(), sql.to_owned(), params.clone())).await
     }
 
     async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
@@ -171,7 +250,7 @@ impl TableSession {
             return Err(QueryError::Empty);
         }
         let state = self.context.state();
-        let mut statements = DFParser::parse_sql(sql)?;
+        let mut statements = parse_within_limits::<QueryError>(sql)?;
         let count = statements.len();
         let Some(mut statement) = statements.pop_front() else { return Err(QueryError::Empty) };
         if count > 1 {
@@ -227,6 +306,68 @@ impl TableSession {
         let newest = newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?;
         Ok(newest.map(|newest| newest.cast_to(&micros)).transpose()?)
     }
+}
+
+/// Ends once a limit of the watch is exceeded.
+async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
+    match watch {
+        Some(watch) => watch.exceeded().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The error of a task that ended without a result: the engine panicked in it.
+fn of_task(error: tokio::task::JoinError) -> DataFusionError {
+    let cause = match error.try_into_panic() {
+        Ok(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    DataFusionError::Execution(format!("the engine cannot run this query: {cause}"))
+}
+
+/// Batches of a query that a task of its own computes.
+fn driven_in_task(
+    mut batches: SendableRecordBatchStream,
+    watch: Option<Watch>,
+    pool: Arc<dyn MemoryPool>,
+) -> SendableRecordBatchStream {
+    let schema = batches.schema();
+    // Two: one is computed while one is read.
+    let (sender, receiver) = mpsc::channel(2);
+    let running = Running::start();
+    let task = SpawnedTask::spawn(async move {
+        while let Some(batch) = batches.next().await {
+            let failed = batch.is_err();
+            if sender.send(batch).await.is_err() || failed {
+                break;
+            }
+        }
+        drop(running);
+    });
+    let state = (receiver, Some(task), watch, pool);
+    let received = stream::unfold(state, |(mut receiver, mut task, watch, pool)| async move {
+        // After an error there is nothing more.
+        task.as_ref()?;
+        let batch = tokio::select! {
+            biased;
+            exceeded = exceeded(watch.as_ref()) => Some(Err(DataFusionError::External(Box::new(exceeded)))),
+            batch = receiver.recv() => batch,
+        };
+        let batch = match batch {
+            Some(batch) => batch,
+            None => match task.take()?.join().await {
+                Ok(()) => return None,
+                Err(error) => Err(of_task(error)),
+            },
+        };
+        let batch = batch.map_err(|error| QueryMemory::explained(&pool, error));
+        let task = task.filter(|_| batch.is_ok());
+        Some((batch, (receiver, task, watch, pool)))
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, received))
 }
 
 /// What a statement that names tables which need not exist would do; none of others, whose plan tells.

@@ -1,6 +1,7 @@
 //! SQL before it meets a table: parameters, what a statement may do, and which values its conditions leave to a column.
 
 mod conditions;
+pub mod limits;
 mod params;
 mod statements;
 mod time_literals;
@@ -13,6 +14,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::bounded::message;
 pub use crate::sql::conditions::{MOST_KEYS, ScanCondition, combinations, fixed_values};
+pub use crate::sql::limits::SqlLimitError;
 pub use crate::sql::params::{NOW, ParamError, Params, Untyped, parameters_of};
 pub use crate::sql::statements::{
     PlannedStatement, Statement, StatementsError, plan_statements, read_statements,
@@ -42,6 +44,7 @@ pub fn plain_message(error: &DataFusionError) -> String {
             }
             other => other.to_string(),
         },
+        DataFusionError::External(cause) => cause.to_string(),
         other => return plain_text(&other.strip_backtrace()),
     };
     message(text.lines().next().unwrap_or(&text))

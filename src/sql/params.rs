@@ -147,7 +147,7 @@ impl Params {
                 (Some(value), true) => typed(name, value, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
                 (Some(value), false) => match data_type {
                     Some(data_type) => typed(name, value, data_type)?,
-                    None => guessed(value),
+                    None => guessed(name, value)?,
                 },
                 (None, true) => now.clone().ok_or(ParamError::NoTime)?,
                 (None, false) => return Err(ParamError::Missing { name: name.to_owned() }),
@@ -197,18 +197,60 @@ fn typed(name: &str, value: &str, data_type: &DataType) -> Result<ScalarValue, P
         let micros = timestamp(value).map_err(|reason| error(Some(reason)))?;
         return micros.cast_to(data_type).map_err(|_| error(None));
     }
-    ScalarValue::try_from_string(value.to_owned(), data_type).map_err(|_| error(None))
+    let typed = ScalarValue::try_from_string(value.to_owned(), data_type).map_err(|_| error(None))?;
+    match lost(value, &typed) {
+        Some(reason) => Err(error(Some(reason.to_owned()))),
+        None => Ok(typed),
+    }
+}
+
+/// What a type would change about a number: it makes it infinite, or drops digits.
+fn lost(text: &str, value: &ScalarValue) -> Option<&'static str> {
+    let is_infinite = match value {
+        ScalarValue::Float64(Some(number)) => number.is_infinite(),
+        ScalarValue::Float32(Some(number)) => number.is_infinite(),
+        ScalarValue::Decimal128(Some(_), _, scale) => {
+            let digits = text.split_once('.').map_or("", |(_, digits)| digits.trim_end_matches('0'));
+            let too_fine = digits.bytes().all(|byte| byte.is_ascii_digit())
+                && i64::try_from(digits.len()).is_ok_and(|digits| digits > i64::from(*scale).max(0));
+            return too_fine.then_some("it has more digits behind the point than the type");
+        }
+        _ => false,
+    };
+    // Who writes infinity means it.
+    let is_number =
+        text.trim().trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    (is_infinite && is_number).then_some("it is beyond the range of the type")
 }
 
 /// A value for a parameter whose type the query leaves open.
-fn guessed(value: &str) -> ScalarValue {
+fn guessed(name: &str, value: &str) -> Result<ScalarValue, ParamError> {
     if let Ok(number) = value.parse() {
-        return ScalarValue::Int64(Some(number));
+        return Ok(ScalarValue::Int64(Some(number)));
     }
     if let Ok(number) = value.parse() {
-        return ScalarValue::Float64(Some(number));
+        return Ok(ScalarValue::UInt64(Some(number)));
     }
-    timestamp(value).unwrap_or_else(|_| ScalarValue::Utf8(Some(value.to_owned())))
+    if let Ok(number) = value.parse() {
+        let number = ScalarValue::Float64(Some(number));
+        let is_whole = value.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit());
+        let reason = match is_whole {
+            true => Some(
+                "it is beyond the range of Int64 and Uint64; write CAST($name AS DECIMAL(38, 0)), or 1.0 for a Double",
+            ),
+            false => lost(value, &number),
+        };
+        return match reason {
+            Some(reason) => Err(ParamError::Value {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                data_type: DataType::Float64,
+                reason: Some(reason.to_owned()),
+            }),
+            None => Ok(number),
+        };
+    }
+    Ok(timestamp(value).unwrap_or_else(|_| ScalarValue::Utf8(Some(value.to_owned()))))
 }
 
 fn timestamp(value: &str) -> Result<ScalarValue, String> {
@@ -251,6 +293,39 @@ mod tests {
         assert_eq!(values["campaign"].value, ScalarValue::UInt64(Some(42)));
         assert_eq!(values["now"].value, ScalarValue::TimestampMicrosecond(Some(1_769_853_600_000_000), None));
         assert_eq!(values["open"].value, ScalarValue::Int64(Some(7)));
+    }
+
+    #[test]
+    fn numbers_that_would_change_are_refused() {
+        let decimal = Some(DataType::Decimal128(10, 2));
+        for (value, data_type) in [
+            ("1e999", None),
+            ("-1e999", None),
+            ("1e999", Some(DataType::Float64)),
+            ("1e39", Some(DataType::Float32)),
+            ("18446744073709551616", None),
+            ("-9223372036854775809", None),
+            ("256", Some(DataType::UInt8)),
+            ("1.5", Some(DataType::Int64)),
+            ("1.239", decimal.clone()),
+            ("123456789.5", decimal.clone()),
+        ] {
+            let refused = bound(&[&format!("x={value}")], &[("$x", data_type.clone())]);
+            assert!(matches!(refused, Err(ParamError::Value { .. })), "{value} as {data_type:?}");
+        }
+        for (value, data_type, expected) in [
+            ("18446744073709551615", None, ScalarValue::UInt64(Some(u64::MAX))),
+            ("-9223372036854775808", None, ScalarValue::Int64(Some(i64::MIN))),
+            ("1e308", None, ScalarValue::Float64(Some(1e308))),
+            ("inf", Some(DataType::Float64), ScalarValue::Float64(Some(f64::INFINITY))),
+            ("1.2300", decimal, ScalarValue::Decimal128(Some(123), 10, 2)),
+        ] {
+            let ParamValues::Map(values) = bound(&[&format!("x={value}")], &[("$x", data_type)]).unwrap()
+            else {
+                panic!("named parameters")
+            };
+            assert_eq!(values["x"].value, expected, "{value}");
+        }
     }
 
     #[test]

@@ -13,11 +13,11 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::DFParser;
 use thiserror::Error;
 
 use crate::bounded::{ReadError, SQL, quote_path, read_text};
 use crate::sql::conditions::ScanCondition;
+use crate::sql::limits::{check_tables, check_text, parse_within_limits};
 use crate::sql::params::{Params, Untyped, parameters_of};
 use crate::sql::time_literals::read_times_in_microseconds;
 use crate::sql::{plain_message, side_effect};
@@ -84,7 +84,7 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
         left = left.checked_sub(text.len()).ok_or_else(too_large)?;
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         // What cannot be read says so when it is planned, beside the others.
-        let Ok(parsed) = DFParser::parse_sql(&without_declarations(&text)) else {
+        let Ok(parsed) = parse_within_limits::<DataFusionError>(&without_declarations(&text)) else {
             statements.push(Statement { name: stem, sql: text });
             continue;
         };
@@ -140,7 +140,9 @@ async fn plan(
     let context = SessionContext::new_with_config(config);
     let probe = Arc::new(Probe { schema: Arc::clone(schema), scans: Mutex::default() });
     let state = context.state();
+    check_text(sql)?;
     let mut statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+    check_tables(&statement)?;
     let tables: Vec<TableReference> = state.resolve_table_references(&statement)?;
     let mut names: Vec<&str> = tables.iter().map(TableReference::table).collect();
     names.sort_unstable();

@@ -9,6 +9,7 @@
     reason = "a test that fails should stop and say so"
 )]
 
+mod arithmetic;
 mod at_a_time;
 mod bounds;
 mod browser;
@@ -33,6 +34,7 @@ mod hooked_store;
 #[cfg(feature = "delta")]
 mod interleavings;
 mod layers;
+mod limits;
 mod masking;
 mod model;
 mod nodes;

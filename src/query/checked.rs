@@ -1,0 +1,187 @@
+//! Arithmetic of SQL that fails where DataFusion wraps around.
+//!
+//! ```text
+//! a + b, a - b, a * b of whole numbers   -> functions that check, put in after types are coerced; constants fold through them too
+//! sum(whole numbers, Decimal, Interval)  -> 128 bits inside, checked when the sum is given out
+//! ```
+//! All other arithmetic of whole numbers, decimals, dates and times fails by itself in DataFusion. Floats follow IEEE 754: they become infinite.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::compute::kernels::numeric::{add, mul, sub};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, exec_err, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr_common::datum::apply;
+
+/// An operation that can leave the range of its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+}
+
+impl Operation {
+    const ALL: [Self; 3] = [Self::Add, Self::Subtract, Self::Multiply];
+
+    fn of_operator(operator: Operator) -> Option<Self> {
+        match operator {
+            Operator::Plus => Some(Self::Add),
+            Operator::Minus => Some(Self::Subtract),
+            Operator::Multiply => Some(Self::Multiply),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Add => "checked_add",
+            Self::Subtract => "checked_subtract",
+            Self::Multiply => "checked_multiply",
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sign())
+    }
+}
+
+/// An operation as a function of two whole numbers of one type.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    operation: Operation,
+    signature: Signature,
+}
+
+impl Checked {
+    fn new(operation: Operation) -> Self {
+        Self { operation, signature: Signature::any(2, Volatility::Immutable) }
+    }
+}
+
+/// The functions that [`CheckedArithmetic`] puts in.
+pub(crate) fn checked_functions() -> impl Iterator<Item = ScalarUDF> {
+    Operation::ALL.into_iter().map(|operation| ScalarUDF::new_from_impl(Checked::new(operation)))
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        self.operation.name()
+    }
+
+    /// The name that the expression has without the check: columns of results are named after it.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        match args {
+            [left, right] => Ok(format!("{} {} {}", left.schema_name(), self.operation, right.schema_name())),
+            _ => internal_err!("{} has two arguments", self.name()),
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        match arguments {
+            [left, right] if left == right && left.is_integer() => Ok(left.clone()),
+            _ => exec_err!("{} takes two whole numbers of one type", self.name()),
+        }
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name(), self.return_type(&types)?, nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [left, right] = args.args.as_slice() else {
+            return internal_err!("{} has two arguments", self.name());
+        };
+        match self.operation {
+            Operation::Add => apply(left, right, add),
+            Operation::Subtract => apply(left, right, sub),
+            Operation::Multiply => apply(left, right, mul),
+        }
+    }
+}
+
+/// Puts checks into the arithmetic of whole numbers. Comes after the rules that coerce types.
+#[derive(Debug)]
+pub(crate) struct CheckedArithmetic {
+    functions: [Arc<ScalarUDF>; 3],
+}
+
+impl CheckedArithmetic {
+    pub(crate) fn new() -> Self {
+        let function = |operation| Arc::new(ScalarUDF::new_from_impl(Checked::new(operation)));
+        Self { functions: Operation::ALL.map(function) }
+    }
+
+    fn rewritten(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else { return Ok(Transformed::no(expr)) };
+        let function = Operation::of_operator(op).and_then(|operation| {
+            Operation::ALL.into_iter().zip(&self.functions).find(|(of, _)| *of == operation)
+        });
+        let checked = match function {
+            Some((_, function)) => {
+                let data_type = left.get_type(schema)?;
+                (data_type.is_integer() && data_type == right.get_type(schema)?).then_some(function)
+            }
+            None => None,
+        };
+        Ok(match checked {
+            Some(function) => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(
+                Arc::clone(function),
+                vec![*left, *right],
+            ))),
+            None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        })
+    }
+}
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let checked = plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                let source =
+                    DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+                schema.merge(&source);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let checked = expr.transform_up(|expr| self.rewritten(expr, &schema))?;
+                Ok(checked.update_data(|expr| name.restore(expr)))
+            })?
+            .map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(checked.data)
+    }
+
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+}

@@ -1,0 +1,317 @@
+//! `sum` of whole numbers and decimals that fails where the sum leaves its type, instead of wrapping around.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type,
+};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::functions_aggregate::sum::Sum;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
+    Signature,
+};
+
+/// The function, which takes the place of DataFusion's.
+pub(crate) fn checked_sum() -> AggregateUDF {
+    AggregateUDF::new_from_impl(CheckedSum::default())
+}
+
+/// `sum`, with 128 bits for whole numbers and decimals. Floats, durations and intervals are those of DataFusion.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+struct CheckedSum {
+    inner: Sum,
+}
+
+/// Whether sums of this type are made here.
+fn is_exact(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))
+}
+
+/// The type of a partial sum: it holds 2^63 of the largest whole numbers.
+fn state_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
+        _ => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
+    }
+}
+
+fn beyond(data_type: &DataType) -> DataFusionError {
+    DataFusionError::Execution(format!(
+        "the sum is beyond the range of {data_type}; sum(CAST(... AS DECIMAL(38, 0))) or sum(CAST(... AS DOUBLE)) has a larger one"
+    ))
+}
+
+/// The values of an array, NULL as none.
+fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Option<i128>> + '_>> {
+    Ok(match array.data_type() {
+        DataType::Int64 => {
+            Box::new(array.as_primitive::<Int64Type>().iter().map(|value| value.map(i128::from)))
+        }
+        DataType::UInt64 => {
+            Box::new(array.as_primitive::<UInt64Type>().iter().map(|value| value.map(i128::from)))
+        }
+        DataType::Decimal128(..) => Box::new(array.as_primitive::<Decimal128Type>().iter()),
+        other => return internal_err!("there is no exact sum of {other}"),
+    })
+}
+
+/// Sums in their type; fails if one is beyond it.
+fn given_out(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
+    let error = || beyond(data_type);
+    Ok(match data_type {
+        DataType::Int64 => {
+            let sums = sums.into_iter().map(|sum| sum.map(i64::try_from).transpose());
+            Arc::new(sums.collect::<Result<Int64Array, _>>().map_err(|_| error())?)
+        }
+        DataType::UInt64 => {
+            let sums = sums.into_iter().map(|sum| sum.map(u64::try_from).transpose());
+            Arc::new(sums.collect::<Result<UInt64Array, _>>().map_err(|_| error())?)
+        }
+        DataType::Decimal128(precision, scale) => {
+            let sums = Decimal128Array::from(sums).with_precision_and_scale(*precision, *scale)?;
+            sums.validate_decimal_precision(*precision).map_err(|_| error())?;
+            Arc::new(sums)
+        }
+        other => return internal_err!("there is no exact sum of {other}"),
+    })
+}
+
+/// Partial sums. They are not checked: others may bring them back into range.
+fn partial(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
+    let sums = Decimal128Array::from(sums);
+    Ok(Arc::new(sums.with_data_type(state_type(data_type))))
+}
+
+fn first(arrays: &[ArrayRef]) -> Result<&ArrayRef> {
+    match arrays {
+        [array] => Ok(array),
+        _ => internal_err!("sum has one argument and one state"),
+    }
+}
+
+impl AggregateUDFImpl for CheckedSum {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(arguments)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let data_type = args.return_field.data_type();
+        match (is_exact(data_type), args.is_distinct) {
+            (false, _) => self.inner.accumulator(args),
+            (true, false) => Ok(Box::new(ExactSum { data_type: data_type.clone(), sum: 0, count: 0 })),
+            (true, true) => {
+                Ok(Box::new(DistinctSum { data_type: data_type.clone(), values: HashSet::new() }))
+            }
+        }
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        match is_exact(args.return_field.data_type()) && !args.is_distinct {
+            true => self.accumulator(args),
+            false => self.inner.create_sliding_accumulator(args),
+        }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        if !is_exact(args.return_type()) {
+            return self.inner.state_fields(args);
+        }
+        let state = state_type(args.return_type());
+        let field = match args.is_distinct {
+            true => {
+                let items = Field::new_list_field(state, true);
+                Field::new_list(format_state_name(args.name, "sum distinct"), items, false)
+            }
+            false => Field::new(format_state_name(args.name, "sum"), state, true),
+        };
+        Ok(vec![Arc::new(field)])
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.inner.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        let data_type = args.return_field.data_type();
+        match is_exact(data_type) {
+            true => Ok(Box::new(ExactSums { data_type: data_type.clone(), sums: Vec::new() })),
+            false => self.inner.create_groups_accumulator(args),
+        }
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        self.inner.reverse_expr()
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner.order_sensitivity()
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner.set_monotonicity(data_type)
+    }
+}
+
+/// One sum.
+#[derive(Debug)]
+struct ExactSum {
+    data_type: DataType,
+    sum: i128,
+    /// Values in the sum: without any it is NULL.
+    count: u64,
+}
+
+impl ExactSum {
+    fn sum(&self) -> Vec<Option<i128>> {
+        vec![(self.count > 0).then_some(self.sum)]
+    }
+}
+
+impl Accumulator for ExactSum {
+    fn update_batch(&mut self, arrays: &[ArrayRef]) -> Result<()> {
+        for value in values(first(arrays)?)?.flatten() {
+            self.sum = self.sum.checked_add(value).ok_or_else(|| beyond(&self.data_type))?;
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, arrays: &[ArrayRef]) -> Result<()> {
+        for value in values(first(arrays)?)?.flatten() {
+            self.sum = self.sum.checked_sub(value).ok_or_else(|| beyond(&self.data_type))?;
+            self.count = self.count.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.update_batch(states)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        ScalarValue::try_from_array(&given_out(self.sum(), &self.data_type)?, 0)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![ScalarValue::try_from_array(&partial(self.sum(), &self.data_type)?, 0)?])
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+    }
+}
+
+/// The sum of distinct values.
+#[derive(Debug)]
+struct DistinctSum {
+    data_type: DataType,
+    values: HashSet<i128>,
+}
+
+impl Accumulator for DistinctSum {
+    fn update_batch(&mut self, arrays: &[ArrayRef]) -> Result<()> {
+        self.values.extend(values(first(arrays)?)?.flatten());
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for values in first(states)?.as_list::<i32>().iter().flatten() {
+            self.update_batch(&[values])?;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut sum: Option<i128> = None;
+        for value in &self.values {
+            sum = Some(sum.unwrap_or(0).checked_add(*value).ok_or_else(|| beyond(&self.data_type))?);
+        }
+        ScalarValue::try_from_array(&given_out(vec![sum], &self.data_type)?, 0)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let values = partial(self.values.iter().copied().map(Some).collect(), &self.data_type)?;
+        let values = (0..values.len()).map(|row| ScalarValue::try_from_array(&values, row));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &state_type(&self.data_type)))])
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.values.capacity() * size_of::<i128>()
+    }
+}
+
+/// The sums of many groups.
+#[derive(Debug)]
+struct ExactSums {
+    data_type: DataType,
+    /// NULL before the first value.
+    sums: Vec<Option<i128>>,
+}
+
+/// The values of the rows that a filter keeps; NULL for others.
+fn kept(array: &ArrayRef, filter: Option<&BooleanArray>) -> Result<Vec<Option<i128>>> {
+    let values = values(array)?;
+    Ok(match filter {
+        None => values.collect(),
+        Some(filter) => {
+            values.zip(filter).map(|(value, keep)| value.filter(|_| keep == Some(true))).collect()
+        }
+    })
+}
+
+impl GroupsAccumulator for ExactSums {
+    fn update_batch(
+        &mut self,
+        arrays: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.sums.resize(total, None);
+        for (value, group) in kept(first(arrays)?, filter)?.into_iter().zip(groups) {
+            if let (Some(value), Some(sum)) = (value, self.sums.get_mut(*group)) {
+                let added = sum.unwrap_or(0).checked_add(value);
+                *sum = Some(added.ok_or_else(|| beyond(&self.data_type))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.update_batch(states, groups, None, total)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        given_out(emit_to.take_needed(&mut self.sums), &self.data_type)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        Ok(vec![partial(emit_to.take_needed(&mut self.sums), &self.data_type)?])
+    }
+
+    fn convert_to_state(&self, arrays: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        Ok(vec![partial(kept(first(arrays)?, filter)?, &self.data_type)?])
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * size_of::<Option<i128>>()
+    }
+}

@@ -1,0 +1,45 @@
+//! Lets operators that give many rows for few yield, so that a query can be ended between their batches.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::unnest::UnnestExec;
+
+/// Wraps joins and UNNEST. DataFusion lets scans yield for every batch that they give; one batch of a scan can be thousands of a join.
+#[derive(Debug)]
+pub(crate) struct YieldingJoins;
+
+impl PhysicalOptimizerRule for YieldingJoins {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let wrapped = plan.transform_up(|node| {
+            let multiplies = node.is::<CrossJoinExec>()
+                || node.is::<NestedLoopJoinExec>()
+                || node.is::<HashJoinExec>()
+                || node.is::<SortMergeJoinExec>()
+                || node.is::<UnnestExec>();
+            Ok(match multiplies {
+                true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as _),
+                false => Transformed::no(node),
+            })
+        })?;
+        Ok(wrapped.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "YieldingJoins"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
