@@ -240,7 +240,11 @@ mod tests {
             }
             Note::RowsLeftOut { .. } => Note::NoPrimaryKey,
             Note::NoPrimaryKey => Note::PlacementsLeftOut { reason: "Doris".to_owned() },
-            Note::PlacementsLeftOut { .. } => Note::TimesMasked,
+            Note::PlacementsLeftOut { .. } => {
+                Note::CandidatesFromSample { rows: 1, of_rows: 2, places: 1, inputs: 1, of_inputs: 1 }
+            }
+            Note::CandidatesFromSample { .. } => Note::MoreValuesThanSampled { column },
+            Note::MoreValuesThanSampled { .. } => Note::TimesMasked,
             Note::TimesMasked => return None,
         })
     }

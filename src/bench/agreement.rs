@@ -19,8 +19,17 @@ const PARTITIONS: u64 = 8;
 const TOLERANCE: f64 = 0.01;
 
 /// Keys of every kind: even, few values, one heavy value, time alone in three lengths, time with a column of many values.
-const KEYS: [&str; 8] =
-    ["user", "id", "country", "heavy", "at", "trunc(at, 10s)", "date(at)", "trunc(at, 10s), user"];
+const KEYS: [&str; 9] = [
+    "user",
+    "at, country",
+    "id",
+    "country",
+    "heavy",
+    "at",
+    "trunc(at, 10s)",
+    "date(at)",
+    "trunc(at, 10s), user",
+];
 
 fn mixed(row: u64) -> u64 {
     crate::placement::hash_bytes(&row.to_le_bytes())

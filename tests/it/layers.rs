@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::project;
 
 /// The layers from the top. A module imports from layers below its own, never from its own or above.
-const LAYERS: [&[&str]; 14] = [
+const LAYERS: [&[&str]; 15] = [
     &["main", "cli"],
     &["report"],
     &["bench", "cluster"],
