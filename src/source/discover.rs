@@ -39,6 +39,17 @@ impl InputPath {
             Self::Copy { name, .. } => name.clone(),
         }
     }
+
+    /// Bytes of the input as stored; 0 if it is no file.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        match self {
+            Self::File(path) | Self::Copy { path, .. } => {
+                std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+            }
+            Self::Remote(file) => file.bytes,
+            Self::Stdin => 0,
+        }
+    }
 }
 
 /// The inputs that arguments name.

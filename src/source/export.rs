@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::note::Note;
 use crate::source::infer::{infer_input, type_of_values};
-use crate::source::places::stored_bytes;
 use crate::source::{
     Conform, Input, InputFormat, InputOptions, InputPath, Positions, RawBatch, RawCells, Reject, SourceError,
 };
@@ -170,7 +169,7 @@ impl Export {
     }
 
     /// The columns, those of `without_values` with the types of the values that rows further on have.
-    fn with_types_of(self, without_values: &[String]) -> Result<Vec<Column>, SourceError> {
+    fn with_types_of(&self, without_values: &[String]) -> Result<Vec<Column>, SourceError> {
         let most = (ROWS_OF_TYPES, BYTES_OF_TYPES);
         let rows = self.rows_across::<SourceError>(OnUnreadable::Skip, most, &AtomicBool::new(false))?;
         let mut opened =
@@ -287,7 +286,7 @@ impl Export {
     /// Bytes of the inputs as stored; 0 for what is no file.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
-        self.inputs.iter().map(stored_bytes).sum()
+        self.inputs.iter().map(InputPath::stored_bytes).sum()
     }
 
     /// Reads all rows in input order, from the first on each time it is called. `each` says whether to go on.

@@ -193,7 +193,7 @@ fn copied(batch: &RecordBatch, begin: usize, rows: usize) -> RecordBatch {
 
 /// Inputs with the number of places in each.
 fn places_of_inputs(inputs: &[InputPath]) -> Vec<(&InputPath, usize)> {
-    let bytes: Vec<u64> = inputs.iter().map(|input| stored_bytes(input).max(1)).collect();
+    let bytes: Vec<u64> = inputs.iter().map(|input| input.stored_bytes().max(1)).collect();
     let remote = inputs.iter().any(|input| matches!(input, InputPath::Remote(_)));
     let places = if remote { REMOTE_PLACES } else { PLACES };
     let counts = shares_of(&bytes, places);
@@ -213,17 +213,6 @@ fn shares_of(bytes: &[u64], places: usize) -> Vec<usize> {
         least + usize::try_from(at(before) - begin).unwrap_or(0)
     };
     bytes.iter().map(share).collect()
-}
-
-/// Bytes of an input as stored; 0 if it is no file.
-pub(super) fn stored_bytes(input: &InputPath) -> u64 {
-    match input {
-        InputPath::File(path) | InputPath::Copy { path, .. } => {
-            std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-        }
-        InputPath::Remote(file) => file.bytes,
-        InputPath::Stdin => 0,
-    }
 }
 
 /// Ranges of `length` rows at equal distances, the first and the last rows among them; of few rows, all.

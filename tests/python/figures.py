@@ -73,7 +73,11 @@ class Made:
             # A column of a text file that is NULL throughout has no type.
             if share == 1.0 and (self.format == "csv" or name == "ts"):
                 share = 0.3
-            columns[name] = [None if rng.random() < share else value for value in columns[name]]
+            values = [None if rng.random() < share else value for value in columns[name]]
+            # The type of a column of text follows from its values.
+            if self.format == "csv" and not any(value is not None for value in values):
+                values[:1] = columns[name][:1]
+            columns[name] = values
         table = list(zip(*columns.values()))
         order = rng.choice(LAYOUTS)
         by = {"by user": 1, "by time": 4, "by group": 2, "backwards": 4}.get(order)
