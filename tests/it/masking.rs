@@ -164,7 +164,7 @@ fn no_finding_and_no_note_holds_a_value() {
     // Functions with defects and with unequal ranges, on consecutive numbers.
     let consecutive = (0..4096u64).map(|row| (format!("w{row}"), row, time(row)));
     write("numbers.csv", &csv(consecutive));
-    for (function, partitions) in [("doris", 512), ("cassandra", 512), ("all", 12)] {
+    for (function, partitions) in [("doris", 512), ("cassandra-vnodes", 12), ("all", 12)] {
         evaluate(
             folder,
             &format!(
@@ -173,6 +173,9 @@ fn no_finding_and_no_note_holds_a_value() {
             &mut seen,
         );
     }
+
+    let peak = "{}/numbers.csv --partition-key id --primary-key at,id --partition-rate 1B --partitions 4 --window 5m";
+    evaluate(folder, peak, &mut seen);
 
     // Out of order; without times here and there; with NULL in the key.
     let shuffled = (0..20_000u64).map(|row| {
