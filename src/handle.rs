@@ -23,7 +23,7 @@ use crate::maintenance::{self, CheckScope, CleanError, CleanOptions, CleanReport
 use crate::overview::{self, TableFiles, TableHistory, TableOverview, TableSkew};
 use crate::placement::Placement;
 use crate::query::{
-    PartitionKeys, QueryError, QueryLimits, SnapshotTable, TableSession, runtime_with_memory, shared_runtime,
+    PartitionKeys, QueryError, QueryLimits, SnapshotTable, TableSession, runtime_within, shared_runtime,
 };
 use crate::repartition::{self, RepartitionError, RepartitionPlan};
 use crate::source::{Conform, InputOptions};
@@ -404,9 +404,9 @@ impl Table {
     /// [`default_memory`](crate::query::default_memory).
     ///
     /// # Errors
-    /// None that a caller can cause.
-    pub fn session_with(&self, limits: QueryLimits) -> Result<TableSession, TableError> {
-        let runtime = runtime_with_memory(&self.runtime, limits.memory)?;
+    /// [`TableError`] if the directory to spill to cannot be used.
+    pub fn session_with(&self, limits: &QueryLimits) -> Result<TableSession, TableError> {
+        let runtime = runtime_within(&self.runtime, limits)?;
         Ok(TableSession::on(self.provider()?, runtime)?.with_timeout(limits.timeout))
     }
 

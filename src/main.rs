@@ -16,6 +16,9 @@ use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 /// How long a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
+/// How long any other command may take to stop.
+const TIME_TO_STOP: Duration = Duration::from_secs(2);
+
 /// Stack of a thread, in bytes: expressions are evaluated by recursion, as deep as the limits on SQL let them be.
 const STACK: usize = 16 << 20;
 
@@ -110,7 +113,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    // One more than computes: timers and signals wait for a thread that is not busy.
+    // One more than computes: timers and files wait for a thread that is not busy.
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = match runtime.worker_threads(threads).thread_stack_size(STACK).enable_all().build() {
@@ -121,7 +124,10 @@ fn main() -> ExitCode {
     // Work in the background that nobody waits for must not hold the program up.
     runtime.shutdown_background();
     match ended {
-        None => ExitCode::from(INTERRUPTED),
+        None => {
+            cli::remove_spilled();
+            ExitCode::from(INTERRUPTED)
+        }
         Some(Ok(())) => ExitCode::SUCCESS,
         Some(Err(failure)) => failure.report(),
     }
@@ -147,22 +153,44 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     let interrupt = Arc::new(Interrupt::default());
     let mut output = Output::new(Arc::clone(&interrupt));
     let mut run = std::pin::pin!(cli.run(&mut output));
-    let pressed = async {
-        // Where signals cannot be heard, Ctrl-C ends the program as it does any other.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
+    let (pressed, heard) = tokio::sync::oneshot::channel();
+    let listener = Arc::clone(&interrupt);
+    // In a thread of its own: all others may be in the middle of what does not yield, such as a join or opening a pipe that nobody writes to.
+    std::thread::spawn(move || {
+        // Without it, signals end the program as they do any other.
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async move {
+            stop_signal().await;
+            let cleans_up = listener.press();
+            let _ = pressed.send(cleans_up);
+            let patience = if cleans_up { TIME_TO_CLEAN_UP } else { TIME_TO_STOP };
+            // Pressed again: at once.
+            let _ = tokio::time::timeout(patience, stop_signal()).await;
+            cli::remove_spilled();
+            std::process::exit(INTERRUPTED.into());
+        });
+    });
     tokio::select! {
         ended = &mut run => return Some(ended),
-        () = pressed => {}
+        // Nothing is heard of signals if there is no thread for them.
+        Ok(cleans_up) = heard => if !cleans_up {
+            return None;
+        },
     }
-    if !interrupt.press() {
-        return None;
+    Some(run.await)
+}
+
+/// Ends when the program is asked to stop: by Ctrl-C, or as services are.
+async fn stop_signal() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            pressed = tokio::signal::ctrl_c() => if pressed.is_ok() { return },
+            _ = terminate.recv() => return,
+        }
     }
-    tokio::select! {
-        ended = tokio::time::timeout(TIME_TO_CLEAN_UP, run) => ended.ok(),
-        // Pressed again: at once.
-        _ = tokio::signal::ctrl_c() => None,
+    // Where signals cannot be heard, Ctrl-C ends the program as it does any other.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }

@@ -240,10 +240,11 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
 async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure> {
     let limits = args.limits.limits()?;
     // Each run of a query has the time.
-    within(QueryLimits { timeout: None, ..limits }, time_queries(args, limits, out)).await
+    let of_process = QueryLimits { timeout: None, ..limits.clone() };
+    within(&of_process, time_queries(args, &limits, out)).await
 }
 
-async fn time_queries(args: QueriesArgs, limits: QueryLimits, out: &mut Output) -> Result<(), Failure> {
+async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output) -> Result<(), Failure> {
     Params::parse(&args.params).map_err(Failure::usage)?;
     let mut queries = Vec::new();
     for path in &args.files {

@@ -1,11 +1,14 @@
 //! `--memory` and `--timeout` of commands that run queries.
 
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use evenkeel::query::{LEAST_QUERY_MEMORY, LimitExceeded, QueryError, QueryLimits, Watch, default_memory};
 use evenkeel::units::{ByteSize, Micros};
+use tempfile::TempDir;
 
 use crate::cli::{Failure, check_memory};
 
@@ -43,25 +46,54 @@ impl LimitArgs {
     pub(crate) fn limits(self) -> Result<QueryLimits, Failure> {
         let memory = self.memory.unwrap_or_else(default_memory);
         check_memory(memory, LEAST_QUERY_MEMORY)?;
-        Ok(QueryLimits { memory, timeout: self.timeout.0 })
+        Ok(QueryLimits { memory, spill: spill_directory(), timeout: self.timeout.0 })
     }
 }
 
 /// Does the work of a command that queries: as long as it takes, the process stays within `limits`. Without a timeout there, each query has
 /// one of its own.
 pub(crate) async fn within<T>(
-    limits: QueryLimits,
+    limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let watch = Watch::start(limits.timeout, Some(limits.memory), Some(end));
-    tokio::select! {
+    let done = tokio::select! {
         done = work => done,
         exceeded = watch.exceeded() => Err(QueryError::from(exceeded).into()),
+    };
+    remove_spilled();
+    done
+}
+
+/// The directory that queries spill to.
+static SPILL: OnceLock<TempDir> = OnceLock::new();
+
+/// A directory for this process, as a query that was ended may not get to remove its files by itself.
+fn spill_directory() -> Option<PathBuf> {
+    if SPILL.get().is_none() {
+        // Without one a query that needs it says so.
+        let _ = SPILL.set(tempfile::Builder::new().prefix("evenkeel-query-").tempdir().ok()?);
+    }
+    SPILL.get().map(|directory| directory.path().to_owned())
+}
+
+/// Removes what queries spilled. An operator that is still at work may add a file meanwhile.
+pub(crate) fn remove_spilled() {
+    let Some(directory) = SPILL.get() else { return };
+    for _ in 0..ATTEMPTS {
+        let _ = std::fs::remove_dir_all(directory.path());
+        if !directory.path().exists() {
+            break;
+        }
     }
 }
 
+/// How often a directory to which files are added is removed.
+const ATTEMPTS: usize = 5;
+
 /// Ends the program in the middle of what does not yield.
 fn end(exceeded: &LimitExceeded) {
+    remove_spilled();
     let _ = Failure::from(QueryError::from(exceeded.clone())).report();
     std::process::exit(1);
 }

@@ -35,6 +35,7 @@ use clap::{Parser, Subcommand};
 use evenkeel::units::{ByteSize, PartitionCount, Version};
 use evenkeel::{Table, TableError};
 
+pub(crate) use limits::remove_spilled;
 pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
 
 /// Workbench and store for hash-partitioned columnar tables in the style of the YDB column store.

@@ -18,6 +18,7 @@ use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
 use evenkeel::report::Layout;
 use evenkeel::simulate::SimulateError;
+use evenkeel::sink::SinkError;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -88,6 +89,16 @@ impl Failure {
     /// A failure of the arguments, said in a sentence.
     pub(crate) fn wrong_usage(message: impl Into<String>) -> Self {
         Self::Usage(anyhow::anyhow!(message.into()))
+    }
+
+    /// The failure with the file that was written, if writing failed.
+    pub(crate) fn of_sink(self, path: &Path) -> Self {
+        match self {
+            Self::Failed(error) if error.is::<SinkError>() => {
+                Self::Failed(anyhow::anyhow!("{}: {error}", path.display()))
+            }
+            other => other,
+        }
     }
 
     /// The failure with what to do about it, where a file of the table in `dir` may be the cause.

@@ -102,7 +102,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let dir = args.dir.clone();
     let limits = args.limits.limits()?;
-    within(limits, answer(args, limits, out)).await.map_err(|failure| failure.with_hint_of_damage(&dir))
+    within(&limits, answer(args, &limits, out)).await.map_err(|failure| failure.with_hint_of_damage(&dir))
 }
 
 /// The query in a file.
@@ -118,7 +118,7 @@ pub(crate) fn no_file(sql: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn answer(args: Args, limits: QueryLimits, out: &mut Output) -> Result<(), Failure> {
+async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
     let asked = format(&args)?;
     let sql = match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
@@ -158,7 +158,10 @@ async fn answer(args: Args, limits: QueryLimits, out: &mut Output) -> Result<(),
     match &args.output {
         Some(path) => {
             let file = PartFile::create(path).map_err(cannot_write(path))?;
-            write(result, BufWriter::new(file.file()), format).await?.flush()?;
+            // Rows that cannot be computed are no fault of the file.
+            let written = write(result, BufWriter::new(file.file()), format).await;
+            let written = written.map_err(|failure| failure.of_sink(path))?.flush();
+            written.map_err(cannot_write(path))?;
             file.publish().map_err(cannot_write(path))?;
         }
         None => {
@@ -187,7 +190,7 @@ enum Answering {
 }
 
 impl Answering {
-    async fn of(args: &Args, limits: QueryLimits, table: Table, out: &Output) -> Result<Self, Failure> {
+    async fn of(args: &Args, limits: &QueryLimits, table: Table, out: &Output) -> Result<Self, Failure> {
         #[cfg(feature = "cluster")]
         if let Some(cluster) = args.cluster.connect(out).await? {
             return Ok(Self::OnCluster(Box::new(cluster), Box::new(table)));
@@ -195,8 +198,8 @@ impl Answering {
         #[cfg(not(feature = "cluster"))]
         let _ = (args, out);
         // The time of the command bounds that of its query.
-        let limits = QueryLimits { timeout: None, ..limits };
-        Ok(Self::Here(Box::new(table.session_with(limits)?)))
+        let limits = QueryLimits { timeout: None, ..limits.clone() };
+        Ok(Self::Here(Box::new(table.session_with(&limits)?)))
     }
 
     async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, Failure> {

@@ -44,6 +44,10 @@ impl Operation {
         }
     }
 
+    fn of_function(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Add => "checked_add",
@@ -90,12 +94,31 @@ impl ScalarUDFImpl for Checked {
         self.operation.name()
     }
 
-    /// The name that the expression has without the check: columns of results are named after it.
+    /// The name that the expression has without the check: columns of results are named after it. Chains of operators lean to the left, and
+    /// are followed without recursion.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        match args {
-            [left, right] => Ok(format!("{} {} {}", left.schema_name(), self.operation, right.schema_name())),
-            _ => internal_err!("{} has two arguments", self.name()),
+        let mut links = Vec::new();
+        let (mut operation, mut operands) = (self.operation, args);
+        let first = loop {
+            let [left, right] = operands else {
+                return internal_err!("{} has two arguments", operation.name());
+            };
+            links.push((operation, right));
+            let inner = match left {
+                Expr::ScalarFunction(function) => Operation::of_function(function.func.name())
+                    .map(|inner| (inner, function.args.as_slice())),
+                _ => None,
+            };
+            match inner {
+                Some(inner) => (operation, operands) = inner,
+                None => break left,
+            }
+        };
+        let mut name = first.schema_name().to_string();
+        for (operation, right) in links.into_iter().rev() {
+            name.push_str(&format!(" {operation} {}", right.schema_name()));
         }
+        Ok(name)
     }
 
     fn signature(&self) -> &Signature {

@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,10 +48,12 @@ const TICK: Duration = Duration::from_millis(15);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What one query may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Memory of its operators; they spill to the temporary directory before they fail.
+    /// Memory of its operators; they spill to disk before they fail.
     pub memory: ByteSize,
+    /// Directory that they spill to; none for the temporary one of the system.
+    pub spill: Option<PathBuf>,
     /// Time from its planning to its last row; none for any.
     pub timeout: Option<Duration>,
 }
@@ -58,7 +61,7 @@ pub struct QueryLimits {
 impl Default for QueryLimits {
     /// The memory of [`default_memory`], and no limit of time.
     fn default() -> Self {
-        Self { memory: default_memory(), timeout: None }
+        Self { memory: default_memory(), spill: None, timeout: None }
     }
 }
 

@@ -54,7 +54,7 @@ pub use crate::query::partition_aware::PartitionAware;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::partition_aware::declare_scans;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};
-pub use crate::query::session::{QueryResult, TableSession, runtime_with_memory, shared_runtime};
+pub use crate::query::session::{QueryResult, TableSession, runtime_within, shared_runtime};
 pub use crate::sql::SqlLimitError;
 pub use crate::sql::{ParamError, Params};
 

@@ -11,6 +11,7 @@ use datafusion::common::{ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
@@ -29,7 +30,7 @@ use tokio::sync::mpsc;
 use crate::query::QueryError;
 use crate::query::checked::CheckedArithmetic;
 use crate::query::checked_sum::checked_sum;
-use crate::query::limits::{LimitExceeded, QueryMemory, Running, Watch, default_memory};
+use crate::query::limits::{LimitExceeded, QueryLimits, QueryMemory, Running, Watch, default_memory};
 use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
@@ -39,7 +40,6 @@ use crate::query::yielding::YieldingJoins;
 use crate::sql::limits::parse_within_limits;
 use crate::sql::{NOW, Params, parameters_of, read_times_in_microseconds, side_effect};
 use crate::table::KeyValue;
-use crate::units::ByteSize;
 
 /// The name under which every table goes.
 const TABLE_ALIAS: &str = "t";
@@ -92,16 +92,21 @@ pub fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
     Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
 }
 
-/// The same environment for one session whose queries have memory of their own.
+/// The same environment for one session whose queries have limits of their own.
 ///
 /// # Errors
-/// None that a caller can cause.
-pub fn runtime_with_memory(
-    shared: &Arc<RuntimeEnv>,
-    memory: ByteSize,
-) -> Result<Arc<RuntimeEnv>, QueryError> {
-    let runtime = RuntimeEnvBuilder::from_runtime_env(shared);
-    Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
+/// [`QueryError`] if the directory to spill to cannot be used.
+pub fn runtime_within(shared: &Arc<RuntimeEnv>, limits: &QueryLimits) -> Result<Arc<RuntimeEnv>, QueryError> {
+    let runtime = RuntimeEnvBuilder::from_runtime_env(shared)
+        .with_memory_pool(Arc::new(QueryMemory::new(limits.memory)));
+    let runtime = match &limits.spill {
+        Some(directory) => {
+            let mode = DiskManagerMode::Directories(vec![directory.clone()]);
+            runtime.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+        }
+        None => runtime,
+    };
+    Ok(runtime.build_arc()?)
 }
 
 impl TableSession {

@@ -120,7 +120,7 @@ fn sql_beyond_the_limits_is_refused_at_once() {
 }
 
 async fn session(dir: &tempfile::TempDir, limits: QueryLimits) -> TableSession {
-    Table::open(dir.path().join("table")).await.unwrap().session_with(limits).unwrap()
+    Table::open(dir.path().join("table")).await.unwrap().session_with(&limits).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,7 +135,7 @@ async fn the_library_has_the_same_limits() {
     let QueryError::DataFusion(error) = &error else { panic!("{error}") };
     assert!(matches!(LimitExceeded::of_error(error), Some(LimitExceeded::Time { .. })), "{error}");
 
-    let scarce = session(&dir, QueryLimits { memory: ByteSize::mib(16), timeout: None }).await;
+    let scarce = session(&dir, QueryLimits { memory: ByteSize::mib(16), ..QueryLimits::default() }).await;
     let error =
         scarce.collect(&format!("SELECT array_agg(a.u) {CROSS}"), &Params::default()).await.unwrap_err();
     let QueryError::DataFusion(error) = &error else { panic!("{error}") };
