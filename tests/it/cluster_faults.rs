@@ -138,6 +138,7 @@ fn assert_told(run: &Run, what: &str) {
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn a_query_that_loses_an_executor_at_any_stage_is_right_or_fails() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -205,6 +206,7 @@ fn strike_ingest(
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn an_ingest_that_loses_an_executor_at_any_stage_takes_each_row_once_or_none() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -241,6 +243,7 @@ fn scheduler_of_ours(
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn a_scheduler_that_repeats_lost_parts_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -274,6 +277,7 @@ fn a_scheduler_that_repeats_lost_parts_is_noticed() {
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn tasks_of_jobs_that_nobody_waits_for_are_called_off() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -296,6 +300,7 @@ fn tasks_of_jobs_that_nobody_waits_for_are_called_off() {
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn a_dead_scheduler_and_a_cluster_without_executors_are_told_within_the_deadline() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -375,6 +380,7 @@ impl Way {
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -421,6 +427,7 @@ fn store_faults(settings: &str) -> String {
 }
 
 #[test]
+#[ignore = "takes minutes; tests/cloud.sh runs it"]
 fn a_store_that_answers_503_is_borne_for_a_while_and_then_told() {
     if crate::common::test_store().is_none() {
         return;
