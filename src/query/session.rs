@@ -1,5 +1,7 @@
 //! SQL on one table, with its system tables and parameters.
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +27,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement;
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::query::QueryError;
 use crate::query::checked::CheckedArithmetic;
@@ -78,6 +80,9 @@ impl std::fmt::Debug for QueryResult {
 
 /// Bytes of ends of files that are kept in memory: those of 10,000 portions, about.
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
+
+/// The stack of a thread that plans, in bytes. Only what is used of it takes memory.
+const PLANNING_STACK: usize = 64 << 20;
 
 /// An environment for the sessions of a table, which keeps the ends of files that they read. Their queries share the memory of
 /// [`default_memory`].
@@ -174,7 +179,7 @@ impl TableSession {
         let plan = |session: Self, sql: String, params: Params| async move {
             Ok(session.plan(&sql, &params).await?.create_physical_plan().await?)
         };
-        self.in_task(None, plan(self.clone(), sql.to_owned(), params.clone())).await
+        self.planned(None, plan(self.clone(), sql.to_owned(), params.clone())).await
     }
 
     /// The DataFusion session below.
@@ -193,26 +198,31 @@ impl TableSession {
             Ok(session.plan(&sql, &params).await?.execute_stream().await?)
         };
         let started = start(self.clone(), sql.to_owned(), params.clone());
-        let batches = self.in_task(watch.as_ref(), started).await?;
+        let batches = self.planned(watch.as_ref(), started).await?;
         let pool = Arc::clone(&self.context.runtime_env().memory_pool);
         let batches = driven_in_task(batches, watch, pool);
         Ok(QueryResult { schema: batches.schema(), batches })
     }
 
-    /// Does the work of a query in a task of its own.
-    async fn in_task<T: Send + 'static>(
+    /// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is recursive and does not yield.
+    async fn planned<T: Send + 'static>(
         &self,
         watch: Option<&Watch>,
         work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
     ) -> Result<T, QueryError> {
+        let runtime = tokio::runtime::Handle::current();
         let running = Running::start();
-        let task = SpawnedTask::spawn(async move {
-            let done = work.await;
+        let (sender, receiver) = oneshot::channel();
+        let plan = move || {
+            let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
+            // Nobody waits any more if a limit was met.
+            let _ = sender.send(done.unwrap_or_else(|panic| Err(of_panic(panic.as_ref()).into())));
             drop(running);
-            done
-        });
+        };
+        let thread = std::thread::Builder::new().name("query-plan".to_owned()).stack_size(PLANNING_STACK);
+        thread.spawn(plan).map_err(DataFusionError::IoError)?;
         let done = tokio::select! {
-            done = task.join() => done.unwrap_or_else(|error| Err(of_task(error).into())),
+            done = receiver => done.unwrap_or_else(|_| Err(of_panic(&"it ended without a plan").into())),
             exceeded = exceeded(watch) => return Err(exceeded.into()),
         };
         done.map_err(|error| match error {
@@ -247,7 +257,7 @@ impl TableSession {
             let plan = frame.create_physical_plan().await?;
             Ok((session.table.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
         };
-        self.in_task(watch.as_ref(), explain(self.clone(), sql.to_owned(), params.clone())).await
+        self.planned(watch.as_ref(), explain(self.clone(), sql.to_owned(), params.clone())).await
     }
 
     async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
@@ -321,16 +331,19 @@ async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
     }
 }
 
-/// The error of a task that ended without a result: the engine panicked in it.
+/// The error of a query in which the engine panicked.
+fn of_panic(panic: &(dyn Any + Send)) -> DataFusionError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
+    DataFusionError::Execution(format!("the engine cannot run this query: {text}"))
+}
+
+/// The error of a task that ended without a result.
 fn of_task(error: tokio::task::JoinError) -> DataFusionError {
-    let cause = match error.try_into_panic() {
-        Ok(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
-        }
-        Err(error) => error.to_string(),
-    };
-    DataFusionError::Execution(format!("the engine cannot run this query: {cause}"))
+    match error.try_into_panic() {
+        Ok(panic) => of_panic(panic.as_ref()),
+        Err(error) => of_panic(&error.to_string()),
+    }
 }
 
 /// Batches of a query that a task of its own computes.

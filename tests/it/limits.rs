@@ -152,7 +152,7 @@ async fn the_deepest_sql_fits_the_stack_of_a_thread() {
     let session = session(&dir, QueryLimits::default()).await;
     for (term, link, most) in [
         ("u", " || ", 240),
-        ("k", " + ", 480),
+        ("k", " + ", 240),
         ("k = 1 AND v = 2", " OR ", 480),
         ("(k IS NULL)", " OR ", 480),
     ] {
