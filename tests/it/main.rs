@@ -50,4 +50,5 @@ mod shapes;
 mod simulate;
 mod sql_server;
 mod store;
+mod upgrade_watch;
 mod ydb_versions;

@@ -1,0 +1,124 @@
+//! What DataFusion does, and the store works around or relies on. A test that fails after an upgrade
+//! says which part of the store to look at: a workaround may go, or something it relied on is gone.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::MemTable;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalSortExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+
+use crate::common::rows;
+
+fn ordering() -> LexOrdering {
+    let column = Arc::new(Column::new("k", 0));
+    let options = SortOptions { descending: false, nulls_first: true };
+    LexOrdering::new([PhysicalSortExpr::new(column, options)]).unwrap()
+}
+
+/// A scan of two groups of files that are sorted by `k`.
+fn sorted_scan(partitioning: Option<Partitioning>) -> FileScanConfig {
+    let schema = Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, false)]));
+    let group = |name: &str| FileGroup::new(vec![PartitionedFile::new(name, 1)]);
+    FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(ParquetSource::new(schema)))
+        .with_file_groups(vec![group("a"), group("b")])
+        .with_output_ordering(vec![ordering()])
+        .with_output_partitioning(partitioning)
+        .build()
+}
+
+fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> FileScanConfig {
+    match plan.downcast_ref::<DataSourceExec>() {
+        Some(scan) => scan.data_source().downcast_ref::<FileScanConfig>().unwrap().clone(),
+        None => scan_below(plan.children()[0]),
+    }
+}
+
+/// `query::ordered_scan` is there because of it.
+#[test]
+fn a_limit_above_a_merge_takes_the_order_of_a_plain_scan_away() {
+    let scan = sorted_scan(None);
+    assert!(scan.preserve_order);
+    let merge = SortPreservingMergeExec::new(ordering(), DataSourceExec::from_data_source(scan));
+    let plan = Arc::new(merge.with_fetch(Some(5)));
+    let optimized = LimitPushdown::new().optimize(plan, &ConfigOptions::default()).unwrap();
+    assert!(
+        !scan_below(&optimized).preserve_order,
+        "DataFusion keeps the order of a scan below a limit: OrderedScan may go"
+    );
+}
+
+/// `NewestWinsExec` relies on it: each of its inputs is one file group.
+#[test]
+fn a_declared_partitioning_keeps_file_groups_as_they_are() {
+    let scan = sorted_scan(Some(Partitioning::UnknownPartitioning(2)));
+    let plan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(scan);
+    assert!(plan.repartitioned(8, &ConfigOptions::default()).unwrap().is_none());
+}
+
+fn in_memory(columns: Vec<(&str, ArrayRef)>) -> SessionContext {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap();
+    context.register_table("t", Arc::new(table)).unwrap();
+    context
+}
+
+async fn answer(context: &SessionContext, sql: &str) -> Result<Vec<Vec<String>>, String> {
+    let frame = context.sql(sql).await.map_err(|error| error.to_string())?;
+    Ok(rows(&frame.collect().await.map_err(|error| error.to_string())?))
+}
+
+/// `query::float_extremes` is there because of it.
+#[tokio::test]
+async fn the_largest_float_of_a_group_depends_on_the_order_of_its_rows() {
+    let largest = async |floats: [f64; 3]| {
+        let groups = Arc::new(Int64Array::from(vec![1; 3]));
+        let context = in_memory(vec![("g", groups), ("f", Arc::new(Float64Array::from(floats.to_vec())))]);
+        answer(&context, "SELECT g, max(f) FROM t GROUP BY g").await.unwrap()[0][1].clone()
+    };
+    let (first, last) = (largest([f64::NAN, 1.0, 2.0]).await, largest([1.0, 2.0, f64::NAN]).await);
+    assert_ne!(first, last, "DataFusion orders NaN in groups: float_extremes may go");
+}
+
+/// `query::portion_readers` is there because of it.
+#[tokio::test]
+async fn row_groups_with_nan_are_pruned_as_if_they_had_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
+    let batch = RecordBatch::try_from_iter([("f", floats)]).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let context = SessionContext::new();
+    let path = path.to_str().unwrap();
+    context.register_parquet("t", path, ParquetReadOptions::default()).await.unwrap();
+    let found = answer(&context, "SELECT count(*) FROM t WHERE f > 100").await.unwrap();
+    assert_eq!(found, [["0"]], "DataFusion no longer prunes NaN away: PortionReaders may go");
+}
+
+/// `sql::time_literals` and `query::window_frames` are there because of them.
+#[tokio::test]
+async fn times_are_nanoseconds_and_bytes_have_no_range() {
+    let context = in_memory(vec![("k", Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef)]);
+    let far = answer(&context, "SELECT TIMESTAMP '3000-01-01 00:00:00'").await;
+    assert!(far.is_err(), "DataFusion reads the year 3000: time_literals may go: {far:?}");
+    let ranks = answer(&context, "SELECT rank() OVER (ORDER BY arrow_cast(k, 'BinaryView')) FROM t").await;
+    assert!(ranks.is_err(), "DataFusion orders windows by bytes: window_frames may go: {ranks:?}");
+}
