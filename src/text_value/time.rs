@@ -197,9 +197,8 @@ fn numeric(text: &str) -> Option<Result<DateTime<Utc>, CellError>> {
     if scanner.0.is_empty() {
         return Some(Ok(date.and_time(NaiveTime::MIN).and_utc()));
     }
-    match scanner.accept(&['T', 't', ' '])? {
-        ' ' => scanner.0 = scanner.0.trim_start_matches(' '),
-        _ => {}
+    if scanner.accept(&['T', 't', ' '])? == ' ' {
+        scanner.0 = scanner.0.trim_start_matches(' ');
     }
     let time = match time_of_day(&mut scanner)? {
         Ok(time) => time,
