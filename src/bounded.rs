@@ -14,7 +14,7 @@ use thiserror::Error;
 /// Most characters of a quotation, the ellipsis included.
 pub const QUOTED_CHARS: usize = 120;
 /// Most characters of a whole message. Messages of libraries quote as they like, and are cut here at the latest.
-pub const MESSAGE_CHARS: usize = 2_000;
+pub const MESSAGE_CHARS: usize = 1_000;
 
 /// Most bytes that are read of one kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -338,22 +338,46 @@ def check_batches(made, table, count, found, batch, where):
     same_spread(found["share_of_fullest"], [float(row[1]) for row in rows], f"{where}, fullest of a batch")
 
 
-def check_windows(made, table, count, found, where):
-    length = found["window_micros"]
-    windows = made.db.execute(
+def windows_of(made, table, count, length):
+    """Each window of a length with its rows, share of the fullest, effective partitions, and rows of the fullest."""
+    return made.db.execute(
         f"SELECT w, sum(n), max(n) / sum(n), sum(n::DOUBLE) * sum(n) / sum(n::DOUBLE * n), max(n) FROM "
         f"(SELECT epoch_us(ts) // {length} AS w, p{count}, count(*) AS n FROM {table} JOIN t USING (arrived) "
         f"WHERE ts IS NOT NULL GROUP BY ALL) GROUP BY w"
     ).fetchall()
-    same(found["windows"], len(windows), f"{where}, windows of {length}")
-    judged = [window for window in windows if window[1] >= max(16, 2 * count)]
-    same(found["judged_windows"], len(judged), f"{where}, judged windows of {length}")
-    same_spread(found["share_of_fullest"], [float(window[2]) for window in judged], f"{where}, fullest of a window")
-    same_spread(found["effective_partitions"], [window[3] for window in judged], f"{where}, effective of a window")
-    worst, peak = found["worst_window"], found["peak"]
-    same(worst["effective_partitions"], min(window[3] for window in judged), f"{where}, worst window")
-    peak_rows = max(window[4] for window in judged)
-    same(peak["rows_per_second_of_fullest"], peak_rows / (length / 1e6), f"{where}, peak")
+
+
+def same_weighted_spread(found, values, what):
+    """Of values with weights: half of the weight is at the median or below it."""
+    values, whole = sorted(values), sum(weight for _, weight in values)
+    for name, fraction in (("min", 0.0), ("p10", 0.1), ("median", 0.5), ("p90", 0.9), ("max", 1.0)):
+        below, expected = 0, values[-1][0]
+        for value, weight in values:
+            below += weight
+            if below >= fraction * whole:
+                expected = value
+                break
+        same(found[name], float(expected), f"{what}, {name}")
+
+
+def check_windows(made, table, count, found, where):
+    length, examined = found["window_micros"], found["examined"]
+    shown = windows_of(made, table, count, length)
+    same(found["windows"], len(shown), f"{where}, windows of {length}")
+    peak_rows = max(window[4] for window in shown)
+    same(found["peak"]["rows_per_second_of_fullest"], peak_rows / (length / 1e6), f"{where}, peak")
+    if examined["one_in"] != 1:
+        return
+    # Windows of one moment each are windows of the clock, too: the key has one value of time in each.
+    short = examined["window_micros"]
+    judged = [window for window in windows_of(made, table, count, short) if window[1] >= max(examined["fewest_rows"], 1)]
+    same(found["judged_windows"], len(judged), f"{where}, judged windows of {short}")
+    same_weighted_spread(
+        found["share_of_fullest"], [(float(window[2]), window[1]) for window in judged], f"{where}, fullest of a window")
+    same_weighted_spread(
+        found["effective_partitions"], [(window[3], window[1]) for window in judged], f"{where}, effective of a window")
+    worst = min(window[3] for window in judged)
+    same(found["worst_window"]["effective_partitions"], worst, f"{where}, worst window")
 
 
 def check_primary_key(made, number, key, report, kinds):
