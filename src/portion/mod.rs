@@ -19,7 +19,7 @@ use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 use thiserror::Error;
 use twox_hash::XxHash3_128;
@@ -242,11 +242,6 @@ fn writer_properties(
                 .set_column_bloom_filter_enabled(path.clone(), true)
                 .set_column_bloom_filter_max_ndv(path, most_values as u64);
         }
-    }
-    for column in spec.columns().iter().filter(|column| column.column_type.is_floating_point()) {
-        // They leave NaN out, and most readers prune by them as if they did not.
-        let path = ColumnPath::new(vec![column.name.clone()]);
-        builder = builder.set_column_statistics_enabled(path, EnabledStatistics::None);
     }
     for (column, distinct) in spec.columns().iter().zip(distinct) {
         if *distinct {

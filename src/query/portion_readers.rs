@@ -89,8 +89,8 @@ fn is_misleading(chunk: &ColumnChunkMetaData) -> bool {
     is_float && (chunk.statistics().is_some() || chunk.column_index_offset().is_some())
 }
 
-/// The footer without the statistics of floating-point columns, of row groups as of pages. Portions
-/// are written without them; those of earlier builds have them.
+/// The footer without the statistics of floating-point columns, of row groups as of pages. Null counts
+/// go with them, which other readers have a use for: so they are left out here and not when a portion is written.
 fn without_misleading_statistics(
     metadata: Arc<ParquetMetaData>,
 ) -> Result<Arc<ParquetMetaData>, ParquetError> {

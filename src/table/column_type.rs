@@ -195,12 +195,6 @@ impl ColumnType {
         })
     }
 
-    /// Whether its values are floating-point numbers, NaN among them.
-    #[must_use]
-    pub fn is_floating_point(self) -> bool {
-        matches!(self, Self::Float | Self::Double)
-    }
-
     /// Whether YDB lets the type stand in a primary key of a column table (YDB docs, "CREATE TABLE").
     #[must_use]
     pub fn is_key_type(self) -> bool {

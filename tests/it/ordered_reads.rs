@@ -239,23 +239,3 @@ async fn limits_over_several_row_groups_give_the_first_rows() {
     compare(&states, &truth, &[2], &few).await;
     compare(&states, &truth, &[2], &FLOATS[..FLOATS.len() - 1]).await;
 }
-
-/// Statistics of floats that an earlier build wrote are not trusted either.
-#[test]
-fn portions_are_written_without_statistics_of_floats() {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    let dir = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(tables(&dir, &spec(1, "u"), &[batch(0..500, 7)]));
-    let mut seen = 0;
-    for file in std::fs::read_dir(dir.path().join("t/partition=0000")).unwrap() {
-        let file = std::fs::File::open(file.unwrap().path()).unwrap();
-        let reader = SerializedFileReader::new(file).unwrap();
-        for group in reader.metadata().row_groups() {
-            let has: Vec<bool> = group.columns().iter().map(|chunk| chunk.statistics().is_some()).collect();
-            assert_eq!(has, [true, true, true, false]);
-            seen += 1;
-        }
-    }
-    assert!(seen > 0);
-}
