@@ -362,7 +362,7 @@ impl Lane {
             let load = LoadAtATime { partitions: &placement.capacity, windows: &placement.windows };
             Backlog::of(loads, options.limits, load, rate)
         };
-        let layout = evaluation.primary_keys.iter().next().map(|key| key.layout.clone());
+        let layout = evaluation.primary_keys.first().map(|key| key.layout.clone());
         let layout = layout.ok_or(EvaluateError::NoRows)?;
         let partitions = options.partitions.len();
         let mut rows_per_partition = vec![0u64; partitions];

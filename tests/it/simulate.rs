@@ -586,7 +586,7 @@ fn clicks(dir: &Path, name: &str, is_shuffled: bool) {
         let ip = row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
         // A second column of time, which most rows lack.
         let installed =
-            if row % 50 == 0 { at.format("%Y-%m-%dT%H:%M:%SZ").to_string() } else { String::new() };
+            if row.is_multiple_of(50) { at.format("%Y-%m-%dT%H:%M:%SZ").to_string() } else { String::new() };
         format!("{ip},{},{installed}\n", at.format("%Y-%m-%dT%H:%M:%SZ"))
     };
     let text: String = rows.into_iter().map(line).collect();
