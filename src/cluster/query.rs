@@ -28,7 +28,9 @@ use crate::cluster::session::state_of;
 use crate::cluster::{Cluster, ClusterError};
 use crate::handle::Table;
 use crate::log::PortionEntry;
-use crate::query::{Params, QueryResult, ScanSummary, SnapshotTable, TableSession, declare_scans};
+use crate::query::{
+    Params, QueryResult, ScanSummary, SnapshotTable, TableSession, declare_scans, with_limit_barrier,
+};
 
 /// Tasks of a scan for each core, so that a large partition does not keep the others waiting for long.
 const TASKS_PER_CORE: usize = 4;
@@ -82,7 +84,7 @@ pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<T
     let snapshot = Arc::new(snapshot);
     let provider = ClusterTable { table: Arc::clone(&snapshot), place, tasks: cores * TASKS_PER_CORE };
     let state = state_of(cluster.session_config(cores))?;
-    let mut rules = state.physical_optimizers().to_vec();
+    let mut rules = with_limit_barrier(state.physical_optimizers().to_vec());
     rules.insert(0, Arc::new(WholePartitions));
     let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build();
     Ok(TableSession::with_provider(state, snapshot, Arc::new(provider))?)

@@ -15,6 +15,7 @@ mod checked_sum;
 mod count;
 mod float_extremes;
 mod functions;
+mod limit_barrier;
 mod limits;
 mod newest_wins;
 mod ordered_scan;
@@ -43,6 +44,8 @@ pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 pub(crate) use crate::query::float_extremes::aggregates;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::functions::functions;
+#[cfg(feature = "cluster")]
+pub(crate) use crate::query::limit_barrier::with_limit_barrier;
 pub use crate::query::limits::{
     LEAST_QUERY_MEMORY, LimitExceeded, OnStuck, QueryLimits, QueryMemory, Watch, default_memory,
     panics_are_caught, report_failed_allocation,

@@ -21,7 +21,7 @@ use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::SchedulingType;
-use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
 
@@ -108,6 +108,11 @@ impl DataSource for OrderedScan {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
+        // A condition below a limit would choose other rows. DataFusion 55 does not look.
+        if self.fetch().is_some() {
+            let none = vec![PushedDown::No; filters.len()];
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(none));
+        }
         let pushed = self.scan.try_pushdown_filters(filters, config)?;
         let updated_node = pushed.updated_node.map(Self::wrap);
         Ok(FilterPushdownPropagation { filters: pushed.filters, updated_node })
