@@ -53,8 +53,9 @@ impl PhysicalOptimizerRule for LimitBarrier {
     }
 }
 
-/// Whether a node with a limit may hand conditions down. Sorts and merges of sorted streams know
-/// better, and limits hand down nothing.
+/// Whether a node with a limit may hand conditions down. Sorts, merges of sorted streams and the scans
+/// of tables know better, and limits hand down nothing.
 fn passes_filters(node: &dyn ExecutionPlan) -> bool {
-    !matches!(node.name(), "SortExec" | "SortPreservingMergeExec" | "GlobalLimitExec" | "LocalLimitExec")
+    let safe = ["SortExec", "SortPreservingMergeExec", "GlobalLimitExec", "LocalLimitExec", "DataSourceExec"];
+    !safe.contains(&node.name())
 }

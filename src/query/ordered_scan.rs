@@ -122,6 +122,10 @@ impl DataSource for OrderedScan {
         &self,
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
+        // Another order below a limit would choose other rows.
+        if self.fetch().is_some() {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
         Ok(self.scan.try_pushdown_sort(order)?.map(Self::wrap))
     }
 
