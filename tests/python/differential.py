@@ -46,7 +46,8 @@ EXTREMES = {
     "date": ["DATE '1970-01-01'", "DATE '2100-01-01'"],
     "double": ["'NaN'::DOUBLE", "'Infinity'::DOUBLE", "'-Infinity'::DOUBLE", "0.0", "1e300", "-1e300"],
     "bool": ["true", "false"],
-    "decimal(18,4)": ["0", "99999999999999.9999", "-99999999999999.9999", "0.0001"],
+    "decimal(18,4)": ["0", "CAST('99999999999999.9999' AS DECIMAL(18,4))", "CAST('-99999999999999.9999' AS DECIMAL(18,4))",
+                      "CAST('0.0001' AS DECIMAL(18,4))"],
 }
 
 
