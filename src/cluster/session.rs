@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::prelude::SessionConfig;
 
 use crate::cluster::{ClientSecurity, MESSAGE_BYTES};
-use crate::query::{aggregates, checked_sum, functions};
+use crate::query::{aggregates, functions};
 
 /// What every process of a cluster begins with.
 pub(super) fn base_config() -> SessionConfig {
@@ -47,7 +47,7 @@ pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
     for function in functions() {
         datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(function))?;
     }
-    for function in aggregates().chain([checked_sum()]) {
+    for function in aggregates() {
         datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(function))?;
     }
     Ok(state)

@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 };
 
 /// `min` and `max`, to be registered in the place of those of DataFusion.
-pub(crate) fn aggregates() -> impl Iterator<Item = AggregateUDF> {
+pub(super) fn extremes() -> impl Iterator<Item = AggregateUDF> {
     [min_udaf(), max_udaf()].into_iter().map(|plain| AggregateUDF::from(Extreme { plain }))
 }
 

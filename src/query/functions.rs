@@ -7,11 +7,13 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::placement::Placement;
 use crate::query::checked::checked_functions;
+use crate::query::checked_sum::checked_sum;
+use crate::query::float_extremes::extremes;
 use crate::table::{ColumnType, PlacementFunction};
 use crate::transform::{bit_reverse, fingerprints, shard_id};
 use crate::units::PartitionCount;
@@ -22,6 +24,11 @@ pub(crate) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
     of_keys.chain(checked_functions())
+}
+
+/// `min`, `max` and `sum`, in the place of those of DataFusion.
+pub(crate) fn aggregates() -> impl Iterator<Item = AggregateUDF> {
+    extremes().chain([checked_sum()])
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

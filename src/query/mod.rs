@@ -37,13 +37,9 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 use crate::bounded::quote;
-#[cfg(feature = "cluster")]
-pub(crate) use crate::query::checked_sum::checked_sum;
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 #[cfg(feature = "cluster")]
-pub(crate) use crate::query::float_extremes::aggregates;
-#[cfg(feature = "cluster")]
-pub(crate) use crate::query::functions::functions;
+pub(crate) use crate::query::functions::{aggregates, functions};
 #[cfg(feature = "cluster")]
 pub(crate) use crate::query::limit_barrier::with_limit_barrier;
 pub use crate::query::limits::{

@@ -31,7 +31,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::query::QueryError;
 use crate::query::checked::CheckedArithmetic;
-use crate::query::checked_sum::checked_sum;
 use crate::query::limit_barrier::with_limit_barrier;
 use crate::query::limits::{LimitExceeded, QueryLimits, QueryMemory, Running, Watch, default_memory};
 use crate::query::partition_aware::PartitionAware;
@@ -157,8 +156,7 @@ impl TableSession {
         let state = SessionStateBuilder::new_from_existing(state).with_analyzer_rules(rules).build();
         let context = SessionContext::new_with_state(state);
         crate::query::functions::functions().for_each(|function| context.register_udf(function));
-        crate::query::float_extremes::aggregates().for_each(|function| context.register_udaf(function));
-        context.register_udaf(checked_sum());
+        crate::query::functions::aggregates().for_each(|function| context.register_udaf(function));
         context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
         let tables = register_tables(&context, &table, &provider)?;
         Ok(Self { context, table, tables, timeout: None })
