@@ -14,6 +14,7 @@ use crate::log::PortionEntry;
 use crate::log::{LogError, Snapshot, SourceEntry, TableLog};
 use crate::skew::SkewFigures;
 use crate::source::{Conform, Conformed, Fingerprint, Input, InputOptions, InputPath, SourceError};
+use crate::storage::TableStorage;
 use crate::table::TableSpec;
 
 /// Batches that are read ahead.
@@ -86,11 +87,17 @@ pub async fn ingest_files(
 ) -> Result<(IngestReport, Snapshot), IngestError> {
     let storage = log.storage().clone();
     let (report, snapshot) = ingest_unknown(log, base, plan, progress).await?;
+    sync_skipped(&storage, &report).await?;
+    Ok((report, snapshot))
+}
+
+/// Syncs the log if inputs were skipped: the commit that has their rows is that of another process, which may have died before
+/// it synced it.
+async fn sync_skipped(storage: &TableStorage, report: &IngestReport) -> Result<(), IngestError> {
     if report.sources.iter().any(|source| source.skipped_since.is_some()) {
-        // Who is told that rows are in the table relies on a commit of another process, which may have died before it lasted.
         storage.make_lasting("_log").await.map_err(LogError::from)?;
     }
-    Ok((report, snapshot))
+    Ok(())
 }
 
 /// Ingests the inputs whose content the table does not have.
@@ -299,7 +306,9 @@ pub(crate) async fn finish_written(
         collected.remove_rejects();
         return Err(IngestError::AllRejected { count, first });
     }
-    commit_collected(&log, base, ingest, collected, mode, started).await
+    let (report, snapshot) = commit_collected(&log, base, ingest, collected, mode, started).await?;
+    sync_skipped(log.storage(), &report).await?;
+    Ok((report, snapshot))
 }
 
 fn no_commit(

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::ingest::IngestError;
 use crate::source::{Reject, RowPosition};
+use crate::storage::{Disk, SystemDisk};
 
 /// A rejected row as a line of the file, with the reason as a sentence.
 #[derive(Serialize)]
@@ -77,10 +78,13 @@ impl RejectsFile {
         self.first.as_ref().map(|first| (self.count, first))
     }
 
-    /// Brings the rows to disk.
+    /// Brings the rows and the name of the file to disk.
     pub(super) fn sync(&mut self) -> Result<(), IngestError> {
         let Some(writer) = self.writer.as_mut() else { return Ok(()) };
-        let synced = writer.flush().and_then(|()| writer.get_ref().sync_all());
+        let synced = writer.flush().and_then(|()| writer.get_ref().sync_all()).and_then(|()| {
+            let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            SystemDisk.sync_directory(directory.unwrap_or(Path::new(".")))
+        });
         synced.map_err(|source| IngestError::Rejects { path: self.path.clone(), source })
     }
 

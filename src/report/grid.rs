@@ -53,13 +53,13 @@ pub(super) fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<St
 /// The rows of batches of one schema.
 ///
 /// # Errors
-/// [`ArrowError`] where a value has no text.
+/// [`ArrowError`] if a value has no text, such as a point in time beyond the calendar.
 pub fn batches(
     layout: Layout,
     schema: &arrow::datatypes::Schema,
     batches: &[RecordBatch],
 ) -> Result<String, ArrowError> {
-    let options = FormatOptions::default().with_null("NULL").with_display_error(true);
+    let options = FormatOptions::default().with_null("NULL").with_display_error(false);
     let headings: Vec<(String, bool)> =
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();
     let mut rows = Vec::new();
@@ -68,7 +68,8 @@ pub fn batches(
         let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
-            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
+            let cells = columns.iter().map(|column| column.value(row).try_to_string());
+            rows.push(cells.collect::<Result<_, _>>()?);
         }
     }
     Ok(draw(layout, &headings, rows))
@@ -151,6 +152,19 @@ mod tests {
         assert_eq!(bar(0.001, 1.0, 4), "▏");
         assert_eq!(bar(0.0, 1.0, 4), "");
         assert_eq!(bar(1.0, 0.0, 4), "");
+    }
+
+    #[test]
+    fn a_value_without_text_is_an_error() {
+        use arrow::array::{ArrayRef, TimestampSecondArray};
+
+        let drawn = |seconds: i64| {
+            let times: ArrayRef = std::sync::Arc::new(TimestampSecondArray::from(vec![seconds]));
+            let batch = RecordBatch::try_from_iter([("at", times)]).unwrap();
+            batches(Layout::Plain, &batch.schema(), &[batch])
+        };
+        assert!(drawn(0).unwrap().contains("1970-01-01T00:00:00"));
+        assert!(drawn(i64::MAX).is_err());
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub const MOST_SET_OPERATIONS: u32 = 100;
 /// Tables that a statement names, those of its WITH queries once for each time that they are expanded.
 pub const MOST_TABLES: u64 = 128;
 
+/// Bytes of a name. The planner looks for the most similar of all names that it knows, in a time that grows with the length.
+pub const MOST_NAME_BYTES: usize = 4096;
+
 /// SQL that is refused before it is planned.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -76,6 +79,8 @@ pub enum SqlLimitError {
         "the SQL reads more than {MOST_TABLES} tables, counting those of a WITH query each time that it is named; run it in parts"
     )]
     Tables,
+    #[error("line {line}, column {column} of the SQL: a name has at most {MOST_NAME_BYTES} bytes, not {found}")]
+    Name { found: usize, line: u64, column: u64 },
     #[error("line {line}, column {column} of the SQL: DECIMAL has at most {MOST_PRECISION} digits, not {}", shortened(.number))]
     Precision { number: String, line: u64, column: u64 },
     #[error("line {line}, column {column} of the SQL: {} is beyond the range of Double", shortened(.number))]
@@ -214,6 +219,9 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
                 if is_precision && number.parse::<u64>().is_ok_and(|digits| digits > MOST_PRECISION) {
                     return Err(SqlLimitError::Precision { number: number.clone(), line, column });
                 }
+            }
+            Token::Word(word) if word.value.len() > MOST_NAME_BYTES => {
+                return Err(SqlLimitError::Name { found: word.value.len(), line, column });
             }
             Token::Word(word) => match word.keyword {
                 Keyword::NoKeyword => {}
@@ -506,6 +514,10 @@ mod tests {
         let blanks = " ".repeat(MOST_BYTES);
         assert_eq!(check_text(&blanks), Ok(()));
         assert_eq!(check_text(&format!("{blanks} ")), Err(SqlLimitError::Bytes { found: MOST_BYTES + 1 }));
+        let names = |bytes| format!("SELECT {}(1), \"{}\"", "f".repeat(bytes), "c".repeat(bytes));
+        assert_eq!(check_text(&names(MOST_NAME_BYTES)), Ok(()));
+        let refused = check_text(&names(MOST_NAME_BYTES + 1));
+        assert_eq!(refused, Err(SqlLimitError::Name { found: MOST_NAME_BYTES + 1, line: 1, column: 8 }));
         let values = format!("VALUES {}", chain("(1)", ",", 63_000));
         assert_eq!(check_text(&values), Err(SqlLimitError::Tokens { found: 63_000 * 4 }));
     }

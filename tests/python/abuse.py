@@ -440,6 +440,8 @@ def sql(bench):
         "a right-to-left mark": "SELECT \u202e1 FROM \u202et",
         "a word of 100,000 letters": "SELECT " + "a" * 100_000 + " FROM t",
         "a string of 900,000 letters as a number": "SELECT CAST('" + "a" * 900_000 + "' AS INT)",
+        "a function of 900,000 letters": "SELECT " + "a" * 900_000 + "(1)",
+        "a time beyond the calendar": "SELECT to_timestamp_seconds(9223372036854775807)",
         "a table of 100,000 letters": "SELECT 1 FROM " + "a" * 100_000,
         "text of 2 MB": "SELECT '" + "x" * 2_000_000 + "'",
         "300,000 words": "SELECT " + "a " * 300_000,
