@@ -62,5 +62,6 @@ pub mod units;
 pub mod values;
 pub mod windows;
 mod wire;
+pub mod workload;
 
 pub use handle::{Table, TableError};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use evenkeel::query::Params;
 use evenkeel::simulate::splits::ModelParameters;
-use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Strategy};
+use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Strategy, StrategyName};
 use evenkeel::sink::{OutputFormat, PartFile};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
 use evenkeel::spanner::Dialect;
@@ -165,7 +165,7 @@ async fn suited(
     if let Some(reason) = &simulation.unsure {
         return Ok(by_types(reason));
     }
-    let recommended: Option<Strategy> = simulation.recommended.as_deref().and_then(|name| name.parse().ok());
+    let recommended: Option<Strategy> = simulation.recommended.and_then(StrategyName::table);
     let Some(strategy) = recommended else {
         out.note(
             "no strategy cools the hot splits of these rows, so the key is that of the table; 'evenkeel simulate splits' shows why",

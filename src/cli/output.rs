@@ -115,15 +115,15 @@ impl Failure {
         }
     }
 
-    /// The failure with what to do about it, where its message lets `hint` know.
-    pub(crate) fn with_hint(self, hint: impl Fn(&str) -> Option<String>) -> Self {
-        let told = |error: anyhow::Error| match hint(&error.to_string()) {
+    /// The failure with what to do about it, if `hint` knows.
+    pub(crate) fn with_hint(self, hint: impl Fn(&anyhow::Error) -> Option<String>) -> Self {
+        let hinted = |error: anyhow::Error| match hint(&error) {
             Some(hint) => anyhow::anyhow!("{error}. {hint}"),
             None => error,
         };
         match self {
-            Self::Usage(error) => Self::Usage(told(error)),
-            Self::Failed(error) => Self::Failed(told(error)),
+            Self::Usage(error) => Self::Usage(hinted(error)),
+            Self::Failed(error) => Self::Failed(hinted(error)),
             threshold @ Self::Threshold(_) => threshold,
         }
     }

@@ -18,8 +18,8 @@ use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
 use crate::finding::Finding;
 use crate::note::Note;
 use crate::source::{Export, Extent, OnUnreadable, Unreadable};
-use crate::sql::PlannedStatement;
 use crate::table::{Candidate, ColumnType, YdbVersion};
+use crate::workload::PlannedStatement;
 
 /// What is wanted of an export.
 #[derive(Debug, Clone)]

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, TimestampMicrosecondArray};
-use datafusion::common::ScalarValue;
+use arrow::array::{ArrayRef, TimestampMicrosecondArray, UInt64Array};
+use arrow::compute::{partition, sort, take};
 use serde::Serialize;
 
 use crate::placement::{Function, Placement};
-use crate::sql::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
 use crate::table::{Candidate, Column, ColumnType, KeyPart, Transform};
 use crate::units::Micros;
 use crate::units::{PartitionCount, PartitionId};
 use crate::values::derived_column;
 use crate::values::instants;
+use crate::workload::{MOST_KEYS, PlannedStatement, ScanCondition, combinations};
 
 /// Whether a statement visits one partition, some or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -152,12 +152,12 @@ fn part_type(part: &KeyPart, columns: &[Column]) -> Option<ColumnType> {
 
 /// The values that a scan leaves to a part of a key. A derived part follows from its column, where that is fixed or lies in a
 /// range: the statement is taken to name the derived column too.
-fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<Vec<ScalarValue>> {
+fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<ArrayRef> {
     if part.transform == Transform::Identity {
-        return scan.fixed_values(&part.column);
+        return scan.fixed_values(&part.column).cloned();
     }
     let times = match scan.fixed_values(&part.column) {
-        Some(values) => instants(&ScalarValue::iter_to_array(values).ok()?)?,
+        Some(values) => instants(values)?,
         None => {
             let length = match part.transform {
                 Transform::Truncate(length) => length,
@@ -166,11 +166,15 @@ fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<Vec<ScalarValue>> {
             slices(scan.time_range(&part.column)?, length)?
         }
     };
-    let parts = derived_column(&times, part.transform)?;
-    let values = (0..parts.len()).map(|row| ScalarValue::try_from_array(&parts, row));
-    let mut values: Vec<ScalarValue> = values.collect::<Result<_, _>>().ok()?;
-    values.dedup();
-    Some(values)
+    distinct(&derived_column(&times, part.transform)?)
+}
+
+/// Returns the distinct values.
+fn distinct(values: &ArrayRef) -> Option<ArrayRef> {
+    let sorted = sort(values, None).ok()?;
+    let ranges = partition(std::slice::from_ref(&sorted)).ok()?.ranges();
+    let firsts = UInt64Array::from_iter_values(ranges.iter().map(|range| range.start as u64));
+    take(&sorted, &firsts, None).ok()
 }
 
 /// One instant of every slice of time between two bounds; none where there are more than [`MOST_KEYS`].
@@ -185,16 +189,31 @@ fn slices((low, high): (i64, i64), length: Micros) -> Option<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
-    use crate::generate::ad_events_definition;
-    use crate::sql::{Params, Statement, plan_statements};
-    use crate::table::TableSpec;
+    use arrow::array::{StringArray, UInt64Array};
+
+    use crate::table::{TableSpec, parse_create_table};
 
     use super::*;
 
-    async fn read(sql: &str, keys: &[&str]) -> Vec<usize> {
-        let spec = TableSpec::new(ad_events_definition().unwrap()).unwrap();
-        let statement = Statement { name: "s".into(), sql: sql.into() };
-        let planned = plan_statements(&[statement], spec.schema(), &Params::default()).await;
+    fn text(value: &str) -> ArrayRef {
+        Arc::new(StringArray::from(vec![value]))
+    }
+
+    fn numbers(values: &[u64]) -> ArrayRef {
+        Arc::new(UInt64Array::from(values.to_vec()))
+    }
+
+    fn scan(fixed: &[(&str, ArrayRef)], times: Option<(i64, i64)>) -> ScanCondition {
+        let fixed = fixed.iter().map(|(name, values)| ((*name).to_owned(), ArrayRef::clone(values)));
+        let ranges = times.map(|range| ("event_timestamp".to_owned(), range));
+        ScanCondition::new(fixed.collect(), ranges.into_iter().collect())
+    }
+
+    /// Partitions of 64 that a statement with these scans reads under each key.
+    fn read(scans: &[ScanCondition], keys: &[&str]) -> Vec<usize> {
+        let create = parse_create_table(include_str!("../../data/ad_events.sql")).unwrap();
+        let spec = TableSpec::new(create.definition).unwrap();
+        let planned = [PlannedStatement { name: "s".into(), scans: Ok(scans.to_vec()) }];
         let candidates: Vec<Candidate> = keys.iter().map(|key| key.parse().unwrap()).collect();
         let partitions = PartitionCount::new(64).unwrap();
         let report = fan_out(&planned, &candidates, spec.columns(), Function::default(), partitions);
@@ -202,8 +221,8 @@ mod tests {
         report[0].fan_out.iter().map(|fan_out| fan_out.partitions_read).collect()
     }
 
-    #[tokio::test]
-    async fn the_scenarios_of_the_ydb_documentation() {
+    #[test]
+    fn the_scenarios_of_the_ydb_documentation() {
         let keys = [
             "user_id",
             "campaign_id",
@@ -211,21 +230,29 @@ mod tests {
             "hour(event_timestamp)",
             "date(event_timestamp)",
         ];
-        let user = include_str!("../../queries/events_of_user.sql");
-        assert_eq!(read(user, &keys).await, [1, 64, 64, 64, 64]);
-        let clicks = include_str!("../../queries/clicks_of_campaign.sql");
-        // An hour up to 12:34:56 touches two full hours and one day.
-        assert_eq!(read(clicks, &keys).await, [64, 1, 64, 2, 1]);
-        let all = include_str!("../../queries/events_per_user.sql");
-        assert_eq!(read(all, &keys).await, [64; 5]);
+        assert_eq!(read(&[scan(&[("user_id", text("u1"))], None)], &keys), [1, 64, 64, 64, 64]);
+        // An hour up to 2026-01-01T12:34:56 touches two full hours and one day.
+        let now = 1_767_270_896_000_000;
+        let clicks = scan(&[("campaign_id", numbers(&[1]))], Some((now - 3_600_000_000, now)));
+        assert_eq!(read(&[clicks], &keys), [64, 1, 64, 2, 1]);
+        assert_eq!(read(&[scan(&[], None)], &keys), [64; 5]);
     }
 
-    #[tokio::test]
-    async fn lists_are_some_partitions_and_the_worst_scan_counts() {
-        let list = "SELECT * FROM t WHERE campaign_id IN (1, 2, 3)";
-        let some = read(list, &["campaign_id"]).await[0];
+    #[test]
+    fn lists_are_some_partitions_and_the_worst_scan_counts() {
+        let list = scan(&[("campaign_id", numbers(&[1, 2, 3]))], None);
+        let some = read(&[list], &["campaign_id"])[0];
         assert!((2..=3).contains(&some), "{some}");
-        let union = "SELECT * FROM t WHERE user_id = 'a' UNION ALL SELECT * FROM t WHERE campaign_id = 1";
-        assert_eq!(read(union, &["user_id", "campaign_id"]).await, [64, 64]);
+        let union = [scan(&[("user_id", text("a"))], None), scan(&[("campaign_id", numbers(&[1]))], None)];
+        assert_eq!(read(&union, &["user_id", "campaign_id"]), [64, 64]);
+    }
+
+    #[test]
+    fn times_of_one_hour_are_one_key_however_many_they_are() {
+        let hour = 1_767_225_600_000_000i64;
+        let times = (0..20_000).map(|second| hour + second % 3600 * 1_000_000);
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from_iter_values(times));
+        let scans = [scan(&[("event_timestamp", times)], None)];
+        assert_eq!(read(&scans, &["hour(event_timestamp)", "event_timestamp"]), [1, 64]);
     }
 }

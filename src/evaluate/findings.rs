@@ -7,7 +7,7 @@ use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::primary_key_report::PrimaryKeyReport;
 use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation, unique_words};
 use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, FindingCode, Severity};
 use crate::placement::systems::system;
 use crate::skew::Verdict;
 use crate::units::Micros;
@@ -91,13 +91,13 @@ fn no_key(
     };
     if recommendation.partition_key.is_empty() {
         let advice = "Key columns have no NULL and a type that keys take. Name candidates with --partition-key, or export an id.";
-        add("no_usable_partition_key", "partition key", evaluation.candidates.len(), advice);
+        add(FindingCode::NoUsablePartitionKey, "partition key", evaluation.candidates.len(), advice);
     }
     let usable =
         evaluation.primary_keys.iter().any(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     if wants_primary_key && !usable {
         let advice = "Key columns have no NULL and a type that keys take. Name candidates with --primary-key, or export an id.";
-        add("no_usable_primary_key", "primary key", evaluation.primary_keys.len(), advice);
+        add(FindingCode::NoUsablePrimaryKey, "primary key", evaluation.primary_keys.len(), advice);
     }
 }
 
@@ -108,7 +108,7 @@ fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Findi
     let all = placements.count();
     let each = evaluation.rows as f64 / partitions.len() as f64;
     (withheld > 0).then(|| Finding {
-        code: "few_rows",
+        code: FindingCode::FewRows,
         severity: if withheld == all { Severity::Problem } else { Severity::Warning },
         subject: "the export".to_owned(),
         message: format!(
@@ -146,7 +146,7 @@ fn peak(
     let capacity = placement.capacity.per_partition;
     if rate > capacity {
         findings.push(Finding {
-            code: "peak_rate",
+            code: FindingCode::PeakRate,
             severity: Severity::Warning,
             subject: format!("HASH({})", recommendation.partition_key.join(", ")),
             message: format!(
@@ -179,7 +179,7 @@ fn dealing(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
         }
         seen.push(partitions);
         findings.push(Finding {
-            code: "weights_do_not_divide",
+            code: FindingCode::WeightsDoNotDivide,
             severity: Severity::Warning,
             subject: format!("{partitions} partitions"),
             message: format!("a node has {} more or fewer of them than its weight stands for", percent(off)),
@@ -200,7 +200,7 @@ fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
     for placement in of_systems.filter(|placement| placement.leaves_empty()) {
         let (empty, partitions) = (placement.skew.empty_partitions, placement.skew.partitions);
         findings.push(Finding {
-            code: "hash_defect",
+            code: FindingCode::HashDefect,
             severity: Severity::Problem,
             subject: format!("{} by {} over {partitions}", hash(key), placement.function),
             message: format!(
@@ -258,17 +258,17 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
     let (code, how, advice) = match time.pattern {
         Pattern::Even => return,
         Pattern::Sequential => (
-            "moving_hotspot",
+            FindingCode::MovingHotspot,
             ", others each time",
             "The key follows time. Hash a column with many values at any moment instead, or add one to the key.",
         ),
         Pattern::Periodic => (
-            "periodic_hotspot",
+            FindingCode::PeriodicHotspot,
             ", and they return",
             "The key follows the clock. Hash a column with many values at any moment instead, or add one to the key.",
         ),
         Pattern::Concentrated => (
-            "constant_hotspot",
+            FindingCode::ConstantHotspot,
             ", always the same",
             "A few values take most rows. Add a column to the key that splits them.",
         ),
@@ -298,7 +298,7 @@ fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mu
         return;
     }
     findings.push(Finding {
-        code: "few_distinct_keys",
+        code: FindingCode::FewDistinctKeys,
         severity: match placement.verdict {
             Verdict::Even => Severity::Note,
             _ if per_partition < 1.0 => Severity::Problem,
@@ -328,7 +328,7 @@ fn heavy_key(key: &PartitionKeyReport, placement: &PlacementReport, findings: &m
         return;
     }
     findings.push(Finding {
-        code: "heavy_key",
+        code: FindingCode::HeavyKey,
         severity: match placement.verdict {
             Verdict::Even => Severity::Note,
             _ if heaviest > 2.0 * due => Severity::Problem,
@@ -360,7 +360,7 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
     }
     let even_ranges = placement.has_even_ranges();
     findings.push(Finding {
-        code: if even_ranges { "hash_defect" } else { "uneven_ranges" },
+        code: if even_ranges { FindingCode::HashDefect } else { FindingCode::UnevenRanges },
         severity: match (even_ranges, severity(placement)) {
             (true, _) => Severity::Problem,
             (false, Severity::Problem) => Severity::Warning,
@@ -395,7 +395,7 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
 /// A key that is not even, where nothing else says why.
 fn uneven(key: &PartitionKeyReport, placement: &PlacementReport) -> Finding {
     Finding {
-        code: "uneven_partitions",
+        code: FindingCode::UnevenPartitions,
         severity: severity(placement),
         subject: hash(key),
         message: format!(
@@ -416,7 +416,7 @@ fn uneven(key: &PartitionKeyReport, placement: &PlacementReport) -> Finding {
 fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
     if !key.candidate.is_plain() {
         findings.push(Finding {
-            code: "derived_key",
+            code: FindingCode::DerivedKey,
             severity: Severity::Note,
             subject: hash(key),
             message: "a part of it is derived, and YDB hashes columns as they are".to_owned(),
@@ -427,7 +427,7 @@ fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
     }
     if key.null_rows > 0 {
         findings.push(Finding {
-            code: "null_keys",
+            code: FindingCode::NullKeys,
             severity: Severity::Problem,
             subject: hash(key),
             message: format!("{} of {rows} rows have NULL in the key", key.null_rows),
@@ -442,7 +442,7 @@ fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
     }
     if let Some(obstacle) = &key.type_obstacle {
         findings.push(Finding {
-            code: "key_type",
+            code: FindingCode::KeyType,
             severity: Severity::Problem,
             subject: hash(key),
             message: obstacle.clone(),
@@ -457,7 +457,7 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     let subject = format!("PRIMARY KEY ({})", key.columns.join(", "));
     if key.conflicting_rows > 0 {
         findings.push(Finding {
-            code: "conflicting_rows",
+            code: FindingCode::ConflictingRows,
             severity: Severity::Problem,
             subject: subject.clone(),
             message: format!(
@@ -471,7 +471,7 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     }
     if key.identical_rows > 0 {
         findings.push(Finding {
-            code: "identical_rows",
+            code: FindingCode::IdenticalRows,
             severity: Severity::Note,
             subject: subject.clone(),
             message: format!(
@@ -485,7 +485,7 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     }
     for obstacle in &key.obstacles {
         findings.push(Finding {
-            code: "primary_key_impossible",
+            code: FindingCode::PrimaryKeyImpossible,
             severity: Severity::Problem,
             subject: subject.clone(),
             message: obstacle.clone(),
@@ -501,7 +501,7 @@ fn unique_by_chance(key: &PrimaryKeyReport, recommendation: &Recommendation, fin
     let Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) = key.uniqueness else { return };
     let is_chosen = key.columns.iter().all(|column| recommendation.primary_key.contains(column));
     findings.push(Finding {
-        code: "unique_by_chance",
+        code: FindingCode::UniqueByChance,
         severity: if is_chosen { Severity::Warning } else { Severity::Note },
         subject: format!("PRIMARY KEY ({})", key.columns.join(", ")),
         message: unique_words(key),
@@ -517,7 +517,7 @@ fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     let amplification = key.layout.write_amplification;
     if amplification > AMPLIFICATION {
         findings.push(Finding {
-            code: "rewrites",
+            code: FindingCode::Rewrites,
             severity: Severity::Warning,
             subject: subject.clone(),
             message: format!(
@@ -536,7 +536,7 @@ fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
         let (says, is) = (correlation >= MONOTONIC, key.in_order_fraction >= APPENDS);
         if says != is {
             findings.push(Finding {
-                code: "rank_correlation_misleads",
+                code: FindingCode::RankCorrelationMisleads,
                 severity: Severity::Note,
                 subject,
                 message: format!(
@@ -586,7 +586,7 @@ fn reach(
             format!("{statement} (HASH({}) answers it from one)", best.partition_key.join(", "))
         });
         findings.push(Finding {
-            code: "fan_out",
+            code: FindingCode::FanOut,
             severity: Severity::Warning,
             subject: hash(key),
             message: format!("all partitions are visited by {}", words.collect::<Vec<_>>().join(", ")),
@@ -600,7 +600,7 @@ fn reach(
     let planned = statements.iter().filter(|statement| statement.problem.is_none()).count();
     if planned == 0 && !statements.is_empty() {
         findings.push(Finding {
-            code: "no_statement_planned",
+            code: FindingCode::NoStatementPlanned,
             severity: Severity::Warning,
             subject: "--queries".to_owned(),
             message: format!(
@@ -615,7 +615,7 @@ fn reach(
     for statement in statements {
         if let Some(problem) = &statement.problem {
             findings.push(Finding {
-                code: "statement_not_planned",
+                code: FindingCode::StatementNotPlanned,
                 severity: Severity::Note,
                 subject: statement.statement.clone(),
                 message: problem.clone(),
@@ -630,7 +630,7 @@ fn reach(
 fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < FEWEST_SAMPLED) {
         findings.push(Finding {
-            code: "small_sample",
+            code: FindingCode::SmallSample,
             severity: Severity::Problem,
             subject: "--sample".to_owned(),
             message: format!("the sample has {} of {} rows", sample.rows_sampled, sample.rows_read),
@@ -652,7 +652,7 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     };
     let Some(range) = &evaluation.time_range else {
         add(
-            "no_time",
+            FindingCode::NoTime,
             "there is no time column: hotspots over time cannot be seen".to_owned(),
             0.0,
             1.0,
@@ -662,7 +662,7 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     };
     if range.null_rows > 0 {
         add(
-            "time_missing",
+            FindingCode::TimeMissing,
             format!("{} of {} rows have no time and are in no window", range.null_rows, evaluation.rows),
             range.null_rows as f64,
             0.0,
@@ -674,7 +674,7 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     let unordered = range.rows_late_for(window) as f64 / evaluation.rows.max(1) as f64;
     if unordered > UNORDERED {
         add(
-            "time_unordered",
+            FindingCode::TimeUnordered,
             format!("{} of the rows come after rows of a later window ({window})", percent(unordered)),
             unordered,
             UNORDERED,
@@ -684,7 +684,7 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     let judged = evaluation.candidates.iter().any(|key| key.over_time.is_some());
     if !judged && !evaluation.candidates.is_empty() {
         add(
-            "windows_too_small",
+            FindingCode::WindowsTooSmall,
             "no window of time has 2 rows for each partition, so patterns over time are not judged"
                 .to_owned(),
             0.0,

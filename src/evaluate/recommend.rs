@@ -12,9 +12,9 @@ use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
 use crate::placement::Function;
 use crate::skew::Verdict;
 use crate::source::Export;
-use crate::sql::PlannedStatement;
 use crate::table::Candidate;
 use crate::units::{ByteRate, PartitionCount};
+use crate::workload::PlannedStatement;
 
 /// An even key suffices that takes so many times what is needed.
 const HEADROOM: f64 = 2.0;

@@ -119,7 +119,7 @@ impl Domain {
                     1 => words,
                     _ => format!("{words} for column {} of the key", position + 1),
                 };
-                found.push(OtherType { words, types, columns });
+                found.push(OtherType { words, column_type: other, types, columns });
             }
         }
         found
@@ -130,6 +130,8 @@ impl Domain {
 pub(super) struct OtherType {
     /// In words: `type Utf8`.
     pub(super) words: String,
+    /// The type.
+    pub(super) column_type: ColumnType,
     pub(super) types: Vec<ColumnType>,
     pub(super) columns: Vec<ArrayRef>,
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::bounded::{names, quote};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, FindingCode, Severity};
 use crate::placement::systems::Status;
 use crate::placement::{Function, Placement, PlacementError};
 use crate::skew::{BEYOND_CHANCE, deviations_of_pairs, expected_empty_partitions};
@@ -129,8 +129,11 @@ pub struct Workers {
 /// Another number of partitions, or another type, with which the function spreads the keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
-    /// In words: `511 partitions`, `Utf8`.
+    /// In words: `511 partitions`, `type Utf8`.
     pub words: String,
+    /// The type; none for another number of partitions.
+    #[serde(skip)]
+    pub column_type: Option<ColumnType>,
     /// What it does.
     #[serde(flatten)]
     pub spread: Spread,
@@ -214,11 +217,11 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
             let other = spread(&there, count);
             let of_workers = Workers::of(unit, count, &there, None);
             if !other.is_defective() && !of_workers.spread.is_defective() {
-                alternatives
-                    .push(Alternative { words: format!("{} partitions", count.get()), spread: other });
+                let words = format!("{} partitions", count.get());
+                alternatives.push(Alternative { words, column_type: None, spread: other });
             }
         }
-        for OtherType { words, types, columns } in domain.other_types() {
+        for OtherType { words, column_type, types, columns } in domain.other_types() {
             // A type that the function does not take is no alternative.
             let placement = Placement::new(options.function, options.partitions, types.clone());
             let mut there = Vec::with_capacity(domain.keys());
@@ -228,7 +231,8 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
             }
             let other = spread(&there, options.partitions);
             if !other.is_defective() {
-                alternatives.push(Alternative { words: words.clone(), spread: other });
+                let (words, column_type) = (words.clone(), Some(column_type));
+                alternatives.push(Alternative { words, column_type, spread: other });
             }
             types_tried.push(words);
         }
@@ -307,7 +311,7 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
     if lint.spread.is_defective() && !is_even {
         let over_mean = lint.spread.fullest as f64 * f64::from(partitions) / lint.keys as f64;
         findings.push(Finding {
-            code: "uneven_ranges",
+            code: FindingCode::UnevenRanges,
             severity: Severity::Note,
             subject: format!("{} over {partitions}", lint.function),
             message: format!("the fullest has {over_mean:.2} times the mean of the keys: its ranges are longer, whatever the keys"),
@@ -325,7 +329,7 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
             _ => "",
         };
         findings.push(Finding {
-            code: "hash_defect",
+            code: FindingCode::HashDefect,
             severity: Severity::Problem,
             subject: format!("{} over {partitions}", lint.function),
             message: format!(
@@ -345,7 +349,9 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
                 some => format!(
                     "Take {}.{}",
                     some.iter().map(|other| other.words.as_str()).collect::<Vec<_>>().join(", or "),
-                    match some.iter().any(|other| ["type Int16", "type Int32"].contains(&other.words.as_str())) {
+                    match some.iter().any(|other| {
+                        matches!(other.column_type, Some(ColumnType::Int16 | ColumnType::Int32))
+                    }) {
                         true => " A narrower type also says how large an id may become.",
                         false => "",
                     }
@@ -356,7 +362,7 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
     if let Some(workers) = &lint.workers {
         if workers.by_partitions > 1.05 {
             findings.push(Finding {
-                code: "partitions_do_not_divide",
+                code: FindingCode::PartitionsDoNotDivide,
                 severity: Severity::Warning,
                 subject: format!("{partitions} partitions on {} workers", workers.workers),
                 message: format!(
@@ -379,7 +385,7 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
         let aliases = workers.spread.is_defective() && (divides || beyond_partitions);
         if aliases && !lint.spread.is_defective() {
             findings.push(Finding {
-                code: "workers_alias",
+                code: FindingCode::WorkersAlias,
                 severity: Severity::Problem,
                 subject: format!("{partitions} partitions on {} workers", workers.workers),
                 message: format!(
@@ -399,7 +405,7 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
             && expected > 3.0
         {
             findings.push(Finding {
-                code: "same_hash_twice",
+                code: FindingCode::SameHashTwice,
                 severity: Severity::Problem,
                 subject: format!("{threads} threads of {} workers", workers.workers),
                 message: format!("a worker uses {used} of its {threads} threads where chance uses {expected:.1}: what the partition fixes of a hash is the same for all of its rows"),
@@ -442,12 +448,12 @@ mod tests {
         assert_eq!((found.spread.filled, found.spread.fullest), (128, 4));
         // 512 (1 - 1/e), by a perfect hash.
         assert!((found.spread.expected_filled - 323.8).abs() < 0.5, "{}", found.spread.expected_filled);
-        assert_eq!(found.findings[0].code, "hash_defect");
+        assert_eq!(found.findings[0].code, FindingCode::HashDefect);
         assert!(found.findings[0].message.contains("CRC is linear"), "{:?}", found.findings);
         assert!(found.alternatives.iter().all(|other| !other.spread.is_defective()));
         assert!(found.alternatives.iter().any(|other| other.words.ends_with("partitions")));
         assert!(
-            found.alternatives.iter().any(|other| other.words == "type Utf8"),
+            found.alternatives.iter().any(|other| other.column_type == Some(ColumnType::Utf8)),
             "{:?}",
             found.alternatives
         );
@@ -477,7 +483,7 @@ mod tests {
             (vec![ColumnType::Int64, decimal], vec![other, prices], " for column 2 of the key"),
         ] {
             let found = lint_of(types, columns);
-            assert_eq!((found.spread.filled, found.findings[0].code), (1, "hash_defect"));
+            assert_eq!((found.spread.filled, found.findings[0].code), (1, FindingCode::HashDefect));
             let words: Vec<&str> = found.alternatives.iter().map(|other| other.words.as_str()).collect();
             for expected in ["type Utf8", "type Int64, in units of 1e-2"] {
                 assert!(words.contains(&format!("{expected}{of_column}").as_str()), "{words:?}");
@@ -545,7 +551,7 @@ mod tests {
             lint(&domain, &options, &AtomicBool::new(false)).unwrap()
         };
         let found = with(16);
-        assert_eq!(found.findings[0].code, "hash_defect");
+        assert_eq!(found.findings[0].code, FindingCode::HashDefect);
         for other in &found.alternatives {
             if let Some(partitions) = other.words.strip_suffix(" partitions") {
                 assert!(with(partitions.parse().unwrap()).findings.is_empty(), "{}", other.words);
@@ -576,10 +582,10 @@ mod tests {
         let workers = found.workers.unwrap();
         // The worker is hash % 8, and so is the thread.
         assert_eq!((workers.fewest_threads, workers.threads), (Some(1), Some(8)));
-        assert_eq!(found.findings[0].code, "same_hash_twice");
+        assert_eq!(found.findings[0].code, FindingCode::SameHashTwice);
         let odd = LintOptions { threads: Some(5), workers: Some(7), ..options };
         let found = lint(&domain, &odd, &AtomicBool::new(false)).unwrap();
         assert_eq!(found.workers.as_ref().unwrap().fewest_threads, Some(5));
-        assert_eq!(found.findings[0].code, "partitions_do_not_divide");
+        assert_eq!(found.findings[0].code, FindingCode::PartitionsDoNotDivide);
     }
 }

@@ -13,9 +13,10 @@ use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
 use crate::log::PortionEntry;
 use crate::placement::Placement;
-use crate::sql::{combinations, fixed_values};
+use crate::sql::fixed_values;
 use crate::table::{KeyValue, TableSpec};
 use crate::units::PartitionId;
+use crate::workload::combinations;
 
 /// The partitions that rows matching `predicate` can be in; `None` where that is every partition. Decided where the
 /// predicate fixes each partition-key column to one value or a list of values.
@@ -24,7 +25,9 @@ pub(super) fn matching_partitions(
     schema: &SchemaRef,
     predicate: &Arc<dyn PhysicalExpr>,
 ) -> Option<BTreeSet<PartitionId>> {
-    let fixed = spec.partition_key_columns().map(|column| fixed_values(predicate, schema, &column.name));
+    let fixed = spec
+        .partition_key_columns()
+        .map(|column| ScalarValue::iter_to_array(fixed_values(predicate, schema, &column.name)?).ok());
     let columns = combinations(&fixed.collect::<Option<Vec<_>>>()?)?;
     let placed = Placement::of_table(spec).assign(&columns).ok()?;
     Some(placed.into_iter().collect())

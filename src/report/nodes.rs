@@ -8,8 +8,8 @@ use crate::report::evaluation::{heading, instant, rate, rows_per_second, spark_o
 use crate::report::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::report::simulation::number;
 use crate::simulate::nodes::{
-    Assignment, DesignReport, NodeOutcome, NodeParameters, NodeRecommendation, NodeSimulation, Outcome, Rate,
-    RunReport,
+    Assignment, DesignReport, FaultKind, NodeOutcome, NodeParameters, NodeRecommendation, NodeSimulation,
+    Outcome, Rate, RunReport,
 };
 use crate::units::{ByteSize, elapsed};
 
@@ -247,7 +247,9 @@ fn runs(simulation: &NodeSimulation, layout: Layout) -> String {
 fn fault(run: &RunReport) -> String {
     match &run.fault {
         None => "none".to_owned(),
-        Some(fault) if fault.kind == "slow" => format!("node {} at {}", fault.node, percent(fault.factor)),
+        Some(fault) if fault.kind == FaultKind::Slow => {
+            format!("node {} at {}", fault.node, percent(fault.factor))
+        }
         Some(fault) => format!("node {} lost {}", fault.node, instant(fault.at_micros)),
     }
 }

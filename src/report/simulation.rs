@@ -93,7 +93,7 @@ pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     }
     if !simulation.findings.is_empty() {
         text.push('\n');
-        let judged = simulation.judged.as_deref().unwrap_or("declared");
+        let judged = simulation.judged();
         text.push_str(&heading(layout, &format!("Findings on {judged}")));
         for finding in &simulation.findings {
             let Finding { severity, code, subject, message, advice, .. } = finding;
@@ -198,7 +198,7 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
     let row = |report: &StrategyReport| {
         let Outcome { whole, relief, .. } = &report.outcome;
         vec![
-            report.strategy.clone(),
+            report.strategy.to_string(),
             percent(hottest_share(&report.outcome)),
             number(whole.highest_score),
             few_digits(simulation.parameters.rows_per_second(whole.highest_score)),
@@ -222,7 +222,8 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
 
 /// The share of the hottest split and the splits alive of each strategy, from the first window to the last.
 fn over_time(simulation: &Simulation) -> String {
-    let width = simulation.strategies.iter().map(|report| report.strategy.len()).max().unwrap_or(0);
+    let width =
+        simulation.strategies.iter().map(|report| report.strategy.to_string().len()).max().unwrap_or(0);
     let mut text = String::new();
     for report in &simulation.strategies {
         let periods = slices(report);
@@ -302,7 +303,7 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
             None => "-",
         };
         vec![
-            report.strategy.clone(),
+            report.strategy.to_string(),
             count(report.outcome.whole.splits as u64),
             splits_of(report, ReadKind::TimeRange),
             splits_of(report, ReadKind::History),
@@ -350,7 +351,7 @@ pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
             (true, true, _) => "hot splits that dividing does not cool".to_owned(),
         };
         vec![
-            report.strategy.clone(),
+            report.strategy.to_string(),
             percent(hottest_share(&report.outcome)),
             percent(whole.hot_rows as f64 / whole.rows.max(1) as f64),
             count(whole.splits as u64),
@@ -380,7 +381,7 @@ fn tree_reads(simulation: &Simulation, layout: Layout) -> String {
         let inside =
             outcome.spaces.iter().flat_map(|space| &space.splits).filter(|split| split.inside_root).count();
         vec![
-            report.strategy.clone(),
+            report.strategy.to_string(),
             count(outcome.whole.splits as u64),
             count(inside as u64),
             read.map_or("-".to_owned(), |read| count(read.splits as u64)),
@@ -413,7 +414,7 @@ fn indexes(simulation: &Simulation, layout: Layout) -> String {
     let row = |report: &StrategyReport, index: &IndexReport| {
         let interleaved = if index.interleaved { " (interleaved)" } else { "" };
         vec![
-            report.strategy.clone(),
+            report.strategy.to_string(),
             format!("{}{interleaved}", index.name),
             count(index.entries),
             ByteSize(index.bytes).to_string(),

@@ -1,8 +1,9 @@
 //! What the figures advise: the practices and anti-patterns of Spanner's schema design, each with what was measured.
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, FindingCode, Severity};
 use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
 use crate::simulate::splits::{Obstacle, Outcome, Pattern};
+use crate::simulate::strategy::{Strategy, StrategyName};
 
 /// Share of the rows in the hottest split of their window from which a key counts as one place for all writes.
 const ONE_PLACE: f64 = 0.9;
@@ -18,13 +19,14 @@ pub const AS_GOOD: f64 = 3.0;
 
 /// The strategy to choose: of those that spread writes, at whatever rate they come, the one that changes the declared key least, so that its reads stay cheap. They are
 /// asked for in the order of the options where they change it alike.
-pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
+pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
     if simulation.unsure.is_some() {
         return None;
     }
     // Indexes are judged for themselves; children are rows like their parents.
     let stuck = |report: &StrategyReport| -> f64 {
-        let of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0 || is_tree(report));
+        let of_table =
+            report.outcome.stuck.iter().filter(|stuck| stuck.space == 0 || report.strategy.is_of_children());
         let rows: u64 = of_table.map(|stuck| stuck.rows).sum();
         rows as f64 / simulation.rows.max(1) as f64
     };
@@ -39,7 +41,7 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
     let spreads = |report: &&StrategyReport| {
         // Where little comes no split is hot, and yet a key that follows time has all writes in one place. Children stand behind their
         // parents, whose key is given.
-        is_quiet && (is_tree(report) || !moves(report, 0))
+        is_quiet && (report.strategy.is_of_children() || !moves(report, 0))
             || !is_quiet
                 && stuck(report) <= HARMLESS
                 && share_of_table(report) <= best * AS_GOOD
@@ -48,11 +50,11 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<String> {
     // Reads that have to look through everything are what a change costs.
     let cost = |report: &&StrategyReport| {
         let through_all = report.reads.iter().filter(|read| read.ranges.is_none()).count();
-        let declared = usize::from(report.strategy != "declared");
+        let declared = usize::from(report.strategy != StrategyName::Table(Strategy::Declared));
         let splits: usize = report.reads.iter().map(|read| read.splits).sum();
         (through_all, declared, splits)
     };
-    range().filter(spreads).min_by_key(cost).map(|report| report.strategy.clone())
+    range().filter(spreads).min_by_key(cost).map(|report| report.strategy)
 }
 
 /// The findings of a simulation, the gravest first.
@@ -60,7 +62,7 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(reason) = &simulation.unsure {
         findings.push(Finding {
-            code: "too_few_rows",
+            code: FindingCode::TooFewRows,
             severity: Severity::Warning,
             subject: simulation.inputs.first().cloned().unwrap_or_default(),
             message: format!("nothing is said of load: {reason}"),
@@ -71,8 +73,8 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     }
     for report in simulation.strategies.iter().filter(|report| report.is_range) {
         // Others are asked for as alternatives; what is declared is to be judged.
-        let judged = simulation.judged.as_deref().unwrap_or("declared");
-        if report.strategy == judged || is_tree(report) {
+        let judged = simulation.judged();
+        if report.strategy == judged || report.strategy.is_of_children() {
             one_place(simulation, report, &mut findings);
             single_row(simulation, report, &mut findings);
             order_of_history(simulation, report, &mut findings);
@@ -85,7 +87,7 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     for (column, version) in &simulation.timed_uuids {
         let leads = simulation.primary_key.first().is_some_and(|part| part.column == *column);
         findings.push(Finding {
-            code: "time_ordered_uuid",
+            code: FindingCode::TimeOrderedUuid,
             // Behind another column they do no harm.
             severity: if leads { Severity::Warning } else { Severity::Note },
             subject: column.clone(),
@@ -100,14 +102,9 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     findings
 }
 
-/// Whether it is about a parent and its children.
-fn is_tree(report: &StrategyReport) -> bool {
-    matches!(report.strategy.as_str(), "interleaved" | "apart")
-}
-
 /// Share of the rows in the hottest split of the table at their time; of a tree, in the hottest of all.
 fn share_of_table(report: &StrategyReport) -> f64 {
-    if is_tree(report) {
+    if report.strategy.is_of_children() {
         let whole = &report.outcome.whole;
         return whole.hottest_rows as f64 / whole.rows.max(1) as f64;
     }
@@ -115,6 +112,12 @@ fn share_of_table(report: &StrategyReport) -> f64 {
 }
 
 impl Simulation {
+    /// The strategy whose key is judged; the others are alternatives to it.
+    #[must_use]
+    pub fn judged(&self) -> StrategyName {
+        StrategyName::Table(self.judged.unwrap_or(Strategy::Declared))
+    }
+
     /// Whether the writes of the table move on with time under every strategy, and never made a split hot.
     #[must_use]
     pub fn is_quiet_and_moves(&self) -> bool {
@@ -125,9 +128,9 @@ impl Simulation {
     /// A sentence on the declared key if another is recommended although it makes no split hot at this rate.
     #[must_use]
     pub fn harmless_declared(&self) -> Option<String> {
-        let name = self.judged.as_deref().unwrap_or("declared");
+        let name = self.judged();
         let declared = self.strategies.iter().find(|report| report.strategy == name)?;
-        let is_other = self.recommended.as_deref().is_some_and(|recommended| recommended != name);
+        let is_other = self.recommended.is_some_and(|recommended| recommended != name);
         let whole = &declared.outcome.whole;
         (is_other && declared.outcome.relief.hot_windows == 0 && moves(declared, 0)).then(|| {
             format!(
@@ -182,7 +185,7 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
         }
     );
     findings.push(Finding {
-        code: "monotonic_key",
+        code: FindingCode::MonotonicKey,
         severity,
         subject: first.to_owned(),
         message,
@@ -213,7 +216,7 @@ fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut V
     let Some(stuck) = stuck else { return };
     let share = stuck.rows as f64 / simulation.rows.max(1) as f64;
     findings.push(Finding {
-        code: "hot_row",
+        code: FindingCode::HotRow,
         severity: Severity::Problem,
         subject: key_text(simulation),
         message: format!("{:.1} % of the rows come to a hot split where one key has nearly all", share * 100.0),
@@ -229,11 +232,11 @@ fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: 
             && read.newest_first == Some(false)
     });
     // Children that stand apart have no parent beside them.
-    if backwards.is_none() || report.strategy == "apart" {
+    if backwards.is_none() || report.strategy == StrategyName::Apart {
         return;
     }
     findings.push(Finding {
-        code: "history_ascends",
+        code: FindingCode::HistoryAscends,
         severity: Severity::Note,
         subject: simulation.time.clone().unwrap_or_default(),
         message: "the newest rows of one owner stand behind all older ones".to_owned(),
@@ -249,9 +252,9 @@ fn two_phases(report: &StrategyReport, findings: &mut Vec<Finding>) {
         return;
     }
     findings.push(Finding {
-        code: "two_phase_commits",
+        code: FindingCode::TwoPhaseCommits,
         severity: Severity::Note,
-        subject: report.strategy.clone(),
+        subject: report.strategy.to_string(),
         message: format!(
             "{:.0} % of the transactions touch more than one split, {:.1} on average",
             share * 100.0,
@@ -275,7 +278,7 @@ fn judge_index(
         let is_hot =
             simulation.unsure.is_none() && report.outcome.stuck.iter().any(|stuck| stuck.space == space);
         findings.push(Finding {
-            code: "monotonic_index",
+            code: FindingCode::MonotonicIndex,
             severity: if is_hot { Severity::Problem } else { Severity::Note },
             subject: index.name.clone(),
             message: format!(
@@ -291,7 +294,7 @@ fn judge_index(
     let share = index.bytes as f64 / simulation.bytes.max(1) as f64;
     if share >= LARGE_INDEX {
         findings.push(Finding {
-            code: "large_index",
+            code: FindingCode::LargeIndex,
             severity: Severity::Note,
             subject: index.name.clone(),
             message: format!("it holds {:.0} % as many bytes as the table", share * 100.0),

@@ -9,7 +9,6 @@ use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{and, cast};
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
-use crate::simulate::SimulateError;
 use crate::simulate::advice::{advise, recommend};
 use crate::simulate::arrivals::{Block, Order, Source, replay, survey};
 use crate::simulate::columns::{asked_columns, key_columns, nullable, time_column, timed_uuids};
@@ -17,6 +16,7 @@ use crate::simulate::design::{Asked, Design, KeyColumn, Part};
 use crate::simulate::replay::{Replayed, Runner, load, notes_on_time, scaled, unknown_order, unsure};
 use crate::simulate::result::{KeyOrder, ReadKind, ReadReport, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeyRange, KeySpace};
+use crate::simulate::{SimulateError, StrategyName};
 use crate::sketch::key_identities;
 use crate::source::Export;
 use crate::table::Column;
@@ -93,7 +93,7 @@ pub fn simulate_interleaved(
     let fixed = child_root.iter().map(|part| part.column).collect();
     let asked = Asked { fixed, values: last_child, range: None };
     let newest_first = own.iter().find(|part| part.column == child_time).map(|part| part.descending);
-    let report = |(name, runner): (&str, Runner)| {
+    let report = |(strategy, runner): (StrategyName, Runner)| {
         let Replayed { designs, outcome, spaces, .. } = runner.finish()?;
         let mut splits = 0;
         let mut ranges_visited = 0;
@@ -114,9 +114,11 @@ pub fn simulate_interleaved(
             newest_first,
         };
         Ok::<_, SimulateError>(StrategyReport {
-            strategy: name.to_owned(),
-            words: match name {
-                "interleaved" => "children stand behind their parent, in one order of rows".to_owned(),
+            strategy,
+            words: match strategy {
+                StrategyName::Interleaved => {
+                    "children stand behind their parent, in one order of rows".to_owned()
+                }
                 _ => "children in a table of their own".to_owned(),
             },
             is_range: true,
@@ -125,8 +127,11 @@ pub fn simulate_interleaved(
             indexes: Vec::new(),
         })
     };
-    let strategies =
-        ["interleaved", "apart"].into_iter().zip(runners).map(report).collect::<Result<_, _>>()?;
+    let strategies = [StrategyName::Interleaved, StrategyName::Apart]
+        .into_iter()
+        .zip(runners)
+        .map(report)
+        .collect::<Result<_, _>>()?;
     let of_exports = parent.notes().iter().chain(child.notes());
     let mut notes: Vec<String> = of_exports.map(ToString::to_string).collect();
     notes.extend(family.notes());
@@ -165,7 +170,7 @@ pub fn simulate_interleaved(
         notes,
         nullable: nullable(child.columns(), &asked.fixed, &children.nulls),
         timed_uuids: timed_uuids(child.columns(), &asked.fixed, &children.some_rows),
-        judged: options.judged.clone(),
+        judged: options.judged,
         recommended: None,
         findings: Vec::new(),
         seconds: started.elapsed().as_secs_f64(),

@@ -38,7 +38,7 @@ pub use crate::simulate::result::{
     StrategyReport,
 };
 pub use crate::simulate::schema::{Declaration, Parent};
-pub use crate::simulate::strategy::{Strategy, StrategyError, UuidForm};
+pub use crate::simulate::strategy::{Strategy, StrategyError, StrategyName, UuidForm};
 
 /// Why there is no simulation.
 #[derive(Debug, Error)]

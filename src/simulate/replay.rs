@@ -15,7 +15,7 @@ use crate::simulate::index::Index;
 use crate::simulate::reads::{Found, Reads, read_length};
 use crate::simulate::result::{Load, RateSource, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, StartKey};
-use crate::simulate::{SimulateError, Strategy};
+use crate::simulate::{SimulateError, Strategy, StrategyName};
 use crate::sketch::{KeyCounter, key_identities};
 use crate::source::Export;
 use crate::table::Column;
@@ -163,7 +163,7 @@ pub fn simulate(
         key: &key,
         partition_key: &partition_key,
         indexes: &indexes,
-        judged: options.judged.as_deref(),
+        judged: options.judged,
         shard: &shard,
     };
     let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
@@ -229,7 +229,7 @@ pub fn simulate(
             return Err(SimulateError::Columns);
         };
         Ok(StrategyReport {
-            strategy: strategy.to_string(),
+            strategy: StrategyName::Table(*strategy),
             words: strategy.words(),
             is_range: strategy.is_range(),
             reads: reads.of_table(design, &spaces)?,
@@ -258,7 +258,7 @@ pub fn simulate(
         notes,
         nullable: nullable(columns, &named, &survey.nulls),
         timed_uuids: timed_uuids(columns, &all, &survey.some_rows),
-        judged: options.judged.clone(),
+        judged: options.judged,
         unsure,
         recommended: None,
         findings: Vec::new(),
@@ -370,14 +370,14 @@ struct Table<'a> {
     key: &'a [KeyColumn],
     partition_key: &'a [usize],
     indexes: &'a [Index],
-    judged: Option<&'a str>,
+    judged: Option<Strategy>,
     /// What the shard of the judged strategy is made of.
     shard: &'a [usize],
 }
 
 impl Table<'_> {
     fn design(&self, strategy: Strategy, indexes: &[Index], seed: u64) -> Result<Design, SimulateError> {
-        let is_judged = self.judged == Some(strategy.to_string().as_str());
+        let is_judged = self.judged == Some(strategy);
         let shard = (is_judged && !self.shard.is_empty()).then_some(self.shard);
         let hashed = Hashed { partition_key: self.partition_key, shard };
         Design::new(strategy, self.columns, self.key, hashed, indexes, seed)

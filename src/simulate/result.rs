@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::finding::Finding;
-use crate::simulate::Strategy;
 use crate::simulate::index::IndexSpec;
 use crate::simulate::splits::{ModelParameters, Outcome};
+use crate::simulate::{Strategy, StrategyName};
 use crate::source::OnUnreadable;
 use crate::spanner::SchemaKey;
 use crate::units::Micros;
@@ -39,7 +39,7 @@ pub struct SimulateOptions {
     /// The model. Its scale counts only where it is not to be found.
     pub parameters: ModelParameters,
     /// The strategy that stands for the key as declared; `declared` where none is named.
-    pub judged: Option<String>,
+    pub judged: Option<Strategy>,
     /// Columns that the shard of the judged strategy is made of, where it has one; those of the strategy's own definition where none are
     /// named.
     pub shard_columns: Vec<String>,
@@ -114,7 +114,7 @@ pub struct IndexReport {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StrategyReport {
     /// Its name.
-    pub strategy: String,
+    pub strategy: StrategyName,
     /// In words.
     pub words: String,
     /// Whether it models Spanner; else it is what this store does.
@@ -194,7 +194,7 @@ pub struct Simulation {
     pub strategies: Vec<StrategyReport>,
     /// The strategy that is judged; `declared` where none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub judged: Option<String>,
+    pub judged: Option<Strategy>,
     /// Columns of keys that are NULL in some rows.
     pub nullable: Vec<String>,
     /// Columns of the key that hold UUIDs which begin with the time, and their version.
@@ -203,7 +203,7 @@ pub struct Simulation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
     /// The strategy that the figures recommend; none where none of them cools its hot splits.
-    pub recommended: Option<String>,
+    pub recommended: Option<StrategyName>,
     /// What the figures advise, the gravest first.
     pub findings: Vec<Finding>,
     /// What else is worth knowing, one sentence each.

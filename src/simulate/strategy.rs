@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::bounded::quote;
@@ -41,6 +42,56 @@ pub enum Strategy {
     Uuid(UuidKind, UuidForm),
     /// The hash partitions of a column table, which never split.
     HashPartitions(PartitionCount),
+}
+
+/// Name of what a simulation compares: a strategy for one table, or where the rows of children are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StrategyName {
+    /// A strategy for the keys of one table.
+    Table(Strategy),
+    /// Children interleaved with their parent.
+    Interleaved,
+    /// Children in a table of their own.
+    Apart,
+}
+
+impl StrategyName {
+    /// Whether it is about a parent and its children.
+    #[must_use]
+    pub fn is_of_children(self) -> bool {
+        matches!(self, Self::Interleaved | Self::Apart)
+    }
+
+    /// The strategy for one table.
+    #[must_use]
+    pub fn table(self) -> Option<Strategy> {
+        match self {
+            Self::Table(strategy) => Some(strategy),
+            Self::Interleaved | Self::Apart => None,
+        }
+    }
+}
+
+impl fmt::Display for StrategyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(strategy) => strategy.fmt(f),
+            Self::Interleaved => f.write_str("interleaved"),
+            Self::Apart => f.write_str("apart"),
+        }
+    }
+}
+
+impl Serialize for StrategyName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Strategy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Names without a number.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::new_empty_array;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
@@ -13,8 +13,7 @@ use datafusion::logical_expr::{Expr, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
 
-/// The most keys that are placed to find partitions; a list with more of them reads all partitions.
-pub const MOST_KEYS: usize = 10_000;
+use crate::workload::ScanCondition;
 
 /// The values that `predicate` leaves to a column, where it fixes it to one or a list of them.
 #[must_use]
@@ -35,72 +34,31 @@ pub fn fixed_values(
     guarantee.literals.iter().map(literal).collect()
 }
 
-/// All combinations of one value per column, as one array per column; none for more than [`MOST_KEYS`] of them, and for a
-/// column without values.
-#[must_use]
-pub fn combinations(values: &[Vec<ScalarValue>]) -> Option<Vec<ArrayRef>> {
-    let keys = values.iter().try_fold(1usize, |count, list| count.checked_mul(list.len()))?;
-    if keys > MOST_KEYS {
-        return None;
-    }
-    let mut repeat = keys;
-    let mut columns = Vec::with_capacity(values.len());
-    for list in values {
-        repeat = repeat.checked_div(list.len()).unwrap_or(0);
-        let column = (0..keys).filter_map(|key| list.get((key / repeat.max(1)) % list.len()).cloned());
-        // A predicate that no value satisfies has no keys; then there is no type to make an array of either.
-        columns.push(ScalarValue::iter_to_array(column).ok()?);
-    }
-    Some(columns)
-}
-
-/// The conditions that reach one scan of a table.
-#[derive(Debug, Clone)]
-pub struct ScanCondition {
-    schema: SchemaRef,
-    predicate: Option<Arc<dyn PhysicalExpr>>,
-    /// Inclusive bounds of columns of points in time, in microseconds.
-    ranges: BTreeMap<String, (Option<i64>, Option<i64>)>,
-}
-
-impl ScanCondition {
-    /// The conditions `filters`, all of which hold.
-    pub(super) fn new(state: &SessionState, schema: &SchemaRef, filters: &[Expr]) -> Result<Self> {
-        let predicate = match conjunction(filters.to_vec()) {
-            Some(filter) => {
-                let df_schema = DFSchema::try_from(schema.as_ref().clone())?;
-                Some(state.create_physical_expr(filter, &df_schema)?)
-            }
-            None => None,
-        };
-        let mut ranges = BTreeMap::new();
-        for filter in filters.iter().flat_map(split_conjunction) {
-            narrow(&mut ranges, filter);
-        }
-        Ok(Self { schema: Arc::clone(schema), predicate, ranges })
-    }
-
-    /// The values that the conditions leave to a column, where they fix it.
-    #[must_use]
-    pub fn fixed_values(&self, column: &str) -> Option<Vec<ScalarValue>> {
-        fixed_values(self.predicate.as_ref()?, &self.schema, column)
-    }
-
-    /// The bounds of a column of points in time, both included, in microseconds; none where one is open.
-    #[must_use]
-    pub fn time_range(&self, column: &str) -> Option<(i64, i64)> {
-        match self.ranges.get(column) {
-            Some((Some(low), Some(high))) if low <= high => Some((*low, *high)),
-            _ => None,
+/// The conditions `filters` of one scan, all of which hold.
+pub(super) fn scan_condition(
+    state: &SessionState,
+    schema: &SchemaRef,
+    filters: &[Expr],
+) -> Result<ScanCondition> {
+    let mut fixed = Vec::new();
+    if let Some(filter) = conjunction(filters.to_vec()) {
+        let df_schema = DFSchema::try_from(schema.as_ref().clone())?;
+        let predicate = state.create_physical_expr(filter, &df_schema)?;
+        for field in schema.fields() {
+            let Some(values) = fixed_values(&predicate, schema, field.name()) else { continue };
+            let array = match values.is_empty() {
+                true => new_empty_array(field.data_type()),
+                false => ScalarValue::iter_to_array(values)?,
+            };
+            fixed.push((field.name().clone(), array));
         }
     }
-
-    /// Columns that are fixed to values.
-    #[must_use]
-    pub fn fixed_columns(&self) -> Vec<String> {
-        let names = self.schema.fields().iter().map(|field| field.name().clone());
-        names.filter(|name| self.fixed_values(name).is_some()).collect()
+    let mut ranges = BTreeMap::new();
+    for filter in filters.iter().flat_map(split_conjunction) {
+        narrow(&mut ranges, filter);
     }
+    let closed = ranges.into_iter().filter_map(|(column, range)| Some((column, (range.0?, range.1?))));
+    Ok(ScanCondition::new(fixed, closed.collect()))
 }
 
 /// Takes a comparison of a column with a point in time into its bounds.

@@ -79,7 +79,9 @@ pub enum SqlLimitError {
         "the SQL reads more than {MOST_TABLES} tables, counting those of a WITH query each time that it is named; run it in parts"
     )]
     Tables,
-    #[error("line {line}, column {column} of the SQL: a name has at most {MOST_NAME_BYTES} bytes, not {found}")]
+    #[error(
+        "line {line}, column {column} of the SQL: a name has at most {MOST_NAME_BYTES} bytes, not {found}"
+    )]
     Name { found: usize, line: u64, column: u64 },
     #[error("line {line}, column {column} of the SQL: DECIMAL has at most {MOST_PRECISION} digits, not {}", shortened(.number))]
     Precision { number: String, line: u64, column: u64 },

@@ -13,12 +13,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::bounded::message;
-pub use crate::sql::conditions::{MOST_KEYS, ScanCondition, combinations, fixed_values};
+pub use crate::sql::conditions::fixed_values;
 pub use crate::sql::limits::SqlLimitError;
 pub use crate::sql::params::{NOW, ParamError, Params, Untyped, parameters_of};
-pub use crate::sql::statements::{
-    PlannedStatement, Statement, StatementsError, plan_statements, read_statements,
-};
+pub use crate::sql::statements::{Statement, StatementsError, plan_statements, read_statements};
 pub use crate::sql::time_literals::read_times_in_microseconds;
 
 /// The message of the innermost cause, on one line, without DataFusion's stack traces.

@@ -16,11 +16,12 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use thiserror::Error;
 
 use crate::bounded::{ReadError, SQL, quote_path, read_text};
-use crate::sql::conditions::ScanCondition;
+use crate::sql::conditions::scan_condition;
 use crate::sql::limits::{check_tables, check_text, parse_within_limits};
 use crate::sql::params::{Params, Untyped, parameters_of};
 use crate::sql::time_literals::read_times_in_microseconds;
 use crate::sql::{plain_message, side_effect};
+use crate::workload::{PlannedStatement, ScanCondition};
 
 /// Most bytes of all files of a folder. All statements are kept in memory, and each is planned.
 const LARGEST_WORKLOAD: usize = 4 * SQL.bytes as usize;
@@ -47,15 +48,6 @@ pub struct Statement {
     pub name: String,
     /// Its text.
     pub sql: String,
-}
-
-/// A statement with the conditions of each of its scans, or why it cannot be planned.
-#[derive(Debug, Clone)]
-pub struct PlannedStatement {
-    /// The name of the statement.
-    pub name: String,
-    /// Its scans of the export.
-    pub scans: std::result::Result<Vec<ScanCondition>, String>,
 }
 
 /// The statements of a file, or of all `.sql` files in a folder, in the order of their names.
@@ -169,7 +161,7 @@ async fn plan(
     let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
     context.execute_logical_plan(plan).await?.create_physical_plan().await?;
     let scans = std::mem::take(&mut *probe.scans.lock().unwrap_or_else(PoisonError::into_inner));
-    scans.iter().map(|filters| ScanCondition::new(&state, schema, filters)).collect()
+    scans.iter().map(|filters| scan_condition(&state, schema, filters)).collect()
 }
 
 /// A table without rows that notes the conditions of its scans.
@@ -211,8 +203,8 @@ impl TableProvider for Probe {
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-    use datafusion::common::ScalarValue;
+    use arrow::array::AsArray;
+    use arrow::datatypes::{DataType, Field, Schema, TimeUnit, UInt64Type};
 
     use super::*;
 
@@ -233,9 +225,9 @@ mod tests {
             .unwrap();
         assert_eq!(scans.len(), 1);
         assert_eq!(scans[0].fixed_columns(), ["user", "id"]);
-        let mut ids = scans[0].fixed_values("id").unwrap();
-        ids.sort_by(|a, b| a.partial_cmp(b).unwrap());
-        assert_eq!(ids, [ScalarValue::UInt64(Some(7)), ScalarValue::UInt64(Some(8))]);
+        let mut ids = scans[0].fixed_values("id").unwrap().as_primitive::<UInt64Type>().values().to_vec();
+        ids.sort_unstable();
+        assert_eq!(ids, [7, 8]);
         assert_eq!(scans[0].time_range("at"), Some((1_767_225_600_000_001, 1_767_312_000_000_000)));
         assert_eq!(scans[0].time_range("user"), None);
     }

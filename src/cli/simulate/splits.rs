@@ -5,10 +5,12 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use evenkeel::bounded::{SQL, read_text};
+use evenkeel::evaluate::EvaluateError;
 use evenkeel::report;
 use evenkeel::simulate::splits::{ModelParameters, Sampling};
 use evenkeel::simulate::{
-    Declaration, Declared, IndexSpec, KeyOrder, SimulateOptions, Simulation, Strategy, parse_key_order,
+    Declaration, Declared, IndexSpec, KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy,
+    StrategyName, parse_key_order,
 };
 use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
 use evenkeel::spanner::{Dialect, Schema, SchemaTable, parse_schema};
@@ -253,7 +255,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     });
     let options = options(&args, &declared, &columns, out)?;
     let simulation = in_background(export, tree, options, out).await.map_err(|failure| match &args.ddl {
-        Some(path) => told_of_schema(failure, path, &declared),
+        Some(path) => with_schema_hint(failure, path, &declared),
         None => failure,
     })?;
     if let Some(path) = &args.html {
@@ -301,22 +303,32 @@ struct Simulated<'a> {
     ddl: Option<String>,
 }
 
-/// Says that it was a schema that named a column which there is not.
-fn told_of_schema(failure: Failure, path: &Path, declared: &Declared) -> Failure {
-    failure.with_hint(|message| {
-        let of_column = |name: &&String| message.contains(&format!("no column '{name}'"));
-        let table = declared.table.as_deref().unwrap_or_default();
-        match declared.unmodelled.iter().find(of_column) {
-            Some(name) => Some(format!(
-                "{} generates '{name}' by an expression that is not modelled; add its values to the export, or name another key with --primary-key",
-                path.display()
-            )),
-            None if message.contains("there is no column") => {
-                Some(format!("the column is that of table {table} in {}", path.display()))
-            }
-            None => None,
-        }
+/// Adds a hint if the unknown column came from the schema in `path`.
+fn with_schema_hint(failure: Failure, path: &Path, declared: &Declared) -> Failure {
+    failure.with_hint(|error| {
+        let column = unknown_column(error)?;
+        let (path, table) = (path.display(), declared.table.as_deref().unwrap_or_default());
+        Some(if declared.unmodelled.iter().any(|name| name == column) {
+            format!(
+                "{path} generates '{column}' by an expression that is not modelled; add its values to the export, or name \
+                 another key with --primary-key"
+            )
+        } else {
+            format!("the column is that of table {table} in {path}")
+        })
     })
+}
+
+/// The column that an error says is unknown.
+fn unknown_column(error: &anyhow::Error) -> Option<&str> {
+    match error.downcast_ref::<SimulateError>()? {
+        SimulateError::UnknownColumn { column, .. } => Some(column),
+        SimulateError::Evaluate(error) => match error.as_ref() {
+            EvaluateError::UnknownColumn { column, .. } => Some(column),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn options(
@@ -360,7 +372,7 @@ fn options(
         partition_key: args.partition_key.clone(),
         indexes: declared.indexes.clone(),
         strategies,
-        judged: declared.strategy.map(|strategy| strategy.to_string()),
+        judged: declared.strategy,
         shard_columns: declared.shard_columns.clone(),
         parameters: ModelParameters {
             split_size: args.model.split_size,
@@ -505,10 +517,10 @@ impl Recommended<'_> {
     fn table(&self, name: &str, columns: &[Column], declared: &Declared) -> String {
         // One that was asked for alone is wanted.
         let recommended = match self.simulation.strategies.as_slice() {
-            [only] => Some(&only.strategy),
-            _ => self.simulation.recommended.as_ref(),
+            [only] => Some(only.strategy),
+            _ => self.simulation.recommended,
         };
-        let Some(strategy) = recommended.and_then(|name| name.parse::<Strategy>().ok()) else {
+        let Some(strategy) = recommended.and_then(StrategyName::table) else {
             return "-- none is recommended, so there is no schema; --strategies with one name has that of it\n".to_owned();
         };
         let declaration = Declaration {
@@ -529,10 +541,10 @@ impl Recommended<'_> {
     fn tree(&self, parent: (&str, &[Column], &Declared), child: (&str, &[Column], &Declared)) -> String {
         let (parent_name, parent_columns, parent) = parent;
         let (name, columns, child) = child;
-        let Some(recommended) = &self.simulation.recommended else {
+        let Some(recommended) = self.simulation.recommended else {
             return "-- neither is recommended, so there is no schema\n".to_owned();
         };
-        let together = recommended == "interleaved";
+        let together = recommended == StrategyName::Interleaved;
         let declaration = |name, columns, key| Declaration {
             name,
             columns,

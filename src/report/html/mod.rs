@@ -463,7 +463,7 @@ fn findings(page: &mut String, assessment: &Assessment) {
         let _ = writeln!(
             page,
             "<div class=\"finding {word}\"><p><span class=\"badge {word}\">{word}</span> <b>{}</b> {}: {}</p><p>{}</p></div>",
-            escape(finding.code),
+            escape(finding.code.name()),
             escape(&finding.subject),
             escape(&finding.message),
             escape(&finding.advice)

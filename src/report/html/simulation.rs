@@ -36,7 +36,8 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&undone(simulation)));
     page.push_str("</section>\n");
     if let Some(strategy) = &simulation.recommended {
-        let _ = writeln!(page, "<p class=\"answer\">recommended of these: {}</p>", escape(strategy));
+        let _ =
+            writeln!(page, "<p class=\"answer\">recommended of these: {}</p>", escape(&strategy.to_string()));
     }
     for finding in &simulation.findings {
         let word = finding.severity.word();
@@ -101,7 +102,7 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
     let _ = writeln!(
         page,
         "<section class=\"card\">\n<h2>{}</h2>\n<p class=\"lead\">{}</p>",
-        escape(&report.strategy),
+        escape(&report.strategy.to_string()),
         escape(&sentence(simulation, report))
     );
     page.push_str("<figure>\n");

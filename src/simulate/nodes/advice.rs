@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, FindingCode, Severity};
 use crate::simulate::nodes::load::ROWS_PER_PARTITION;
-use crate::simulate::nodes::{DesignReport, NodeRecommendation, NodeSimulation, RunReport};
+use crate::simulate::nodes::{DesignReport, FaultKind, NodeRecommendation, NodeSimulation, RunReport};
 use crate::skew::are_enough_rows;
 use crate::table::{KeyPart, Transform};
 
@@ -142,7 +142,7 @@ fn seconds(seconds: f64) -> String {
 /// How long rows of a run wait, and what they may.
 fn delay(simulation: &NodeSimulation, run: &RunReport) -> (f64, f64, String) {
     let parameters = &simulation.parameters;
-    let is_lost = run.fault.as_ref().is_some_and(|fault| fault.kind == "lost");
+    let is_lost = run.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Lost);
     let recovery = if is_lost { parameters.recovery.seconds() } else { 0.0 };
     let allowed = parameters.longest_delay.seconds() + recovery;
     match run.outcome.longest_delay_seconds {
@@ -201,7 +201,7 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
         (false, false) => "Take more nodes or stronger ones.",
     };
     Some(Finding {
-        code: "falls_behind",
+        code: FindingCode::FallsBehind,
         severity: Severity::Problem,
         subject: design.name(),
         message,
@@ -221,15 +221,15 @@ fn no_room(simulation: &NodeSimulation, design: &DesignReport, run: usize) -> Op
         format!("; what a node that takes over is asked for is {:.0} % of what it takes", others * 100.0)
     });
     let advice = match fault.kind {
-        "lost" => {
+        FaultKind::Lost => {
             "Take a node more than the load needs, and enough partitions for each that those of a lost one spread over all others."
         }
-        _ => {
+        FaultKind::Slow => {
             "A slow node holds its partitions up: move some of them away from it, or take so many nodes that a share of one suffices."
         }
     };
     Some(Finding {
-        code: "no_room_for_a_fault",
+        code: FindingCode::NoRoomForAFault,
         severity: Severity::Warning,
         subject: design.name(),
         message: format!(
@@ -246,7 +246,7 @@ fn no_room(simulation: &NodeSimulation, design: &DesignReport, run: usize) -> Op
 
 fn idle_nodes(design: &DesignReport) -> Option<Finding> {
     (design.partitions < design.nodes).then(|| Finding {
-        code: "idle_nodes",
+        code: FindingCode::IdleNodes,
         severity: Severity::Warning,
         subject: design.name(),
         message: format!(
@@ -264,7 +264,7 @@ fn uneven_deal(design: &DesignReport) -> Option<Finding> {
     let most = design.partitions.div_ceil(design.nodes.max(1)) as f64 / design.partitions_per_node;
     let is_told = design.partitions > design.nodes && most >= UNEVEN_DEAL;
     is_told.then(|| Finding {
-        code: "uneven_deal",
+        code: FindingCode::UnevenDeal,
         severity: Severity::Note,
         subject: design.name(),
         message: format!(
@@ -282,7 +282,7 @@ fn hot_partition(design: &DesignReport) -> Option<Finding> {
     let share = design.over_partitions.in_total.share_of_fullest;
     let even = 1.0 / design.nodes.max(1) as f64;
     (design.nodes > 1 && design.partitions >= design.nodes && share >= HOT_PARTITION * even).then(|| Finding {
-        code: "hot_partition",
+        code: FindingCode::HotPartition,
         severity: Severity::Warning,
         subject: design.name(),
         message: format!(
@@ -311,7 +311,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
         false => return None,
     };
     (at_a_time >= threshold).then(|| Finding {
-        code: "moving_hotspot",
+        code: FindingCode::MovingHotspot,
         severity: Severity::Warning,
         subject: design.name(),
         message: format!(
@@ -328,7 +328,7 @@ fn few_keys(design: &DesignReport) -> Option<Finding> {
     let floor = &design.over_partitions.noise_floor;
     let even = design.over_partitions.in_total.max_over_mean;
     (floor.keys_per_partition < FEWEST_KEYS && even > 1.15).then(|| Finding {
-        code: "few_distinct_keys",
+        code: FindingCode::FewDistinctKeys,
         severity: Severity::Note,
         subject: design.name(),
         message: format!(
@@ -347,7 +347,7 @@ fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
     let of_window = counted as f64 / simulation.arrivals.windows.max(1) as f64;
     let each = of_window / most as f64;
     (each < ROWS_PER_PARTITION as f64).then(|| Finding {
-        code: "few_rows",
+        code: FindingCode::FewRows,
         severity: Severity::Note,
         subject: format!("windows of {}", simulation.parameters.window),
         message: format!("a window has {of_window:.1} rows of the export on average, {each:.1} for each of {most} partitions: chance makes peaks of so few"),
@@ -360,7 +360,7 @@ fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
 fn assumed_capacity(simulation: &NodeSimulation) -> Option<Finding> {
     let headroom = simulation.parameters.headroom?;
     Some(Finding {
-        code: "assumed_capacity",
+        code: FindingCode::AssumedCapacity,
         severity: Severity::Note,
         subject: "capacity".to_owned(),
         message: format!(

@@ -5,8 +5,8 @@ use crate::simulate::SimulateError;
 use crate::simulate::nodes::capacity::{Capacities, Rate, Room};
 use crate::simulate::nodes::load::CountedKey;
 use crate::simulate::nodes::{
-    ArrivalFigures, ArrivalWindow, Arrivals, Cluster, DesignReport, Fault, FaultReport, Lost, Moment,
-    NodeChoice, NodeFault, NodeParameters, Outcome, RunReport, Shape, Slow, Unevenness, play,
+    ArrivalFigures, ArrivalWindow, Arrivals, Cluster, DesignReport, Fault, FaultKind, FaultReport, Lost,
+    Moment, NodeChoice, NodeFault, NodeParameters, Outcome, RunReport, Shape, Slow, Unevenness, play,
 };
 use crate::skew::{KeyWeights, MaxOverMeanByChance, NoiseFloor, SkewFigures};
 use crate::table::Candidate;
@@ -132,7 +132,7 @@ impl Design<'_> {
         let end = last.saturating_add(arrivals.window.get());
         let (planned, kind, factor, at_micros) = match fault {
             Fault::Slow(Slow { factor, .. }) => {
-                (NodeFault::Slow { node, factor: *factor }, "slow", *factor, arrivals.start_micros())
+                (NodeFault::Slow { node, factor: *factor }, FaultKind::Slow, *factor, arrivals.start_micros())
             }
             Fault::Lost(Lost { at, .. }) => {
                 let at_micros = match at {
@@ -145,7 +145,7 @@ impl Design<'_> {
                     return Err(SimulateError::LateFault { fault, hours: span });
                 }
                 let after_seconds = arrivals.seconds_of(at_micros);
-                (NodeFault::Lost { node, after_seconds }, "lost", 0.0, at_micros)
+                (NodeFault::Lost { node, after_seconds }, FaultKind::Lost, 0.0, at_micros)
             }
         };
         Ok((planned, FaultReport { asked: fault.to_string(), kind, node, factor, at_micros }))

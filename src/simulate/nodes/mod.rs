@@ -34,7 +34,7 @@ pub use fault::{Fault, FaultError, Lost, Moment, NodeChoice, Slow};
 pub use outcome::{NodeOutcome, Outcome, Peak};
 pub use play::{Cluster, NodeFault, play};
 pub use result::{
-    ArrivalFigures, DesignReport, FaultReport, NodeOptions, NodeParameters, NodeRecommendation,
+    ArrivalFigures, DesignReport, FaultKind, FaultReport, NodeOptions, NodeParameters, NodeRecommendation,
     NodeSimulation, RunReport, Shape, Unevenness,
 };
 pub use run::simulate_nodes;

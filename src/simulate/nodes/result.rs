@@ -110,13 +110,23 @@ pub struct Unevenness {
     pub sustained_over_mean: f64,
 }
 
+/// Kind of a fault of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The node has less capacity from the beginning.
+    Slow,
+    /// The node is gone from a moment on.
+    Lost,
+}
+
 /// What goes wrong in a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultReport {
     /// As it was asked for.
     pub asked: String,
-    /// `slow` or `lost`.
-    pub kind: &'static str,
+    /// Kind of fault.
+    pub kind: FaultKind,
     /// The node.
     pub node: usize,
     /// Share of its capacity that is left.

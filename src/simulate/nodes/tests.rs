@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
+use crate::finding::FindingCode;
 use crate::placement::{Function, Placement, parse_key};
 use crate::simulate::SimulateError;
 use crate::source::{Export, InputOptions, InputPath, OnUnreadable};
@@ -424,7 +425,7 @@ fn the_smallest_design_that_keeps_up_is_recommended() {
     let subjects: Vec<&str> = found
         .findings
         .iter()
-        .filter(|finding| finding.code == "falls_behind")
+        .filter(|finding| finding.code == FindingCode::FallsBehind)
         .map(|finding| finding.subject.as_str())
         .collect();
     assert_eq!(subjects.len(), 1, "{:?}", found.findings);
@@ -445,7 +446,11 @@ fn a_key_that_follows_time_is_hot_at_a_time_alone() {
     assert!(!moving.runs[0].keeps_up && even.runs[0].keeps_up);
     // One node takes it all at a time, so that without a queue four nodes take what one does.
     close(moving.rows_per_second_without_queue.unwrap(), 40.0);
-    assert!(found.findings.iter().any(|finding| finding.code == "moving_hotspot"), "{:?}", found.findings);
+    assert!(
+        found.findings.iter().any(|finding| finding.code == FindingCode::MovingHotspot),
+        "{:?}",
+        found.findings
+    );
     assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
 }
 
@@ -504,9 +509,9 @@ fn a_window_hides_no_moment() {
     let [moving, even] = found.designs.as_slice() else { panic!() };
     close(moving.sustained_rows_per_second.unwrap(), 60.0);
     assert!(!moving.is_sustained && !moving.runs[0].keeps_up && even.runs[0].keeps_up);
-    let of_moving = |code: &str| found.findings.iter().find(|finding| finding.code == code).unwrap();
-    assert!(of_moving("moving_hotspot").subject.starts_with("(at)"), "{:?}", found.findings);
-    let behind = of_moving("falls_behind");
+    let of_moving = |code: FindingCode| found.findings.iter().find(|finding| finding.code == code).unwrap();
+    assert!(of_moving(FindingCode::MovingHotspot).subject.starts_with("(at)"), "{:?}", found.findings);
+    let behind = of_moving(FindingCode::FallsBehind);
     assert!(behind.message.contains("it sustains 60: at a time one node gets 100 % of them"), "{behind:?}");
     assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
 }
