@@ -14,7 +14,7 @@ test:
 # Format and lint.
 lint:
     cargo fmt --all -- --check
-    cargo clippy --all-targets --locked -- -D warnings
+    cargo clippy --workspace --all-targets --locked -- -D warnings
 
 # The main job.
 demo *ARGS:

@@ -19,49 +19,21 @@
 //! # }
 //! ```
 //!
-//! Modules form layers, and import downward only; `docs/ARCHITECTURE.md` draws them.
+//! The work is done in crates of their own, which this one gathers; `docs/ARCHITECTURE.md` draws them.
 
 pub mod bench;
-pub mod bounded;
-pub mod capacity;
-#[cfg(feature = "cluster")]
-pub mod cluster;
-pub mod compact;
-pub mod delta;
-pub mod evaluate;
-pub mod finding;
-pub mod generate;
-pub mod handle;
-pub mod ingest;
-pub mod lint;
-pub mod log;
-pub mod maintenance;
-pub mod merge;
-pub mod note;
-pub mod numbering;
-pub mod overlap;
-pub mod overview;
-pub mod placement;
-pub mod portion;
-pub mod query;
-pub mod repartition;
-pub mod report;
-pub mod simulate;
-pub mod sink;
-pub mod sketch;
-pub mod skew;
-pub mod sort;
-pub mod source;
-pub mod spanner;
-pub mod sql;
-pub mod storage;
-pub mod table;
-pub mod text_value;
-pub mod transform;
-pub mod units;
-pub mod values;
-pub mod windows;
-mod wire;
-pub mod workload;
 
-pub use handle::{Table, TableError};
+pub use evenkeel_advisor::{evaluate, lint};
+pub use evenkeel_capacity as capacity;
+#[cfg(feature = "cluster")]
+pub use evenkeel_cluster as cluster;
+pub use evenkeel_engine::{Table, TableError, compact, handle, overview, query, repartition, sql};
+pub use evenkeel_input::{sink, source};
+pub use evenkeel_model::{bounded, finding, note, table, text_value, units, values, workload};
+pub use evenkeel_placement::{placement, transform};
+pub use evenkeel_report as report;
+pub use evenkeel_spanner as spanner;
+pub use evenkeel_stats::{numbering, overlap, sketch, skew, throughput, windows};
+pub use evenkeel_storage as storage;
+pub use evenkeel_store::{delta, ingest, log, maintenance, merge, portion, sort};
+pub use evenkeel_testkit as generate;

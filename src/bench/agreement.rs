@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::capacity::Capacity;
-use crate::evaluate::{EvaluateOptions, Evaluator, PlacementReport};
-use crate::placement::Function;
-use crate::simulate::nodes::{
-    Assignment, Capacities, NodeOptions, NodeSimulation, Rate, Shape, simulate_nodes,
-};
-use crate::source::{Export, InputOptions, InputPath, OnUnreadable};
-use crate::units::{ByteSize, Micros, PartitionCount};
+use evenkeel_advisor::evaluate::{EvaluateOptions, Evaluator, PlacementReport};
+use evenkeel_capacity::{Assignment, Capacities, NodeOptions, NodeSimulation, Rate, Shape, simulate_nodes};
+use evenkeel_input::source::{Export, InputOptions, InputPath, OnUnreadable};
+use evenkeel_model::units::{ByteSize, Micros, PartitionCount};
+use evenkeel_placement::placement::Function;
+use evenkeel_stats::throughput::Capacity;
 
 const PARTITIONS: u64 = 8;
 /// Rates that differ by less agree.
@@ -32,7 +30,7 @@ const KEYS: [&str; 9] = [
 ];
 
 fn mixed(row: u64) -> u64 {
-    crate::placement::hash_bytes(&row.to_le_bytes())
+    evenkeel_placement::placement::hash_bytes(&row.to_le_bytes())
 }
 
 /// 12,000 rows at 100 in a second, in the order of `at` or shuffled.
@@ -65,7 +63,7 @@ fn evaluated(export: &Export, key: &str) -> PlacementReport {
     };
     let mut evaluator = Evaluator::new(export.columns(), options).unwrap();
     export
-        .read::<crate::evaluate::EvaluateError>(OnUnreadable::Fail, |_, batch| {
+        .read::<evenkeel_advisor::evaluate::EvaluateError>(OnUnreadable::Fail, |_, batch| {
             evaluator.add(&batch)?;
             Ok(true)
         })

@@ -1,14 +1,14 @@
 //! What waits when partitions or nodes take only so much: a queue for each of them, fed batch by batch.
 //!
 //! This is a model: bytes of values arrive at a constant rate over all partitions, and each partition or node takes its
-//! capacity, no more. Whether a rate is sustained is decided by the model of [`crate::capacity`], from the load at a time;
+//! capacity, no more. Whether a rate is sustained is decided by the model of [`evenkeel_stats::throughput`], from the load at a time;
 //! queues add what waits at the end of each batch, and see nothing within one.
 
 use serde::Serialize;
 
-use crate::capacity::{Assignment, Capacity, sustains};
-use crate::simulate::nodes::Room;
-use crate::windows::Window;
+use evenkeel_capacity::Room;
+use evenkeel_stats::throughput::{Assignment, Capacity, sustains};
+use evenkeel_stats::windows::Window;
 
 /// What has a capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -156,7 +156,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capacity::{Concentration, Lasting};
+    use evenkeel_stats::throughput::{Concentration, Lasting};
 
     const LIMITS: Limits = Limits { partition_rate: 100.0, nodes: None };
 

@@ -11,16 +11,16 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::bench::backlog::{Backlog, Limits, LoadAtATime};
-use crate::bounded::quote;
-use crate::evaluate::{
+use evenkeel_advisor::evaluate::{
     Candidate, EvaluateError, EvaluateOptions, Evaluator, LayoutReport, Spread, Transform, derived_column,
 };
-use crate::handle::{Table, TableError};
-use crate::ingest::{IngestOptions, PartitionWrite};
-use crate::skew::SkewFigures;
-use crate::source::{Export, OnUnreadable};
-use crate::table::{Column, ColumnType, PlacementFunction, SpecError, TableDefinition, TableSpec};
-use crate::units::{ByteSize, PartitionCount};
+use evenkeel_engine::handle::{Table, TableError};
+use evenkeel_input::source::{Export, OnUnreadable};
+use evenkeel_model::bounded::quote;
+use evenkeel_model::table::{Column, ColumnType, PlacementFunction, SpecError, TableDefinition, TableSpec};
+use evenkeel_model::units::{ByteSize, PartitionCount};
+use evenkeel_stats::skew::SkewFigures;
+use evenkeel_store::ingest::{IngestOptions, PartitionWrite};
 
 /// What is measured, and how.
 #[derive(Debug, Clone)]
@@ -238,8 +238,8 @@ fn batches_of(
     receiver
 }
 
-impl From<crate::source::SourceError> for BenchError {
-    fn from(error: crate::source::SourceError) -> Self {
+impl From<evenkeel_input::source::SourceError> for BenchError {
+    fn from(error: evenkeel_input::source::SourceError) -> Self {
         Self::Evaluate(error.into())
     }
 }

@@ -12,7 +12,9 @@ mod agreement;
 mod backlog;
 mod ingest;
 mod queries;
+mod report;
 
 pub use backlog::{Backlog, Limits, LoadAtATime, Resource};
 pub use ingest::{BatchWrite, BenchError, BenchOptions, IngestBench, KeyBench, bench_ingest};
 pub use queries::{QueryBench, bench_query};
+pub use report::{ingest_table, query_table};

@@ -5,7 +5,7 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 use serde::Serialize;
 
-use crate::query::{Params, QueryError, ScanSummary, TableSession};
+use evenkeel_engine::query::{Params, QueryError, ScanSummary, TableSession};
 
 /// Times of one query.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::Table;
-use evenkeel::bench::{BenchOptions, IngestBench, Limits, bench_ingest, bench_query};
+use evenkeel::bench::{
+    BenchOptions, IngestBench, Limits, bench_ingest, bench_query, ingest_table, query_table,
+};
 use evenkeel::evaluate::Candidate;
 use evenkeel::generate::AdEvents;
 use evenkeel::query::{Params, QueryLimits};
-use evenkeel::report;
 use evenkeel::sink::OutputFormat;
 use evenkeel::source::{Export, InputOptions, InputPath, find_inputs};
 use evenkeel::units::{ByteSize, PartitionCount};
@@ -203,7 +204,7 @@ async fn run_ingest(args: IngestArgs, out: &mut Output) -> Result<(), Failure> {
     let workplace = Workplace::open(args.load.dir.as_deref())?;
     let bench =
         measure(&args.load, args.partition_keys, args.primary_key, export, workplace.path(), out).await?;
-    out.result(args.load.format, &bench, report::bench_ingest)
+    out.result(args.load.format, &bench, ingest_table)
 }
 
 async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failure> {
@@ -228,7 +229,7 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
     }
     let scenario = Scenario { ingest, queries };
     out.result(args.load.format, &scenario, |scenario, layout| {
-        let mut text = report::bench_ingest(&scenario.ingest, layout);
+        let mut text = ingest_table(&scenario.ingest, layout);
         for key in &scenario.queries {
             text.push_str(&format!("\nqueries on HASH({}), not merged yet\n", key.partition_key.join(", ")));
             key.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
@@ -285,7 +286,7 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
         let bench = bench_query(&session, name, sql, &params, args.runs).await;
         benches.push(bench.map_err(|error| anyhow::anyhow!("{name}: {error}"))?);
     }
-    out.result(args.format, &benches, |benches, layout| report::bench_queries(benches, layout))
+    out.result(args.format, &benches, |benches, layout| query_table(benches, layout))
 }
 
 async fn open(inputs: Vec<InputPath>, options: InputOptions) -> Result<Arc<Export>, Failure> {

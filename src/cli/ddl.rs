@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use evenkeel::query::Params;
-use evenkeel::simulate::splits::ModelParameters;
-use evenkeel::simulate::{Declaration, KeyOrder, SimulateOptions, Simulation, Strategy, StrategyName};
 use evenkeel::sink::{OutputFormat, PartFile};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
-use evenkeel::spanner::Dialect;
+use evenkeel::spanner::schema::Dialect;
+use evenkeel::spanner::simulate::splits::ModelParameters;
+use evenkeel::spanner::simulate::{
+    Declaration, KeyOrder, SimulateOptions, Simulation, Strategy, StrategyName,
+};
 use evenkeel::table::{TableSpec, YdbVersion, only_time_column, write_create_table_for};
 use evenkeel::{Table, report};
 

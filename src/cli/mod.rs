@@ -11,7 +11,6 @@ mod create;
 mod ddl;
 mod demo;
 mod evaluate;
-#[cfg(feature = "delta")]
 mod export;
 mod generate;
 mod ingest;
@@ -67,7 +66,6 @@ enum Command {
     Clean(clean::Args),
     Check(check::Args),
     Alter(alter::Args),
-    #[cfg(feature = "delta")]
     Export(export::Args),
     Repartition(repartition::Args),
     Ddl(ddl::Args),
@@ -121,7 +119,6 @@ impl Cli {
             Command::Clean(args) => clean::run(args, out).await,
             Command::Check(args) => check::run(args, out).await,
             Command::Alter(args) => alter::run(args, out).await,
-            #[cfg(feature = "delta")]
             Command::Export(args) => export::run(args, out).await,
             Command::Repartition(args) => repartition::run(args, out).await,
             Command::Ddl(args) => ddl::run(args, out).await,

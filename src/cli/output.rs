@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use evenkeel::TableError;
 use evenkeel::bounded::message;
+use evenkeel::capacity::CapacityError;
 use evenkeel::compact::CompactionError;
 use evenkeel::delta::DeltaError;
 use evenkeel::evaluate::EvaluateError;
@@ -17,8 +18,8 @@ use evenkeel::ingest::IngestError;
 use evenkeel::query::QueryError;
 use evenkeel::repartition::RepartitionError;
 use evenkeel::report::Layout;
-use evenkeel::simulate::SimulateError;
 use evenkeel::sink::SinkError;
+use evenkeel::spanner::simulate::SimulateError;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -173,6 +174,7 @@ fn is_interrupt(error: &anyhow::Error) -> bool {
     of_table
         || matches!(error.downcast_ref(), Some(EvaluateError::Interrupted))
         || matches!(error.downcast_ref(), Some(SimulateError::Interrupted))
+        || matches!(error.downcast_ref(), Some(CapacityError::Interrupted))
 }
 
 /// Standard output for results and standard error for everything else.

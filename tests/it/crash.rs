@@ -12,7 +12,6 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use evenkeel::compact::{CompactionOptions, Scope};
-#[cfg(feature = "delta")]
 use evenkeel::delta::DeltaOptions;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::maintenance::{CheckScope, CleanOptions};
@@ -551,7 +550,6 @@ pub(crate) fn cases() -> Vec<Case> {
             after: before.clone(),
             gradual: false,
         },
-        #[cfg(feature = "delta")]
         Case {
             name: "export to a Delta log",
             template: Template::Compacted,

@@ -22,7 +22,6 @@ mod commit_boundary;
 mod common;
 mod crash;
 mod crash_objects;
-#[cfg(feature = "delta")]
 mod delta;
 mod edges;
 mod evaluate;
@@ -31,9 +30,7 @@ mod flights;
 mod formats;
 mod fuzz;
 mod hooked_store;
-#[cfg(feature = "delta")]
 mod interleavings;
-mod layers;
 mod limits;
 mod masking;
 mod model;

@@ -199,7 +199,7 @@ fn no_finding_and_no_note_holds_a_value() {
     write("shuffled.csv", &text);
     evaluate(
         folder,
-        "{}/shuffled.csv --partition-key who --primary-key id,who --batch 500 --partitions 4 --window 1h",
+        "{}/shuffled.csv --partition-key who --primary-key id,who --batch 100 --partitions 4 --window 1h",
         &mut seen,
     );
     // In order within each of many runs: the correlation is small, and rows are appended all the same.

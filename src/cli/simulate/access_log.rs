@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use clap::Args as ClapArgs;
 use evenkeel::generate::AccessLog;
 use evenkeel::report;
-use evenkeel::simulate::splits::ModelParameters;
-use evenkeel::simulate::{KeyOrder, SimulateOptions, Strategy};
 use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
+use evenkeel::spanner::simulate::splits::ModelParameters;
+use evenkeel::spanner::simulate::{KeyOrder, SimulateOptions, Strategy};
 
 use crate::cli::evaluate::write_report;
 use crate::cli::local_path::LocalPath;

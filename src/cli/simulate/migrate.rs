@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::report;
-use evenkeel::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::source::{Export, InputPath, find_inputs};
-use evenkeel::spanner::{Dialect, MadeKey, write_migrated_table};
+use evenkeel::spanner::schema::{Dialect, MadeKey, write_migrated_table};
+use evenkeel::spanner::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
 use indicatif::ProgressBar;
 use serde::Serialize;
 

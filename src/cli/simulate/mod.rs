@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::placement::PlacementError;
-use evenkeel::simulate::{
+use evenkeel::source::{Export, SourceError};
+use evenkeel::spanner::simulate::{
     KeyOrder, SimulateError, SimulateOptions, Simulation, simulate, simulate_interleaved,
 };
-use evenkeel::source::{Export, SourceError};
 use indicatif::ProgressBar;
 
 use crate::cli::{Failure, Output};
@@ -92,10 +92,6 @@ fn failure(error: SimulateError) -> Failure {
         | SimulateError::ChildKey { .. }
         | SimulateError::Unsuited { .. }
         | SimulateError::NoClock
-        | SimulateError::NotCut { .. }
-        | SimulateError::TooManyWindows { .. }
-        | SimulateError::UnknownNode { .. }
-        | SimulateError::LateFault { .. }
         | SimulateError::Source(SourceError::NoSuchColumn { .. })
         | SimulateError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)
         | SimulateError::Time { .. }) => Failure::usage(error),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args as ClapArgs;
-use evenkeel::placement::Function;
-use evenkeel::report;
-use evenkeel::simulate::SimulateError;
-use evenkeel::simulate::nodes::{
-    Assignment, Capacities, Fault, Lost, NodeOptions, NodeSimulation, Rate, Shape, Slow, simulate_nodes,
+use evenkeel::capacity::{
+    Assignment, Capacities, CapacityError, Fault, Lost, NodeOptions, NodeSimulation, Rate, Shape, Slow,
+    simulate_nodes,
 };
-use evenkeel::source::{Export, OnUnreadable, find_inputs};
+use evenkeel::placement::{Function, PlacementError};
+use evenkeel::report;
+use evenkeel::source::{Export, OnUnreadable, SourceError, find_inputs};
 use evenkeel::table::Candidate;
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 use crate::cli::evaluate::column_type;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
-use crate::cli::simulate::{failure, positive};
+use crate::cli::simulate::positive;
 use crate::cli::{Failure, Output};
 
 /// Play an export against nodes that take so much: which partition key, how many nodes and how many partitions keep up, what waits
@@ -157,7 +157,7 @@ fn lost(text: &str) -> Result<LostArg, String> {
     if text.eq_ignore_ascii_case("none") {
         return Ok(LostArg::None);
     }
-    text.parse().map(LostArg::Node).map_err(|error: evenkeel::simulate::nodes::FaultError| error.to_string())
+    text.parse().map(LostArg::Node).map_err(|error: evenkeel::capacity::FaultError| error.to_string())
 }
 
 impl CapacityArgs {
@@ -242,10 +242,26 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let inputs = find_inputs(&args.inputs)?;
     inputs.notes.iter().for_each(|note| out.note(note));
     let reading = args.input.options()?;
-    let work = move |bar: &ProgressBar, stop: &AtomicBool| -> Result<NodeSimulation, SimulateError> {
+    let work = move |bar: &ProgressBar, stop: &AtomicBool| -> Result<NodeSimulation, CapacityError> {
         let export = Export::open(&inputs.paths, reading, &types)?;
         simulate_nodes(&export, &options, &|rows| bar.set_position(rows), stop)
     };
     let simulation = out.in_background(work).await?.map_err(failure)?;
     out.result(args.format, &simulation, report::nodes)
+}
+
+/// What was asked for cannot be, or what happened.
+fn failure(error: CapacityError) -> Failure {
+    match error {
+        error @ (CapacityError::UnknownColumn { .. }
+        | CapacityError::NoClock
+        | CapacityError::NotCut { .. }
+        | CapacityError::TooManyWindows { .. }
+        | CapacityError::UnknownNode { .. }
+        | CapacityError::LateFault { .. }
+        | CapacityError::Source(SourceError::NoSuchColumn { .. })
+        | CapacityError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)
+        | CapacityError::Time { .. }) => Failure::usage(error),
+        other => other.into(),
+    }
 }

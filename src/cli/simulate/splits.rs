@@ -7,13 +7,13 @@ use clap::Args as ClapArgs;
 use evenkeel::bounded::{SQL, read_text};
 use evenkeel::evaluate::EvaluateError;
 use evenkeel::report;
-use evenkeel::simulate::splits::{ModelParameters, Sampling};
-use evenkeel::simulate::{
+use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
+use evenkeel::spanner::schema::{Dialect, Schema, SchemaTable, parse_schema};
+use evenkeel::spanner::simulate::splits::{ModelParameters, Sampling};
+use evenkeel::spanner::simulate::{
     Declaration, Declared, IndexSpec, KeyOrder, SimulateError, SimulateOptions, Simulation, Strategy,
     StrategyName, parse_key_order,
 };
-use evenkeel::source::{Export, InputPath, OnUnreadable, SourceError, find_inputs};
-use evenkeel::spanner::{Dialect, Schema, SchemaTable, parse_schema};
 use evenkeel::table::Column;
 use evenkeel::units::{ByteSize, Micros};
 use serde::Serialize;
@@ -557,8 +557,10 @@ impl Recommended<'_> {
         };
         let mut of_parent = declaration(parent_name, parent_columns, parent.primary_key.as_slice());
         of_parent.declared = Some(parent);
-        let in_parent =
-            evenkeel::simulate::Parent { name: parent_name.to_owned(), key: parent.primary_key.clone() };
+        let in_parent = evenkeel::spanner::simulate::Parent {
+            name: parent_name.to_owned(),
+            key: parent.primary_key.clone(),
+        };
         let mut of_child = declaration(name, columns, child.primary_key.as_slice());
         of_child.declared = Some(child);
         of_child.parent = together.then_some(&in_parent);

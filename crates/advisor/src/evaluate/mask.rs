@@ -1,0 +1,258 @@
+//! Results without the values of rows.
+//!
+//! Every field of a result is named here, so that a new one does not compile until it is decided whether it holds values.
+//! Figures, lengths, counts, names of columns and of files stay. Keys become numbers, and times become the time since the
+//! first one. Findings are made anew from what is left, so that they can quote nothing else.
+
+use serde_json::Value;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::assess::Assessment;
+use crate::evaluate::evaluator::Evaluation;
+use crate::evaluate::fan_out::StatementReport;
+use crate::evaluate::over_time::{OverTime, WindowFigures};
+use crate::evaluate::partition_key::{HeavyHitter, PartitionKeyReport, PlacementReport};
+use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
+use evenkeel_input::source::SourceError;
+use evenkeel_model::note::Note;
+use evenkeel_placement::placement::PlacementError;
+use evenkeel_stats::windows::TimeRange;
+
+/// In place of the reason of a fault that quotes values.
+const MASKED: &str = "(the reason may quote values, and they are masked)";
+
+impl Assessment {
+    /// Replaces the values of keys by their numbers and times by the time since the first one, so that a result can be shown
+    /// around. Equal numbers of one key stand for equal values.
+    pub fn mask_values(&mut self) {
+        let Self {
+            inputs: _,
+            input_bytes: _,
+            columns: _,
+            evaluation,
+            considered: _,
+            statements,
+            ranking: _,
+            recommendation: _,
+            findings: _,
+            unreadable_rows: _,
+            notes,
+            masked,
+            seconds: _,
+            wants_primary_key: _,
+            considered_from: _,
+        } = self;
+        if std::mem::replace(masked, true) {
+            return;
+        }
+        if evaluation.time_range.is_some() {
+            notes.push(Note::TimesMasked);
+        }
+        mask_evaluation(evaluation);
+        statements.iter_mut().for_each(mask_statement);
+        notes.iter_mut().for_each(Note::mask);
+        self.find_findings();
+    }
+}
+
+fn mask_evaluation(evaluation: &mut Evaluation) {
+    let Evaluation { rows: _, bytes: _, sample: _, time: _, time_range, candidates, primary_keys } =
+        evaluation;
+    if let Some(range) = time_range {
+        let TimeRange {
+            earliest_micros,
+            latest_micros,
+            null_rows: _,
+            late_rows_by_more_than: _,
+            average_rows_per_second: _,
+            busy_rows_per_second: _,
+        } = range;
+        *latest_micros = latest_micros.saturating_sub(*earliest_micros);
+        *earliest_micros = 0;
+    }
+    candidates.iter_mut().for_each(mask_partition_key);
+    primary_keys.iter_mut().for_each(mask_primary_key);
+}
+
+/// A key whose values are replaced by `number`.
+fn mask_key(key: &mut [Value], number: usize) {
+    key.fill(Value::from(format!("value {number}")));
+}
+
+fn mask_partition_key(report: &mut PartitionKeyReport) {
+    let PartitionKeyReport {
+        partition_key: _,
+        distinct: _,
+        null_rows: _,
+        mean_key_bytes: _,
+        max_key_bytes: _,
+        type_obstacle: _,
+        heavy_hitters,
+        placements,
+        left_out: _,
+        over_time,
+        candidate: _,
+    } = report;
+    for (number, hitter) in (1..).zip(heavy_hitters) {
+        let HeavyHitter { key, identity, rows: _, error: _, share: _, share_interval: _ } = hitter;
+        mask_key(key, number);
+        *identity = None;
+    }
+    // All placements of a key share its windows.
+    let first = placements.iter().find_map(|placement| Some(placement.windows.first()?.start_micros));
+    let first = first.or(over_time.as_ref().map(|time| time.worst_window.start_micros)).unwrap_or(0);
+    for placement in placements {
+        mask_placement(placement, first);
+    }
+    over_time.iter_mut().for_each(|time| mask_over_time(time, first));
+}
+
+fn mask_placement(report: &mut PlacementReport, first: i64) {
+    let PlacementReport {
+        function: _,
+        status: _,
+        rows_per_partition: _,
+        bytes_per_partition: _,
+        skew: _,
+        noise_floor: _,
+        causes: _,
+        empty_by_chance: _,
+        share_of_heaviest_partition: _,
+        over_time,
+        capacity: _,
+        per_batch: _,
+        verdict: _,
+        nodes: _,
+        intervals: _,
+        windows,
+        placement: _,
+    } = report;
+    let number = windows.first().map_or(0, |window| window.number);
+    for window in windows {
+        window.number -= number;
+        window.start_micros -= first;
+    }
+    over_time.iter_mut().for_each(|time| mask_over_time(time, first));
+}
+
+fn mask_over_time(over_time: &mut OverTime, first: i64) {
+    let OverTime {
+        window_micros: _,
+        windows: _,
+        judged_windows: _,
+        effective_partitions: _,
+        share_of_fullest: _,
+        lasting_share_of_fullest: _,
+        worst_window,
+        peak,
+        pattern: _,
+        evidence: _,
+        examined: _,
+        lasting_effective_partitions: _,
+    } = over_time;
+    for window in [worst_window, peak] {
+        let WindowFigures {
+            start_micros,
+            rows: _,
+            partition: _,
+            share_of_fullest: _,
+            effective_partitions: _,
+            rows_per_second_of_fullest: _,
+        } = window;
+        *start_micros -= first;
+    }
+}
+
+fn mask_primary_key(report: &mut PrimaryKeyReport) {
+    let PrimaryKeyReport {
+        columns: _,
+        unique: _,
+        distinct_keys: _,
+        duplicate_rows: _,
+        identical_rows: _,
+        conflicting_rows: _,
+        duplicate_rows_interval: _,
+        examples,
+        null_rows: _,
+        obstacles: _,
+        mean_key_bytes: _,
+        max_key_bytes: _,
+        partitioned_by: _,
+        partitions: _,
+        in_order_fraction: _,
+        late: _,
+        rank_correlation: _,
+        layout: _,
+        pruning: _,
+        candidate: _,
+        repeated,
+        uniqueness: _,
+    } = report;
+    for (number, example) in (1..).zip(examples) {
+        let DuplicateExample { key, first: _, second: _, differs_in: _ } = example;
+        mask_key(key, number);
+    }
+    repeated.clear();
+}
+
+/// The names of a statement and its columns stay; the reason why it cannot be planned may quote its literals.
+fn mask_statement(report: &mut StatementReport) {
+    let StatementReport { statement: _, fixed_columns: _, problem, fan_out: _ } = report;
+    if let Some(problem) = problem {
+        "it cannot be planned".clone_into(problem);
+    }
+}
+
+impl EvaluateError {
+    /// The error without the values of rows.
+    #[must_use]
+    pub fn masked(self) -> Self {
+        match self {
+            Self::Source(source) => Self::Source(mask_source(source)),
+            Self::Placement { key, source: PlacementError::OutOfRange { column, column_type, .. } } => {
+                let reason = format!("key ({key}): a value of key column {column} is outside {column_type}");
+                Self::Elsewhere { reason, too_large: false }
+            }
+            Self::Placement { source: PlacementError::Values { .. }, .. } | Self::Sort { .. } => {
+                Self::Elsewhere { reason: format!("keys cannot be placed {MASKED}"), too_large: false }
+            }
+            // It comes from another machine as text.
+            Self::Elsewhere { too_large, .. } => {
+                Self::Elsewhere { reason: format!("the evaluation failed {MASKED}"), too_large }
+            }
+            other @ (Self::UnknownColumn { .. }
+            | Self::NotTime { .. }
+            | Self::Placement { .. }
+            | Self::UnknownTime { .. }
+            | Self::Time { .. }
+            | Self::TooManyWindows { .. }
+            | Self::NoRows
+            | Self::Memory { .. }
+            | Self::Repeats(_)
+            | Self::NotMergeable
+            | Self::Parts { .. }
+            | Self::Interrupted) => other,
+        }
+    }
+}
+
+/// The error without the values of rows. Errors of parsers may quote them.
+#[must_use]
+pub fn mask_source(error: SourceError) -> SourceError {
+    match error {
+        SourceError::Unreadable { mut reject } => {
+            reject.mask();
+            SourceError::Unreadable { reject }
+        }
+        SourceError::Format { file, format, .. } => {
+            SourceError::Format { file, format, reason: MASKED.to_owned() }
+        }
+        SourceError::Infer { file, .. } => SourceError::Infer { file, reason: MASKED.to_owned() },
+        SourceError::Arrow { file, .. } => SourceError::Infer { file, reason: MASKED.to_owned() },
+        // A file without a header has values in place of names.
+        SourceError::RepeatedColumn { file, .. } => {
+            SourceError::RepeatedColumn { file, column: "(masked)".to_owned() }
+        }
+        other => other,
+    }
+}

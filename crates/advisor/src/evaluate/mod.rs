@@ -1,0 +1,133 @@
+//! Keys judged on an export, before any table exists.
+//!
+//! ```text
+//! batches -> Prepared (hash input, identities, row bytes, windows; once for all keys)
+//!              -> PartitionKeyCounter per candidate: rows and bytes per partition, per window, distinct and heavy keys
+//!              -> PrimaryKeyCounter per candidate: repeated keys, order of arrival, simulated portions
+//!         -> Evaluation: figures -> findings -> ranking -> recommendation
+//! ```
+//! One pass over the data serves all candidates. The modules here know arrays and figures; they never see a stored table.
+
+mod assess;
+mod capacity;
+mod drift;
+mod evaluator;
+mod examples;
+mod fan_out;
+mod find;
+mod findings;
+mod layout;
+mod mask;
+mod moment;
+mod nodes;
+mod options;
+mod over_time;
+mod partition_key;
+mod preparation;
+mod prepared;
+mod primary_key;
+mod primary_key_report;
+mod proposal;
+mod recommend;
+mod sample;
+mod share;
+mod threshold;
+mod uniqueness;
+
+use arrow::error::ArrowError;
+use thiserror::Error;
+
+pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
+pub use drift::{BaselineError, Drift, compare};
+pub use evaluator::{Evaluation, Evaluator, SampleReport};
+pub use fan_out::{FanOut, Reach, StatementReport};
+pub use find::{Considered, Role};
+pub use layout::{LayoutReport, MERGE_FAN_IN};
+pub use mask::mask_source;
+pub use moment::Examined;
+pub use nodes::NodeLoads;
+pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
+pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
+pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
+pub use primary_key_report::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
+pub use recommend::{RankedKey, Recommendation};
+pub use sample::{Interval, Intervals};
+pub use share::{Share, assemble, count_share, stretches, whole_shares};
+pub use threshold::{Crossing, Threshold, ThresholdError};
+pub use uniqueness::{UniqueBy, Uniqueness};
+
+use evenkeel_model::bounded::quote;
+pub use evenkeel_model::table::{Candidate, CandidateError, KeyPart, Transform};
+pub use evenkeel_model::values::derived_column;
+pub use evenkeel_stats::throughput::{Capacity, DEFAULT_PARTITION_RATE};
+pub use evenkeel_stats::windows::{TimeRange, Window};
+
+use evenkeel_input::source::SourceError;
+use evenkeel_model::table::ColumnType;
+use evenkeel_model::units::Micros;
+use evenkeel_model::wire::WireError;
+use evenkeel_placement::placement::PlacementError;
+use evenkeel_stats::sketch::RepeatsError;
+
+/// Why keys cannot be evaluated.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum EvaluateError {
+    #[error("key ({key}): there is no column '{column}'; there are: {}", few(known), key = quote(key), column = quote(column))]
+    UnknownColumn { key: String, column: String, known: Vec<String> },
+    #[error("key ({key}): column '{column}' of type {column_type} is not a point in time", key = quote(key), column = quote(column))]
+    NotTime { key: String, column: String, column_type: ColumnType },
+    #[error("key ({key}): {source}", key = quote(key))]
+    Placement { key: String, source: PlacementError },
+    #[error("key ({key}) cannot be sorted: {source}", key = quote(key))]
+    Sort { key: String, source: ArrowError },
+    #[error("there is no time column '{column}'; there are: {}", few(known), column = quote(column))]
+    UnknownTime { column: String, known: Vec<String> },
+    #[error("column '{column}' cannot be read as points in time", column = quote(column))]
+    Time { column: String },
+    #[error(
+        "windows of {length} are too short: there would be more than {most}; leave --window out or make it longer"
+    )]
+    TooManyWindows { length: Micros, most: usize },
+    #[error("there are no rows to evaluate")]
+    NoRows,
+    #[error("a memory budget of {found} is too small; the least is {least} for so many keys and partitions")]
+    Memory { found: evenkeel_model::units::ByteSize, least: evenkeel_model::units::ByteSize },
+    #[error(transparent)]
+    Repeats(#[from] RepeatsError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("only evaluations of the same partition keys, without primary keys, can be put together")]
+    NotMergeable,
+    #[error("{reason}")]
+    Elsewhere { reason: String, too_large: bool },
+    #[error("the parts of an evaluation cannot be put together: {reason}")]
+    Parts { reason: String },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl EvaluateError {
+    /// Whether a number of a key is larger than a system without unsigned integers can hold; others may take it.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        use evenkeel_placement::placement::PlacementError::TooLarge;
+        matches!(
+            self,
+            Self::Placement { source: TooLarge { .. }, .. } | Self::Elsewhere { too_large: true, .. }
+        )
+    }
+}
+
+impl From<WireError> for EvaluateError {
+    fn from(WireError(reason): WireError) -> Self {
+        Self::Parts { reason: format!("what was counted of one cannot be read: {reason}") }
+    }
+}
+
+/// Names, but no thousands of them.
+fn few(names: &[String]) -> String {
+    const MOST: usize = 40;
+    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
+}

@@ -1,0 +1,150 @@
+//! What is to be evaluated.
+
+use serde::{Deserialize, Serialize};
+
+use evenkeel_model::table::Candidate;
+use evenkeel_model::units::Micros;
+use evenkeel_model::units::{ByteSize, PartitionCount};
+use evenkeel_placement::placement::Function;
+use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;
+
+/// Rows of a batch of the simulated ingest.
+pub const DEFAULT_BATCH_ROWS: u64 = 20_000;
+/// Memory of an evaluation where none is given.
+pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(2048);
+
+/// What is to be evaluated, and how. As JSON it comes back exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvaluateOptions {
+    /// Candidates for the partition key.
+    pub partition_keys: Vec<Candidate>,
+    /// Candidates for the primary key.
+    pub primary_keys: Vec<Candidate>,
+    /// Placement functions.
+    pub placements: Vec<Function>,
+    /// Numbers of partitions.
+    pub partitions: Vec<PartitionCount>,
+    /// Weights of nodes that partitions are dealt to; none where they are not looked at.
+    #[serde(with = "bits")]
+    pub weights: Vec<f64>,
+    /// The time column.
+    pub time: Option<String>,
+    /// Length of windows; found from the data where it is not given.
+    pub window: Option<Micros>,
+    /// Rows of a batch of the simulated ingest.
+    pub batch_rows: u64,
+    /// Inserts that one partition takes, in bytes per second.
+    #[serde(with = "bits")]
+    pub partition_rate: f64,
+    /// Columns that queries fix to a value; what that leaves unread is tried for primary keys that have them.
+    pub equality_columns: Vec<String>,
+    /// Memory of the whole process.
+    pub memory: ByteSize,
+    /// The share of the rows that is read, where that is not all.
+    #[serde(with = "bits")]
+    pub sample: Option<f64>,
+}
+
+impl Default for EvaluateOptions {
+    fn default() -> Self {
+        Self {
+            partition_keys: Vec::new(),
+            primary_keys: Vec::new(),
+            placements: vec![Function::default()],
+            partitions: Vec::new(),
+            weights: Vec::new(),
+            time: None,
+            window: None,
+            batch_rows: DEFAULT_BATCH_ROWS,
+            partition_rate: DEFAULT_PARTITION_RATE,
+            equality_columns: Vec::new(),
+            memory: DEFAULT_MEMORY,
+            sample: None,
+        }
+    }
+}
+
+/// Fractions by their bits: as decimal numbers they would not all come back.
+mod bits {
+    use serde::de::DeserializeOwned;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Something made of fractions.
+    pub(super) trait Fractions {
+        type Bits: Serialize + DeserializeOwned;
+        fn bits(&self) -> Self::Bits;
+        fn of_bits(bits: Self::Bits) -> Self;
+    }
+
+    impl Fractions for f64 {
+        type Bits = u64;
+        fn bits(&self) -> u64 {
+            self.to_bits()
+        }
+        fn of_bits(bits: u64) -> Self {
+            Self::from_bits(bits)
+        }
+    }
+
+    impl Fractions for Vec<f64> {
+        type Bits = Vec<u64>;
+        fn bits(&self) -> Vec<u64> {
+            self.iter().map(|fraction| fraction.to_bits()).collect()
+        }
+        fn of_bits(bits: Vec<u64>) -> Self {
+            bits.into_iter().map(f64::from_bits).collect()
+        }
+    }
+
+    impl Fractions for Option<f64> {
+        type Bits = Option<u64>;
+        fn bits(&self) -> Option<u64> {
+            self.map(f64::to_bits)
+        }
+        fn of_bits(bits: Option<u64>) -> Self {
+            bits.map(f64::from_bits)
+        }
+    }
+
+    pub(super) fn serialize<F: Fractions, S: Serializer>(value: &F, to: S) -> Result<S::Ok, S::Error> {
+        value.bits().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, F: Fractions, D: Deserializer<'de>>(from: D) -> Result<F, D::Error> {
+        F::Bits::deserialize(from).map(F::of_bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_model::table::PlacementFunction;
+
+    #[test]
+    fn options_come_back_from_json_exactly() {
+        let cloud_logs = PlacementFunction::YdbCloudLogs { active: 7, period_micros: 569_999 };
+        let options = EvaluateOptions {
+            partition_keys: vec![
+                "user_id, hour(at), trunc(at, 7s)".parse().unwrap(),
+                Candidate::of_columns(&[" a, \"b`", ""]),
+            ],
+            primary_keys: vec!["date(at)".parse().unwrap()],
+            placements: Function::all()
+                .chain([cloud_logs.into(), PlacementFunction::YdbModulo.into()])
+                .collect(),
+            partitions: vec![PartitionCount::ONE, PartitionCount::new(100_000).unwrap()],
+            weights: vec![0.1 + 0.2, f64::MIN_POSITIVE, 1e300, f64::INFINITY],
+            time: Some("at".to_owned()),
+            window: Some(Micros::new(1)),
+            partition_rate: 1.0 / 3.0,
+            equality_columns: vec!["é".to_owned()],
+            memory: ByteSize(u64::MAX),
+            sample: Some(0.123_456_789_012_345_68),
+            ..EvaluateOptions::default()
+        };
+        for options in [options, EvaluateOptions::default()] {
+            let text = serde_json::to_string(&options).unwrap();
+            assert_eq!(serde_json::from_str::<EvaluateOptions>(&text).unwrap(), options, "{text}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What is found out of batches before they are counted: each alone, so that all cores can share in it.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::prepared::{Parts, Prepared};
+use evenkeel_model::table::Candidate;
+use evenkeel_model::units::{Micros, PartitionId};
+use evenkeel_model::values::instants;
+use evenkeel_placement::placement::{JointPlacement, PlacementError};
+use evenkeel_stats::windows::{MomentAxis, MomentRows, TimeAxis, WindowedRows};
+
+/// A candidate for the partition key, as far as it is known before the first row.
+#[derive(Debug)]
+pub(super) struct KeyPlan {
+    pub(super) candidate: Candidate,
+    /// Positions of its parts.
+    pub(super) key: Vec<usize>,
+    /// Functions that do not take it, each with the reason.
+    pub(super) left_out: Vec<String>,
+    /// Its placements, in groups that share cells.
+    pub(super) placements: Vec<Arc<JointPlacement>>,
+}
+
+/// What is known of a key in a batch before its rows are counted.
+pub(super) struct KeyOfBatch {
+    /// Their identities; where the key has one part, those of the part.
+    pub(super) identities: Option<Vec<u64>>,
+    /// The cells of every row, for each group of placements; none while keys are few, and looked up by number.
+    pub(super) cells: Option<Vec<Vec<PartitionId>>>,
+}
+
+impl KeyPlan {
+    fn prepare(&self, batch: &Prepared, numbered: bool) -> Result<KeyOfBatch, EvaluateError> {
+        let identities = match self.key.as_slice() {
+            [_] => None,
+            _ => Some(batch.identities(&self.key)),
+        };
+        let cells = if numbered { None } else { Some(self.cells(batch)?) };
+        Ok(KeyOfBatch { identities, cells })
+    }
+
+    /// The cells of every row, for each group of placements.
+    pub(super) fn cells(&self, batch: &Prepared) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
+        let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
+        let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
+        let mut hashes = Hashes::default();
+        let of_group = |placement: &Arc<JointPlacement>| {
+            let mut cells = Vec::with_capacity(batch.rows);
+            let hashes = hashes.of(placement, &columns).map_err(failed)?;
+            placement.assign_hashes(hashes, &columns, &mut cells).map_err(failed)?;
+            Ok(cells)
+        };
+        self.placements.iter().map(of_group).collect()
+    }
+}
+
+/// The hashes of some keys by one function after the other: those that share a hash take it from each other.
+#[derive(Default)]
+pub(super) struct Hashes(Option<(&'static str, Vec<u64>)>);
+
+impl Hashes {
+    pub(super) fn of(
+        &mut self,
+        placement: &JointPlacement,
+        columns: &[ArrayRef],
+    ) -> Result<&[u64], PlacementError> {
+        let family = placement.hash_family();
+        let known = self.0.take().filter(|(known, _)| *known == family);
+        let hashes = match known {
+            Some((_, hashes)) => hashes,
+            None => placement.hash(columns)?,
+        };
+        Ok(&self.0.insert((family, hashes)).1)
+    }
+}
+
+/// Batches, and what is known of them.
+pub(super) struct PreparedBatches {
+    /// Each with whether a batch of the simulated ingest ends with it.
+    pub(super) batches: Vec<(Prepared, bool)>,
+    /// For each partition key, its rows in each batch.
+    pub(super) keys: Vec<Vec<KeyOfBatch>>,
+}
+
+/// Rows of one batch of the simulated ingest.
+struct Piece {
+    rows: RecordBatch,
+    /// Rows that came before.
+    first_row: u64,
+    /// Whether that batch ends with them.
+    ends: bool,
+}
+
+/// Prepares batches in the order in which they come.
+#[derive(Debug)]
+pub(super) struct Preparation {
+    pub(super) parts: Parts,
+    pub(super) keys: Vec<Arc<KeyPlan>>,
+    /// Whether rows are told apart as a whole.
+    pub(super) whole_rows: bool,
+    pub(super) time: Option<(usize, String)>,
+    pub(super) axis: TimeAxis,
+    /// Short windows, where partition keys are counted along the time.
+    pub(super) moments: Option<MomentAxis>,
+    /// The length of windows that was asked for, and how many there may be of it.
+    pub(super) window: Option<Micros>,
+    pub(super) most_windows: usize,
+    /// Rows of a batch of the simulated ingest.
+    pub(super) batch_rows: u64,
+    pub(super) sampling: Option<(f64, ChaCha8Rng)>,
+    pub(super) rows_read: u64,
+    pub(super) rows: u64,
+}
+
+impl Preparation {
+    /// Prepares batches. `numbered` says of each partition key whether its keys are few enough to be numbered; where that has changed
+    /// meanwhile, less is prepared than could be.
+    pub(super) fn prepare(
+        &mut self,
+        batches: &[RecordBatch],
+        numbered: &[bool],
+    ) -> Result<PreparedBatches, EvaluateError> {
+        let mut pieces = Vec::new();
+        for batch in batches {
+            self.cut(batch, &mut pieces);
+        }
+        let (parts, whole_rows, keys) = (&self.parts, self.whole_rows, &self.keys);
+        let prepare = |piece: &Piece| {
+            let prepared = Prepared::new(&piece.rows, piece.first_row, parts, whole_rows)?;
+            let of_key = |(key, numbered): (&Arc<KeyPlan>, &bool)| key.prepare(&prepared, *numbered);
+            let keys = keys.iter().zip(numbered).map(of_key).collect::<Result<Vec<_>, EvaluateError>>()?;
+            Ok((prepared, keys))
+        };
+        let (axis, time, window, most) = (&mut self.axis, &self.time, self.window, self.most_windows);
+        let moments = &mut self.moments;
+        // Windows follow each other in time, so they are found one batch after the other, beside what is found of each alone.
+        let mut windows = || {
+            let of_piece =
+                |piece: &Piece| windows_of(&piece.rows, axis, moments.as_mut(), time.as_ref(), window, most);
+            pieces.iter().map(of_piece).collect::<Result<Vec<_>, EvaluateError>>()
+        };
+        let (windows, prepared) = rayon::join(&mut windows, || {
+            pieces.par_iter().with_max_len(1).map(prepare).collect::<Result<Vec<_>, EvaluateError>>()
+        });
+        let mut batches = Vec::with_capacity(pieces.len());
+        let mut by_key: Vec<Vec<KeyOfBatch>> = self.keys.iter().map(|_| Vec::new()).collect();
+        for (((mut prepared, keys), windows), piece) in prepared?.into_iter().zip(windows?).zip(&pieces) {
+            (prepared.windows, prepared.moments) = windows;
+            batches.push((prepared, piece.ends));
+            by_key.iter_mut().zip(keys).for_each(|(all, key)| all.push(key));
+        }
+        Ok(PreparedBatches { batches, keys: by_key })
+    }
+
+    /// Adds what was found of rows that come after these: their axes, and how many were read and kept.
+    pub(super) fn merge(
+        &mut self,
+        axis: TimeAxis,
+        moments: Option<MomentAxis>,
+        (read, kept): (u64, u64),
+    ) -> Result<(), EvaluateError> {
+        if let (Some(own), Some(more)) = (&mut self.moments, moments) {
+            own.merge(more);
+        }
+        let (length, most) = (self.window.unwrap_or(Micros::SECOND), self.most_windows);
+        self.axis.merge(axis).ok_or(EvaluateError::TooManyWindows { length, most })?;
+        self.rows_read += read;
+        self.rows += kept;
+        Ok(())
+    }
+
+    /// Cuts a batch where batches of the simulated ingest end, and takes the sample.
+    fn cut(&mut self, batch: &RecordBatch, pieces: &mut Vec<Piece>) {
+        let mut begin = 0;
+        while begin < batch.num_rows() {
+            // A batch of the simulated ingest ends after so many rows of the export, sampled or not.
+            let until_end = self.batch_rows.max(1) - self.rows_read % self.batch_rows.max(1);
+            let rows = usize::try_from(until_end).unwrap_or(usize::MAX).min(batch.num_rows() - begin);
+            let slice = batch.slice(begin, rows);
+            let sampled = self.sampling.as_mut().map(|(fraction, random)| sampled(&slice, *fraction, random));
+            let piece = Piece {
+                rows: sampled.unwrap_or(slice),
+                first_row: self.rows,
+                ends: rows as u64 == until_end,
+            };
+            self.rows_read += rows as u64;
+            self.rows += piece.rows.num_rows() as u64;
+            pieces.push(piece);
+            begin += rows;
+        }
+    }
+}
+
+/// The windows of the rows of a batch, those that are shown and short ones.
+type WindowsOfBatch = (Option<WindowedRows>, Option<MomentRows>);
+
+/// The windows of the rows of a batch, where there is time.
+fn windows_of(
+    batch: &RecordBatch,
+    axis: &mut TimeAxis,
+    moments: Option<&mut MomentAxis>,
+    time: Option<&(usize, String)>,
+    window: Option<Micros>,
+    most: usize,
+) -> Result<WindowsOfBatch, EvaluateError> {
+    let Some((column, name)) = time else { return Ok((None, None)) };
+    let times = batch.columns().get(*column).and_then(instants);
+    let times = times.ok_or_else(|| EvaluateError::Time { column: name.clone() })?;
+    let length = window.unwrap_or(Micros::SECOND);
+    let windows = axis.add(&times).ok_or(EvaluateError::TooManyWindows { length, most })?;
+    Ok((Some(windows), moments.map(|moments| moments.add(&times))))
+}
+
+/// A row is taken with a chance of `fraction`, each for itself.
+fn sampled(batch: &RecordBatch, fraction: f64, random: &mut ChaCha8Rng) -> RecordBatch {
+    let rows = (0..batch.num_rows() as u32).filter(|_| random.random_bool(fraction.clamp(0.0, 1.0)));
+    let rows = UInt32Array::from_iter_values(rows);
+    // Taking rows that exist cannot fail.
+    take_record_batch(batch, &rows).unwrap_or_else(|_| batch.slice(0, 0))
+}

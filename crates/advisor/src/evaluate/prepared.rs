@@ -1,0 +1,307 @@
+//! What all keys need of a batch, computed once for all of them.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, NullArray, RecordBatch, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use serde_json::Value;
+
+use crate::evaluate::EvaluateError;
+use evenkeel_model::table::{Candidate, Column, ColumnType, KeyPart, Transform};
+use evenkeel_model::values::{derived_column, lengths, row_bytes, width};
+use evenkeel_stats::sketch::{column_identities, combine, fold};
+use evenkeel_stats::windows::{MomentRows, WindowedRows};
+
+/// One part of some key, in every key that has it.
+#[derive(Debug, Clone)]
+pub(super) struct ResolvedPart {
+    pub(super) part: KeyPart,
+    /// Position of its column.
+    pub(super) column: usize,
+    /// Type of the part itself.
+    pub(super) column_type: ColumnType,
+}
+
+/// The parts of all keys, each once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parts(Vec<ResolvedPart>);
+
+impl Parts {
+    /// Positions of the parts of `key`, which are added where they are new.
+    pub(super) fn resolve(
+        &mut self,
+        key: &Candidate,
+        columns: &[Column],
+    ) -> Result<Vec<usize>, EvaluateError> {
+        key.parts().iter().map(|part| self.position(key, part, columns)).collect()
+    }
+
+    fn position(
+        &mut self,
+        key: &Candidate,
+        part: &KeyPart,
+        columns: &[Column],
+    ) -> Result<usize, EvaluateError> {
+        if let Some(position) = self.0.iter().position(|known| known.part == *part) {
+            return Ok(position);
+        }
+        let column = columns.iter().position(|column| column.name == part.column);
+        let found = column.and_then(|index| Some((index, columns.get(index)?)));
+        let (column, declared) = found.ok_or_else(|| EvaluateError::UnknownColumn {
+            key: key.to_string(),
+            column: part.column.clone(),
+            known: columns.iter().map(|column| column.name.clone()).collect(),
+        })?;
+        let column_type = match part.transform {
+            Transform::Identity => declared.column_type,
+            _ if !declared.column_type.is_timestamp() => {
+                return Err(EvaluateError::NotTime {
+                    key: key.to_string(),
+                    column: part.column.clone(),
+                    column_type: declared.column_type,
+                });
+            }
+            Transform::Date => ColumnType::Date,
+            Transform::Truncate(_) => ColumnType::Timestamp,
+        };
+        self.0.push(ResolvedPart { part: part.clone(), column, column_type });
+        Ok(self.0.len() - 1)
+    }
+
+    /// Whether some part is made of a column.
+    pub(super) fn have(&self, column: usize) -> bool {
+        self.0.iter().any(|part| part.column == column)
+    }
+
+    pub(super) fn get(&self, position: usize) -> Option<&ResolvedPart> {
+        self.0.get(position)
+    }
+}
+
+/// One part of the keys, in one batch.
+#[derive(Debug)]
+pub(super) struct PreparedPart {
+    pub(super) array: ArrayRef,
+    pub(super) identities: Vec<u64>,
+    /// Bytes of its values in all, and of the longest.
+    pub(super) bytes: u64,
+    longest: u64,
+    column_type: ColumnType,
+}
+
+/// A batch with what keys need of it.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) rows: usize,
+    /// Rows that came before.
+    pub(super) first_row: u64,
+    parts: Vec<PreparedPart>,
+    /// Bytes of each row's values.
+    pub(super) row_bytes: Vec<u32>,
+    /// Identity of each whole row, where primary keys are evaluated.
+    pub(super) row_identities: Vec<u64>,
+    pub(super) windows: Option<WindowedRows>,
+    pub(super) moments: Option<MomentRows>,
+}
+
+impl Prepared {
+    /// Prepares a batch in the schema of the export.
+    pub(super) fn new(
+        batch: &RecordBatch,
+        first_row: u64,
+        parts: &Parts,
+        whole_rows: bool,
+    ) -> Result<Self, EvaluateError> {
+        let rows = batch.num_rows();
+        let prepare = |part: &ResolvedPart| prepare_part(part, batch);
+        let parts: Vec<PreparedPart> = parts.0.iter().map(prepare).collect::<Result<_, _>>()?;
+        Ok(Self {
+            rows,
+            first_row,
+            parts,
+            row_bytes: row_bytes(batch),
+            row_identities: if whole_rows { row_identities(batch) } else { Vec::new() },
+            windows: None,
+            moments: None,
+        })
+    }
+
+    pub(super) fn part(&self, position: usize) -> Option<&PreparedPart> {
+        self.parts.get(position)
+    }
+
+    /// The parts of a key.
+    pub(super) fn parts_of<'a>(&'a self, key: &'a [usize]) -> impl Iterator<Item = &'a PreparedPart> {
+        key.iter().filter_map(|position| self.parts.get(*position))
+    }
+
+    /// The identity of every row's key.
+    pub(super) fn identities(&self, key: &[usize]) -> Vec<u64> {
+        combine(&self.parts_of(key).map(|part| part.identities.as_slice()).collect::<Vec<_>>())
+    }
+
+    /// Rows with NULL in some part of a key.
+    pub(super) fn null_rows(&self, key: &[usize]) -> u64 {
+        let mut with_nulls = self.parts_of(key).filter(|part| part.array.null_count() > 0);
+        let (Some(first), second) = (with_nulls.next(), with_nulls.next()) else { return 0 };
+        if second.is_none() {
+            return first.array.null_count() as u64;
+        }
+        let is_null = |row: &usize| self.parts_of(key).any(|part| part.array.is_null(*row));
+        (0..self.rows).filter(is_null).count() as u64
+    }
+
+    /// Bytes of the longest key, where that is longer than `known`; else `known`.
+    pub(super) fn longest_key(&self, key: &[usize], known: u64) -> u64 {
+        // Mostly its parts are too short, even were they of one row.
+        let most = self.parts_of(key).map(|part| part.longest).sum();
+        if most <= known || key.len() == 1 {
+            return known.max(most);
+        }
+        let mut of_keys = vec![0u64; self.rows];
+        for part in self.parts_of(key) {
+            let of_rows = match width(part.column_type) {
+                Some(width) => {
+                    (0..self.rows).map(|row| if part.array.is_null(row) { 0 } else { width }).collect()
+                }
+                None => lengths(&part.array).unwrap_or_default(),
+            };
+            of_keys.iter_mut().zip(of_rows).for_each(|(sum, more)| *sum += u64::from(more));
+        }
+        of_keys.into_iter().fold(known, u64::max)
+    }
+
+    /// The columns of a key, of these rows alone.
+    pub(super) fn rows_of(&self, key: &[usize], rows: &[u32]) -> Vec<ArrayRef> {
+        let rows = UInt32Array::from(rows.to_vec());
+        // Taking rows that exist cannot fail.
+        let taken = self.parts_of(key).map(|part| take(&part.array, &rows, None));
+        taken.map(|taken| taken.unwrap_or_else(|_| Arc::new(NullArray::new(rows.len())))).collect()
+    }
+
+    /// The values of one row's key.
+    pub(super) fn values(&self, key: &[usize], row: usize) -> Vec<Value> {
+        self.parts_of(key).map(|part| json_value(&part.array, row)).collect()
+    }
+}
+
+fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart, EvaluateError> {
+    let unreadable = || EvaluateError::Time { column: part.part.column.clone() };
+    let array = batch.columns().get(part.column).ok_or_else(unreadable)?;
+    let array = derived_column(array, part.part.transform).ok_or_else(unreadable)?;
+    let (bytes, longest) = bytes_of(&array, part.column_type);
+    Ok(PreparedPart {
+        identities: column_identities(&array),
+        array,
+        bytes,
+        longest,
+        column_type: part.column_type,
+    })
+}
+
+/// Bytes of all values and of the longest.
+fn bytes_of(array: &ArrayRef, column_type: ColumnType) -> (u64, u64) {
+    match width(column_type) {
+        Some(width) => {
+            let valid = (array.len() - array.null_count()) as u64;
+            (valid * u64::from(width), if valid > 0 { u64::from(width) } else { 0 })
+        }
+        None => lengths(array).map_or((0, 0), |lengths| {
+            lengths
+                .iter()
+                .fold((0, 0), |(sum, most), length| (sum + u64::from(*length), most.max(u64::from(*length))))
+        }),
+    }
+}
+
+fn row_identities(batch: &RecordBatch) -> Vec<u64> {
+    let mut identities = vec![0u64; batch.num_rows()];
+    for array in batch.columns() {
+        for (identity, value) in identities.iter_mut().zip(column_identities(array)) {
+            *identity = fold(*identity, value);
+        }
+    }
+    identities
+}
+
+/// Bytes of a text that a result shows, at most.
+const LONGEST_SHOWN: usize = 1 << 10;
+
+/// A text, or the beginning of one that is long, as its last character says.
+fn shown(text: &str) -> Value {
+    if text.len() <= LONGEST_SHOWN {
+        return Value::String(text.to_owned());
+    }
+    let begin = text.get(..text.floor_char_boundary(LONGEST_SHOWN)).unwrap_or_default();
+    Value::String(format!("{begin}…"))
+}
+
+/// A value as JSON: numbers and truth values as such, everything else as text, of which at most 1 KiB.
+pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
+    if array.is_null(row) {
+        return Value::Null;
+    }
+    let options = FormatOptions::default();
+    let text = match array.data_type() {
+        DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            return bytes_value(array, row);
+        }
+        DataType::Utf8 => return shown(array.as_string::<i32>().value(row)),
+        DataType::Utf8View => return shown(array.as_string_view().value(row)),
+        _ => ArrayFormatter::try_new(array.as_ref(), &options).map(|f| f.value(row).to_string()),
+    };
+    let text = text.unwrap_or_default();
+    let is_plain = array.data_type().is_integer() || array.data_type() == &DataType::Boolean;
+    match serde_json::from_str(&text) {
+        Ok(value) if is_plain => value,
+        _ => shown(&text),
+    }
+}
+
+/// Bytes as text where they are text, else in hexadecimal.
+fn bytes_value(array: &ArrayRef, row: usize) -> Value {
+    let bytes = match array.data_type() {
+        DataType::Binary => array.as_binary::<i32>().value(row),
+        DataType::BinaryView => array.as_binary_view().value(row),
+        _ => array.as_fixed_size_binary().value(row),
+    };
+    if let (DataType::FixedSizeBinary(16), Ok(uuid)) = (array.data_type(), uuid::Uuid::from_slice(bytes)) {
+        return Value::String(uuid.to_string());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(char::is_control) => shown(text),
+        _ => {
+            let begin = bytes.get(..LONGEST_SHOWN / 2 + 1).unwrap_or(bytes);
+            shown(&begin.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{BinaryArray, Int64Array, StringArray, StringViewArray};
+
+    use super::*;
+
+    #[test]
+    fn values_are_shown_by_their_type_and_not_at_any_length() {
+        let long = "é".repeat(2000);
+        let arrays: [ArrayRef; 2] = [
+            Arc::new(StringArray::from(vec!["5", long.as_str()])),
+            Arc::new(StringViewArray::from(vec!["5", long.as_str()])),
+        ];
+        for array in &arrays {
+            assert_eq!(json_value(array, 0), Value::String("5".to_owned()));
+            let Value::String(cut) = json_value(array, 1) else { panic!() };
+            assert_eq!(cut, format!("{}…", "é".repeat(512)));
+        }
+        let number: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), None]));
+        assert_eq!((json_value(&number, 0), json_value(&number, 1)), (Value::from(5), Value::Null));
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![vec![255; 5000].as_slice(), b"abc"]));
+        let Value::String(cut) = json_value(&bytes, 0) else { panic!() };
+        assert_eq!(cut, format!("{}…", "f".repeat(1024)));
+        assert_eq!(json_value(&bytes, 1), Value::String("abc".to_owned()));
+    }
+}

@@ -1,0 +1,458 @@
+//! Which keys to choose: a ranking by quantities that mean something, and the reasons in order.
+
+use serde::Serialize;
+
+use crate::evaluate::assess::AssessOptions;
+use crate::evaluate::evaluator::Evaluation;
+use crate::evaluate::fan_out::{Reach, StatementReport, fan_out};
+use crate::evaluate::partition_key::PartitionKeyReport;
+use crate::evaluate::primary_key_report::PrimaryKeyReport;
+use crate::evaluate::proposal::propose_table;
+use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
+use evenkeel_input::source::Export;
+use evenkeel_model::table::Candidate;
+use evenkeel_model::units::{ByteRate, PartitionCount};
+use evenkeel_model::workload::PlannedStatement;
+use evenkeel_placement::placement::Function;
+use evenkeel_stats::skew::Verdict;
+
+/// An even key suffices that takes so many times what is needed.
+const HEADROOM: f64 = 2.0;
+/// Keys whose sustained rate is at least this part of the best one's count as equally even.
+const AS_EVEN: f64 = 0.9;
+/// Distinct values that YDB advises per partition, at least.
+pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;
+/// Partitions that YDB advises for streams that do not need more, at most.
+const MOST_FOR_SMALL_STREAMS: u32 = 128;
+
+/// The inserts that the table is to take.
+#[derive(Debug, Clone, PartialEq)]
+struct Needed {
+    /// In bytes per second; none where neither the user nor the data say it.
+    rate: Option<f64>,
+    words: String,
+}
+
+/// The ranking over one number of partitions.
+struct Ranked {
+    partitions: PartitionCount,
+    keys: Vec<RankedKey>,
+}
+
+/// A candidate for the partition key among the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RankedKey {
+    /// The key.
+    pub partition_key: Vec<String>,
+    /// The judgement of its balance.
+    pub verdict: Verdict,
+    /// Inserts that the table sustains, in bytes per second.
+    pub sustained_rate: f64,
+    /// The same if all partitions were equally busy.
+    pub rate_if_even: f64,
+    /// Partitions that a statement visits, on average; none without statements.
+    pub mean_partitions_read: Option<f64>,
+    /// Statements that visit all partitions.
+    pub statements_on_all: usize,
+    /// Bytes of a key, on average.
+    pub mean_key_bytes: f64,
+    /// Why a table of this export cannot have it as it is; none where it can.
+    pub obstacle: Option<String>,
+}
+
+/// What to choose, and why.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// The partition key; empty where no candidate can serve.
+    pub partition_key: Vec<String>,
+    /// The primary key; empty where none can serve.
+    pub primary_key: Vec<String>,
+    /// The number of partitions.
+    pub partitions: u32,
+    /// Why, the weightiest first.
+    pub reasons: Vec<String>,
+    /// What another choice would give and cost.
+    pub trade_offs: Vec<String>,
+    /// The YQL of the table.
+    pub ddl: Option<String>,
+    /// Commands that make it and fill it, in YDB and here.
+    pub commands: Vec<String>,
+}
+
+impl Needed {
+    fn of(evaluation: &Evaluation, options: &AssessOptions) -> Self {
+        let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
+        let each = ByteRate(options.evaluate.partition_rate);
+        if let Some(rate) = options.ingest_rate {
+            return Self {
+                rate: Some(rate),
+                words: format!("{} is to be ingested; a partition takes {each}", ByteRate(rate)),
+            };
+        }
+        let Some(range) = &evaluation.time_range else {
+            let words = "the rate of inserts is not known; give it with --ingest-rate".to_owned();
+            return Self { rate: None, words };
+        };
+        let busy = range.busy_rows_per_second * row_bytes;
+        let words = format!(
+            "the export has {} on average over the times that have rows, {} when busy; a partition takes {each}",
+            ByteRate(range.average_rows_per_second * row_bytes),
+            ByteRate(busy),
+        );
+        Self { rate: Some(busy), words }
+    }
+}
+
+/// Ranks the candidates over every number of partitions that was evaluated, and proposes a table: the smallest number whose best
+/// key takes the inserts and has enough distinct values.
+pub(super) fn recommend(
+    evaluation: &Evaluation,
+    planned: &[PlannedStatement],
+    export: &Export,
+    options: &AssessOptions,
+) -> Choice {
+    let needed = Needed::of(evaluation, options);
+    let mut counts: Vec<PartitionCount> = options.evaluate.partitions.clone();
+    counts.sort_unstable_by_key(|count| count.get());
+    counts.dedup();
+    let candidates: Vec<Candidate> =
+        evaluation.candidates.iter().map(|report| report.candidate.clone()).collect();
+    let function = options.evaluate.placements.first().copied().unwrap_or_default();
+    let ranked: Vec<(Ranked, Vec<StatementReport>)> = counts
+        .iter()
+        .map(|partitions| {
+            let statements = fan_out(planned, &candidates, export.columns(), function, *partitions);
+            (rank_all(evaluation, &statements, *partitions, &needed), statements)
+        })
+        .collect();
+    let serves = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
+        let Some(best) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else { return false };
+        needed.rate.is_none_or(|rate| best.sustained_rate >= rate)
+    };
+    let has_keys = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
+        let best = ranked.keys.first().map(|key| &key.partition_key);
+        let report = evaluation.candidates.iter().find(|report| Some(&report.partition_key) == best);
+        report.is_some_and(|key| {
+            key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
+        })
+    };
+    // Enough for the rate and enough keys; else enough for the rate; else the largest that still has enough keys; else the
+    // smallest.
+    let (chosen, rule) = if let Some(found) = ranked.iter().find(|at| serves(at) && has_keys(at)) {
+        (Some(found), Rule::Suffices)
+    } else if let Some(found) = ranked.iter().find(serves) {
+        (Some(found), Rule::FewKeys)
+    } else if let Some(found) = ranked.iter().rev().find(has_keys) {
+        (Some(found), Rule::TooSlow)
+    } else {
+        (ranked.first(), Rule::TooSlow)
+    };
+    let Some((ranked, statements)) = chosen else { return Choice::default() };
+    let mut sizing = vec![needed.words.clone(), rule.words(ranked, options)];
+    let small = f64::from(MOST_FOR_SMALL_STREAMS) * options.evaluate.partition_rate;
+    if ranked.partitions.get() > MOST_FOR_SMALL_STREAMS && needed.rate.is_some_and(|rate| rate <= small) {
+        sizing
+            .push(format!("YDB advises at most {MOST_FOR_SMALL_STREAMS} partitions for a stream this small"));
+    }
+    Choice {
+        partitions: Some(ranked.partitions),
+        ranking: ranked.keys.clone(),
+        statements: statements.clone(),
+        recommendation: propose(evaluation, ranked, statements, sizing, export, options, function),
+    }
+}
+
+/// Which rule decided the number of partitions.
+enum Rule {
+    Suffices,
+    FewKeys,
+    TooSlow,
+}
+
+impl Rule {
+    fn words(&self, ranked: &Ranked, options: &AssessOptions) -> String {
+        let partitions = ranked.partitions;
+        let nodes =
+            options.nodes.iter().find(|nodes| PartitionCount::for_nodes(**nodes).ok() == Some(partitions));
+        let whose = match nodes {
+            Some(nodes) if options.nodes_given => {
+                format!("{partitions} partitions, 4 for each of {nodes} nodes")
+            }
+            Some(nodes) => {
+                format!("{partitions} partitions (4 for each of {nodes} nodes; say yours with --nodes)")
+            }
+            None => format!("{partitions} partitions"),
+        };
+        match self {
+            Self::Suffices => {
+                format!(
+                    "{whose}: the smallest number evaluated that takes that and has 100 or more keys for each"
+                )
+            }
+            Self::FewKeys => {
+                format!(
+                    "{whose}: the smallest number evaluated that takes that; none that does has 100 keys for each"
+                )
+            }
+            Self::TooSlow => {
+                format!("{whose}: no number evaluated takes that; evaluate larger ones, or other keys")
+            }
+        }
+    }
+}
+
+/// What is chosen.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub(super) partitions: Option<PartitionCount>,
+    pub(super) ranking: Vec<RankedKey>,
+    pub(super) statements: Vec<StatementReport>,
+    pub(super) recommendation: Recommendation,
+}
+
+/// Ranks the candidates by what differs first: whether they can serve; whether they are even, which is as even as the best within
+/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, whether they take what is needed, how
+/// many partitions statements visit, how many columns and how many bytes they have; their rate.
+fn rank_all(
+    evaluation: &Evaluation,
+    statements: &[StatementReport],
+    partitions: PartitionCount,
+    needed: &Needed,
+) -> Ranked {
+    let mut keys: Vec<RankedKey> = evaluation
+        .candidates
+        .iter()
+        .filter_map(|key| rank(key, evaluation.rows, statements, partitions))
+        .collect();
+    let usable = keys.iter().filter(|key| key.obstacle.is_none());
+    let best = usable.map(|key| key.sustained_rate).fold(0.0, f64::max);
+    let enough = needed.rate.map_or(f64::INFINITY, |rate| HEADROOM * rate);
+    let order = |key: &RankedKey| {
+        let even = key.sustained_rate >= AS_EVEN * best
+            || (key.sustained_rate >= enough && key.verdict == Verdict::Even);
+        let visits = if even { key.mean_partitions_read.unwrap_or(0.0) } else { 0.0 };
+        let width = if even { key.partition_key.len() } else { 0 };
+        let bytes = if even { key.mean_key_bytes } else { 0.0 };
+        let short = needed.rate.is_some_and(|rate| key.sustained_rate < rate);
+        (key.obstacle.is_some(), !even, short, visits, width, bytes, -key.sustained_rate)
+    };
+    keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
+    Ranked { partitions, keys }
+}
+
+fn propose(
+    evaluation: &Evaluation,
+    ranked: &Ranked,
+    statements: &[StatementReport],
+    sizing: Vec<String>,
+    export: &Export,
+    options: &AssessOptions,
+    function: Function,
+) -> Recommendation {
+    let Some(chosen) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else {
+        let reasons =
+            vec!["no candidate can be a partition key; name others with --partition-key".to_owned()];
+        return Recommendation { partitions: ranked.partitions.get(), reasons, ..Recommendation::default() };
+    };
+    let mut candidates = evaluation.candidates.iter().map(|report| &report.candidate);
+    let Some(partition_key) = candidates.find(|key| key.part_names() == chosen.partition_key).cloned() else {
+        return Recommendation::default();
+    };
+    let mut reasons = reasons_for(chosen, statements);
+    let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, &mut reasons);
+    reasons.extend(sizing);
+    let mut recommendation = Recommendation {
+        partition_key: chosen.partition_key.clone(),
+        primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
+        partitions: ranked.partitions.get(),
+        reasons,
+        trade_offs: trade_offs(chosen, &ranked.keys, statements),
+        ddl: None,
+        commands: Vec::new(),
+    };
+    if primary_key.is_some() || function.of_ydb().is_none() {
+        propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, function);
+    }
+    recommendation
+}
+
+fn rank(
+    key: &PartitionKeyReport,
+    rows: u64,
+    statements: &[StatementReport],
+    partitions: PartitionCount,
+) -> Option<RankedKey> {
+    let placement = key.over(partitions)?;
+    let visits: Vec<_> =
+        statements.iter().filter_map(|statement| statement.under(&key.partition_key)).collect();
+    let read: usize = visits.iter().map(|visit| visit.partitions_read).sum();
+    let obstacle = if !key.candidate.is_plain() {
+        Some("it has a derived part; the export has no such column".to_owned())
+    } else if key.null_rows > 0 {
+        Some(format!("{} of {rows} rows have NULL in it", key.null_rows))
+    } else {
+        key.type_obstacle.clone()
+    };
+    Some(RankedKey {
+        partition_key: key.partition_key.clone(),
+        verdict: placement.verdict,
+        sustained_rate: placement.capacity.sustained,
+        rate_if_even: placement.capacity.if_even,
+        mean_partitions_read: (!visits.is_empty()).then(|| read as f64 / visits.len() as f64),
+        mean_key_bytes: key.mean_key_bytes,
+        statements_on_all: visits.iter().filter(|visit| visit.reach == Reach::All).count(),
+        obstacle,
+    })
+}
+
+fn name(key: &[String]) -> String {
+    format!("HASH({})", key.join(", "))
+}
+
+fn reasons_for(chosen: &RankedKey, statements: &[StatementReport]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if chosen.verdict == Verdict::FewRows {
+        reasons
+            .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
+    } else if chosen.verdict != Verdict::Even {
+        reasons.push(format!(
+            "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
+            chosen.verdict.word()
+        ));
+    }
+    reasons.push(format!(
+        "{} sustains {} of inserts, of {} if all partitions were equally busy",
+        name(&chosen.partition_key),
+        ByteRate(chosen.sustained_rate),
+        ByteRate(chosen.rate_if_even),
+    ));
+    let on_one = statements.iter().filter(|statement| {
+        statement.under(&chosen.partition_key).is_some_and(|visit| visit.reach == Reach::One)
+    });
+    let on_one: Vec<&str> = on_one.map(|statement| statement.statement.as_str()).collect();
+    if !on_one.is_empty() {
+        reasons.push(format!("one partition answers {}", on_one.join(", ")));
+    }
+    reasons
+}
+
+/// What the other keys would give, where that is a real choice: those that answer statements from fewer partitions, and the one
+/// that takes the most inserts.
+fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[StatementReport]) -> Vec<String> {
+    const MOST: usize = 3;
+    let others =
+        || ranking.iter().filter(|key| key.partition_key != chosen.partition_key && key.obstacle.is_none());
+    let reach = |statement: &StatementReport, key: &RankedKey| {
+        statement.under(&key.partition_key).map(|visit| visit.reach)
+    };
+    let better = others().filter_map(|other| {
+        let better = statements.iter().filter(|statement| reach(statement, other) < reach(statement, chosen));
+        let names: Vec<&str> = better.map(|statement| statement.statement.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} would answer {} from fewer partitions; it sustains {}, {} sustains {}",
+                name(&other.partition_key),
+                names.join(", "),
+                ByteRate(other.sustained_rate),
+                name(&chosen.partition_key),
+                ByteRate(chosen.sustained_rate),
+            )
+        })
+    });
+    let mut trade_offs: Vec<String> = better.take(MOST).collect();
+    let fastest = others().max_by(|a, b| a.sustained_rate.total_cmp(&b.sustained_rate));
+    if let Some(fastest) = fastest.filter(|key| key.sustained_rate > 1.02 * chosen.sustained_rate) {
+        let but = match (fastest.mean_partitions_read, chosen.mean_partitions_read) {
+            (Some(others), Some(own)) if others > own => {
+                format!("; statements would visit {others:.1} partitions on average instead of {own:.1}")
+            }
+            _ if fastest.partition_key.len() > chosen.partition_key.len() => {
+                "; a statement must fix all its columns to visit one partition".to_owned()
+            }
+            _ => String::new(),
+        };
+        let more = (fastest.sustained_rate / chosen.sustained_rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+        let (key, rate) = (name(&fastest.partition_key), ByteRate(fastest.sustained_rate));
+        trade_offs.push(format!("{key} would sustain {rate}, {more:.0} % more{but}"));
+    }
+    trade_offs
+}
+
+/// What it is worth that a key repeats in no row.
+pub(super) fn unique_words(key: &PrimaryKeyReport) -> String {
+    let rows = key.distinct_keys;
+    match key.uniqueness {
+        Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {
+            let expected = match repeats_by_chance {
+                few if few < 0.5 => "chance alone would repeat none of so few".to_owned(),
+                some => format!("chance alone would repeat only about {some:.0}"),
+            };
+            format!(
+                "is unique in these {rows} rows by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
+                 then lose a row"
+            )
+        }
+        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => format!(
+            "is unique in these {rows} rows, of which chance alone would repeat about {repeats_by_chance:.0}: it looks like an \
+             identifier, and none of them is lost"
+        ),
+        Some(Uniqueness { by: UniqueBy::ManyValues, .. }) => format!(
+            "is unique in these {rows} rows, and has so many possible values that 1000 times as many would hardly repeat one: none of \
+             them is lost"
+        ),
+        None => format!(
+            "is unique in these {rows} rows: none of them is lost; whether it stays so they do not tell"
+        ),
+    }
+}
+
+/// The primary key that loses the least and costs the least, with the partition key in it.
+fn choose_primary_key(
+    keys: &[PrimaryKeyReport],
+    partition_key: &Candidate,
+    reasons: &mut Vec<String>,
+) -> Option<Candidate> {
+    let cost = |key: &&PrimaryKeyReport| {
+        let outside = !key.candidate.contains(partition_key);
+        let amplification = (key.layout.write_amplification * 10.0).round() as u64;
+        // Where batches are too few to be merged, how deep they overlap tells what merging will cost.
+        let depth = key.layout.depth.average_depth.round() as u64;
+        let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
+        (key.conflicting_rows, outside, amplification, depth, late_tenths, key.candidate.parts().len())
+    };
+    let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
+    let best = usable.min_by_key(cost)?;
+    let key = best.candidate.with(partition_key);
+    let columns = best.columns.join(", ");
+    reasons.push(match (best.duplicate_rows, best.conflicting_rows) {
+        (0, _) if best.duplicate_rows_interval.is_some() => {
+            format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
+        }
+        (0, _) => format!("({columns}) {}", unique_words(best)),
+        (repeated, 0) => {
+            format!(
+                "({columns}) repeats in {repeated} rows that equal another in every column: of these an upsert keeps one; if they \
+                 are events of their own, they need an id"
+            )
+        }
+        (_, conflicting) => {
+            format!("({columns}) loses the fewest rows of the candidates, {conflicting}; see the findings")
+        }
+    });
+    let merging = match best.layout.known_amplification() {
+        Some(writes) => format!("merging writes each row {writes:.1} times"),
+        None => format!("{} batches are too few to tell what merging costs", best.layout.batches),
+    };
+    reasons.push(format!(
+        "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
+        best.in_order_fraction * 100.0,
+        name(&best.partitioned_by),
+        best.layout.depth.average_depth,
+    ));
+    if key != best.candidate {
+        reasons.push(format!(
+            "({key}) adds the partition key, which must be part of the primary key; a longer key keeps unique and in order"
+        ));
+    }
+    Some(key)
+}

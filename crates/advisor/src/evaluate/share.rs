@@ -1,0 +1,617 @@
+//! An evaluation that several machines share.
+//!
+//! ```text
+//! rows -> stretches, cut where batches of the simulated ingest end
+//!      -> PartitionKeys, each stretch alone -> states, which merge in order
+//!      -> PrimaryKey, TimeAxis: all rows in order, one machine each -> results
+//!      -> assemble -> the Evaluation that one machine would have made
+//! ```
+//! What is counted exactly is the same, however it is shared; sketches keep their bounds. A key whose exact counts just fit into memory
+//! may turn to sketches in one and not in the other. States and results are read by the version of the program that wrote them, and
+//! by no other.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::assess::read_into;
+use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
+use crate::evaluate::options::EvaluateOptions;
+use crate::evaluate::primary_key_report::PrimaryKeyReport;
+use crate::evaluate::sample::Drawn;
+use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable};
+use evenkeel_model::table::Column;
+use evenkeel_model::wire::{Wire, WireError, seal, unseal, wire};
+use evenkeel_stats::windows::TimeRange;
+
+/// What one pass over rows counts, where others count the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// All partition keys, of a stretch of the rows.
+    PartitionKeys,
+    /// The primary key of this number, from 0, and the time axis: of all rows, because their order matters.
+    PrimaryKey(usize),
+    /// The time axis alone, of all rows: which of them are late is known only to someone who saw those before.
+    TimeAxis,
+}
+
+/// What a pass over all rows found.
+#[derive(Debug)]
+struct Whole {
+    rows_read: u64,
+    time_range: Option<TimeRange>,
+    /// The number of the primary key that was counted, and its report.
+    primary_key: Option<(usize, PrimaryKeyReport)>,
+}
+
+wire!(Whole { rows_read, time_range, primary_key });
+
+/// The stretches that the rows of an export are counted in: at most so many, about equal, cut at multiples of `batch_rows`, so that the
+/// batches of the simulated ingest are whole. Where rows that cannot be read are left out, the numbers of those behind them shift; and a
+/// sample is drawn row by row. Both give one stretch.
+#[must_use]
+pub fn stretches(
+    options: &EvaluateOptions,
+    on_unreadable: OnUnreadable,
+    rows: u64,
+    most: usize,
+) -> Vec<Range<u64>> {
+    let whole = options.sample.is_some() || on_unreadable == OnUnreadable::Skip;
+    let batch_rows = options.batch_rows.max(1);
+    let batches = rows.div_ceil(batch_rows);
+    let count = if whole { 1 } else { batches.min(most as u64).max(1) };
+    // In 128 bits, since there may be 2^64 rows of one each.
+    let bound = |number: u64| {
+        let batch = u128::from(batches) * u128::from(number) / u128::from(count);
+        u64::try_from(batch * u128::from(batch_rows)).unwrap_or(u64::MAX).min(rows)
+    };
+    (0..count).map(|number| bound(number)..bound(number + 1)).collect()
+}
+
+/// The passes over all rows that are needed beside those over so many stretches.
+///
+/// # Errors
+/// [`EvaluateError`] where there is no such time column.
+pub fn whole_shares(
+    columns: &[Column],
+    options: &EvaluateOptions,
+    stretches: usize,
+) -> Result<Vec<Share>, EvaluateError> {
+    let time = time_column(columns, options.time.as_deref())?;
+    let axis = options.primary_keys.is_empty() && stretches > 1 && time.is_some();
+    let primary_keys = (0..options.primary_keys.len()).map(Share::PrimaryKey);
+    Ok(primary_keys.chain(axis.then_some(Share::TimeAxis)).collect())
+}
+
+/// Counts a share of an export: of a stretch of its rows, or of all. Gives what [`assemble`] takes, and the rows that were left out.
+/// `progress` is called with the rows read so far; `stop` ends it before its end.
+///
+/// # Errors
+/// [`EvaluateError`] where rows cannot be read, or the key cannot be evaluated.
+pub fn count_share(
+    export: &Export,
+    options: &EvaluateOptions,
+    share: Share,
+    stretch: Option<&Stretch>,
+    on_unreadable: OnUnreadable,
+    progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<(Vec<u8>, Unreadable), EvaluateError> {
+    let mut evaluator = Evaluator::for_share(export.columns(), options.clone(), share)?;
+    let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| match stretch {
+        Some(stretch) => export.read_stretch(stretch, on_unreadable, asked, each),
+        None => export.read_blocks(on_unreadable, asked, each),
+    })?;
+    let counted = match share {
+        Share::PartitionKeys => evaluator.into_state()?,
+        Share::PrimaryKey(_) | Share::TimeAxis => evaluator.into_whole(share)?,
+    };
+    Ok((counted, unreadable))
+}
+
+/// The evaluation that all shares make together: the states of the stretches of the rows, in order, and the results of the
+/// [`whole_shares`], in any. It is that of one machine, but that a value of a heavy key may not be known yet, as
+/// [`crate::evaluate::HeavyHitter::key`] has it.
+///
+/// # Errors
+/// [`EvaluateError::Parts`] where a share is missing, comes twice, is damaged or is one of other options; [`EvaluateError::NoRows`] where
+/// there are no rows.
+pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
+    columns: &[Column],
+    options: &EvaluateOptions,
+    stretches: impl IntoIterator<Item = S>,
+    wholes: impl IntoIterator<Item = W>,
+) -> Result<Evaluation, EvaluateError> {
+    let mut together = Evaluator::for_share(columns, options.clone(), Share::PartitionKeys)?;
+    let mut count = 0;
+    for state in stretches {
+        together.merge_state(state.as_ref())?;
+        count += 1;
+    }
+    let rows_read = together.rows_read();
+    let mut evaluation = together.finish()?;
+    let mut primary_keys: Vec<Option<PrimaryKeyReport>> = options.primary_keys.iter().map(|_| None).collect();
+    let mut axis_is_whole = count == 1;
+    for whole in wholes {
+        let mut left = unseal(whole.as_ref())?;
+        let whole = Whole::take(&mut left)?;
+        left.end()?;
+        if whole.rows_read != rows_read {
+            let reason = format!("one has {} rows, the others {rows_read}", whole.rows_read);
+            return Err(EvaluateError::Parts { reason });
+        }
+        if let Some((number, report)) = whole.primary_key {
+            let place = primary_keys.get_mut(number).ok_or_else(|| no_such_key(number))?;
+            if place.replace(report).is_some() {
+                return Err(EvaluateError::Parts { reason: format!("primary key {number} comes twice") });
+            }
+        }
+        evaluation.time_range = whole.time_range;
+        axis_is_whole = true;
+    }
+    if !axis_is_whole && evaluation.time_range.is_some() {
+        return Err(EvaluateError::Parts { reason: "the time axis is missing".to_owned() });
+    }
+    let missing = |number: usize| EvaluateError::Parts { reason: format!("primary key {number} is missing") };
+    let found = (0..).zip(primary_keys).map(|(number, report)| report.ok_or_else(|| missing(number)));
+    evaluation.primary_keys = found.collect::<Result<_, _>>()?;
+    Ok(evaluation)
+}
+
+pub(super) fn no_such_key(number: usize) -> EvaluateError {
+    EvaluateError::Parts { reason: format!("there is no primary key {number}") }
+}
+
+impl Evaluator {
+    /// What it counted, for [`Evaluator::merge_state`] of an evaluation with the same columns and options.
+    ///
+    /// # Errors
+    /// [`EvaluateError::NotMergeable`] where there are primary keys.
+    pub fn into_state(mut self) -> Result<Vec<u8>, EvaluateError> {
+        if !self.counters.primary_keys.is_empty() {
+            return Err(EvaluateError::NotMergeable);
+        }
+        Ok(seal(|bytes| {
+            let (preparation, counters) = (&self.preparation, &mut self.counters);
+            (preparation.rows_read, preparation.rows).put(bytes);
+            preparation.axis.put(bytes);
+            preparation.moments.iter().for_each(|moments| moments.put(bytes));
+            (counters.rows, counters.bytes).put(bytes);
+            counters.partition_keys.len().put(bytes);
+            counters.partition_keys.iter_mut().for_each(|key| key.put(bytes));
+        }))
+    }
+
+    /// Adds the state of an evaluation with the same columns and options, of rows that come after these. After an error it is of no use
+    /// any more.
+    ///
+    /// # Errors
+    /// As for [`Evaluator::merge`], and [`EvaluateError::Parts`] where the state is damaged, or that of other options.
+    pub fn merge_state(&mut self, state: &[u8]) -> Result<(), EvaluateError> {
+        if !self.counters.primary_keys.is_empty() {
+            return Err(EvaluateError::NotMergeable);
+        }
+        let mut left = unseal(state)?;
+        let (preparation, counters) = (&mut self.preparation, &mut self.counters);
+        let read_and_kept = Wire::take(&mut left)?;
+        let axis = preparation.axis.take(&mut left)?;
+        let moments = preparation.moments.as_ref().map(|moments| moments.take(&mut left)).transpose()?;
+        preparation.merge(axis, moments, read_and_kept)?;
+        let (window, moments) = (preparation.axis.length(), preparation.moments.as_ref());
+        let (rows, bytes) = <(u64, u64)>::take(&mut left)?;
+        if usize::take(&mut left)? != counters.partition_keys.len() {
+            return Err(WireError("it has other keys").into());
+        }
+        // One key after the other, so that no more than one is in memory twice.
+        for key in &mut counters.partition_keys {
+            let more = key.take(&mut left)?;
+            key.merge(more, window, moments);
+        }
+        left.end()?;
+        counters.keep_within_budget(0);
+        counters.rows += rows;
+        counters.bytes += bytes;
+        Ok(())
+    }
+
+    /// What it found of all rows.
+    ///
+    /// # Errors
+    /// [`EvaluateError`] where what was put on disk cannot be read back.
+    fn into_whole(self, share: Share) -> Result<Vec<u8>, EvaluateError> {
+        let Self { options, preparation, counters, .. } = self;
+        let read = preparation.rows_read as f64 / counters.rows.max(1) as f64;
+        let mut whole = Whole {
+            rows_read: preparation.rows_read,
+            time_range: preparation.axis.range(read),
+            primary_key: None,
+        };
+        if let (Share::PrimaryKey(number), Some(key)) = (share, counters.primary_keys.into_iter().next()) {
+            let (of, rows) = (preparation.rows_read, counters.rows);
+            let drawn = options.sample.map(|chance| Drawn { chance, of, rows });
+            whole.primary_key = Some((number, key.finish(drawn)?));
+        }
+        Ok(seal(|bytes| whole.put(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, BooleanArray, RecordBatch, TimestampMicrosecondArray, UInt64Array};
+    use arrow::compute::{concat_batches, nullif};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+    use crate::evaluate::{AssessOptions, Assessment, Candidate, HeavyHitter, assess, assess_with};
+    use evenkeel_input::source::{InputOptions, InputPath, row_counts};
+    use evenkeel_model::table::ColumnType;
+    use evenkeel_model::units::{ByteSize, Micros, PartitionCount};
+    use evenkeel_placement::placement::Function;
+    use evenkeel_stats::sketch::fold;
+    use evenkeel_testkit::{AdEvents, ad_events_definition};
+
+    /// The rows of an export, in one batch.
+    struct Rows {
+        columns: Vec<Column>,
+        batch: RecordBatch,
+    }
+
+    impl Rows {
+        fn events(rows: u64) -> Self {
+            let events = AdEvents { rows, users: 3000, duplicate_share: 0.02, ..AdEvents::default() };
+            let batches: Vec<RecordBatch> = events.batches(10_000).unwrap().map(Result::unwrap).collect();
+            let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
+            Self { columns: ad_events_definition().unwrap().columns, batch }
+        }
+
+        /// The same with NULL in every column of some rows.
+        fn with_nulls(self) -> Self {
+            let rows = self.batch.num_rows() as u64;
+            let columns = self.batch.columns().iter().zip(0u64..).map(|(array, column)| {
+                let is_null = (0..rows).map(|row| Some(fold(row, column).is_multiple_of(50)));
+                nullif(array, &BooleanArray::from_iter(is_null)).unwrap()
+            });
+            let names = self.columns.iter().map(|column| (column.name.clone(), true));
+            let columns = columns.zip(names).map(|(array, (name, nullable))| (name, array, nullable));
+            Self { batch: RecordBatch::try_from_iter_with_nullable(columns).unwrap(), ..self }
+        }
+
+        fn without(self, column: &str) -> Self {
+            let kept: Vec<usize> =
+                (0..self.columns.len()).filter(|at| self.columns[*at].name != column).collect();
+            let columns = kept.iter().map(|at| self.columns[*at].clone()).collect();
+            Self { columns, batch: self.batch.project(&kept).unwrap() }
+        }
+
+        /// Keys that mostly come once, a few of them often; in two columns.
+        fn many_keys(rows: u64) -> Self {
+            let key = |row: u64| if row.is_multiple_of(20) { fold(row, 1) % 10 } else { fold(row, 2) };
+            let first: ArrayRef = Arc::new(UInt64Array::from_iter_values((0..rows).map(key)));
+            let second: ArrayRef = Arc::new(UInt64Array::from_iter_values((0..rows).map(|row| key(row / 2))));
+            let at: ArrayRef = Arc::new(TimestampMicrosecondArray::from_iter_values(
+                (0..rows).map(|row| (row * 1000).cast_signed()),
+            ));
+            let names = [("a", ColumnType::Uint64), ("b", ColumnType::Uint64), ("at", ColumnType::Timestamp)];
+            let columns = names.map(|(name, column_type)| Column::nullable(name, column_type)).to_vec();
+            let batch = RecordBatch::try_from_iter([("a", first), ("b", second), ("at", at)]).unwrap();
+            Self { columns, batch }
+        }
+
+        fn feed(&self, evaluator: &mut Evaluator, rows: Range<u64>, batch_rows: usize) {
+            let (begin, end) = (rows.start as usize, rows.end as usize);
+            let slices = (begin..end).step_by(batch_rows);
+            let mut slices = slices.map(|at| vec![self.batch.slice(at, batch_rows.min(end - at))]);
+            evaluator.add_all(|| slices.next(), |_| Ok(())).unwrap();
+        }
+
+        fn len(&self) -> u64 {
+            self.batch.num_rows() as u64
+        }
+
+        fn local(&self, options: &EvaluateOptions) -> Result<Evaluation, EvaluateError> {
+            let mut evaluator = Evaluator::new(&self.columns, options.clone()).unwrap();
+            self.feed(&mut evaluator, 0..self.len(), 4096);
+            evaluator.finish()
+        }
+
+        fn states(&self, options: &EvaluateOptions, most: usize) -> Vec<Vec<u8>> {
+            let count = |rows: Range<u64>| {
+                let share = Share::PartitionKeys;
+                let mut evaluator = Evaluator::for_share(&self.columns, options.clone(), share).unwrap();
+                self.feed(&mut evaluator, rows, 1777);
+                evaluator.into_state().unwrap()
+            };
+            stretches(options, OnUnreadable::Fail, self.len(), most).into_iter().map(count).collect()
+        }
+
+        fn wholes(&self, options: &EvaluateOptions, stretches: usize) -> Vec<Vec<u8>> {
+            let count = |share: Share| {
+                let mut evaluator = Evaluator::for_share(&self.columns, options.clone(), share).unwrap();
+                self.feed(&mut evaluator, 0..self.len(), 3000);
+                evaluator.into_whole(share).unwrap()
+            };
+            whole_shares(&self.columns, options, stretches).unwrap().into_iter().map(count).collect()
+        }
+
+        fn shared(&self, options: &EvaluateOptions, most: usize) -> Result<Evaluation, EvaluateError> {
+            let states = self.states(options, most);
+            let wholes = self.wholes(options, states.len());
+            assemble(&self.columns, options, states, wholes)
+        }
+    }
+
+    fn keys(keys: &[&str]) -> Vec<Candidate> {
+        keys.iter().map(|key| key.parse().unwrap()).collect()
+    }
+
+    fn partitions(counts: &[u64]) -> Vec<PartitionCount> {
+        counts.iter().map(|count| PartitionCount::new(*count).unwrap()).collect()
+    }
+
+    fn options() -> EvaluateOptions {
+        EvaluateOptions {
+            partition_keys: keys(&[
+                "user_id",
+                "campaign_id",
+                "hour(event_timestamp)",
+                "campaign_id, user_id, event_type",
+            ]),
+            primary_keys: keys(&["event_timestamp, user_id, campaign_id", "user_id, event_timestamp"]),
+            placements: vec![Function::default(), "cassandra".parse().unwrap()],
+            partitions: partitions(&[16, 5]),
+            weights: vec![1.0, 0.7],
+            equality_columns: vec!["campaign_id".to_owned()],
+            ..EvaluateOptions::default()
+        }
+    }
+
+    #[test]
+    fn an_evaluation_that_is_shared_gives_the_figures_of_a_local_one() {
+        let rows = Rows::events(6_000);
+        for batch_rows in [300, 1_000, 100_000] {
+            let options = EvaluateOptions { batch_rows, ..options() };
+            let local = rows.local(&options).unwrap();
+            assert!(
+                local.primary_keys[0].duplicate_rows > 0
+                    && !local.candidates[0].placements[0].windows.is_empty()
+            );
+            for most in 1..=7 {
+                assert_eq!(rows.shared(&options, most).unwrap(), local, "{batch_rows} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn nulls_asked_windows_and_exports_without_time_are_shared_alike() {
+        let rows = Rows::events(6_000).with_nulls();
+        let options = EvaluateOptions { batch_rows: 500, ..options() };
+        assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
+        // The axis by a pass of its own.
+        let options = EvaluateOptions { primary_keys: Vec::new(), ..options };
+        assert_eq!(whole_shares(&rows.columns, &options, 5).unwrap(), [Share::TimeAxis]);
+        assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
+        let asked = EvaluateOptions { window: Some(Micros::MINUTE), ..options.clone() };
+        assert_eq!(rows.shared(&asked, 5).unwrap(), rows.local(&asked).unwrap());
+        let timeless = Rows::events(6_000).without("event_timestamp");
+        let options = EvaluateOptions {
+            partition_keys: keys(&["user_id", "campaign_id, user_id"]),
+            primary_keys: keys(&["user_id, campaign_id"]),
+            ..options
+        };
+        let local = timeless.local(&options).unwrap();
+        assert_eq!(local.time_range, None);
+        assert_eq!(timeless.shared(&options, 5).unwrap(), local);
+    }
+
+    #[test]
+    fn a_sample_is_one_stretch_and_the_same_rows() {
+        let rows = Rows::events(5_000);
+        let options = EvaluateOptions { sample: Some(0.3), batch_rows: 500, ..options() };
+        assert_eq!(stretches(&options, OnUnreadable::Fail, 5_000, 7).len(), 1);
+        assert_eq!(rows.shared(&options, 7).unwrap(), rows.local(&options).unwrap());
+    }
+
+    #[test]
+    fn no_rows_are_none_for_either() {
+        let rows = Rows::events(10);
+        let rows = Rows { batch: rows.batch.slice(0, 0), ..rows };
+        assert!(matches!(rows.local(&options()), Err(EvaluateError::NoRows)));
+        assert!(matches!(rows.shared(&options(), 4), Err(EvaluateError::NoRows)));
+    }
+
+    #[test]
+    fn keys_that_are_too_many_to_number_are_shared_alike() {
+        let rows = Rows::many_keys(150_000);
+        let options = EvaluateOptions {
+            partition_keys: keys(&["a", "b, a"]),
+            primary_keys: Vec::new(),
+            partitions: partitions(&[64]),
+            batch_rows: 10_000,
+            ..EvaluateOptions::default()
+        };
+        let mut local = rows.local(&options).unwrap();
+        for most in [2, 7] {
+            let mut shared = rows.shared(&options, most).unwrap();
+            for (key, of_local) in shared.candidates.iter_mut().zip(&mut local.candidates) {
+                assert!(key.distinct.exact && key.distinct.estimate > 1 << 17);
+                forget_values(&mut key.heavy_hitters);
+                forget_values(&mut of_local.heavy_hitters);
+            }
+            assert_eq!(shared, local, "{most}");
+        }
+    }
+
+    /// Whose values are known already may differ.
+    fn forget_values(hitters: &mut [HeavyHitter]) {
+        for hitter in hitters {
+            hitter.key.clear();
+            hitter.identity = None;
+        }
+    }
+
+    #[test]
+    fn sketches_keep_their_bounds_when_they_are_shared() {
+        let rows = Rows::many_keys(140_000);
+        let seconds: Vec<String> = (1..=14).map(|length| format!("a, trunc(at, {length}s)")).collect();
+        let seconds: Vec<&str> = seconds.iter().map(String::as_str).chain(["a", "b, a"]).collect();
+        let options = EvaluateOptions {
+            partition_keys: keys(&seconds),
+            partitions: partitions(&[16]),
+            batch_rows: 10_000,
+            // The least there is.
+            memory: ByteSize::mib(242),
+            ..EvaluateOptions::default()
+        };
+        let exact = rows.local(&EvaluateOptions { memory: ByteSize::mib(2048), ..options.clone() }).unwrap();
+        let shared = rows.shared(&options, 3).unwrap();
+        assert!(shared.candidates.iter().any(|key| !key.distinct.exact));
+        assert_eq!((shared.rows, &shared.time_range), (exact.rows, &exact.time_range));
+        for (key, truth) in shared.candidates.iter().zip(&exact.candidates) {
+            assert_eq!(key.placements[0].rows_per_partition, truth.placements[0].rows_per_partition);
+            assert_eq!(key.placements[0].windows, truth.placements[0].windows);
+            let relative = key.distinct.estimate as f64 / truth.distinct.estimate as f64;
+            assert!((relative - 1.0).abs() < 0.02, "{relative}");
+        }
+        // Its ten heavy keys.
+        let heaviest = |evaluation: &Evaluation| evaluation.candidates[14].heavy_hitters.clone();
+        for (found, truth) in heaviest(&shared).iter().zip(&heaviest(&exact)) {
+            assert_eq!(found.key, truth.key);
+            assert!(found.rows <= truth.rows && truth.rows <= found.rows + found.error, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn shares_that_are_damaged_or_missing_are_refused() {
+        let rows = Rows::events(1_500);
+        let options = EvaluateOptions { batch_rows: 500, ..options() };
+        let (states, wholes) = (rows.states(&options, 3), rows.wholes(&options, 3));
+        let assembled =
+            |states: &[Vec<u8>], wholes: &[Vec<u8>]| assemble(&rows.columns, &options, states, wholes);
+        assert!(assembled(&states, &wholes).is_ok());
+        let refused = |states: &[Vec<u8>], wholes: &[Vec<u8>]| {
+            let error = assembled(states, wholes).unwrap_err();
+            assert!(matches!(error, EvaluateError::Parts { .. }), "{error}");
+        };
+        refused(&states[..2], &wholes);
+        refused(&states, &wholes[..1]);
+        refused(&states, &[wholes[0].clone(), wholes[0].clone()]);
+        refused(&wholes, &states);
+        for (at, parts) in [states.clone(), wholes.clone()].into_iter().enumerate() {
+            for step in 0..20 {
+                let mut damaged = parts.clone();
+                let place = fold(step, 1) as usize % damaged[1].len();
+                if step % 2 == 0 {
+                    damaged[1].truncate(place);
+                } else {
+                    damaged[1][place] ^= 1 << (step % 8);
+                }
+                if at == 0 { refused(&damaged, &wholes) } else { refused(&states, &damaged) }
+            }
+        }
+        let other = EvaluateOptions { partitions: partitions(&[8]), ..options.clone() };
+        let other = assemble(&rows.columns, &other, &states, &wholes);
+        assert!(matches!(other, Err(EvaluateError::Parts { .. })));
+    }
+
+    #[test]
+    fn stretches_are_cut_where_batches_end() {
+        let options = EvaluateOptions { batch_rows: 100, ..EvaluateOptions::default() };
+        let cut = |rows, most| stretches(&options, OnUnreadable::Fail, rows, most);
+        assert_eq!(cut(950, 3), [0..300, 300..600, 600..950]);
+        assert_eq!(cut(250, 9), [0..100, 100..200, 200..250]);
+        let whole = |rows: u64| Vec::from([Range { start: 0, end: rows }]);
+        assert_eq!((cut(0, 3), cut(100, 3), cut(7, 0)), (whole(0), whole(100), whole(7)));
+        assert_eq!(stretches(&options, OnUnreadable::Skip, 950, 3), whole(950));
+        assert_eq!(cut(u64::MAX, 2).last().map(|rows| rows.end), Some(u64::MAX));
+    }
+
+    fn write(path: &Path, batch: &RecordBatch) {
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(700)).build();
+        let file = std::fs::File::create(path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    /// Counts an export as other machines would, which have nothing but what travels.
+    fn elsewhere(
+        export: &Export,
+        options: &EvaluateOptions,
+        most: usize,
+    ) -> Result<(Evaluation, Unreadable), EvaluateError> {
+        let text =
+            serde_json::to_string(&(options, export.columns(), export.inputs(), export.options())).unwrap();
+        let (options, columns, inputs, reading): (
+            EvaluateOptions,
+            Vec<Column>,
+            Vec<InputPath>,
+            InputOptions,
+        ) = serde_json::from_str(&text).unwrap();
+        let there = Export::with_columns(inputs, reading, columns.clone());
+        let counts = row_counts(export.inputs(), export.options()).unwrap().unwrap();
+        let cut = stretches(&options, OnUnreadable::Fail, counts.iter().sum(), most);
+        let count = |share, stretch: Option<Stretch>| {
+            let stop = AtomicBool::new(false);
+            count_share(&there, &options, share, stretch.as_ref(), OnUnreadable::Fail, &|_| (), &stop)
+        };
+        let mut unreadable = Unreadable::default();
+        let (mut states, mut wholes) = (Vec::new(), Vec::new());
+        let whole = whole_shares(&columns, &options, cut.len())?;
+        for rows in cut {
+            let stretch = Stretch { rows, row_counts: counts.clone() };
+            let (state, left_out) = count(Share::PartitionKeys, Some(stretch))?;
+            unreadable.merge(left_out);
+            states.push(state);
+        }
+        for share in whole {
+            wholes.push(count(share, None)?.0);
+        }
+        Ok((assemble(&columns, &options, states, wholes)?, unreadable))
+    }
+
+    #[test]
+    fn an_assessment_of_files_is_the_same_whoever_counts() {
+        let rows = Rows::events(9_000).with_nulls();
+        let folder = tempfile::tempdir().unwrap();
+        let mut inputs = Vec::new();
+        for (number, range) in [0..2500, 2500..2500, 2500..9000].into_iter().enumerate() {
+            let path = folder.path().join(format!("{number}.parquet"));
+            write(&path, &rows.batch.slice(range.start, range.len()));
+            inputs.push(InputPath::File(path));
+        }
+        let export = Export::open(&inputs, InputOptions::default(), &Default::default()).unwrap();
+        let stop = AtomicBool::new(false);
+        // Keys that are named, and keys that are found.
+        let found = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
+        for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
+            let options = AssessOptions {
+                evaluate,
+                find_primary_keys: true,
+                statements: Vec::new(),
+                on_unreadable: OnUnreadable::Fail,
+                ingest_rate: None,
+                nodes: Vec::new(),
+                nodes_given: false,
+                inputs: Vec::new(),
+                reading: Vec::new(),
+                ydb_version: evenkeel_model::table::YdbVersion::default(),
+                table: "t".to_owned(),
+                left_out: Vec::new(),
+            };
+            let timeless = |assessment: Assessment| Assessment { seconds: 0.0, ..assessment };
+            let local = timeless(assess(&export, options.clone(), &|_| (), &stop).unwrap());
+            for most in [1, 4] {
+                let count = |options: &EvaluateOptions| elsewhere(&export, options, most);
+                let shared = assess_with(&export, options.clone(), count, &stop).unwrap();
+                assert_eq!(timeless(shared), local);
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Whether a key that repeats in no row of an export is an identifier, or is unique there as chance makes it.
+//!
+//! The measure is the number of repeats that chance would make, were the values drawn independently from those that the rows occupy:
+//! n (n - 1) / 2 pairs of rows, each alike with the chance q (the birthday problem; Feller, volume 1, II.3). q of a key is the product
+//! of those of its columns. q of a column is the share of pairs of rows that are alike in it; where no two rows are, it is 1 over the values
+//! from the least to the greatest in steps of their greatest common divisor, and of text the chance that every place has the same byte.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use serde::Serialize;
+
+use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_stats::sketch::column_identities;
+
+/// From so many repeats on that chance would make, no repeat is evidence of an identifier: that chance makes none is less likely than
+/// 1 in 100.
+const EVIDENCE: f64 = 5.0;
+/// A table grows to so many times the rows of an export.
+const GROWTH: f64 = 1000.0;
+/// Fewer repeats than this in that many rows are none that one has to expect.
+const HARDLY: f64 = 0.01;
+/// In a key with time, the other columns tell rows apart where two rows are alike in them less often than this.
+const OTHERS_TELL_APART: f64 = 0.01;
+/// Pairs of rows that are alike, from which the share of such pairs is known.
+const ENOUGH_PAIRS: f64 = 10.0;
+/// Places of a text that are looked at.
+const MOST_PLACES: usize = 256;
+
+/// Why no two rows of an export share a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UniqueBy {
+    /// Chance alone makes it so in so few rows; more rows may repeat a key.
+    Chance,
+    /// Chance would have repeated keys, so something keeps them apart: it is an identifier.
+    Nature,
+    /// There are so many possible values that a thousand times as many rows would hardly repeat one.
+    ManyValues,
+}
+
+impl Wire for UniqueBy {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.push(match self {
+            Self::Chance => 0,
+            Self::Nature => 1,
+            Self::ManyValues => 2,
+        });
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        match left.bytes(1)? {
+            [0] => Ok(Self::Chance),
+            [1] => Ok(Self::Nature),
+            [2] => Ok(Self::ManyValues),
+            _ => Err(WireError("there is no such uniqueness")),
+        }
+    }
+}
+
+/// What the uniqueness of a key in an export is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Uniqueness {
+    /// Why it is unique.
+    pub by: UniqueBy,
+    /// Rows that would repeat a key by chance, were the values of the columns independent.
+    pub repeats_by_chance: f64,
+}
+
+wire!(Uniqueness { by, repeats_by_chance });
+
+/// The chance that two rows are alike in the columns of a key: those of points in time, and the others.
+#[derive(Debug, Clone, Copy)]
+struct Alike {
+    in_time: f64,
+    in_others: f64,
+    has_time: bool,
+    has_others: bool,
+}
+
+impl Uniqueness {
+    /// Of a key that repeats in none of `rows` rows, from the values of some of them, column by column.
+    pub(super) fn of(columns: &[ArrayRef], rows: u64) -> Option<Self> {
+        if columns.is_empty() || rows < 2 {
+            return None;
+        }
+        let mut alike = Alike { in_time: 1.0, in_others: 1.0, has_time: false, has_others: false };
+        for column in columns {
+            let chance = chance_of_equal(column)?;
+            if matches!(column.data_type(), DataType::Timestamp(..) | DataType::Date32) {
+                (alike.in_time, alike.has_time) = (alike.in_time * chance, true);
+            } else {
+                (alike.in_others, alike.has_others) = (alike.in_others * chance, true);
+            }
+        }
+        Some(alike.judge(rows as f64))
+    }
+}
+
+impl Alike {
+    fn judge(self, rows: f64) -> Uniqueness {
+        let repeats = rows * (rows - 1.0) / 2.0 * self.in_time * self.in_others;
+        // More rows come with more time, and so with other values of it; of an id there are as many values as before.
+        let (later, told_apart) = match (self.has_time, self.has_others) {
+            (true, false) => (f64::INFINITY, false),
+            (true, true) => (repeats * GROWTH, self.in_others <= OTHERS_TELL_APART),
+            (false, _) => (repeats * GROWTH * GROWTH, true),
+        };
+        let by = if repeats >= EVIDENCE {
+            UniqueBy::Nature
+        } else if told_apart && later <= HARDLY {
+            UniqueBy::ManyValues
+        } else {
+            UniqueBy::Chance
+        };
+        Uniqueness { by, repeats_by_chance: repeats }
+    }
+}
+
+/// The chance that two rows have the same value; none where there are no two rows.
+fn chance_of_equal(column: &ArrayRef) -> Option<f64> {
+    let mut identities = column_identities(column);
+    identities.sort_unstable();
+    let rows = identities.len() as f64;
+    if rows < 2.0 {
+        return None;
+    }
+    let pairs_of = |count: f64| count * (count - 1.0) / 2.0;
+    let alike: f64 = identities.chunk_by(|a, b| a == b).map(|equal| pairs_of(equal.len() as f64)).sum();
+    let measured = alike / pairs_of(rows);
+    if alike >= ENOUGH_PAIRS {
+        return Some(measured);
+    }
+    Some(measured.max(1.0 / possible_values(column)))
+}
+
+/// How many values a column may have, as far as those that it has show.
+fn possible_values(column: &ArrayRef) -> f64 {
+    if let Some(values) = whole_numbers(column) {
+        let (Some(least), Some(greatest)) = (values.iter().min(), values.iter().max()) else { return 1.0 };
+        let step =
+            values.iter().fold(0u128, |step, value| greatest_common_divisor(step, value.abs_diff(*least)));
+        return greatest.abs_diff(*least) as f64 / step.max(1) as f64 + 1.0;
+    }
+    let texts = texts(column);
+    let longest = texts.iter().map(Vec::len).max().unwrap_or(0).min(MOST_PLACES);
+    // Two texts are alike where every place has the same byte, or none.
+    let alike_at = |place: usize| {
+        let mut counts: HashMap<Option<u8>, u64> = HashMap::new();
+        texts.iter().for_each(|text| *counts.entry(text.get(place).copied()).or_default() += 1);
+        counts.values().map(|count| (*count as f64 / texts.len().max(1) as f64).powi(2)).sum::<f64>()
+    };
+    (0..longest).map(|place| 1.0 / alike_at(place)).product()
+}
+
+fn greatest_common_divisor(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// The values of integers, dates and points in time.
+fn whole_numbers(column: &ArrayRef) -> Option<Vec<i128>> {
+    if column.data_type() == &DataType::UInt64 {
+        return Some(column.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).collect());
+    }
+    let is_whole = column.data_type().is_integer()
+        || matches!(
+            column.data_type(),
+            DataType::Timestamp(..) | DataType::Duration(_) | DataType::Boolean | DataType::Date32
+        );
+    // A date is cast by its days.
+    let of_days = if column.data_type() == &DataType::Date32 {
+        cast(column, &DataType::Int32).ok()?
+    } else {
+        ArrayRef::clone(column)
+    };
+    let numbers = is_whole.then(|| cast(&of_days, &DataType::Int64).ok()).flatten()?;
+    Some(numbers.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
+}
+
+/// The bytes of texts and other values.
+fn texts(column: &ArrayRef) -> Vec<Vec<u8>> {
+    let text = |bytes: &[u8]| bytes.get(..MOST_PLACES).unwrap_or(bytes).to_vec();
+    match column.data_type() {
+        DataType::FixedSizeBinary(_) => column.as_fixed_size_binary().iter().flatten().map(text).collect(),
+        DataType::Binary => column.as_binary::<i32>().iter().flatten().map(text).collect(),
+        DataType::BinaryView => column.as_binary_view().iter().flatten().map(text).collect(),
+        _ => match cast(column, &DataType::Utf8) {
+            Ok(texts) => texts.as_string::<i32>().iter().flatten().map(|t| text(t.as_bytes())).collect(),
+            Err(_) => Vec::new(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Date32Array, Int64Array, StringArray, TimestampMicrosecondArray, UInt64Array};
+
+    use super::*;
+    use evenkeel_stats::sketch::fold;
+
+    fn numbers(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(values))
+    }
+
+    fn times(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(TimestampMicrosecondArray::from_iter_values(values))
+    }
+
+    fn texts(values: impl IntoIterator<Item = String>) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(values))
+    }
+
+    fn random(row: u64, below: u64) -> i64 {
+        (fold(row, 77) % below).cast_signed()
+    }
+
+    fn by(columns: &[ArrayRef]) -> UniqueBy {
+        Uniqueness::of(columns, columns[0].len() as u64).unwrap().by
+    }
+
+    #[test]
+    fn identifiers_are_told_from_what_chance_makes_unique() {
+        let rows = 2_000u64;
+        let day = 86_400_000_000u64;
+        // Numbers that are given one after the other, in whatever order they come, with gaps, or in steps.
+        assert_eq!(by(&[numbers((0..2000).rev())]), UniqueBy::Nature);
+        assert_eq!(by(&[numbers((0..2000).map(|row| 5_000_000_000 + row * 3))]), UniqueBy::Nature);
+        assert_eq!(by(&[numbers((0..2000).map(|row| row * 1000))]), UniqueBy::Nature);
+        assert_eq!(by(&[texts((0..rows).map(|row| format!("order-{row:06}")))]), UniqueBy::Nature);
+        // Points in time of a day, by microseconds and by seconds, all different by chance.
+        let instants = (0..rows).map(|row| random(row, day));
+        assert_eq!(by(&[times(instants.clone())]), UniqueBy::Chance);
+        let seconds = (0..20).map(|row| row * 4_000 * 1_000_000 + random(row as u64, 4_000) * 1_000_000);
+        assert_eq!(by(&[times(seconds)]), UniqueBy::Chance);
+        // One row each second: a clock, not chance.
+        assert_eq!(by(&[times((0..2000).map(|row| row * 1_000_000))]), UniqueBy::Nature);
+        // The time with a column of few values is no better; with one of many it is.
+        let few = numbers((0..rows).map(|row| random(row, 3)));
+        assert_eq!(by(&[times(instants.clone()), few]), UniqueBy::Chance);
+        let many = numbers((0..rows).map(|row| random(row + 9_999, 50_000)));
+        assert_eq!(by(&[times(instants), many]), UniqueBy::ManyValues);
+        // Random numbers of 64 bits, random text; and random numbers below a million, of which 100 are all different.
+        let wide: ArrayRef = Arc::new(UInt64Array::from_iter_values((0..rows).map(|row| fold(row, 3))));
+        assert_eq!(by(&[wide]), UniqueBy::ManyValues);
+        let uuid = |row: u64| format!("{:016x}-{:016x}", fold(row, 5), fold(row, 6));
+        assert_eq!(by(&[texts((0..rows).map(uuid))]), UniqueBy::ManyValues);
+        assert_eq!(by(&[numbers((0..100).map(|row| random(row, 1_000_000)))]), UniqueBy::Chance);
+        // A number within each day, which starts over.
+        let days: ArrayRef = Arc::new(Date32Array::from_iter_values((0..2000).map(|row| row / 100)));
+        assert_eq!(by(&[days, numbers((0..2000).map(|row| row % 100))]), UniqueBy::Nature);
+        // Nothing is said of one row.
+        assert_eq!(Uniqueness::of(&[numbers([5])], 1), None);
+    }
+
+    #[test]
+    fn the_repeats_by_chance_are_those_of_draws() {
+        // Draws of 500 from 20,000 numbers repeat 6.2 times on average.
+        let (rows, values) = (500u64, 20_000u64);
+        let mut repeats = 0.0;
+        for draw in 0u64..200 {
+            let mut drawn: Vec<i64> = (0..rows).map(|row| random(row * 1_000 + draw, values)).collect();
+            drawn.sort_unstable();
+            repeats += drawn.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64 / 200.0;
+        }
+        // 500 different ones of the same range.
+        let column =
+            numbers((0..500).map(|row| row * 40 + i64::from(row % 7 == 0)).chain([19_999]).take(500));
+        let found = Uniqueness::of(&[column], rows).unwrap().repeats_by_chance;
+        assert!((found / repeats - 1.0).abs() < 0.1, "{found} {repeats}");
+    }
+}

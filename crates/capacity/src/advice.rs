@@ -1,0 +1,376 @@
+//! What the figures advise: which design to take, and what is wrong with the others.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use crate::load::ROWS_PER_PARTITION;
+use crate::{DesignReport, FaultKind, NodeRecommendation, NodeSimulation, RunReport};
+use evenkeel_model::finding::{Finding, FindingCode, Severity};
+use evenkeel_model::table::{KeyPart, Transform};
+use evenkeel_stats::skew::are_enough_rows;
+
+/// A load moves where the hottest partition of a window has so many times what that of the whole time has, and what chance gives.
+const MOVES: f64 = 1.5;
+/// Distinct keys per partition below which YDB advises against so many partitions.
+const FEWEST_KEYS: f64 = 100.0;
+/// From so many times the mean on the hottest node of a window, more nodes are no remedy.
+const UNEVEN_NODES: f64 = 1.5;
+/// So many times the share of a node a single partition may have.
+const HOT_PARTITION: f64 = 1.15;
+/// So much more than the mean the hottest node may have by the deal alone.
+const UNEVEN_DEAL: f64 = 1.05;
+
+/// The smallest design that keeps up with the most faults, or why none is recommended.
+pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendation>, Option<String>) {
+    let nodes: BTreeSet<usize> = simulation.designs.iter().map(|design| design.nodes).collect();
+    if simulation.parameters.headroom.is_some() && nodes.len() > 1 {
+        let reason = "no capacity is given, so that the nodes of each design are as strong as they have to be, and their number cannot be judged: \
+                      give --node-rows-per-second or --node-bytes-per-second";
+        return (None, Some(reason.to_owned()));
+    }
+    let keeping = || {
+        let is_keeping = |design: &&DesignReport| design.without_fault().is_some_and(|run| run.keeps_up);
+        simulation.designs.iter().filter(is_keeping)
+    };
+    let faults = |design: &DesignReport, keeps_up: bool| -> Vec<String> {
+        let asked = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
+        asked.filter_map(|run| Some(run.fault.as_ref()?.asked.clone())).collect()
+    };
+    let cost = |design: &&DesignReport| Cost::of(design, faults(design, false).len());
+    let Some(best) = keeping().min_by_key(cost) else {
+        let reason = "no design keeps up; take more or stronger nodes, or a partition key that spreads what comes at a time";
+        return (None, Some(reason.to_owned()));
+    };
+    let recommended = NodeRecommendation {
+        partition_key: best.partition_key.clone(),
+        nodes: best.nodes,
+        partitions: best.partitions,
+        keeps_up_with: faults(best, true),
+        falls_behind_with: faults(best, false),
+    };
+    (Some(recommended), None)
+}
+
+/// What decides between designs that keep up, the first difference first. The order in which they were named is no part of it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    faults_that_it_falls_behind_with: usize,
+    nodes: usize,
+    partitions: usize,
+    node_unevenness: u64,
+    partition_unevenness: u64,
+    parts: usize,
+    derived_parts: usize,
+    name: Vec<String>,
+}
+
+impl Cost {
+    fn of(design: &DesignReport, faults: usize) -> Self {
+        // Loads that differ by less than a quarter of the mean are alike: chance makes such differences.
+        let quarters = |over_mean: f64| (over_mean * 4.0).round() as u64;
+        let derived = |part: &&KeyPart| part.transform != Transform::Identity;
+        Self {
+            faults_that_it_falls_behind_with: faults,
+            nodes: design.nodes,
+            partitions: design.partitions,
+            node_unevenness: quarters(design.over_nodes.sustained_over_mean),
+            partition_unevenness: quarters(design.over_partitions.sustained_over_mean),
+            parts: design.candidate.parts().len(),
+            derived_parts: design.candidate.parts().iter().filter(derived).count(),
+            name: design.partition_key.clone(),
+        }
+    }
+}
+
+/// The findings, the gravest first. What holds for several designs of a key is told of the one with the most nodes and partitions.
+pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
+    let windows = simulation.arrivals.windows;
+    let mut keys: Vec<&[String]> = Vec::new();
+    for design in &simulation.designs {
+        if !keys.contains(&design.partition_key.as_slice()) {
+            keys.push(&design.partition_key);
+        }
+    }
+    let mut findings = Vec::new();
+    for key in keys {
+        let of_key = simulation.designs.iter().filter(|design| design.partition_key == key);
+        let mut designs: Vec<&DesignReport> = of_key.collect();
+        designs.sort_by_key(|design| Reverse((design.nodes, design.partitions)));
+        findings.extend(first_of(&designs, |design| falls_behind(simulation, design)));
+        let runs = designs.iter().map(|design| design.runs.len()).max().unwrap_or(0);
+        for run in 1..runs {
+            findings.extend(first_of(&designs, |design| no_room(simulation, design, run)));
+        }
+        findings.extend(first_of(&designs, idle_nodes));
+        findings.extend(first_of(&designs, uneven_deal));
+        findings.extend(first_of(&designs, hot_partition));
+        findings.extend(first_of(&designs, |design| moving_hotspot(windows, design)));
+        findings.extend(first_of(&designs, few_keys));
+    }
+    findings.extend(few_rows(simulation));
+    findings.extend(assumed_capacity(simulation));
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// The finding of the first design that has one, with how many others have it too.
+fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
+    let mut all = designs.iter().filter_map(|design| of(design));
+    let mut first = all.next()?;
+    match all.count() {
+        0 => {}
+        1 => first.message.push_str("; so with another design of this key"),
+        others => first.message.push_str(&format!("; so with {others} other designs of this key")),
+    }
+    Some(first)
+}
+
+/// Rows in a second; few with decimals.
+fn rows(rows: f64) -> String {
+    if rows < 10.0 { format!("{rows:.2}") } else { format!("{rows:.0}") }
+}
+
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        long if long >= 172_800.0 => format!("{:.1} days", long / 86_400.0),
+        long if long >= 7200.0 => format!("{:.1} h", long / 3600.0),
+        long if long >= 120.0 => format!("{:.1} min", long / 60.0),
+        short => format!("{short:.1} s"),
+    }
+}
+
+/// How long rows of a run wait, and what they may.
+fn delay(simulation: &NodeSimulation, run: &RunReport) -> (f64, f64, String) {
+    let parameters = &simulation.parameters;
+    let is_lost = run.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Lost);
+    let recovery = if is_lost { parameters.recovery.seconds() } else { 0.0 };
+    let allowed = parameters.longest_delay.seconds() + recovery;
+    match run.outcome.longest_delay_seconds {
+        Some(longest) => {
+            let words = format!("rows wait up to {}, more than {}", seconds(longest), seconds(allowed));
+            (longest, allowed, words)
+        }
+        None => {
+            let never = run.outcome.waiting_rows;
+            (never, 0.0, format!("{never:.0} rows are never served: no other node is left"))
+        }
+    }
+}
+
+fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Finding> {
+    let run = design.without_fault().filter(|run| !run.keeps_up)?;
+    let (measured, threshold, words) = delay(simulation, run);
+    let average = simulation.arrivals.average_rows_per_second;
+    let sustained = design.sustained_rows_per_second.unwrap_or(f64::INFINITY);
+    let in_the_long_run = design.rows_per_second_in_the_long_run.unwrap_or(f64::INFINITY);
+    let grows = in_the_long_run < average;
+    let average = rows(average);
+    let sustained_rows = rows(sustained);
+    let hottest = if design.limited_by_partition { &design.over_partitions } else { &design.over_nodes };
+    let count = if design.limited_by_partition { design.partitions } else { design.nodes };
+    let share = hottest.sustained_over_mean / count.max(1) as f64;
+    let why = match (design.is_sustained, grows) {
+        (false, true) => format!(
+            "{average} rows come in a second on average, and it sustains {sustained_rows}: the queue grows as long as rows come"
+        ),
+        (false, false) => format!(
+            "{average} rows come in a second on average, and it sustains {sustained_rows}: at a time one {} gets {:.0} % of them",
+            if design.limited_by_partition { "partition" } else { "node" },
+            share * 100.0
+        ),
+        (true, _) => format!(
+            "it sustains {sustained_rows} rows per second, more than the {average} that come on average, but not the busy times"
+        ),
+    };
+    // A window that is longer than a moment shows no queue.
+    let is_late = run.outcome.longest_delay_seconds.is_none_or(|longest| longest > threshold);
+    let (measured, threshold, message) = match is_late {
+        true => (measured, threshold, format!("{words}; {why}")),
+        false => (simulation.arrivals.average_rows_per_second, sustained, why),
+    };
+    let nodes_at_a_time =
+        design.over_nodes.max_over_mean_at_a_time.max(design.over_nodes.sustained_over_mean);
+    let is_uneven = nodes_at_a_time >= UNEVEN_NODES;
+    let what = match (design.limited_by_partition, is_uneven) {
+        (true, _) => {
+            "The hottest partition limits it, so that more nodes do not help: take another partition key, or more partitions."
+        }
+        (false, true) => {
+            "At a time few nodes carry the load, so that more nodes hardly help: take a partition key that spreads what comes at a time."
+        }
+        (false, false) => "Take more nodes or stronger ones.",
+    };
+    Some(Finding {
+        code: FindingCode::FallsBehind,
+        severity: Severity::Problem,
+        subject: design.name(),
+        message,
+        measured,
+        threshold,
+        advice: what.to_owned(),
+    })
+}
+
+/// What a fault does to a design that keeps up without; what falls behind anyway is told once.
+fn no_room(simulation: &NodeSimulation, design: &DesignReport, run: usize) -> Option<Finding> {
+    design.without_fault().filter(|run| run.keeps_up)?;
+    let run = design.runs.get(run).filter(|run| !run.keeps_up)?;
+    let fault = run.fault.as_ref()?;
+    let (measured, threshold, words) = delay(simulation, run);
+    let others = run.outcome.utilization_after_loss.map(|others| {
+        format!("; what a node that takes over is asked for is {:.0} % of what it takes", others * 100.0)
+    });
+    let advice = match fault.kind {
+        FaultKind::Lost => {
+            "Take a node more than the load needs, and enough partitions for each that those of a lost one spread over all others."
+        }
+        FaultKind::Slow => {
+            "A slow node holds its partitions up: move some of them away from it, or take so many nodes that a share of one suffices."
+        }
+    };
+    Some(Finding {
+        code: FindingCode::NoRoomForAFault,
+        severity: Severity::Warning,
+        subject: design.name(),
+        message: format!(
+            "keeps up, but not with {} (node {}): {words}{}",
+            fault.asked,
+            fault.node,
+            others.unwrap_or_default()
+        ),
+        measured,
+        threshold,
+        advice: advice.to_owned(),
+    })
+}
+
+fn idle_nodes(design: &DesignReport) -> Option<Finding> {
+    (design.partitions < design.nodes).then(|| Finding {
+        code: FindingCode::IdleNodes,
+        severity: Severity::Warning,
+        subject: design.name(),
+        message: format!(
+            "{} of {} nodes have no partition, and so nothing to do",
+            design.nodes - design.partitions,
+            design.nodes
+        ),
+        measured: design.partitions_per_node,
+        threshold: 1.0,
+        advice: "Take at least as many partitions as nodes; YDB advises 4 for each.".to_owned(),
+    })
+}
+
+fn uneven_deal(design: &DesignReport) -> Option<Finding> {
+    let most = design.partitions.div_ceil(design.nodes.max(1)) as f64 / design.partitions_per_node;
+    let is_told = design.partitions > design.nodes && most >= UNEVEN_DEAL;
+    is_told.then(|| Finding {
+        code: FindingCode::UnevenDeal,
+        severity: Severity::Note,
+        subject: design.name(),
+        message: format!(
+            "partitions do not go evenly into nodes: some have {}, {:.0} % more than the mean",
+            design.partitions.div_ceil(design.nodes.max(1)),
+            (most - 1.0) * 100.0
+        ),
+        measured: most,
+        threshold: UNEVEN_DEAL,
+        advice: "Take a multiple of the nodes.".to_owned(),
+    })
+}
+
+fn hot_partition(design: &DesignReport) -> Option<Finding> {
+    let share = design.over_partitions.in_total.share_of_fullest;
+    let even = 1.0 / design.nodes.max(1) as f64;
+    (design.nodes > 1 && design.partitions >= design.nodes && share >= HOT_PARTITION * even).then(|| Finding {
+        code: FindingCode::HotPartition,
+        severity: Severity::Warning,
+        subject: design.name(),
+        message: format!(
+            "partition {} has {:.1} % of the rows, more than the {:.1} % that a node should have: its node is the hottest, however partitions are dealt",
+            design.over_partitions.in_total.fullest_partition,
+            share * 100.0,
+            even * 100.0
+        ),
+        measured: share,
+        threshold: HOT_PARTITION * even,
+        advice: "A partition lives on one node: add a column to the partition key that splits its heavy keys. More nodes do not help.".to_owned(),
+    })
+}
+
+fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
+    let partitions = &design.over_partitions;
+    let in_windows = partitions.max_over_mean_at_a_time;
+    let lasting = partitions.sustained_over_mean;
+    let others = partitions.in_total.max_over_mean.max(partitions.max_over_mean_at_a_time_by_chance);
+    let of_window = partitions.in_total.rows / windows.max(1) as u64;
+    let in_total = partitions.in_total.max_over_mean;
+    let (at_a_time, threshold) = match lasting >= MOVES * in_total {
+        // Chance is no part of it.
+        true => (lasting, MOVES * in_total),
+        false if are_enough_rows(of_window, design.partitions) => (in_windows, MOVES * others),
+        false => return None,
+    };
+    (at_a_time >= threshold).then(|| Finding {
+        code: FindingCode::MovingHotspot,
+        severity: Severity::Warning,
+        subject: design.name(),
+        message: format!(
+            "at a time the hottest partition gets {at_a_time:.1} times the mean, over the whole time {:.1} times: the load moves from partition to partition",
+            partitions.in_total.max_over_mean
+        ),
+        measured: at_a_time,
+        threshold,
+        advice: "Hash a column with many values at any moment, such as a user id; then a queue is not carried by one node at a time.".to_owned(),
+    })
+}
+
+fn few_keys(design: &DesignReport) -> Option<Finding> {
+    let floor = &design.over_partitions.noise_floor;
+    let even = design.over_partitions.in_total.max_over_mean;
+    (floor.keys_per_partition < FEWEST_KEYS && even > 1.15).then(|| Finding {
+        code: FindingCode::FewDistinctKeys,
+        severity: Severity::Note,
+        subject: design.name(),
+        message: format!(
+            "{} distinct keys are {:.1} for each partition: a perfect hash would give the fullest {:.2} times the mean, were they equal",
+            floor.distinct_keys, floor.keys_per_partition, floor.expected_max_over_mean_equal_keys
+        ),
+        measured: floor.keys_per_partition,
+        threshold: FEWEST_KEYS,
+        advice: "Add a column to the partition key, or take fewer partitions.".to_owned(),
+    })
+}
+
+fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
+    let most = simulation.designs.iter().map(|design| design.partitions).max()?;
+    let counted = simulation.rows - simulation.rows_without_time.min(simulation.rows);
+    let of_window = counted as f64 / simulation.arrivals.windows.max(1) as f64;
+    let each = of_window / most as f64;
+    (each < ROWS_PER_PARTITION as f64).then(|| Finding {
+        code: FindingCode::FewRows,
+        severity: Severity::Note,
+        subject: format!("windows of {}", simulation.parameters.window),
+        message: format!("a window has {of_window:.1} rows of the export on average, {each:.1} for each of {most} partitions: chance makes peaks of so few"),
+        measured: each,
+        threshold: ROWS_PER_PARTITION as f64,
+        advice: "Take more rows, fewer partitions or a longer --window.".to_owned(),
+    })
+}
+
+fn assumed_capacity(simulation: &NodeSimulation) -> Option<Finding> {
+    let headroom = simulation.parameters.headroom?;
+    Some(Finding {
+        code: FindingCode::AssumedCapacity,
+        severity: Severity::Note,
+        subject: "capacity".to_owned(),
+        message: format!(
+            "none is given: all nodes of a design together take {headroom} times the {} rows per second of the busiest window",
+            rows(simulation.arrivals.busiest_rows_per_second)
+        ),
+        measured: headroom,
+        threshold: 1.0,
+        advice:
+            "Measure what a node takes, and give it with --node-rows-per-second or --node-bytes-per-second."
+                .to_owned(),
+    })
+}

@@ -1,0 +1,261 @@
+//! One partition key on so many nodes with so many partitions.
+
+use crate::CapacityError;
+use crate::capacity::{Capacities, Rate, Room};
+use crate::load::CountedKey;
+use crate::{
+    ArrivalFigures, ArrivalWindow, Arrivals, Cluster, DesignReport, Fault, FaultKind, FaultReport, Lost,
+    Moment, NodeChoice, NodeFault, NodeParameters, Outcome, RunReport, Shape, Slow, Unevenness, play,
+};
+use evenkeel_model::table::Candidate;
+use evenkeel_stats::skew::{KeyWeights, MaxOverMeanByChance, NoiseFloor, SkewFigures};
+use evenkeel_stats::throughput::{Capacity, Concentration, DEFAULT_PARTITION_RATE, sustains};
+
+/// One design, for any partition key.
+pub(super) struct Design<'a> {
+    pub(super) parameters: &'a NodeParameters,
+    pub(super) figures: &'a ArrivalFigures,
+    pub(super) shape: Shape,
+}
+
+impl Design<'_> {
+    /// Capacities as given. If a node has none, all together take what the busiest window brings, and as much more as the
+    /// headroom says; if a partition has none, it takes what one does by default.
+    fn capacities(&self) -> Capacities {
+        let Capacities { mut node, mut partition } = self.parameters.capacities;
+        if let Some(headroom) = self.parameters.headroom {
+            let rows = self.figures.busiest_rows_per_second * headroom / self.shape.nodes.max(1) as f64;
+            node = Rate { rows_per_second: Some(rows), bytes_per_second: None };
+        }
+        if !partition.is_limited() {
+            partition.bytes_per_second = Some(DEFAULT_PARTITION_RATE);
+        }
+        Capacities { node, partition }
+    }
+
+    /// Rows per second that the busiest resource sustains, in rows and in bytes of what comes in all.
+    fn sustained(&self, in_rows: Concentration, in_bytes: Concentration, each: Rate) -> Option<f64> {
+        let row_bytes = self.figures.average_bytes_per_second / self.figures.average_rows_per_second;
+        let by_rows = each.rows_per_second.map(|rate| Capacity::new(in_rows, rate).sustained);
+        let by_bytes = each.bytes_per_second.map(|rate| Capacity::new(in_bytes, rate).sustained / row_bytes);
+        by_rows.into_iter().chain(by_bytes).filter(|rate| rate.is_finite()).reduce(f64::min)
+    }
+
+    pub(super) fn report(
+        &self,
+        key: &Candidate,
+        load: &CountedKey,
+        faults: &[Fault],
+    ) -> Result<DesignReport, CapacityError> {
+        let Some(arrivals) = load.arrivals.get(&self.shape.partitions) else {
+            return Err(CapacityError::Columns);
+        };
+        let capacities = self.capacities();
+        let cluster = Cluster {
+            nodes: self.shape.nodes,
+            assignment: self.parameters.assignment,
+            capacities,
+            recovery: self.parameters.recovery,
+        };
+        let loads = arrivals.loads(&capacities);
+        let node_of = cluster.assignment.deal(&loads, cluster.nodes);
+        let Some(of_partitions) = load.concentrations.get(&self.shape.partitions).copied() else {
+            return Err(CapacityError::Columns);
+        };
+        let totals = Totals::of(arrivals);
+        let windows: Vec<Vec<u64>> =
+            arrivals.windows.iter().map(|window| summed(&window.rows, &node_of, cluster.nodes)).collect();
+        let by_nodes = |totals: &[u64]| {
+            let windows = windows.iter().map(Vec::as_slice);
+            of_partitions.of_nodes(&summed(totals, &node_of, cluster.nodes), windows, &[])
+        };
+        let (node_rows, node_bytes) = (by_nodes(&totals.rows), by_nodes(&totals.bytes));
+        let partition_rows = of_partitions.with_total(&totals.rows);
+        let sustained_by_nodes = self.sustained(node_rows, node_bytes, capacities.node);
+        let sustained_by_partitions = self.sustained(partition_rows, of_partitions, capacities.partition);
+        let limited_by_partition = match (sustained_by_partitions, sustained_by_nodes) {
+            (Some(partitions), Some(nodes)) => partitions < nodes,
+            (partitions, None) => partitions.is_some(),
+            (None, _) => false,
+        };
+        let sustained = sustained_by_partitions.into_iter().chain(sustained_by_nodes).reduce(f64::min);
+        let is_sustained =
+            sustained.is_none_or(|sustained| sustains(sustained, self.figures.average_rows_per_second));
+        let by_partition = |window: &ArrivalWindow| window.rows.clone();
+        let by_node = |window: &ArrivalWindow| summed(&window.rows, &node_of, cluster.nodes);
+        let weights = &load.counts.weights;
+        let (room_of_nodes, room_of_partitions) = rooms(arrivals, &capacities, &node_of, cluster.nodes);
+        let room = room_of_nodes.and(room_of_partitions);
+        let rate = |room: f64| room.is_finite().then_some(room * self.figures.average_rows_per_second);
+        let mut runs = vec![self.run(arrivals, &cluster, is_sustained, None)];
+        for fault in faults {
+            let planned = self.planned(fault, arrivals, &loads, &node_of)?;
+            runs.push(self.run(arrivals, &cluster, is_sustained, Some(planned)));
+        }
+        Ok(DesignReport {
+            partition_key: key.part_names(),
+            candidate: key.clone(),
+            nodes: self.shape.nodes,
+            partitions: self.shape.partitions.len(),
+            partitions_per_node: self.shape.partitions.len() as f64 / self.shape.nodes.max(1) as f64,
+            capacities,
+            over_partitions: Unevenness::of(
+                arrivals,
+                self.shape.partitions.len(),
+                by_partition,
+                weights,
+                partition_rows,
+            ),
+            over_nodes: Unevenness::of(arrivals, self.shape.nodes, by_node, weights, node_rows),
+            rows_per_second_without_queue: rate(room.in_every_slice),
+            sustained_rows_per_second: sustained,
+            is_sustained,
+            rows_per_second_in_the_long_run: rate(room.in_the_long_run),
+            limited_by_partition,
+            runs,
+        })
+    }
+
+    /// The fault at its node and time.
+    fn planned(
+        &self,
+        fault: &Fault,
+        arrivals: &Arrivals,
+        loads: &[f64],
+        node_of: &[usize],
+    ) -> Result<(NodeFault, FaultReport), CapacityError> {
+        let node = match fault.node() {
+            NodeChoice::Number(number) => number,
+            NodeChoice::Hottest => hottest(loads, node_of, self.shape.nodes),
+        };
+        let last = arrivals.windows.last().map_or(0, |window| window.start_micros);
+        let end = last.saturating_add(arrivals.window.get());
+        let (planned, kind, factor, at_micros) = match fault {
+            Fault::Slow(Slow { factor, .. }) => {
+                (NodeFault::Slow { node, factor: *factor }, FaultKind::Slow, *factor, arrivals.start_micros())
+            }
+            Fault::Lost(Lost { at, .. }) => {
+                let at_micros = match at {
+                    Moment::After(after) => arrivals.start_micros().saturating_add(after.get()),
+                    Moment::Busiest => self.figures.busiest_start_micros,
+                };
+                if at_micros >= end {
+                    let fault = fault.to_string();
+                    let span = (end - arrivals.start_micros()) as f64 / 3.6e9;
+                    return Err(CapacityError::LateFault { fault, hours: span });
+                }
+                let after_seconds = arrivals.seconds_of(at_micros);
+                (NodeFault::Lost { node, after_seconds }, FaultKind::Lost, 0.0, at_micros)
+            }
+        };
+        Ok((planned, FaultReport { asked: fault.to_string(), kind, node, factor, at_micros }))
+    }
+
+    fn run(
+        &self,
+        arrivals: &Arrivals,
+        cluster: &Cluster,
+        is_sustained: bool,
+        fault: Option<(NodeFault, FaultReport)>,
+    ) -> RunReport {
+        let outcome = play(arrivals, cluster, fault.as_ref().map(|(fault, _)| *fault));
+        let recovery = match &fault {
+            Some((NodeFault::Lost { .. }, _)) => self.parameters.recovery.seconds(),
+            _ => 0.0,
+        };
+        let allowed = self.parameters.longest_delay.seconds() + recovery;
+        let fault = fault.map(|(_, report)| report);
+        RunReport {
+            keeps_up: is_sustained && outcome.longest_delay_seconds.is_some_and(|delay| delay <= allowed),
+            seconds_to_drain: fault.as_ref().and_then(|fault| drained_after(fault, &outcome)),
+            fault,
+            outcome,
+        }
+    }
+}
+
+/// Seconds from a fault until nothing waits for good.
+fn drained_after(fault: &FaultReport, outcome: &Outcome) -> Option<f64> {
+    let until = outcome.waiting_until_micros.filter(|until| *until > fault.at_micros)?;
+    Some(until.saturating_sub(fault.at_micros) as f64 / 1e6)
+}
+
+/// What comes to each partition in all.
+struct Totals {
+    rows: Vec<u64>,
+    bytes: Vec<u64>,
+}
+
+impl Totals {
+    fn of(arrivals: &Arrivals) -> Self {
+        let mut totals = Self { rows: vec![0; arrivals.partitions()], bytes: vec![0; arrivals.partitions()] };
+        for window in &arrivals.windows {
+            totals.rows.iter_mut().zip(&window.rows).for_each(|(total, rows)| *total += rows);
+            totals.bytes.iter_mut().zip(&window.bytes).for_each(|(total, bytes)| *total += bytes);
+        }
+        totals
+    }
+}
+
+/// The sums of the figures of each node's partitions.
+fn summed<T: Copy + Default + std::ops::AddAssign>(
+    of_partitions: &[T],
+    node_of: &[usize],
+    nodes: usize,
+) -> Vec<T> {
+    let mut sums = vec![T::default(); nodes.max(1)];
+    for (figure, node) in of_partitions.iter().zip(node_of) {
+        if let Some(sum) = sums.get_mut(*node) {
+            *sum += *figure;
+        }
+    }
+    sums
+}
+
+/// The node to which most comes; the first one of several.
+fn hottest(loads: &[f64], node_of: &[usize], nodes: usize) -> usize {
+    let sums = summed(loads, node_of, nodes);
+    let by_load = |a: &(usize, &f64), b: &(usize, &f64)| a.1.total_cmp(b.1).then(b.0.cmp(&a.0));
+    sums.iter().enumerate().max_by(by_load).map_or(0, |(node, _)| node)
+}
+
+/// The room of nodes, and that of partitions.
+fn rooms(arrivals: &Arrivals, capacities: &Capacities, node_of: &[usize], nodes: usize) -> (Room, Room) {
+    let seconds = arrivals.window.seconds();
+    let work = arrivals.work(capacities);
+    let of_nodes: Vec<Vec<f64>> = work.iter().map(|work| summed(&work.node, node_of, nodes)).collect();
+    let node = of_nodes.iter().map(|seconds_of| (seconds, seconds_of.as_slice()));
+    let partition = work.iter().map(|work| (seconds, work.partition.as_slice()));
+    (Room::of(node, &vec![1.0; nodes.max(1)]), Room::of(partition, &vec![1.0; arrivals.partitions()]))
+}
+
+impl Unevenness {
+    /// Of what comes to each of `count` in every window.
+    fn of(
+        arrivals: &Arrivals,
+        count: usize,
+        rows_of: impl Fn(&ArrivalWindow) -> Vec<u64>,
+        keys: &KeyWeights,
+        concentration: Concentration,
+    ) -> Self {
+        let mut total = vec![0u64; count];
+        let (mut hottest, mut by_chance) = (0u64, 0.0);
+        let mut chance = MaxOverMeanByChance::over(count);
+        for window in &arrivals.windows {
+            let rows = rows_of(window);
+            hottest += rows.iter().copied().max().unwrap_or(0);
+            let of_window: u64 = rows.iter().sum();
+            by_chance += chance.of(of_window) * of_window as f64;
+            total.iter_mut().zip(rows).for_each(|(total, rows)| *total += rows);
+        }
+        let in_total = SkewFigures::of(&total);
+        let rows = in_total.rows.max(1) as f64;
+        Self {
+            noise_floor: NoiseFloor::of(&in_total, keys),
+            max_over_mean_at_a_time: hottest as f64 * count as f64 / rows,
+            max_over_mean_at_a_time_by_chance: by_chance / rows,
+            sustained_over_mean: concentration.over_mean(),
+            in_total,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! An evaluation whose one pass over the rows is shared by executors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arrow::array::AsArray;
+use datafusion::physical_plan::ExecutionPlan;
+use tokio::runtime::Handle;
+
+use crate::fetched::Batches;
+use crate::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, errands};
+use crate::{Cluster, ClusterError};
+use evenkeel_advisor::evaluate::{
+    AssessOptions, Assessment, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, assemble,
+    assess_with, stretches, whole_shares,
+};
+use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable, row_counts};
+
+/// Stretches for each core, so that a slow one does not keep the others waiting for long.
+const STRETCHES_PER_CORE: usize = 2;
+
+/// How often is looked whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Judges keys on an export as [`evenkeel_advisor::evaluate::assess`] does, with its one pass over all rows on a cluster. What is looked at before and
+/// after it, a few rows mostly, is read here. To be called where blocking is allowed.
+///
+/// # Errors
+/// [`EvaluateError`]: [`EvaluateError::Elsewhere`] where the cluster fails, else what an evaluation fails of.
+pub fn assess(
+    cluster: &Cluster,
+    runtime: &Handle,
+    export: &Export,
+    options: AssessOptions,
+    stop: &AtomicBool,
+) -> Result<Assessment, EvaluateError> {
+    let on_unreadable = options.on_unreadable;
+    let count =
+        |options: &EvaluateOptions| Ok(count(cluster, runtime, export, options, on_unreadable, stop)?);
+    assess_with(export, options, count, stop)
+}
+
+impl From<ClusterError> for EvaluateError {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::Evaluate(error) => error,
+            ClusterError::Job { reason, too_large } => Self::Elsewhere { reason, too_large },
+            error => Self::Elsewhere { reason: error.to_string(), too_large: false },
+        }
+    }
+}
+
+fn count(
+    cluster: &Cluster,
+    runtime: &Handle,
+    export: &Export,
+    options: &EvaluateOptions,
+    on_unreadable: OnUnreadable,
+    stop: &AtomicBool,
+) -> Result<(Evaluation, Unreadable), ClusterError> {
+    // What is asked for wrongly is told before anything is sent.
+    Evaluator::new(export.columns(), options.clone())?;
+    let inputs =
+        export.inputs().iter().map(|input| super::ingest::shared(cluster, input).map(|(input, _)| input));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    let rows = row_counts(&inputs, export.options()).map_err(EvaluateError::from)?;
+    let cores = cluster.size().cores.max(1);
+    let parts: Vec<Option<Stretch>> = match &rows {
+        Some(counts) => {
+            let total = counts.iter().sum();
+            let cut = stretches(options, on_unreadable, total, cores * STRETCHES_PER_CORE);
+            cut.into_iter().map(|rows| Some(Stretch { rows, row_counts: counts.clone() })).collect()
+        }
+        // How many rows a text file has is not known before it is read: one task reads all.
+        None => vec![None],
+    };
+    let wholes = whole_shares(export.columns(), options, parts.len())?;
+    let of_parts = parts.iter().cloned().map(|stretch| (Share::PartitionKeys, stretch));
+    let all: Vec<(Share, Option<Stretch>)> =
+        wholes.iter().map(|share| (*share, None)).chain(of_parts).collect();
+    // The whole ones take longest and begin first.
+    let tasks: Vec<Vec<CountErrand>> = (0..)
+        .zip(all)
+        .map(|(number, (share, stretch))| vec![CountErrand { number, share, stretch }])
+        .collect();
+    let spec = CountSpec {
+        inputs,
+        reading: export.options().clone(),
+        columns: export.columns().to_vec(),
+        options: options.clone(),
+        on_unreadable,
+    };
+    let leaf = errands(&tasks)?;
+    let plan: Arc<dyn ExecutionPlan> =
+        Arc::new(TaskExec::try_new(TaskSpec::Count(Box::new(spec)), Vec::new(), leaf)?);
+    let config = cluster.session_config(cores);
+    let stopped = async {
+        while !stop.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = cluster.run(&plan, &config) => result,
+            () = stopped => Err(EvaluateError::Interrupted.into()),
+        }
+    })?;
+    let mut fetched = result.fetched;
+    let mut states = States::of(fetched.batches()?)?;
+    if states.0.len() != tasks.len() {
+        let reason = format!("{} of {} shares of the rows came back", states.0.len(), tasks.len());
+        return Err(ClusterError::Manifest { reason });
+    }
+    let mut unreadable = Unreadable::default();
+    let counted = states.0.split_off(&(wholes.len() as u64));
+    let counted: Vec<Vec<u8>> = counted
+        .into_values()
+        .map(|state| {
+            unreadable.merge(state.unreadable);
+            state.bytes
+        })
+        .collect();
+    let whole: Vec<Vec<u8>> = states.0.into_values().map(|state| state.bytes).collect();
+    Ok((assemble(export.columns(), options, counted, whole)?, unreadable))
+}
+
+/// What tasks gave, by the number of the errand.
+struct States(BTreeMap<u64, State>);
+
+#[derive(Default)]
+struct State {
+    unreadable: Unreadable,
+    bytes: Vec<u8>,
+}
+
+impl States {
+    fn of(batches: Batches) -> Result<Self, ClusterError> {
+        let wrong = |reason: &str| ClusterError::Manifest { reason: reason.to_owned() };
+        let mut states: BTreeMap<u64, State> = BTreeMap::new();
+        for batch in batches {
+            let batch = batch.map_err(|error| wrong(&error.to_string()))?;
+            let [errands, unreadable, pieces] = batch.columns() else {
+                return Err(wrong("it has other columns"));
+            };
+            let (errands, unreadable) = (errands.as_string::<i32>(), unreadable.as_string::<i32>());
+            for ((errand, told), piece) in errands.iter().zip(unreadable).zip(pieces.as_binary::<i32>()) {
+                let number = errand
+                    .and_then(|errand| errand.parse().ok())
+                    .ok_or_else(|| wrong("a share has no number"))?;
+                let state = match told {
+                    Some(told) => {
+                        let unreadable =
+                            serde_json::from_str(told).map_err(|error| wrong(&error.to_string()))?;
+                        if states.insert(number, State { unreadable, bytes: Vec::new() }).is_some() {
+                            return Err(wrong("a share of the rows came twice"));
+                        }
+                        states.get_mut(&number)
+                    }
+                    None => states.get_mut(&number),
+                };
+                let state = state.ok_or_else(|| wrong("a share lacks its beginning"))?;
+                state.bytes.extend_from_slice(piece.unwrap_or_default());
+            }
+        }
+        Ok(Self(states))
+    }
+}

@@ -1,0 +1,105 @@
+//! Work on other machines, by Apache DataFusion Ballista.
+//!
+//! ```text
+//! client: snapshot -> physical plan -> scheduler: stages -> executors: tasks (pulled) -> results -> client
+//!         a leaf of rows that say what to read (portions of partitions, parts of inputs), one stretch of them a task
+//!           -> ScanExec | ReadInputsExec -> ... -> WriteExec: nodes of ours, which travel by the codec
+//! ```
+//! An executor that is lost fails every job that it may have worked for, and the client runs the whole job again: what Ballista would
+//! otherwise repeat by itself may come twice. A job has a deadline, and is cancelled where the client goes.
+//!
+//! Nothing of a store's credentials travels: each machine has its own, from its own environment.
+
+mod client;
+mod codec;
+mod engine;
+mod evaluate;
+mod executor;
+mod fetched;
+mod ingest;
+mod nodes;
+mod query;
+mod scheduler;
+mod security;
+mod session;
+mod told;
+
+use std::time::Duration;
+
+use datafusion::error::DataFusionError;
+use thiserror::Error;
+
+pub use crate::client::{Cluster, ClusterSize, JobOptions};
+pub use crate::evaluate::assess;
+pub use crate::executor::{ExecutorOptions, RunningExecutor};
+pub use crate::ingest::ingest_files;
+pub use crate::query::{explain, query};
+pub use crate::scheduler::{CLIENT_TIMEOUT, OnLostExecutor, RunningScheduler, SchedulerOptions};
+pub use crate::security::{ClientSecurity, ServerSecurity, Token, read_pem};
+
+use evenkeel_advisor::evaluate::EvaluateError;
+use evenkeel_engine::query::QueryError;
+use evenkeel_model::bounded::ReadError;
+use evenkeel_model::units::elapsed;
+use evenkeel_store::ingest::IngestError;
+
+/// Bytes of one message between processes, at most. A message that is larger is lost without a word, so this is far from any.
+const MESSAGE_BYTES: usize = 256 << 20;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why work on a cluster failed. Nothing of it is visible then.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum ClusterError {
+    #[error("{url}: no scheduler answers: {reason}. Is 'evenkeel cluster scheduler' running there?")]
+    NoScheduler { url: String, reason: String },
+    #[error("{url}: is not the address of a scheduler: {reason}")]
+    Url { url: String, reason: String },
+    #[error("{url}: the scheduler refused: {reason}")]
+    Refused { url: String, reason: String },
+    #[error(
+        "{url}: no executor has registered within {}; start one with 'evenkeel cluster executor --scheduler {url}'",
+        length(*within)
+    )]
+    NoExecutor { url: String, within: Duration },
+    #[error("the job was not done within {} and was cancelled; --deadline gives it longer", length(*within))]
+    Deadline { within: Duration },
+    #[error("the job failed {tries} times, the last time: {reason}")]
+    Failed { tries: u32, reason: String },
+    #[error("{reason}")]
+    Job { reason: String, too_large: bool },
+    #[error(
+        "{url}: the cluster cannot reach {path}, which is a path of this machine alone; name a place in an object store, or a directory that all machines share"
+    )]
+    NotShared { url: String, path: String },
+    #[error("standard input cannot be read by other machines; write it to a file that they share")]
+    Stdin,
+    #[error("what the executors report does not add up: {reason}. Nothing was committed")]
+    Manifest { reason: String },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("{path}: {reason}")]
+    File { path: String, reason: String },
+    #[error("{address}: cannot listen there: {reason}")]
+    Listen { address: String, reason: String },
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    #[error(transparent)]
+    Storage(#[from] evenkeel_storage::StorageError),
+}
+
+fn length(duration: Duration) -> String {
+    elapsed(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+}
+
+impl From<DataFusionError> for ClusterError {
+    fn from(error: DataFusionError) -> Self {
+        Self::Query(QueryError::from(error))
+    }
+}

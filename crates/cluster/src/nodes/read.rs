@@ -1,0 +1,249 @@
+//! Rows of inputs, each with the partition that it belongs to and its place among all rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::internal_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
+use futures::stream::{self, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::{ManifestEntry, Work, json_lines, of_ours, read_errands};
+use evenkeel_input::source::{Conform, Input, InputOptions, InputPath, SourceError};
+use evenkeel_model::table::{TableDefinition, TableSpec};
+use evenkeel_placement::placement::Placement;
+use evenkeel_store::ingest::IngestError;
+
+/// The partition of rows that are none: what else the reader has to tell.
+pub(super) const NOTES: u32 = u32::MAX;
+/// Rows of one input, at most.
+const ROWS_BITS: u32 = 40;
+/// Batches that are read ahead.
+const BATCHES_AHEAD: usize = 2;
+
+/// How inputs are read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ReadSpec {
+    pub definition: TableDefinition,
+    pub options: InputOptions,
+    /// Contents that the table has already, as XXH3-128 in hexadecimal.
+    pub known: Vec<String>,
+    /// Whether rows that cannot be taken are told and left out, rather than being an error.
+    pub reject: bool,
+    /// Whether there is one input in all.
+    pub only_one: bool,
+}
+
+/// An input, or a part of one. The first part of each input tells its content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InputPart {
+    pub input: InputPath,
+    /// Place of the input among all, from 0.
+    pub number: u64,
+    /// Its rows, by their numbers from 0; none for all of an input.
+    pub rows: Option<Range<u64>>,
+}
+
+impl InputPart {
+    fn is_first(&self) -> bool {
+        self.rows.as_ref().is_none_or(|rows| rows.start == 0)
+    }
+}
+
+/// The table's columns, all nullable; the partition (UInt32), the place (UInt64), and a note (Utf8) in rows that have nothing else.
+pub(crate) fn arrival_schema(spec: &TableSpec) -> SchemaRef {
+    let columns = spec.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let own = [
+        Field::new("__partition", DataType::UInt32, false),
+        Field::new("__sequence", DataType::UInt64, false),
+        Field::new("__note", DataType::Utf8, true),
+    ];
+    Arc::new(Schema::new(columns.chain(own).collect::<Vec<_>>()))
+}
+
+#[derive(Debug)]
+pub(super) struct Read {
+    spec: Arc<ReadSpec>,
+    table: Arc<TableSpec>,
+    schema: SchemaRef,
+}
+
+impl Read {
+    pub(super) fn new(spec: &ReadSpec) -> Result<Self> {
+        let table = TableSpec::new(spec.definition.clone());
+        let table = table.map_err(of_ours)?;
+        let schema = arrival_schema(&table);
+        Ok(Self { spec: Arc::new(spec.clone()), table: Arc::new(table), schema })
+    }
+}
+
+impl Work for Read {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn describe(&self) -> String {
+        format!("TaskExec: read inputs for {}", self.table.name())
+    }
+
+    fn run(
+        &self,
+        input: SendableRecordBatchStream,
+        _context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let reading = (Arc::clone(&self.spec), Arc::clone(&self.table), Arc::clone(&self.schema));
+        let rows = async move {
+            let errands: Vec<InputPart> = read_errands(input).await?;
+            let (spec, table, schema) = reading;
+            let mut batches = RecordBatchReceiverStream::builder(Arc::clone(&schema), BATCHES_AHEAD);
+            let sender = batches.tx();
+            batches.spawn_blocking(move || {
+                let reader = Reader { spec: &spec, table: &table, schema: &schema, sender: &sender };
+                for part in &errands {
+                    // Nobody listens any more.
+                    if !reader.read(part).map_err(of_ours)? {
+                        break;
+                    }
+                }
+                Ok(())
+            });
+            Ok::<_, DataFusionError>(batches.build())
+        };
+        let rows = stream::once(rows).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows)))
+    }
+}
+
+struct Reader<'a> {
+    spec: &'a ReadSpec,
+    table: &'a TableSpec,
+    schema: &'a SchemaRef,
+    sender: &'a mpsc::Sender<Result<RecordBatch>>,
+}
+
+impl Reader<'_> {
+    /// Reads a part; `false` where nobody listens any more.
+    fn read(&self, part: &InputPart) -> Result<bool, IngestError> {
+        let columns: Vec<String> = self.table.columns().iter().map(|column| column.name.clone()).collect();
+        let options = InputOptions { rows: part.rows.clone(), ..self.spec.options.clone() };
+        let opened = match part.is_first() {
+            true => Input::open(&part.input, &columns, &options),
+            false => Input::open_unknown(&part.input, &columns, &options),
+        };
+        let mut input = match opened {
+            Ok(input) => input,
+            // One empty file among several is no reason to refuse the others.
+            Err(SourceError::Empty { file }) if !self.spec.only_one => {
+                return self.note(
+                    part.number,
+                    0,
+                    &[ManifestEntry::Empty { number: part.number, name: file }],
+                );
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let fingerprint = input.fingerprint();
+        if let Some(found) = fingerprint.as_ref().filter(|found| self.spec.known.contains(&found.xxh3)) {
+            let (name, bytes, xxh3) = (input.name().to_owned(), found.bytes, found.xxh3.clone());
+            return self.note(
+                part.number,
+                0,
+                &[ManifestEntry::Skipped { number: part.number, name, bytes, xxh3 }],
+            );
+        }
+        let conform = Conform::new(input.name(), self.table, &options);
+        if let Some(names) = input.column_names() {
+            conform.check_names(&names)?;
+        }
+        let placement = Placement::of_table(self.table);
+        let (mut rows, mut rejected) = (0, 0);
+        let mut place = (part.number << ROWS_BITS) + part.rows.as_ref().map_or(0, |rows| rows.start);
+        while let Some(raw) = input.next_batch()? {
+            let conformed = conform.conform(raw)?;
+            let read = (conformed.batch.num_rows() + conformed.rejects.len()) as u64;
+            rejected += conformed.rejects.len() as u64;
+            if let (false, Some(reject)) = (self.spec.reject, conformed.rejects.first()) {
+                return Err(IngestError::Row { reject: Box::new(reject.clone()) });
+            }
+            let rejects = conformed.rejects.into_iter();
+            let rejects: Vec<_> = rejects
+                .map(|reject| ManifestEntry::Reject { number: part.number, reject: Box::new(reject) })
+                .collect();
+            if !self.note(part.number, place, &rejects)? {
+                return Ok(false);
+            }
+            let taken = conformed.batch.num_rows() as u64;
+            if taken > 0 && !self.send(self.arrival(&conformed.batch, &placement, place)) {
+                return Ok(false);
+            }
+            rows += taken;
+            place += read;
+        }
+        let source = ManifestEntry::Source {
+            number: part.number,
+            first: part.rows.as_ref().map_or(0, |rows| rows.start),
+            name: input.name().to_owned(),
+            content: fingerprint.map(|found| (found.bytes, found.xxh3)),
+            rows,
+            rejected,
+            notes: evenkeel_store::ingest::notes_of(self.table, &input),
+        };
+        self.note(part.number, place, &[source])
+    }
+
+    fn arrival(&self, batch: &RecordBatch, placement: &Placement, place: u64) -> Result<RecordBatch> {
+        let key: Vec<ArrayRef> = self
+            .table
+            .partition_key()
+            .iter()
+            .filter_map(|index| batch.columns().get(*index).cloned())
+            .collect();
+        let partitions = placement.assign(&key).map_err(of_ours)?;
+        let rows = batch.num_rows();
+        let own: [ArrayRef; 3] = [
+            Arc::new(UInt32Array::from_iter_values(partitions.iter().map(|partition| partition.0))),
+            Arc::new(UInt64Array::from_iter_values(place..place + rows as u64)),
+            new_null_array(&DataType::Utf8, rows),
+        ];
+        let columns = batch.columns().iter().cloned().chain(own).collect();
+        Ok(RecordBatch::try_new(Arc::clone(self.schema), columns)?)
+    }
+
+    /// Sends what is no row.
+    fn note(&self, number: u64, place: u64, entries: &[ManifestEntry]) -> Result<bool, IngestError> {
+        if entries.is_empty() {
+            return Ok(true);
+        }
+        let batch = || {
+            let rows = entries.len();
+            let columns =
+                self.table.schema().fields().iter().map(|field| new_null_array(field.data_type(), rows));
+            let place = place.max(number << ROWS_BITS);
+            let own: [ArrayRef; 3] = [
+                Arc::new(UInt32Array::from(vec![NOTES; rows])),
+                Arc::new(UInt64Array::from_iter_values(place..place + rows as u64)),
+                Arc::new(json_lines(entries)?),
+            ];
+            Ok(RecordBatch::try_new(Arc::clone(self.schema), columns.chain(own).collect())?)
+        };
+        Ok(self.send(batch()))
+    }
+
+    fn send(&self, batch: Result<RecordBatch>) -> bool {
+        self.sender.blocking_send(batch).is_ok()
+    }
+}
+
+/// The notes in a batch of arrivals.
+pub(super) fn notes_in(batch: &RecordBatch) -> Result<Vec<ManifestEntry>> {
+    let Some(notes) = batch.columns().last().and_then(|column| column.as_any().downcast_ref::<StringArray>())
+    else {
+        return internal_err!("notes are text");
+    };
+    notes.iter().flatten().map(|line| serde_json::from_str(line).map_err(of_ours)).collect()
+}

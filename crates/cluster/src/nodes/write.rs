@@ -1,0 +1,275 @@
+//! Portions from rows that come sorted by partition, key and place.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, partition, take_record_batch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{Distribution, LexOrdering, PhysicalExpr};
+use datafusion::physical_plan::stream::RecordBatchReceiverStream;
+use futures::TryStreamExt;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::read::{NOTES, arrival_schema, notes_in};
+use super::scan::storage_of;
+use super::{Work, json_lines, of_ours};
+use evenkeel_engine::query::key_ordering;
+use evenkeel_input::source::Reject;
+use evenkeel_model::table::{TableDefinition, TableSpec};
+use evenkeel_model::units::{ByteSize, PartitionId, Version};
+use evenkeel_store::ingest::{IngestError, IngestMode, key_of};
+use evenkeel_store::log::{PortionEntry, Sequence, TableLog};
+use evenkeel_store::portion::PortionEncoder;
+
+/// What a task has to tell is told in as many lines at a time.
+const MANIFEST_LINES: usize = 4096;
+
+/// How rows are written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WriteSpec {
+    /// Directory or URL of the table.
+    pub place: String,
+    pub definition: TableDefinition,
+    pub mode: IngestMode,
+    /// Bytes at which a portion ends.
+    pub target: ByteSize,
+    /// Bytes that a row group under way may hold.
+    pub group_memory: ByteSize,
+}
+
+/// What a task tells the client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ManifestEntry {
+    /// A portion that was stored. Nobody sees it before it is committed.
+    Portion { task: String, portion: PortionEntry },
+    /// All that a task did of one partition.
+    Partition { task: String, partition: PartitionId, rows_in: u64, replaced: u64, portions: u64 },
+    /// A part of an input that was read; its first part tells the bytes and XXH3-128 of all of it.
+    Source {
+        number: u64,
+        /// The first of its rows in the input.
+        first: u64,
+        name: String,
+        content: Option<(u64, String)>,
+        rows: u64,
+        rejected: u64,
+        notes: Vec<String>,
+    },
+    /// An input whose content is in the table.
+    Skipped { number: u64, name: String, bytes: u64, xxh3: String },
+    /// An input without a byte.
+    Empty { number: u64, name: String },
+    /// A row that cannot be taken.
+    Reject { number: u64, reject: Box<Reject> },
+}
+
+#[derive(Debug)]
+pub(super) struct Write {
+    spec: Arc<WriteSpec>,
+    table: Arc<TableSpec>,
+    arrival: SchemaRef,
+}
+
+impl Write {
+    pub(super) fn new(spec: &WriteSpec) -> Result<Self> {
+        let table = TableSpec::new(spec.definition.clone());
+        let table = Arc::new(table.map_err(of_ours)?);
+        Ok(Self { spec: Arc::new(spec.clone()), arrival: arrival_schema(&table), table })
+    }
+
+    fn manifest_schema() -> SchemaRef {
+        Arc::new(Schema::new(vec![Field::new("entry", DataType::Utf8, false)]))
+    }
+}
+
+/// The columns by which arrivals are sorted: partition, primary key, place.
+pub(crate) fn arrival_order(table: &TableSpec) -> Vec<usize> {
+    let columns = table.columns().len();
+    let key = table.primary_key().iter().copied();
+    std::iter::once(columns).chain(key).chain([columns + 1]).collect()
+}
+
+impl Work for Write {
+    fn schema(&self) -> SchemaRef {
+        Self::manifest_schema()
+    }
+
+    fn describe(&self) -> String {
+        format!("TaskExec: write portions of {}", self.table.name())
+    }
+
+    fn needs(&self) -> (Distribution, Option<LexOrdering>) {
+        let partition: Arc<dyn PhysicalExpr> =
+            Arc::new(Column::new("__partition", self.table.columns().len()));
+        let order = key_ordering(&self.arrival, &arrival_order(&self.table));
+        (Distribution::KeyPartitioned(vec![partition]), order)
+    }
+
+    fn run(
+        &self,
+        input: SendableRecordBatchStream,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let (spec, table) = (Arc::clone(&self.spec), Arc::clone(&self.table));
+        let task = format!("{} {}", context.task_id().unwrap_or_default(), uuid::Uuid::new_v4());
+        let mut manifest = RecordBatchReceiverStream::builder(Self::manifest_schema(), 1);
+        let told = manifest.tx();
+        manifest.spawn(async move {
+            let log = TableLog::of_storage(storage_of(&spec.place)?);
+            let mut writer =
+                Writer { spec: &spec, table: &table, log, task, under_way: None, manifest: Vec::new() };
+            let mut input = input;
+            while let Some(batch) = input.try_next().await? {
+                writer.take(&batch).await?;
+                if writer.manifest.len() >= MANIFEST_LINES && !writer.tell(&told).await? {
+                    return Ok(());
+                }
+            }
+            writer.end_partition().await?;
+            writer.tell(&told).await?;
+            Ok(())
+        });
+        Ok(manifest.build())
+    }
+}
+
+struct Writer<'a> {
+    spec: &'a WriteSpec,
+    table: &'a TableSpec,
+    log: TableLog,
+    task: String,
+    under_way: Option<UnderWay<'a>>,
+    manifest: Vec<ManifestEntry>,
+}
+
+/// A partition whose rows are coming.
+struct UnderWay<'a> {
+    partition: PartitionId,
+    encoder: PortionEncoder<'a>,
+    /// The last row so far: the next may replace it.
+    held: Option<RecordBatch>,
+    rows_in: u64,
+    replaced: u64,
+    portions: u64,
+}
+
+impl<'a> Writer<'a> {
+    /// Tells what was done so far; `false` where nobody listens any more.
+    async fn tell(&mut self, told: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
+        let lines = Arc::new(json_lines(&std::mem::take(&mut self.manifest))?);
+        let batch = RecordBatch::try_new(Write::manifest_schema(), vec![lines])?;
+        Ok(told.send(Ok(batch)).await.is_ok())
+    }
+
+    async fn take(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = self.table.columns().len();
+        let Some(partitions) =
+            batch.columns().get(columns).and_then(|column| column.as_primitive_opt::<UInt32Type>())
+        else {
+            return internal_err!("arrivals have a partition");
+        };
+        let runs = partition(&[Arc::new(partitions.clone()) as ArrayRef])?.ranges();
+        for run in runs {
+            let rows = batch.slice(run.start, run.len());
+            let number = partitions.value(run.start);
+            if number == NOTES {
+                self.manifest.extend(notes_in(&rows)?);
+                continue;
+            }
+            let partition = PartitionId(number);
+            if self.under_way.as_ref().is_none_or(|under_way| under_way.partition != partition) {
+                self.end_partition().await?;
+                self.begin(partition);
+            }
+            let rows = rows.project(&(0..columns).collect::<Vec<_>>())?;
+            // Arrivals take NULL in all columns; rows of the table do not.
+            let rows = RecordBatch::try_new(Arc::clone(self.table.schema()), rows.columns().to_vec())?;
+            self.add(rows).await?;
+        }
+        Ok(())
+    }
+
+    fn encoder(&self, partition: PartitionId) -> PortionEncoder<'a> {
+        PortionEncoder::new(self.table, partition).with_group_memory(self.spec.group_memory)
+    }
+
+    fn begin(&mut self, partition: PartitionId) {
+        let encoder = self.encoder(partition);
+        self.under_way =
+            Some(UnderWay { partition, encoder, held: None, rows_in: 0, replaced: 0, portions: 0 });
+    }
+
+    /// Adds rows of the partition under way: of each key the last.
+    async fn add(&mut self, rows: RecordBatch) -> Result<()> {
+        let Some(under_way) = self.under_way.as_mut() else {
+            return internal_err!("no partition is under way");
+        };
+        under_way.rows_in += rows.num_rows() as u64;
+        let rows = match under_way.held.take() {
+            Some(held) => concat_batches(rows.schema_ref(), [&held, &rows])?,
+            None => rows,
+        };
+        let key: Vec<ArrayRef> =
+            self.table.primary_key().iter().filter_map(|index| rows.columns().get(*index).cloned()).collect();
+        let same = partition(&key)?.ranges();
+        if let (IngestMode::Insert, Some(repeated)) = (self.spec.mode, same.iter().find(|run| run.len() > 1))
+        {
+            let key = key_of(self.table, &rows, repeated.start);
+            return Err(of_ours(IngestError::RepeatedKey { key }));
+        }
+        under_way.replaced += (rows.num_rows() - same.len()) as u64;
+        let last: Vec<u32> = same.iter().map(|run| u32::try_from(run.end - 1).unwrap_or(u32::MAX)).collect();
+        let Some((held, newest)) = last.split_last() else { return Ok(()) };
+        under_way.held = Some(rows.slice(*held as usize, 1));
+        let newest = take_record_batch(&rows, &UInt32Array::from(newest.to_vec()))?;
+        if newest.num_rows() > 0 {
+            under_way.encoder.push(&newest).map_err(of_ours)?;
+        }
+        if under_way.encoder.bytes() >= self.spec.target.0 {
+            self.end_portion().await?;
+        }
+        Ok(())
+    }
+
+    async fn end_portion(&mut self) -> Result<()> {
+        let Some(mut under_way) = self.under_way.take() else { return Ok(()) };
+        let fresh = self.encoder(under_way.partition);
+        let full = std::mem::replace(&mut under_way.encoder, fresh);
+        if full.rows() > 0 {
+            let encoded = full.finish().map_err(of_ours)?;
+            // The commit sets the age; until then there is none.
+            let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
+            let stored = self.log.store_portion(under_way.partition, ageless, encoded).await;
+            let portion = stored.map_err(of_ours)?;
+            under_way.portions += 1;
+            self.manifest.push(ManifestEntry::Portion { task: self.task.clone(), portion });
+        }
+        self.under_way = Some(under_way);
+        Ok(())
+    }
+
+    async fn end_partition(&mut self) -> Result<()> {
+        let Some(under_way) = self.under_way.as_mut() else { return Ok(()) };
+        if let Some(held) = under_way.held.take() {
+            under_way.encoder.push(&held).map_err(of_ours)?;
+        }
+        self.end_portion().await?;
+        let Some(UnderWay { partition, rows_in, replaced, portions, .. }) = self.under_way.take() else {
+            return Ok(());
+        };
+        self.manifest.push(ManifestEntry::Partition {
+            task: self.task.clone(),
+            partition,
+            rows_in,
+            replaced,
+            portions,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! TLS and a token for everything that passes between processes of a cluster.
+//!
+//! The token travels in the user agent of each request: of what a client can set on every link, executors fetching from each other
+//! included, it is the one thing that a server sees.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballista_core::extension::EndpointOverrideFn;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, ServerTlsConfig};
+use tonic::{Request, Status};
+
+use crate::{CONNECT_TIMEOUT, ClusterError};
+use evenkeel_model::bounded::{CREDENTIALS, read_bytes};
+
+/// Requests are answered within this, or the connection counts as lost.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
+/// How often a connection is asked whether it is alive, and how long it may take to answer.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// The fewest characters of a token.
+const LEAST_TOKEN: usize = 16;
+
+/// What a request must carry to be served. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(Arc<str>);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(...)")
+    }
+}
+
+impl Token {
+    /// A token of at least 16 visible characters of ASCII, blanks around it left out.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.len() < LEAST_TOKEN {
+            return Err(format!(
+                "a token has at least {LEAST_TOKEN} characters; 'openssl rand -hex 32' makes one"
+            ));
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("a token has letters, digits and signs of ASCII, and no blanks".to_owned());
+        }
+        Ok(Self(text.into()))
+    }
+
+    fn agent(&self) -> String {
+        format!("evenkeel/{}", self.0)
+    }
+}
+
+/// How a client reaches servers.
+#[derive(Debug, Clone, Default)]
+pub struct ClientSecurity {
+    /// Certificates that servers are checked against, as PEM; without them connections are plain.
+    pub authority: Option<Vec<u8>>,
+    /// The name in the certificates of all servers; none for the host of each.
+    pub server_name: Option<String>,
+    /// The token.
+    pub token: Option<Token>,
+}
+
+/// How a server is reached.
+#[derive(Clone, Default)]
+pub struct ServerSecurity {
+    /// Its certificate and key, as PEM; without them connections are plain.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// The token that requests must carry; without it everyone is served.
+    pub token: Option<Token>,
+}
+
+impl fmt::Debug for ServerSecurity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let identity = self.identity.as_ref().map(|_| "...");
+        f.debug_struct("ServerSecurity").field("identity", &identity).field("token", &self.token).finish()
+    }
+}
+
+/// Reads a file of certificates or keys.
+///
+/// # Errors
+/// [`ClusterError::Read`] if it cannot be read, and [`ClusterError::File`] if it is not PEM.
+pub fn read_pem(path: &Path) -> Result<Vec<u8>, ClusterError> {
+    let bytes = read_bytes(path, CREDENTIALS)?;
+    if bytes.windows(10).any(|window| window == b"-----BEGIN") {
+        Ok(bytes)
+    } else {
+        Err(ClusterError::File { path: path.display().to_string(), reason: "is not a PEM file".to_owned() })
+    }
+}
+
+impl ClientSecurity {
+    /// Whether connections are encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.authority.is_some()
+    }
+
+    /// What is unsafe about connecting to a URL; none where nothing is.
+    #[must_use]
+    pub fn warning(&self, url: &str) -> Option<String> {
+        let host = url.split("://").last()?.rsplit_once(':')?.0;
+        let here = host == "localhost"
+            || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let open = self.token.is_some() && self.authority.is_none() && !here;
+        open.then(|| {
+            format!("the token goes to {host} unencrypted, where others can read it; --tls-ca encrypts it")
+        })
+    }
+
+    /// What every connection is made with.
+    pub(super) fn hook(&self) -> EndpointOverrideFn {
+        let security = self.clone();
+        Arc::new(move |endpoint| security.apply(endpoint).map_err(Into::into))
+    }
+
+    /// An endpoint with the settings of all connections.
+    pub(super) fn apply(&self, endpoint: Endpoint) -> Result<Endpoint, tonic::transport::Error> {
+        let mut endpoint = endpoint;
+        if let Some(authority) = &self.authority {
+            if endpoint.uri().scheme_str() != Some("https") {
+                // On a plain address settings of TLS are ignored without a word.
+                let host = endpoint.uri().authority().map(|authority| authority.as_str().to_owned());
+                endpoint = Endpoint::from_shared(format!("https://{}", host.unwrap_or_default()))?;
+            }
+            let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
+            endpoint = endpoint.tls_config(match &self.server_name {
+                Some(name) => tls.domain_name(name),
+                None => tls,
+            })?;
+        }
+        if let Some(token) = &self.token {
+            endpoint = endpoint.user_agent(token.agent())?;
+        }
+        Ok(endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE)
+            .keep_alive_while_idle(true)
+            .initial_connection_window_size(64u32 << 20)
+            .initial_stream_window_size(16u32 << 20))
+    }
+}
+
+impl ServerSecurity {
+    /// What is missing for a server that others can reach; none where nothing is.
+    #[must_use]
+    pub fn warning(&self, address: SocketAddr) -> Option<String> {
+        if address.ip().is_loopback() {
+            return None;
+        }
+        let missing = match (&self.identity, &self.token) {
+            (Some(_), Some(_)) => return None,
+            (None, None) => "neither encrypted nor protected by a token",
+            (None, Some(_)) => "not encrypted: its token can be read on the way",
+            (Some(_), None) => "not protected by a token",
+        };
+        Some(format!(
+            "{address} is open to other machines and {missing}. Whoever reaches it reads and writes what this process can; \
+             --tls-cert, --tls-key and --token-file close it"
+        ))
+    }
+
+    pub(super) fn tls(&self) -> Option<ServerTlsConfig> {
+        let (certificate, key) = self.identity.as_ref()?;
+        Some(ServerTlsConfig::new().identity(Identity::from_pem(certificate, key)).timeout(CONNECT_TIMEOUT))
+    }
+
+    pub(super) fn check(&self) -> TokenCheck {
+        TokenCheck { agent: self.token.as_ref().map(|token| token.agent().into()) }
+    }
+}
+
+/// Lets requests pass that carry the token.
+#[derive(Clone)]
+pub(super) struct TokenCheck {
+    agent: Option<Arc<str>>,
+}
+
+impl tonic::service::Interceptor for TokenCheck {
+    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        let Some(wanted) = &self.agent else { return Ok(request) };
+        let agent =
+            request.metadata().get("user-agent").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let found = agent.split(' ').next().unwrap_or_default();
+        match is_same(found.as_bytes(), wanted.as_bytes()) {
+            true => Ok(request),
+            false => Err(Status::unauthenticated("the token is missing or another one")),
+        }
+    }
+}
+
+/// Compares in a time that tells nothing of the content.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::service::Interceptor;
+
+    #[test]
+    fn only_requests_with_the_token_pass() {
+        let token = Token::new(" 0123456789abcdef\n").unwrap();
+        assert!(!format!("{token:?}").contains("0123"));
+        let mut check = ServerSecurity { token: Some(token.clone()), identity: None }.check();
+        let mut passes = |agent: Option<&str>| {
+            let mut request = Request::new(());
+            if let Some(agent) = agent {
+                request.metadata_mut().insert("user-agent", agent.parse().unwrap());
+            }
+            check.call(request).is_ok()
+        };
+        assert!(passes(Some("evenkeel/0123456789abcdef tonic/0.14.9")));
+        for agent in [
+            None,
+            Some(""),
+            Some("evenkeel/0123456789abcdeg tonic/0.14.9"),
+            Some("evenkeel/"),
+            Some("tonic/0.14.9"),
+        ] {
+            assert!(!passes(agent), "{agent:?}");
+        }
+        assert!(Token::new("short").is_err() && Token::new("0123456789 abcdef").is_err());
+    }
+
+    #[test]
+    fn servers_that_others_reach_are_warned_of() {
+        let (local, open) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
+        let token = Some(Token::new("0123456789abcdef").unwrap());
+        let client = ClientSecurity { token: token.clone(), ..ClientSecurity::default() };
+        assert!(client.warning("http://10.0.0.5:50050").unwrap().contains("unencrypted"));
+        assert!(
+            ["http://127.0.0.1:1", "localhost:1", "http://[::1]:1"]
+                .iter()
+                .all(|url| client.warning(url).is_none())
+        );
+        let server = ServerSecurity { identity: Some((b"certificate".to_vec(), b"key".to_vec())), token };
+        assert!(!format!("{server:?}").contains("107"));
+        let plain = ServerSecurity::default();
+        assert_eq!(plain.warning(local), None);
+        assert!(plain.warning(open).unwrap().contains("neither encrypted nor protected"));
+    }
+}

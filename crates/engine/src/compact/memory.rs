@@ -1,0 +1,124 @@
+//! How a compaction divides its memory.
+
+use crate::compact::CompactionError;
+use evenkeel_model::units::ByteSize;
+use evenkeel_store::portion::GROUP_MEMORY;
+
+/// The least budget that a compaction works in.
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
+/// The program itself, and what the allocator keeps (measured).
+const BASE: ByteSize = ByteSize::mib(85);
+/// One encoder, but for the row group under way (measured).
+const PER_ENCODER: ByteSize = ByteSize::mib(12);
+/// Memory per byte of the target: one portion grows, one waits, one is being stored.
+const PER_TARGET_BYTE: u64 = 3;
+/// Bytes of rows in memory for each byte in a portion, about.
+const UNCOMPRESSED: u64 = 4;
+/// Bytes of a batch that is read, at most; fewer rows are read at one time where they are wide.
+const BATCH_BYTES: u64 = 1 << 20;
+/// What a portion takes that is read, beside its compressed row group: decoded pages, batches and sort keys (measured); and the rows
+/// of the batches that it is read in.
+const SMALL_BATCHES: (ByteSize, usize) = (ByteSize::mib(4), 2048);
+/// The same with large batches.
+const LARGE_BATCHES: (ByteSize, usize) = (ByteSize::mib(6), 8192);
+/// From this budget on, batches are large: merging is a tenth faster then.
+const LARGE: ByteSize = ByteSize::mib(512);
+/// A row group under way takes this, and this part of the budget: large groups compress better.
+const LEAST_GROUP: ByteSize = ByteSize::mib(6);
+const GROUP_PART: u64 = 64;
+/// A portion under way takes at most this part of the budget.
+const TARGET_PART: u64 = 16;
+
+/// What the portions of a table are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TableShape {
+    /// Portions that overlap, at most.
+    pub(super) depth: u64,
+    /// Compressed bytes of a row group, at most.
+    pub(super) row_group: u64,
+    /// Compressed bytes of a row, at most.
+    pub(super) row_bytes: u64,
+}
+
+/// What a compaction may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryPlan {
+    /// Merges at one time.
+    pub(super) workers: usize,
+    /// Portions that one merge may read at one time.
+    pub(super) runs: usize,
+    /// Most bytes of a portion.
+    pub(super) target: ByteSize,
+    /// Rows that are read at one time.
+    pub(super) batch_rows: usize,
+    /// Memory of a row group that is written.
+    pub(super) group: ByteSize,
+}
+
+impl MemoryPlan {
+    /// Divides `memory` on a machine of `cores`, for portions of `target`. One merge that reads all is better than several at one
+    /// time in many rounds.
+    pub(super) fn new(
+        memory: ByteSize,
+        cores: usize,
+        target: ByteSize,
+        table: TableShape,
+    ) -> Result<Self, CompactionError> {
+        if memory < LEAST_MEMORY {
+            return Err(CompactionError::Memory { found: memory });
+        }
+        let target = target.min(ByteSize(memory.0 / TARGET_PART));
+        let (per_run, batch_rows) = if memory < LARGE { SMALL_BATCHES } else { LARGE_BATCHES };
+        let group = ByteSize(LEAST_GROUP.0 + memory.0 / GROUP_PART).min(GROUP_MEMORY);
+        let width = (table.row_bytes * UNCOMPRESSED).max(1);
+        let batch_rows = batch_rows.min((BATCH_BYTES / width).max(1) as usize);
+        // The compressed row group, and a part of it that is decoded.
+        let run = per_run.0 + 2 * table.row_group;
+        let left = memory.0.saturating_sub(BASE.0);
+        let writing = PER_ENCODER.0 + group.0 + PER_TARGET_BYTE * target.0;
+        let workers = (left / (writing + table.depth.max(2) * run)).clamp(1, cores.max(1) as u64);
+        let runs = (left / workers).saturating_sub(writing) / run;
+        Ok(Self { workers: workers as usize, runs: runs.max(2) as usize, target, batch_rows, group })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_stay_within_the_budget() {
+        for (memory, cores, target, depth, row_group) in [
+            (128, 64, 64, 20, 1 << 20),
+            (256, 1, 64, 1000, 1 << 21),
+            (1024, 2, 64, 8, 1 << 21),
+            (65_536, 64, 64, 8, 1 << 23),
+        ] {
+            let budget = ByteSize::mib(memory);
+            let shape = TableShape { depth, row_group, row_bytes: 20 };
+            let plan = MemoryPlan::new(budget, cores, ByteSize::mib(target), shape).unwrap();
+            let per_run = if memory < 512 { SMALL_BATCHES.0 } else { LARGE_BATCHES.0 };
+            let writing = PER_ENCODER.0 + plan.group.0 + PER_TARGET_BYTE * plan.target.0;
+            let worker = writing + plan.runs as u64 * (per_run.0 + 2 * row_group);
+            // Two are read in any case.
+            let fits = BASE.0 + plan.workers as u64 * worker <= budget.0;
+            assert!(fits || (plan.runs, plan.workers) == (2, 1), "{memory} {cores}: {plan:?}");
+            assert!((1..=cores).contains(&plan.workers) && plan.runs >= 2, "{plan:?}");
+        }
+        let narrow = TableShape { depth: 1, row_group: 0, row_bytes: 0 };
+        assert!(MemoryPlan::new(ByteSize::mib(127), 1, ByteSize::mib(64), narrow).is_err());
+        let wide = TableShape { depth: 4, row_group: 32 << 20, row_bytes: 6000 };
+        let plan = MemoryPlan::new(ByteSize::mib(1024), 2, ByteSize::mib(64), wide).unwrap();
+        assert!(plan.batch_rows < 50 && plan.runs >= 4, "{plan:?}");
+    }
+
+    #[test]
+    fn one_merge_of_all_comes_before_many_rounds_of_several() {
+        let plan = |depth| {
+            let shape = TableShape { depth, row_group: 1 << 19, row_bytes: 20 };
+            MemoryPlan::new(ByteSize::mib(256), 8, ByteSize::mib(64), shape).unwrap()
+        };
+        assert!(plan(2).workers > 1);
+        assert!(plan(18).runs >= 18 && plan(18).workers == 1, "{:?}", plan(18));
+    }
+}

@@ -1,0 +1,117 @@
+//! One merge: reading portions, dropping rows, writing what is left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::SessionContext;
+use futures::stream::TryStreamExt;
+use tokio::sync::mpsc;
+
+use crate::compact::CompactionError;
+use crate::compact::encode::{RowCounts, RunShape, encode_run};
+use crate::compact::policy::{Expiry, Merge};
+use crate::query::{QueryError, SnapshotTable};
+use evenkeel_model::units::{ByteSize, PartitionId};
+use evenkeel_store::log::{PortionEntry, TableLog};
+use evenkeel_store::portion::EncodedPortion;
+
+/// Batches that wait between reading and encoding.
+const IN_FLIGHT: usize = 2;
+
+/// What the workers of a round share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Rows read.
+    rows: AtomicU64,
+    /// Whether they should end.
+    stop: AtomicBool,
+}
+
+impl Shared {
+    /// Rows read so far.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Lets every worker end.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Merges one set.
+pub(super) struct Worker {
+    pub(super) log: TableLog,
+    pub(super) table: Arc<SnapshotTable>,
+    pub(super) context: Arc<SessionContext>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) partition: PartitionId,
+    pub(super) target: ByteSize,
+    pub(super) group_memory: ByteSize,
+    pub(super) expiry: Option<Expiry>,
+}
+
+impl Worker {
+    /// Merges and stores; `stored` has what was stored, also where it fails.
+    pub(super) async fn merge(
+        &self,
+        merge: &Merge,
+        stored: &mut Vec<PortionEntry>,
+    ) -> Result<RowCounts, CompactionError> {
+        for portion in &merge.portions {
+            self.go_on()?;
+            // A damaged file must not become a sound one with damaged rows.
+            if let Some(damage) = self.log.damage(portion).await {
+                let table = self.log.storage().name().to_owned();
+                return Err(CompactionError::Damaged { table, file: portion.path.clone(), damage });
+            }
+        }
+        let spec = self.table.snapshot().spec();
+        let pieces = (merge.bytes() as f64 / self.target.0 as f64).round();
+        let shape = RunShape {
+            spec: Arc::clone(spec),
+            partition: self.partition,
+            // All pieces alike, rather than full ones and a small rest.
+            target: if pieces > 1.0 { (merge.bytes() as f64 / pieces) as u64 } else { self.target.0 * 2 },
+            most_rows: usize::try_from(merge.rows()).unwrap_or(usize::MAX),
+            group_memory: self.group_memory,
+            expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
+        };
+        let Some(sequence) = merge.sequence() else { return Ok(RowCounts::default()) };
+        let plan =
+            self.table.scan_portions(&self.context.state(), &merge.portions).map_err(QueryError::from)?;
+        let (batches, to_encode) = mpsc::channel(IN_FLIGHT);
+        let (encoded, mut to_store) = mpsc::channel::<EncodedPortion>(1);
+        let encoding = tokio::task::spawn_blocking(move || encode_run(&shape, to_encode, &encoded));
+        let task: Arc<TaskContext> = self.context.task_ctx();
+        let read = async move {
+            let mut rows = execute_stream(plan, task).map_err(QueryError::from)?;
+            while let Some(batch) = rows.try_next().await.map_err(QueryError::from)? {
+                self.go_on()?;
+                self.shared.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                if batches.send(batch).await.is_err() {
+                    break;
+                }
+            }
+            Ok::<(), CompactionError>(())
+        };
+        let store = async move {
+            while let Some(portion) = to_store.recv().await {
+                stored.push(self.log.store_portion(self.partition, sequence, portion).await?);
+            }
+            Ok::<(), CompactionError>(())
+        };
+        // Whoever fails drops its end of a channel, and so the others end too.
+        let (read, stored) = tokio::join!(read, store);
+        let counts = encoding.await.map_err(|error| CompactionError::Worker { reason: error.to_string() })?;
+        read?;
+        stored?;
+        counts
+    }
+
+    fn go_on(&self) -> Result<(), CompactionError> {
+        if self.shared.stop.load(Ordering::Relaxed) { Err(CompactionError::Interrupted) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,332 @@
+//! Facts about a stored table: what it holds and how even it is.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::query::{PartitionKeys, QueryError, SnapshotTable, count_visible_rows};
+use evenkeel_model::table::Column;
+use evenkeel_model::units::{PartitionId, Version};
+use evenkeel_stats::overlap::OverlapDepth;
+use evenkeel_stats::skew::{AtATime, NoiseFloor, SkewFigures, Verdict, are_enough_rows, balance, median};
+use evenkeel_store::log::{CommitSummary, Operation, PortionEntry, Snapshot, overlap_depths};
+
+/// One partition of a table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartitionOverview {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Rows that a query sees.
+    pub rows: u64,
+    /// Rows in its portions; more than `rows` where newer portions replace rows of older ones.
+    pub stored_rows: u64,
+    /// Bytes of its portions.
+    pub bytes: u64,
+    /// Number of its portions.
+    pub portions: u64,
+    /// How deep they overlap.
+    pub overlap: OverlapDepth,
+}
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommitOverview {
+    /// The version that it made.
+    pub version: Version,
+    /// When, in microseconds since 1970 by the writer's clock.
+    pub at_micros: i64,
+    /// What made it.
+    pub operation: Operation,
+    /// Rows that it added; of a compaction, rows that it wrote again.
+    pub rows: u64,
+    /// Bytes of the portions that it added.
+    pub bytes: u64,
+    /// Portions that it added.
+    pub portions: u64,
+    /// Portions that it removed.
+    pub removed: u64,
+    /// The inputs that came with it.
+    pub sources: Vec<String>,
+}
+
+/// The commits of a table, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableHistory {
+    /// Name of the table.
+    pub name: String,
+    /// The commits.
+    pub commits: Vec<CommitOverview>,
+}
+
+/// The commits of a table up to the version of `snapshot`.
+#[must_use]
+pub fn history(snapshot: &Snapshot) -> TableHistory {
+    let commit = |commit: &Arc<CommitSummary>| CommitOverview {
+        version: commit.info.version,
+        at_micros: commit.info.at_micros,
+        operation: commit.info.operation,
+        rows: commit.rows(),
+        bytes: commit.bytes,
+        portions: commit.portions,
+        removed: commit.removed,
+        sources: commit.sources.iter().map(|source| source.name.clone()).collect(),
+    };
+    let commits = snapshot.commits().iter().map(commit).collect();
+    TableHistory { name: snapshot.spec().name().to_owned(), commits }
+}
+
+/// One portion that a query reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VisibleFile {
+    /// Path relative to the table.
+    pub path: String,
+    /// The partition whose rows it holds.
+    pub partition: PartitionId,
+    /// Rows in it.
+    pub rows: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// First and last primary key in it.
+    pub keys: String,
+}
+
+/// The files of a table at one version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableFiles {
+    /// Name of the table.
+    pub name: String,
+    /// The version.
+    pub version: Version,
+    /// Most files that cover one key. Where it is more than 1, rows may be in them that newer ones replace.
+    pub max_depth: u64,
+    /// The files, by partition and age.
+    pub files: Vec<VisibleFile>,
+}
+
+/// The files of a table at the version of `snapshot`.
+#[must_use]
+pub fn files(snapshot: &Snapshot) -> TableFiles {
+    let types = snapshot.spec().primary_key_types();
+    let file = |portion: Arc<PortionEntry>| VisibleFile {
+        path: portion.path.clone(),
+        partition: portion.partition,
+        rows: portion.rows,
+        bytes: portion.bytes,
+        keys: portion.key_range.display(&types),
+    };
+    TableFiles {
+        name: snapshot.spec().name().to_owned(),
+        version: snapshot.version(),
+        max_depth: snapshot.max_depth(),
+        files: snapshot.portions().into_iter().map(file).collect(),
+    }
+}
+
+/// What a table is and holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableOverview {
+    /// Name of the table.
+    pub name: String,
+    /// Newest version.
+    pub version: Version,
+    /// Rows that a query sees.
+    pub rows: u64,
+    /// Rows in all portions.
+    pub stored_rows: u64,
+    /// Bytes of all portions.
+    pub bytes: u64,
+    /// Number of portions.
+    pub portions: u64,
+    /// Bytes that compactions wrote for each byte that was ingested.
+    pub write_amplification: f64,
+    /// Files in partition folders that this version does not have: of earlier versions, left over from ingests that died, or still
+    /// being written.
+    pub other_files: u64,
+    /// Bytes of those files.
+    pub other_bytes: u64,
+    /// Columns in declared order.
+    pub columns: Vec<Column>,
+    /// Names of the primary-key columns.
+    pub primary_key: Vec<String>,
+    /// Names of the partition-key columns.
+    pub partition_key: Vec<String>,
+    /// How long rows are kept, as `column=length`; none where they are kept for ever.
+    pub ttl: Option<String>,
+    /// The placement function, with its parameters where they are not the defaults.
+    pub placement: String,
+    /// The partitions in order.
+    pub partitions: Vec<PartitionOverview>,
+}
+
+/// How even one commit was.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommitBalance {
+    /// The commit.
+    pub version: Version,
+    /// Rows it wrote.
+    pub rows: u64,
+    /// Share of them that the fullest partition took.
+    pub share_of_fullest: f64,
+    /// The fullest partition.
+    pub fullest_partition: usize,
+    /// Effective partitions of them.
+    pub effective_partitions: f64,
+}
+
+/// How even a table is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableSkew {
+    /// Every figure, of the rows that a query sees.
+    #[serde(flatten)]
+    pub figures: SkewFigures,
+    /// Rows that a query sees, per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of portions, per partition.
+    pub bytes_per_partition: Vec<u64>,
+    /// Number of portions, per partition.
+    pub portions_per_partition: Vec<u64>,
+    /// What a perfect hash would give to the table's keys, if the keys were counted.
+    pub noise_floor: Option<NoiseFloor>,
+    /// Balance of each commit that wrote rows, oldest first.
+    pub over_commits: Vec<CommitBalance>,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// Stored rows, bytes and portions of each partition.
+fn stored(snapshot: &Snapshot) -> Vec<PartitionOverview> {
+    let mut partitions: Vec<PartitionOverview> = snapshot
+        .spec()
+        .partitions()
+        .ids()
+        .map(|partition| PartitionOverview {
+            partition,
+            rows: 0,
+            stored_rows: 0,
+            bytes: 0,
+            portions: 0,
+            overlap: OverlapDepth::default(),
+        })
+        .collect();
+    let portions = snapshot.portions();
+    for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
+        let index = of_partition.first().map(|portion| portion.partition.index());
+        if let Some(partition) = index.and_then(|index| partitions.get_mut(index)) {
+            partition.overlap = OverlapDepth::of(overlap_depths(of_partition));
+        }
+    }
+    for portion in portions {
+        if let Some(partition) = partitions.get_mut(portion.partition.index()) {
+            partition.stored_rows += portion.rows;
+            partition.bytes += portion.bytes;
+            partition.portions += 1;
+        }
+    }
+    partitions
+}
+
+/// What a table is and holds. Portions are read only where their key ranges overlap.
+///
+/// # Errors
+/// [`QueryError`] where a portion cannot be read.
+pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError> {
+    let snapshot = table.snapshot();
+    let visible = count_visible_rows(table, PartitionKeys::Skip).await?;
+    let mut partitions = stored(snapshot);
+    for (partition, rows) in partitions.iter_mut().zip(&visible.rows_per_partition) {
+        partition.rows = *rows;
+    }
+    let others = other_files(table).await?;
+    let definition = snapshot.spec().definition();
+    let sum = |of: fn(&PartitionOverview) -> u64| partitions.iter().map(of).sum();
+    Ok(TableOverview {
+        name: definition.name.clone(),
+        version: snapshot.version(),
+        rows: sum(|partition| partition.rows),
+        stored_rows: sum(|partition| partition.stored_rows),
+        bytes: sum(|partition| partition.bytes),
+        portions: sum(|partition| partition.portions),
+        write_amplification: write_amplification(snapshot),
+        other_files: others.len() as u64,
+        other_bytes: others.iter().sum(),
+        columns: definition.columns.clone(),
+        primary_key: definition.primary_key.clone(),
+        partition_key: definition.partition_key.clone(),
+        ttl: definition.ttl.as_ref().map(ToString::to_string),
+        placement: definition.placement.to_string(),
+        partitions,
+    })
+}
+
+/// Bytes that compactions wrote for each byte that was ingested; 0 where nothing was.
+fn write_amplification(snapshot: &Snapshot) -> f64 {
+    let sum = |of: fn(Operation) -> bool| -> u64 {
+        snapshot.commits().iter().filter(|c| of(c.info.operation)).map(|commit| commit.bytes).sum()
+    };
+    let again = sum(|operation| operation == Operation::Compact);
+    again as f64 / sum(Operation::brings_rows).max(1) as f64
+}
+
+/// Sizes of the Parquet files in partition folders that the snapshot does not name.
+async fn other_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
+    let named: HashSet<String> =
+        table.snapshot().portions().iter().map(|portion| portion.path.clone()).collect();
+    let files = table.storage().list_all().await?;
+    let others = files
+        .into_iter()
+        .filter(|file| !file.staging && file.path.starts_with("partition=") && !named.contains(&file.path));
+    Ok(others.map(|file| file.bytes).collect())
+}
+
+/// How even a table is. With [`PartitionKeys::Count`], the partition-key columns are read to find the noise floor.
+///
+/// # Errors
+/// [`QueryError`] where a portion cannot be read.
+pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSkew, QueryError> {
+    let snapshot = table.snapshot();
+    let visible = count_visible_rows(table, keys).await?;
+    let figures = SkewFigures::of(&visible.rows_per_partition);
+    let noise_floor = visible.keys.map(|keys| NoiseFloor::of(&figures, &keys));
+    let over_commits: Vec<CommitBalance> = snapshot
+        .commits()
+        .iter()
+        .filter(|commit| commit.info.operation.brings_rows() && commit.rows() > 0)
+        .map(|commit| {
+            let figures = SkewFigures::of(&commit.rows_per_partition);
+            CommitBalance {
+                version: commit.info.version,
+                rows: figures.rows,
+                share_of_fullest: figures.share_of_fullest,
+                fullest_partition: figures.fullest_partition,
+                effective_partitions: figures.effective_partitions,
+            }
+        })
+        .collect();
+    let partitions = stored(snapshot);
+    let at_a_time =
+        median_effective(&over_commits, figures.partitions).map_or(AtATime::Spread, |effective| {
+            let in_total = balance(figures.effective_partitions, figures.partitions);
+            AtATime::of(balance(effective, figures.partitions), in_total)
+        });
+    let verdict = Verdict::of(&figures, noise_floor.as_ref(), at_a_time);
+    Ok(TableSkew {
+        figures,
+        rows_per_partition: visible.rows_per_partition,
+        bytes_per_partition: partitions.iter().map(|partition| partition.bytes).collect(),
+        portions_per_partition: partitions.iter().map(|partition| partition.portions).collect(),
+        noise_floor,
+        over_commits,
+        verdict,
+    })
+}
+
+/// Fewer commits than this say nothing about time.
+const FEWEST_COMMITS: usize = 4;
+
+/// The median over the commits that have enough rows to be judged.
+fn median_effective(commits: &[CommitBalance], partitions: usize) -> Option<f64> {
+    let judged = commits.iter().filter(|commit| are_enough_rows(commit.rows, partitions));
+    let effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();
+    if effective.len() < FEWEST_COMMITS { None } else { median(effective) }
+}

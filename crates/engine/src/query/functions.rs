@@ -1,0 +1,155 @@
+//! Key transforms and placements as functions of SQL.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::{
+    AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::query::checked::checked_functions;
+use crate::query::checked_sum::checked_sum;
+use crate::query::float_extremes::extremes;
+use evenkeel_model::table::{ColumnType, PlacementFunction};
+use evenkeel_model::units::PartitionCount;
+use evenkeel_placement::placement::Placement;
+use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
+
+/// `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`, `shard_id(N, value, ...)` and `ydb_partition(N, value, ...)`, and
+/// those that check arithmetic.
+pub fn functions() -> impl Iterator<Item = ScalarUDF> {
+    let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
+    let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
+    of_keys.chain(checked_functions())
+}
+
+/// `min`, `max` and `sum`, in the place of those of DataFusion.
+pub fn aggregates() -> impl Iterator<Item = AggregateUDF> {
+    extremes().chain([checked_sum()])
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Function {
+    FarmFingerprint,
+    BitReverse,
+    ShardId,
+    YdbPartition,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct KeyFunction {
+    function: Function,
+    signature: Signature,
+}
+
+impl KeyFunction {
+    fn new(function: Function) -> Self {
+        Self { function, signature: Signature::variadic_any(Volatility::Immutable) }
+    }
+
+    /// The number of shards or partitions: the first argument, a constant.
+    fn count(&self, args: &ScalarFunctionArgs) -> Result<PartitionCount> {
+        let name = self.name();
+        let Some(ColumnarValue::Scalar(count)) = args.args.first() else {
+            return exec_err!("the first argument of {name} is how many there are, a number, not a column");
+        };
+        if !count.data_type().is_integer() {
+            return exec_err!("the first argument of {name} is how many there are, a whole number");
+        }
+        let ScalarValue::Int64(Some(count)) = count.cast_to(&DataType::Int64)? else {
+            return exec_err!("the first argument of {name} is how many there are, not NULL");
+        };
+        let count = u64::try_from(count)
+            .map_err(|_| DataFusionError::Execution(format!("{name}({count}, ...): at least 1")))?;
+        PartitionCount::new(count).map_err(|error| DataFusionError::Execution(format!("{name}: {error}")))
+    }
+}
+
+impl ScalarUDFImpl for KeyFunction {
+    fn name(&self) -> &str {
+        match self.function {
+            Function::FarmFingerprint => "farm_fingerprint",
+            Function::BitReverse => "bit_reverse",
+            Function::ShardId => "shard_id",
+            Function::YdbPartition => "ydb_partition",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        let (name, count) = (self.name(), arguments.len());
+        match self.function {
+            Function::FarmFingerprint if count == 0 => plan_err!("{name} needs a value"),
+            Function::BitReverse if !(1..=2).contains(&count) => {
+                plan_err!("write {name}(value) or {name}(value, preserve_sign)")
+            }
+            Function::ShardId | Function::YdbPartition if count < 2 => {
+                plan_err!("write {name}(N, value, ...): how many there are, and the columns of the key")
+            }
+            _ => Ok(DataType::Int64),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let of_key = arrays.get(1..).unwrap_or_default();
+        let result: Int64Array = match self.function {
+            Function::FarmFingerprint => fingerprints(&arrays)?,
+            Function::BitReverse => reversed(&arrays)?,
+            Function::ShardId => {
+                let shards = self.count(&args)?.get();
+                fingerprints(of_key)?.unary::<_, Int64Type>(|fingerprint| shard_id(fingerprint, shards))
+            }
+            Function::YdbPartition => {
+                let types = of_key.iter().map(|array| ColumnType::from_arrow(array.data_type()));
+                let types = types
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(|error| DataFusionError::External(Box::new(error)))?;
+                let placement = Placement::new(PlacementFunction::Ydb, self.count(&args)?, types);
+                let placed =
+                    placement.assign(of_key).map_err(|error| DataFusionError::External(Box::new(error)))?;
+                placed.into_iter().map(|partition| Some(i64::from(partition.0))).collect()
+            }
+        };
+        let all_scalars = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let result: ArrayRef = Arc::new(result);
+        Ok(match all_scalars {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
+            false => ColumnarValue::Array(result),
+        })
+    }
+}
+
+/// A cast that fails where a value does not fit.
+fn strict(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(cast_with_options(array, to, &options)?)
+}
+
+fn reversed(arrays: &[ArrayRef]) -> Result<Int64Array> {
+    let Some(values) = arrays.first() else { return exec_err!("bit_reverse needs a value") };
+    let whole = values.data_type().is_integer() || values.data_type() == &DataType::Null;
+    if !whole {
+        return exec_err!("bit_reverse takes whole numbers, not {}", values.data_type());
+    }
+    let values = strict(values, &DataType::Int64)?;
+    let values = values.as_primitive::<Int64Type>();
+    let preserve = arrays.get(1).map(|array| strict(array, &DataType::Boolean)).transpose()?;
+    let preserve: Option<&BooleanArray> = preserve.as_ref().map(|array| array.as_boolean());
+    let of_row = |(row, value): (usize, Option<i64>)| {
+        let preserve = match preserve {
+            Some(preserve) if preserve.is_null(row) => return None,
+            Some(preserve) => preserve.value(row),
+            // The sequences of Spanner are positive.
+            None => true,
+        };
+        value.map(|value| bit_reverse(value, preserve))
+    };
+    Ok(values.iter().enumerate().map(of_row).collect())
+}

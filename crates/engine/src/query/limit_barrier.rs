@@ -1,0 +1,61 @@
+//! Keeps conditions that are known only while a query runs above the limits below them.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::limit::LocalLimitExec;
+
+/// Puts a limit above each node that has taken one into itself.
+///
+/// A hash join, and a sort with a limit, tell the scan below which rows can still matter. DataFusion 55
+/// passes such conditions through nodes that stop after a number of rows, scans among them: of
+/// `(SELECT a FROM t ORDER BY k LIMIT 100) INTERSECT ...` the first 100 rows would be taken of those
+/// that match the other side. No condition passes a limit that is a node of its own, so each
+/// gets one, which cuts nothing that is not cut already. It has to run before the last pushdown of
+/// filters, and after that of limits.
+#[derive(Debug)]
+pub(crate) struct LimitBarrier;
+
+/// The rules with [`LimitBarrier`] in its place among them.
+pub fn with_limit_barrier(
+    mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let last_pushdown = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown"));
+    rules.insert(last_pushdown.unwrap_or(rules.len()), Arc::new(LimitBarrier));
+    rules
+}
+
+impl PhysicalOptimizerRule for LimitBarrier {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let above = |node: Arc<dyn ExecutionPlan>| match node.fetch() {
+            Some(rows) if passes_filters(node.as_ref()) => {
+                Transformed::yes(Arc::new(LocalLimitExec::new(node, rows)) as Arc<dyn ExecutionPlan>)
+            }
+            _ => Transformed::no(node),
+        };
+        Ok(plan.transform_up(|node| Ok(above(node)))?.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "LimitBarrier"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a node with a limit may hand conditions down. Sorts, merges of sorted streams and the scans
+/// of tables know better, and limits hand down nothing.
+fn passes_filters(node: &dyn ExecutionPlan) -> bool {
+    let safe = ["SortExec", "SortPreservingMergeExec", "GlobalLimitExec", "LocalLimitExec", "DataSourceExec"];
+    !safe.contains(&node.name())
+}

@@ -1,0 +1,445 @@
+//! Limits on the memory and the time of queries.
+//!
+//! ```text
+//! memory  QueryMemory: what operators reserve; sorting, grouping and merge joins spill at it, others fail
+//!         Watch:       what the process has, for what operators do not reserve (only if it is asked for)
+//! time    Watch:       a thread of its own, as an operator that does not yield keeps the timers of tokio from running
+//! ```
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{
+    FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation, TrackConsumersPool,
+};
+use thiserror::Error;
+use tokio::sync::Notify;
+
+use evenkeel_model::units::{ByteSize, elapsed};
+
+/// The least memory of a query.
+pub const LEAST_QUERY_MEMORY: ByteSize = ByteSize::mib(16);
+
+/// The least that [`default_memory`] gives.
+const LEAST_DEFAULT: u64 = 256 << 20;
+
+/// The part of a machine's memory that a query gets by default: one third leaves the rest of a laptop usable.
+const DEFAULT_SHARE: u64 = 3;
+
+/// The memory that is supposed where a system does not say how much it has: the default is a third of it.
+const SUPPOSED_MEMORY: u64 = 4 << 30;
+
+/// Of the memory of a query, the quarters that operators may reserve. The last one is for what they do not reserve: batches on their way,
+/// buffers of files, and memory that the allocator keeps.
+const RESERVED_QUARTERS: usize = 3;
+
+/// What a process may take beyond the memory of its query: code of libraries, caches and stacks do not shrink with the limit.
+const PROCESS_SLACK: u64 = 64 << 20;
+
+/// How often the memory of the process is looked at. A query that writes memory as fast as it can takes about 50 MiB meanwhile.
+const TICK: Duration = Duration::from_millis(15);
+
+/// How long a query whose time or memory is over may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What one query may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// Memory of its operators; they spill to disk before they fail.
+    pub memory: ByteSize,
+    /// Directory that they spill to; none for the temporary one of the system.
+    pub spill: Option<PathBuf>,
+    /// Time from its planning to its last row; none for any.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for QueryLimits {
+    /// The memory of [`default_memory`], and no limit of time.
+    fn default() -> Self {
+        Self { memory: default_memory(), spill: None, timeout: None }
+    }
+}
+
+/// A limit that a query met.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum LimitExceeded {
+    #[error(
+        "the query needs more than its {limit} of memory: {operator} holds {held} and demanded {demanded} more; {MEMORY_ADVICE}"
+    )]
+    Reserved { limit: ByteSize, operator: String, held: ByteSize, demanded: ByteSize },
+    #[error("the query needs more than its {limit} of memory: the process grew by {grown}; {MEMORY_ADVICE}")]
+    Process { limit: ByteSize, grown: ByteSize },
+    #[error(
+        "the query needs more than its {limit} of memory: one value or list would take {demanded}; {MEMORY_ADVICE}"
+    )]
+    Allocation { limit: ByteSize, demanded: ByteSize },
+    #[error(
+        "the query took longer than its limit of {}; give it more with --timeout, or let it read less ('--explain' shows how much)",
+        elapsed(i64::try_from(limit.as_micros()).unwrap_or(i64::MAX))
+    )]
+    Time { limit: Duration },
+}
+
+/// What to do about too little memory.
+const MEMORY_ADVICE: &str =
+    "give it more with --memory, or let it hold less: fewer columns, a condition, a join over equal keys";
+
+impl LimitExceeded {
+    /// The limit that an error of DataFusion carries.
+    #[must_use]
+    pub fn of_error(error: &DataFusionError) -> Option<&Self> {
+        match error.find_root() {
+            DataFusionError::External(cause) => cause.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// A third of the memory of this machine, or of the cgroup if that has less; at least 256 MiB.
+#[must_use]
+pub fn default_memory() -> ByteSize {
+    static MEMORY: OnceLock<ByteSize> = OnceLock::new();
+    *MEMORY.get_or_init(|| {
+        let machine = total_memory().unwrap_or(SUPPOSED_MEMORY);
+        let available = cgroup_memory().map_or(machine, |limit| limit.min(machine));
+        ByteSize((available / DEFAULT_SHARE).max(LEAST_DEFAULT))
+    })
+}
+
+/// The value of a line such as `MemTotal:  16384 kB` in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The memory of this machine, if it can be told.
+fn total_memory() -> Option<u64> {
+    kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
+}
+
+/// The least limit of the cgroups that this process is in.
+fn cgroup_memory() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limit = |file: String| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let of_group = |line: &str| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        // In a container the path is that of the host, and the group itself is mounted at the root.
+        let mut ancestors: Vec<&str> =
+            std::path::Path::new(path).ancestors().filter_map(|path| path.to_str()).collect();
+        ancestors.push("/");
+        ancestors.iter().filter_map(|path| limit(format!("{root}{path}/{file}"))).min()
+    };
+    groups.lines().filter_map(of_group).min()
+}
+
+/// Memory of this process that no file backs, in bytes; none where the system does not tell.
+fn process_memory() -> Option<u64> {
+    kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "RssAnon")
+}
+
+/// The memory that the operators of the queries of one session may reserve.
+#[derive(Debug)]
+pub struct QueryMemory {
+    limit: ByteSize,
+    pool: TrackConsumersPool<FairSpillPool>,
+    /// The last reservation that was refused. Operators that can spill go on after one.
+    refused: Mutex<Option<LimitExceeded>>,
+}
+
+impl QueryMemory {
+    /// The memory of queries within `limit`.
+    #[must_use]
+    pub fn new(limit: ByteSize) -> Self {
+        let reserved = limit.as_usize() / 4 * RESERVED_QUARTERS;
+        let pool = TrackConsumersPool::new(FairSpillPool::new(reserved), NonZeroUsize::MIN);
+        Self { limit, pool, refused: Mutex::new(None) }
+    }
+
+    /// The reservation that was refused last.
+    fn refused(&self) -> Option<LimitExceeded> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The error of a query that ran out of this memory as [`LimitExceeded`]; any other error as it is.
+    pub fn explained(pool: &Arc<dyn MemoryPool>, error: DataFusionError) -> DataFusionError {
+        let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
+        match pool.downcast_ref::<Self>().filter(|_| exhausted).and_then(Self::refused) {
+            Some(refused) => DataFusionError::External(Box::new(refused)),
+            None => error,
+        }
+    }
+}
+
+impl fmt::Display for QueryMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "memory of a query ({})", self.limit)
+    }
+}
+
+impl MemoryPool for QueryMemory {
+    fn name(&self) -> &str {
+        "query"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.pool.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.pool.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.pool.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.pool.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> datafusion::error::Result<()> {
+        self.pool.try_grow(reservation, additional).inspect_err(|_| {
+            let refused = LimitExceeded::Reserved {
+                limit: self.limit,
+                operator: reservation.consumer().name().to_owned(),
+                held: ByteSize(reservation.size() as u64),
+                demanded: ByteSize(additional as u64),
+            };
+            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
+        })
+    }
+
+    fn reserved(&self) -> usize {
+        self.pool.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.pool.memory_limit()
+    }
+}
+
+/// Queries that run in tasks of their own: a panic in one is an error of the query.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// The allocation that failed, in bytes; 0 if none did.
+static FAILED_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
+
+/// Watches of the memory of the process.
+static MEMORY_WATCHES: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a query is running, whose panics become errors: a panic hook has nothing to tell about them.
+#[must_use]
+pub fn panics_are_caught() -> bool {
+    RUNNING.load(Ordering::Relaxed) > 0
+}
+
+/// Counts a running query as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Running;
+
+impl Running {
+    pub(crate) fn start() -> Self {
+        RUNNING.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Reports to the watches that an allocation failed, from within the allocator: allocates nothing and takes no lock. False if nobody
+/// watches the memory of the process.
+#[must_use]
+pub fn report_failed_allocation(bytes: usize) -> bool {
+    FAILED_ALLOCATION.fetch_max(bytes, Ordering::Relaxed);
+    MEMORY_WATCHES.load(Ordering::Relaxed) > 0
+}
+
+/// Called by a [`Watch`] if its query does not end.
+pub type OnStuck = fn(&LimitExceeded);
+
+/// A thread that ends a query whose time or memory is over. It ends with this value.
+#[derive(Debug)]
+pub struct Watch {
+    shared: Arc<Shared>,
+    watches_memory: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ended: Mutex<bool>,
+    wake: Condvar,
+    exceeded: OnceLock<LimitExceeded>,
+    notify: Notify,
+}
+
+impl Watch {
+    /// Begins to watch. With `memory`, the process may grow by that much from here on. If a limit is exceeded and the watch is not dropped
+    /// soon after, because what holds it does not yield, `on_stuck` is called.
+    #[must_use]
+    pub fn start(timeout: Option<Duration>, memory: Option<ByteSize>, on_stuck: Option<OnStuck>) -> Self {
+        let shared = Arc::new(Shared::default());
+        let memory = memory.zip(process_memory().or(Some(0)));
+        let watches_memory = memory.is_some();
+        if watches_memory {
+            MEMORY_WATCHES.fetch_add(1, Ordering::Relaxed);
+        }
+        if timeout.is_some() || watches_memory {
+            let watched = Arc::clone(&shared);
+            let started = Instant::now();
+            // Without a thread the query runs without this guard; its pool still holds.
+            let _ = std::thread::Builder::new().name("query-watch".to_owned()).spawn(move || {
+                let Some(exceeded) = watched.wait(started, timeout, memory) else { return };
+                let _ = watched.exceeded.set(exceeded.clone());
+                watched.notify.notify_waiters();
+                watched.notify.notify_one();
+                if let Some(on_stuck) = on_stuck
+                    && !watched.ends_within(GRACE)
+                {
+                    on_stuck(&exceeded);
+                }
+            });
+        }
+        Self { shared, watches_memory }
+    }
+
+    /// Ends once a limit is exceeded.
+    pub async fn exceeded(&self) -> LimitExceeded {
+        loop {
+            let notified = self.shared.notify.notified();
+            if let Some(exceeded) = self.shared.exceeded.get() {
+                return exceeded.clone();
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        *self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.wake.notify_all();
+        if self.watches_memory {
+            MEMORY_WATCHES.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Shared {
+    /// Whether the watch is dropped within this time.
+    fn ends_within(&self, time: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.wake.wait_timeout_while(ended, time, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Waits until a limit is exceeded; none if the watch ends before.
+    fn wait(
+        &self,
+        started: Instant,
+        timeout: Option<Duration>,
+        memory: Option<(ByteSize, u64)>,
+    ) -> Option<LimitExceeded> {
+        loop {
+            let left = timeout.map(|limit| limit.saturating_sub(started.elapsed()));
+            if let (Some(limit), Some(Duration::ZERO)) = (timeout, left) {
+                return Some(LimitExceeded::Time { limit });
+            }
+            if let Some((limit, before)) = memory {
+                let demanded = FAILED_ALLOCATION.swap(0, Ordering::Relaxed) as u64;
+                if demanded > 0 {
+                    return Some(LimitExceeded::Allocation { limit, demanded: ByteSize(demanded) });
+                }
+                let grown = process_memory().unwrap_or(0).saturating_sub(before);
+                if grown > limit.0.saturating_add(PROCESS_SLACK) {
+                    return Some(LimitExceeded::Process { limit, grown: ByteSize(grown) });
+                }
+            }
+            let pause = match (memory, left) {
+                (Some(_), Some(left)) => left.min(TICK),
+                (Some(_), None) => TICK,
+                (None, Some(left)) => left,
+                (None, None) => return None,
+            };
+            if self.ends_within(pause) {
+                return None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_a_third_of_what_there_is() {
+        let machine = total_memory().unwrap_or(SUPPOSED_MEMORY);
+        let memory = default_memory().0;
+        assert!(memory >= LEAST_DEFAULT);
+        assert!(memory <= (machine / 2).max(LEAST_DEFAULT), "{memory} of {machine}");
+        assert_eq!(kilobytes("a: 1\nMemTotal:     16 kB\n", "MemTotal"), Some(16 * 1024));
+        assert_eq!(kilobytes("MemTotal: many", "MemTotal"), None);
+    }
+
+    #[test]
+    fn a_reservation_beyond_the_limit_is_explained() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(ByteSize::mib(4)));
+        let reservation = MemoryConsumer::new("Join").register(&pool);
+        reservation.try_grow(3 << 20).unwrap();
+        let error = reservation.try_grow(1).unwrap_err();
+        let explained = QueryMemory::explained(&pool, error.context("while joining"));
+        let exceeded = LimitExceeded::of_error(&explained).unwrap();
+        assert!(
+            matches!(exceeded, LimitExceeded::Reserved { operator, held, .. } if operator == "Join" && *held == ByteSize::mib(3))
+        );
+        let other = DataFusionError::Execution("other".to_owned());
+        assert!(LimitExceeded::of_error(&QueryMemory::explained(&pool, other)).is_none());
+    }
+
+    #[tokio::test]
+    async fn time_ends_without_the_timers_of_the_runtime() {
+        let watch = Watch::start(Some(Duration::from_millis(20)), None, None);
+        // The thread of this test runs the timers, and does not yield.
+        std::thread::sleep(Duration::from_millis(60));
+        assert_eq!(watch.exceeded().await, LimitExceeded::Time { limit: Duration::from_millis(20) });
+    }
+
+    #[test]
+    fn a_watch_that_is_dropped_in_time_calls_nobody() {
+        fn never(exceeded: &LimitExceeded) {
+            panic!("{exceeded}");
+        }
+        let watch = Watch::start(Some(Duration::from_millis(300)), None, Some(never));
+        let shared = Arc::clone(&watch.shared);
+        drop(watch);
+        std::thread::sleep(Duration::from_millis(400));
+        assert!(shared.exceeded.get().is_none());
+        assert_eq!(Arc::strong_count(&shared), 1, "the thread has ended");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_process_that_grows_is_noticed() {
+        let watch = Watch::start(None, Some(ByteSize::mib(16)), None);
+        let block = std::hint::black_box(vec![1u8; 256 << 20]);
+        assert!(matches!(watch.exceeded().await, LimitExceeded::Process { .. }));
+        drop(block);
+    }
+}

@@ -1,0 +1,128 @@
+//! Which partitions and portions a predicate can match. What cannot be decided is kept.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+
+use crate::sql::fixed_values;
+use evenkeel_model::table::{KeyValue, TableSpec};
+use evenkeel_model::units::PartitionId;
+use evenkeel_model::workload::combinations;
+use evenkeel_placement::placement::Placement;
+use evenkeel_store::log::PortionEntry;
+
+/// The partitions that rows matching `predicate` can be in; `None` where that is every partition. Decided where the
+/// predicate fixes each partition-key column to one value or a list of values.
+pub(super) fn matching_partitions(
+    spec: &TableSpec,
+    schema: &SchemaRef,
+    predicate: &Arc<dyn PhysicalExpr>,
+) -> Option<BTreeSet<PartitionId>> {
+    let fixed = spec
+        .partition_key_columns()
+        .map(|column| ScalarValue::iter_to_array(fixed_values(predicate, schema, &column.name)?).ok());
+    let columns = combinations(&fixed.collect::<Option<Vec<_>>>()?)?;
+    let placed = Placement::of_table(spec).assign(&columns).ok()?;
+    Some(placed.into_iter().collect())
+}
+
+/// Which of the portions can hold rows that match `predicate`, by the ranges of their primary-key columns.
+pub(super) fn matching_portions(
+    spec: &TableSpec,
+    schema: &SchemaRef,
+    predicate: &Arc<dyn PhysicalExpr>,
+    portions: &[Arc<PortionEntry>],
+) -> Result<Vec<bool>> {
+    let pruning = PruningPredicateBuilder::new()
+        .with_file_schema(Arc::clone(schema))
+        .try_build(Arc::clone(predicate))?;
+    if pruning.always_true() {
+        return Ok(vec![true; portions.len()]);
+    }
+    pruning.prune(&KeyStatistics { spec, schema, portions })
+}
+
+/// A key value as a value of its column. The common types are made directly: a plan of 10,000 portions makes 60,000 of them.
+pub(super) fn scalar(value: &KeyValue, data_type: &DataType) -> Option<ScalarValue> {
+    let plain = match (value, data_type) {
+        (KeyValue::Int(value), DataType::Int64) => return Some(ScalarValue::Int64(Some(*value))),
+        (KeyValue::Int(value), DataType::Date32) => {
+            return i32::try_from(*value).ok().map(|v| ScalarValue::Date32(Some(v)));
+        }
+        (KeyValue::Int(value), DataType::Timestamp(TimeUnit::Millisecond, None)) => {
+            return Some(ScalarValue::TimestampMillisecond(Some(*value), None));
+        }
+        (KeyValue::Int(value), DataType::Timestamp(TimeUnit::Microsecond, None)) => {
+            return Some(ScalarValue::TimestampMicrosecond(Some(*value), None));
+        }
+        (KeyValue::Uint(value), DataType::UInt64) => return Some(ScalarValue::UInt64(Some(*value))),
+        (KeyValue::Text(value), DataType::Utf8View) => {
+            return Some(ScalarValue::Utf8View(Some(value.clone())));
+        }
+        (KeyValue::Bytes(value), DataType::BinaryView) => {
+            return Some(ScalarValue::BinaryView(Some(value.clone())));
+        }
+        (KeyValue::Int(value), _) => ScalarValue::Int64(Some(*value)),
+        (KeyValue::Uint(value), _) => ScalarValue::UInt64(Some(*value)),
+        (KeyValue::Text(value), _) => ScalarValue::Utf8(Some(value.clone())),
+        (KeyValue::Bytes(value), _) => ScalarValue::Binary(Some(value.clone())),
+    };
+    plain.cast_to(data_type).ok()
+}
+
+/// The ranges of primary-key columns as the pruning of DataFusion reads them.
+struct KeyStatistics<'a> {
+    spec: &'a TableSpec,
+    schema: &'a SchemaRef,
+    portions: &'a [Arc<PortionEntry>],
+}
+
+impl KeyStatistics<'_> {
+    fn values(
+        &self,
+        column: &Column,
+        value: fn(&evenkeel_model::table::KeyRange) -> Option<&KeyValue>,
+    ) -> Option<ArrayRef> {
+        let position = self.spec.primary_key_columns().position(|key| key.name == column.name)?;
+        let data_type = self.schema.field_with_name(&column.name).ok()?.data_type();
+        let scalars = self.portions.iter().map(|portion| {
+            let value = portion.column_ranges.get(position).and_then(value);
+            value.and_then(|value| scalar(value, data_type)).or_else(|| ScalarValue::try_from(data_type).ok())
+        });
+        ScalarValue::iter_to_array(scalars.collect::<Option<Vec<_>>>()?).ok()
+    }
+}
+
+impl PruningStatistics for KeyStatistics<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.values(column, |range| range.min.first())
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.values(column, |range| range.max.first())
+    }
+
+    fn num_containers(&self) -> usize {
+        self.portions.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        let key = self.spec.primary_key_columns().any(|key| key.name == column.name);
+        key.then(|| Arc::new(UInt64Array::from(vec![0; self.portions.len()])) as ArrayRef)
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        Some(Arc::new(UInt64Array::from_iter_values(self.portions.iter().map(|portion| portion.rows))))
+    }
+
+    fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

@@ -1,0 +1,49 @@
+//! Rewriting a table with another partition key, number of partitions or placement function.
+//!
+//! ```text
+//! plan   partition keys of all visible rows -> old and new partition of each -> rows and bytes that move
+//! run    visible rows in the order of the primary key -> an ingest into the new table -> one commit, with the inputs of the old one
+//! ```
+
+mod plan;
+mod rewrite;
+
+use datafusion::error::DataFusionError;
+use thiserror::Error;
+
+pub use plan::{Movement, RepartitionPlan, plan};
+pub use rewrite::{Rewritten, rewrite};
+
+use crate::query::QueryError;
+use evenkeel_model::table::SpecError;
+use evenkeel_model::units::ByteSize;
+use evenkeel_placement::placement::PlacementError;
+use evenkeel_store::ingest::IngestError;
+use evenkeel_store::log::LogError;
+
+/// The least budget that a repartitioning works in: what an ingest needs, and what reading takes beside it.
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);
+
+/// Why a table cannot be rewritten. The old table is never touched.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum RepartitionError {
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    #[error("{table} has this partition key, number of partitions and placement already")]
+    Nothing { table: String },
+}
+
+impl From<DataFusionError> for RepartitionError {
+    fn from(error: DataFusionError) -> Self {
+        Self::Query(error.into())
+    }
+}

@@ -1,0 +1,107 @@
+//! Carrying a new partitioning out.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::TryStreamExt;
+use futures::stream::select_all;
+use tokio::sync::Notify;
+
+use crate::query::{QueryError, SnapshotTable, as_declared};
+use crate::repartition::RepartitionError;
+use evenkeel_model::table::TableSpec;
+use evenkeel_model::units::{ByteSize, PartitionId};
+use evenkeel_storage::TableStorage;
+use evenkeel_store::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions, LEAST_MEMORY};
+use evenkeel_store::log::{Snapshot, TableLog};
+
+/// Partitions that are read at one time: rows of one alone would go to few new ones, and those would be written unevenly.
+const PARTITIONS_AT_ONCE: usize = 8;
+/// What reading may take of the memory; the rest is the ingest's.
+const READING_PART: u64 = 3;
+/// Memory of a portion that is read: its row group, decoded pages and batches (measured).
+const PER_PORTION: ByteSize = ByteSize::mib(8);
+
+/// The table with the new partitioning.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// Its log.
+    pub log: TableLog,
+    /// What was committed.
+    pub committed: Committed,
+}
+
+/// Writes the visible rows of `table` into a new table at `storage`, with one commit. The inputs that the old table knows are known
+/// to the new one. `progress` is given the rows written so far.
+///
+/// A place where an earlier attempt died is used again: a table of the same declaration that has no commits yet.
+///
+/// # Errors
+/// [`RepartitionError`]; the new table has no rows then.
+pub async fn rewrite(
+    table: &SnapshotTable,
+    to: &TableSpec,
+    storage: TableStorage,
+    memory: ByteSize,
+    interrupt: &Arc<Notify>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Rewritten, RepartitionError> {
+    let (log, empty) = declare(storage, to).await?;
+    let per_partition = PER_PORTION.0 * table.snapshot().max_depth().max(1);
+    let reading = (memory.0 / READING_PART / per_partition).clamp(1, PARTITIONS_AT_ONCE as u64);
+    let left = memory.0.saturating_sub(reading * per_partition);
+    let options = IngestOptions { mode: IngestMode::Upsert, memory: ByteSize(left).max(LEAST_MEMORY) };
+    let reading = reading as usize;
+    let mut ingest = Ingest::new(log.clone(), empty, &options)?;
+    ingest.stop_on(Arc::clone(interrupt));
+    if let Err(error) = push_all(table, to, &mut ingest, reading, interrupt, progress).await {
+        ingest.abandon().await;
+        return Err(error);
+    }
+    let committed = ingest.finish(table.snapshot().sources()).await?;
+    Ok(Rewritten { log, committed })
+}
+
+async fn declare(storage: TableStorage, to: &TableSpec) -> Result<(TableLog, Snapshot), RepartitionError> {
+    match TableLog::open(storage.clone()).await {
+        Ok((log, snapshot)) if snapshot.commits().len() == 1 && snapshot.spec().as_ref() == to => {
+            Ok((log, snapshot))
+        }
+        _ => Ok(TableLog::create(storage, to).await?),
+    }
+}
+
+async fn push_all(
+    table: &SnapshotTable,
+    to: &TableSpec,
+    ingest: &mut Ingest,
+    at_once: usize,
+    interrupt: &Notify,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<(), RepartitionError> {
+    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+    let columns: Vec<usize> = (0..to.columns().len()).collect();
+    let mut pushed = 0;
+    let partitions: Vec<_> = table.snapshot().spec().partitions().ids().collect();
+    for together in partitions.chunks(at_once) {
+        let open = |partition: &PartitionId| -> Result<_, RepartitionError> {
+            let plan = table.scan_partition(&context.state(), *partition, &columns)?;
+            Ok(execute_stream(plan, context.task_ctx())?)
+        };
+        let mut batches = select_all(together.iter().map(open).collect::<Result<Vec<_>, _>>()?);
+        loop {
+            let batch = tokio::select! {
+                biased;
+                () = interrupt.notified() => return Err(IngestError::Interrupted.into()),
+                batch = batches.try_next() => batch.map_err(QueryError::from)?,
+            };
+            let Some(batch) = batch else { break };
+            pushed += batch.num_rows() as u64;
+            let batch = as_declared(to, &batch).map_err(|source| IngestError::Copy { source })?;
+            ingest.push(batch).await?;
+            progress(pushed);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,505 @@
+//! From raw rows to rows of the table: columns by name, values without loss, rows that cannot be taken apart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
+};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::source::lossless::{check_range, read_array};
+use crate::source::{InputOptions, Positions, RawBatch, RawCells, Reject, RowPosition, SourceError};
+use evenkeel_model::note::Fault;
+use evenkeel_model::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
+use evenkeel_model::text_value::{ParsedColumn, TextFormat, parse_text_column};
+
+/// Brings the rows of one input to the schema of a table.
+///
+/// - A column is found by its name, in any position. A nullable column that the input lacks is NULL; a NOT NULL one is
+///   an error. Columns that the table lacks are left out; the caller knows them from `Input::unknown_columns`.
+/// - A value is taken if the table's type holds it exactly. Times of another unit or zone are the same instant; text is
+///   parsed as in a text file.
+/// - A row with a value that cannot be taken, with NULL in a NOT NULL column or with a key of more than 1 MB becomes a
+///   [`Reject`]; the other rows of its batch are taken.
+#[derive(Debug, Clone)]
+pub struct Conform {
+    file: String,
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    /// Columns of the primary key; none where no table is declared.
+    primary_key: Vec<usize>,
+    /// Spelling of values, per column of the table.
+    text: Vec<TextFormat>,
+    /// Whether text and bytes are given as views.
+    views: bool,
+}
+
+/// Rows of the table, and the rows that could not be taken.
+#[derive(Debug, Clone)]
+pub struct Conformed {
+    /// Rows in input order, in the schema of the table.
+    pub batch: RecordBatch,
+    /// Positions of the rows taken among those of the raw batch; none where all were.
+    pub kept: Option<Vec<usize>>,
+    /// Rows that could not be taken, in input order.
+    pub rejects: Vec<Reject>,
+}
+
+/// The first fault of each row at fault.
+type Faults = BTreeMap<usize, (Option<String>, Fault)>;
+
+impl Conform {
+    /// For the input called `file`.
+    #[must_use]
+    pub fn new(file: &str, spec: &TableSpec, options: &InputOptions) -> Self {
+        let schema = Arc::clone(spec.schema());
+        Self::with(file, spec.columns().into(), schema, spec.primary_key().to_vec(), options)
+    }
+
+    /// To `columns` that belong to no table yet, for the input called `file`.
+    #[must_use]
+    pub fn to_columns(file: &str, columns: Arc<[Column]>, schema: SchemaRef, options: &InputOptions) -> Self {
+        Self::with(file, columns, schema, Vec::new(), options)
+    }
+
+    fn with(
+        file: &str,
+        columns: Arc<[Column]>,
+        schema: SchemaRef,
+        primary_key: Vec<usize>,
+        options: &InputOptions,
+    ) -> Self {
+        let text = columns.iter().map(|column| options.text_of(&column.name)).collect();
+        let schema = if options.views { view_schema(&schema) } else { schema };
+        Self { file: file.to_owned(), columns, schema, primary_key, text, views: options.views }
+    }
+
+    /// Checks that an input with the columns `found` can serve the table: all of them, so that a missing one is reported
+    /// with what there is instead.
+    ///
+    /// # Errors
+    /// [`SourceError`] where a NOT NULL column is missing, or every column.
+    pub fn check_names(&self, found: &[String]) -> Result<(), SourceError> {
+        let declared: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
+        if !found.iter().any(|name| declared.contains(name)) {
+            return Err(SourceError::NoCommonColumn {
+                file: self.file.clone(),
+                found: found.to_vec(),
+                declared,
+            });
+        }
+        let missing = self.columns.iter().find(|column| !column.nullable && !found.contains(&column.name));
+        match missing {
+            Some(column) => Err(SourceError::MissingColumn {
+                file: self.file.clone(),
+                column: column.name.clone(),
+                found: found.to_vec(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a batch to the table's schema.
+    ///
+    /// # Errors
+    /// [`SourceError`] where a whole column is missing or of a type that cannot be read as the table's.
+    pub fn conform(&self, raw: RawBatch) -> Result<Conformed, SourceError> {
+        let rows = match &raw.cells {
+            RawCells::Text(columns) => columns.first().map_or(0, |(_, cells)| cells.len()),
+            RawCells::Arrow(batch) => batch.num_rows(),
+        };
+        if let RawCells::Arrow(batch) = &raw.cells {
+            let found: Vec<String> =
+                batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+            self.check_names(&found)?;
+        }
+        let mut faults = Faults::new();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (column, text) in self.columns.iter().zip(&self.text) {
+            let parsed = self.column(column, text, &raw.cells, rows)?;
+            for fault in parsed.faults {
+                faults.entry(fault.row).or_insert((Some(column.name.clone()), fault.fault));
+            }
+            columns.push(parsed.values);
+        }
+        self.check_nulls(&columns, &mut faults);
+        self.check_key_bytes(&columns, &mut faults);
+        let batch = self.assemble(columns, rows, &faults)?;
+        let taken = || (0..rows).filter(|row| !faults.contains_key(row)).collect();
+        let kept = (!faults.is_empty()).then(taken);
+        let mut rejects = self.rejects(&raw, faults);
+        rejects.extend(raw.broken);
+        rejects.sort_by_key(|reject| match reject.position {
+            RowPosition::Line(number) | RowPosition::Row(number) => number,
+        });
+        Ok(Conformed { batch, kept, rejects })
+    }
+
+    fn column(
+        &self,
+        column: &Column,
+        text: &TextFormat,
+        cells: &RawCells,
+        rows: usize,
+    ) -> Result<ParsedColumn, SourceError> {
+        let null = || ParsedColumn {
+            values: new_null_array(&column.column_type.arrow_type(), rows),
+            faults: Vec::new(),
+        };
+        let parsed = match cells {
+            RawCells::Text(columns) => columns
+                .iter()
+                .find(|(name, _)| *name == column.name)
+                .map(|(_, cells)| parse_text_column(cells, column.column_type, text)),
+            RawCells::Arrow(batch) => {
+                let read = |array: &ArrayRef| {
+                    if self.views
+                        && array.data_type() == &DataType::Utf8View
+                        && column.column_type == ColumnType::Utf8
+                    {
+                        return Ok(ParsedColumn { values: Arc::clone(array), faults: Vec::new() });
+                    }
+                    read_array(array, column.column_type, text).ok_or_else(|| SourceError::ColumnType {
+                        file: self.file.clone(),
+                        column: column.name.clone(),
+                        found: array.data_type().to_string(),
+                        column_type: column.column_type,
+                    })
+                };
+                batch.column_by_name(&column.name).map(read).transpose()?
+            }
+        };
+        let mut parsed = parsed.unwrap_or_else(null);
+        check_range(column.column_type, &mut parsed);
+        if self.views {
+            parsed.values = as_view(&parsed.values)
+                .map_err(|source| SourceError::Arrow { file: self.file.clone(), source })?;
+        }
+        Ok(parsed)
+    }
+
+    fn key_columns(&self) -> impl Iterator<Item = &Column> {
+        self.primary_key.iter().filter_map(|index| self.columns.get(*index))
+    }
+
+    fn check_nulls(&self, columns: &[ArrayRef], faults: &mut Faults) {
+        for (column, array) in self.columns.iter().zip(columns) {
+            if column.nullable || array.null_count() == 0 {
+                continue;
+            }
+            let key = self.key_columns().any(|key| key.name == column.name);
+            let place = if key { "primary-key column" } else { "column" };
+            for row in (0..array.len()).filter(|row| array.is_null(*row)) {
+                let fault = Fault::of_row(format!("is NULL, the {place} is NOT NULL"));
+                faults.entry(row).or_insert((Some(column.name.clone()), fault));
+            }
+        }
+    }
+
+    fn check_key_bytes(&self, columns: &[ArrayRef], faults: &mut Faults) {
+        let text: Vec<&ArrayRef> = self
+            .primary_key
+            .iter()
+            .filter_map(|index| columns.get(*index))
+            .filter(|array| array.data_type().is_string() || array.data_type().is_binary())
+            .collect();
+        let bytes_of = |array: &ArrayRef, row: usize| match array.data_type() {
+            DataType::Utf8 => array.as_string::<i32>().value(row).len(),
+            DataType::Utf8View => array.as_string_view().value(row).len(),
+            DataType::BinaryView => array.as_binary_view().value(row).len(),
+            _ => array.as_binary::<i32>().value(row).len(),
+        };
+        let all: usize = text.iter().map(|array| array.get_buffer_memory_size()).sum();
+        if all <= MAX_KEY_BYTES {
+            return;
+        }
+        for row in 0..text.first().map_or(0, |array| array.len()) {
+            let bytes: usize =
+                text.iter().filter(|array| array.is_valid(row)).map(|a| bytes_of(a, row)).sum();
+            if bytes > MAX_KEY_BYTES {
+                let reason =
+                    format!("the primary key has {bytes} bytes of text, YDB takes at most {MAX_KEY_BYTES}");
+                faults.entry(row).or_insert((None, Fault::of_row(reason)));
+            }
+        }
+    }
+
+    fn assemble(
+        &self,
+        columns: Vec<ArrayRef>,
+        rows: usize,
+        faults: &Faults,
+    ) -> Result<RecordBatch, SourceError> {
+        let error = |source: ArrowError| SourceError::Arrow { file: self.file.clone(), source };
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        if faults.is_empty() {
+            let schema = Arc::clone(&self.schema);
+            return RecordBatch::try_new_with_options(schema, columns, &options).map_err(error);
+        }
+        // Rows at fault may hold NULL where the table has none, until they are taken out.
+        let fields: Vec<Field> =
+            self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let lenient = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options);
+        let keep: BooleanArray = (0..rows).map(|row| Some(!faults.contains_key(&row))).collect();
+        let kept = lenient.and_then(|batch| filter_record_batch(&batch, &keep)).map_err(error)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(kept.num_rows()));
+        let schema = Arc::clone(&self.schema);
+        RecordBatch::try_new_with_options(schema, kept.columns().to_vec(), &options).map_err(error)
+    }
+
+    fn rejects(&self, raw: &RawBatch, faults: Faults) -> Vec<Reject> {
+        faults
+            .into_iter()
+            .map(|(row, (column, reason))| Reject {
+                file: self.file.clone(),
+                position: raw.positions.of(row),
+                column,
+                reason,
+                record: record_of(&raw.cells, row),
+            })
+            .collect()
+    }
+}
+
+/// One raw row as text by column.
+fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json::Value> {
+    let text = |cells: &BinaryArray| {
+        if row < cells.len() && cells.is_valid(row) {
+            serde_json::Value::from(String::from_utf8_lossy(cells.value(row)))
+        } else {
+            serde_json::Value::Null
+        }
+    };
+    match cells {
+        RawCells::Text(columns) => columns.iter().map(|(name, cells)| (name.clone(), text(cells))).collect(),
+        RawCells::Arrow(batch) => {
+            let options = FormatOptions::default();
+            let schema = batch.schema();
+            let value = |array: &ArrayRef| match ArrayFormatter::try_new(array.as_ref(), &options) {
+                Ok(formatter) if array.is_valid(row) => formatter.value(row).to_string().into(),
+                _ => serde_json::Value::Null,
+            };
+            schema
+                .fields()
+                .iter()
+                .zip(batch.columns())
+                .map(|(f, array)| (f.name().clone(), value(array)))
+                .collect()
+        }
+    }
+}
+
+/// A batch of the caller's own making, as if it came from a file.
+impl From<(RecordBatch, u64)> for RawBatch {
+    fn from((batch, first_row): (RecordBatch, u64)) -> Self {
+        Self { cells: RawCells::Arrow(batch), positions: Positions::RowsFrom(first_row), broken: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{
+        Date32Array, Float64Array, Int64Array, StringArray, StringViewArray, TimestampMicrosecondArray,
+        TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt64Array,
+    };
+
+    use arrow::datatypes::TimestampMicrosecondType;
+
+    use super::*;
+    use evenkeel_model::table::{PlacementFunction, TableDefinition};
+    use evenkeel_model::units::PartitionCount;
+
+    fn spec(columns: Vec<Column>) -> Arc<TableSpec> {
+        let primary_key = vec![columns[0].name.clone()];
+        let definition = TableDefinition {
+            name: "t".into(),
+            columns,
+            primary_key,
+            partition_key: vec![],
+            partitions: PartitionCount::new(2).unwrap(),
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        };
+        Arc::new(TableSpec::new(definition).unwrap())
+    }
+
+    fn key_and(column_type: ColumnType) -> Arc<TableSpec> {
+        spec(vec![Column::required("k", ColumnType::Int64), Column::nullable("v", column_type)])
+    }
+
+    fn conform(spec: &Arc<TableSpec>, columns: Vec<(&str, ArrayRef)>) -> Result<Conformed, SourceError> {
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap();
+        Conform::new("file", spec, &InputOptions::default()).conform((batch, 1).into())
+    }
+
+    fn keys(rows: usize) -> (&'static str, ArrayRef) {
+        ("k", Arc::new(Int64Array::from_iter_values(0..rows as i64)))
+    }
+
+    fn reasons(conformed: &Conformed) -> Vec<String> {
+        conformed.rejects.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn values_that_fit_are_cast_and_others_are_rejected_with_place_and_reason() {
+        let cases: Vec<(ColumnType, ArrayRef, &str)> = vec![
+            (ColumnType::Uint8, Arc::new(Int64Array::from(vec![7, 256])), "'256' is outside Uint8"),
+            (
+                ColumnType::Int64,
+                Arc::new(UInt64Array::from(vec![7, u64::MAX])),
+                "'18446744073709551615' is outside Int64",
+            ),
+            (
+                ColumnType::Int32,
+                Arc::new(Float64Array::from(vec![7.0, 7.5])),
+                "'7.5' would lose precision as Int32",
+            ),
+            (
+                ColumnType::Float,
+                Arc::new(Float64Array::from(vec![0.5, 0.1])),
+                "'0.1' would lose precision as Float",
+            ),
+            (
+                ColumnType::Double,
+                Arc::new(Int64Array::from(vec![1 << 53, (1 << 53) + 1])),
+                "'9007199254740993' would lose precision as Double",
+            ),
+            (
+                ColumnType::Timestamp,
+                Arc::new(TimestampNanosecondArray::from(vec![1_000, 1_001])),
+                "'1970-01-01T00:00:00.000001001' would lose precision as Timestamp",
+            ),
+            (
+                ColumnType::Timestamp,
+                Arc::new(TimestampMicrosecondArray::from(vec![0, -1])),
+                "'1969-12-31T23:59:59.999999' is outside Timestamp (1970 to 2105); Timestamp64 holds it",
+            ),
+            (
+                ColumnType::Datetime,
+                Arc::new(TimestampMillisecondArray::from(vec![1000, 1001])),
+                "'1970-01-01T00:00:01.001' would lose precision as Datetime",
+            ),
+            (
+                ColumnType::Date,
+                Arc::new(Date32Array::from(vec![49_672, 49_673])),
+                "'2106-01-01' is outside Date (1970 to 2105); Date32 holds it",
+            ),
+            (
+                ColumnType::Uint64,
+                Arc::new(StringViewArray::from(vec!["7", "x"])),
+                "'x' is not of type Uint64 (0 to 2^64 - 1)",
+            ),
+            (
+                ColumnType::Timestamp,
+                Arc::new(StringArray::from(vec!["2026-01-31 10:00", "soon"])),
+                "'soon' is not a point in time such as 2026-01-31T10:00:00Z (create and ingest read other spellings with --timestamp-format)",
+            ),
+        ];
+        for (column_type, array, reason) in cases {
+            let conformed = conform(&key_and(column_type), vec![keys(2), ("v", array)]).unwrap();
+            assert_eq!(conformed.batch.num_rows(), 1, "{column_type}");
+            assert_eq!(reasons(&conformed), [format!("file, row 2, column 'v': {reason}")]);
+        }
+    }
+
+    #[test]
+    fn an_instant_is_the_same_in_every_unit_and_zone() {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(TimestampSecondArray::from(vec![1_357_034_400]).with_timezone("America/New_York")),
+            Arc::new(TimestampNanosecondArray::from(vec![1_357_034_400_000_000_000])),
+        ];
+        for array in arrays {
+            let conformed = conform(&key_and(ColumnType::Timestamp), vec![keys(1), ("v", array)]).unwrap();
+            let values = conformed.batch.column(1).as_primitive::<TimestampMicrosecondType>();
+            assert_eq!(values.value(0), 1_357_034_400_000_000);
+        }
+    }
+
+    #[test]
+    fn integers_are_times_only_with_a_unit() {
+        let spec = key_and(ColumnType::Timestamp);
+        let numbers = || vec![keys(1), ("v", Arc::new(Int64Array::from(vec![1_357_034_400])) as ArrayRef)];
+        assert!(matches!(conform(&spec, numbers()), Err(SourceError::ColumnType { .. })));
+        let text = TextFormat { timestamps: "unix-s".parse().unwrap(), ..TextFormat::default() };
+        let options = InputOptions { text, ..InputOptions::default() };
+        let batch = RecordBatch::try_from_iter(numbers()).unwrap();
+        let conformed = Conform::new("file", &spec, &options).conform((batch, 1).into()).unwrap();
+        assert_eq!(
+            conformed.batch.column(1).as_primitive::<TimestampMicrosecondType>().value(0),
+            1_357_034_400_000_000
+        );
+    }
+
+    #[test]
+    fn a_number_is_no_time_and_a_time_no_number() {
+        let micros = || Arc::new(TimestampMicrosecondArray::from(vec![0])) as ArrayRef;
+        let cases: Vec<(ColumnType, ArrayRef)> = vec![
+            (ColumnType::Timestamp, Arc::new(Float64Array::from(vec![1.7e9]))),
+            (ColumnType::Date, Arc::new(Int64Array::from(vec![1]))),
+            (ColumnType::Interval, Arc::new(Int64Array::from(vec![1]))),
+            (ColumnType::Int64, micros()),
+            (ColumnType::Double, micros()),
+            (ColumnType::Int64, Arc::new(arrow::array::DurationSecondArray::from(vec![1]))),
+            (ColumnType::Bool, Arc::new(Int64Array::from(vec![1]))),
+        ];
+        for (column_type, array) in cases {
+            let refused = conform(&key_and(column_type), vec![keys(1), ("v", array)]);
+            assert!(matches!(refused, Err(SourceError::ColumnType { .. })), "{column_type}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_nulls_alone_fits_every_type() {
+        for column_type in [ColumnType::Utf8, ColumnType::Timestamp, ColumnType::Uuid] {
+            let nulls: ArrayRef = Arc::new(arrow::array::NullArray::new(2));
+            let conformed = conform(&key_and(column_type), vec![keys(2), ("v", nulls)]).unwrap();
+            assert_eq!(conformed.batch.column(1).null_count(), 2);
+        }
+    }
+
+    #[test]
+    fn columns_are_matched_by_name_and_missing_ones_are_null_or_refused() {
+        let table = spec(vec![
+            Column::required("k", ColumnType::Int64),
+            Column::required("must", ColumnType::Utf8),
+            Column::nullable("may", ColumnType::Utf8),
+        ]);
+        let text = || Arc::new(StringArray::from(vec!["x"])) as ArrayRef;
+        let conformed = conform(&table, vec![("other", text()), ("must", text()), keys(1)]).unwrap();
+        assert_eq!(conformed.batch.schema(), *table.schema());
+        assert!(conformed.batch.column(2).is_null(0));
+        let error = conform(&table, vec![("Must", text()), keys(1)]).unwrap_err().to_string();
+        assert!(error.contains("has no column 'must'") && error.contains("case-sensitive"), "{error}");
+        assert!(matches!(conform(&table, vec![("a", text())]), Err(SourceError::NoCommonColumn { .. })));
+    }
+
+    #[test]
+    fn nulls_where_there_are_none_are_rejected_and_the_rest_lands() {
+        let keys: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+        let conformed = conform(&key_and(ColumnType::Utf8), vec![("k", keys)]).unwrap();
+        assert_eq!(conformed.batch.num_rows(), 2);
+        assert_eq!(
+            reasons(&conformed),
+            ["file, row 2, column 'k': is NULL, the primary-key column is NOT NULL"]
+        );
+    }
+
+    #[test]
+    fn a_key_of_more_than_one_megabyte_is_rejected() {
+        let table = spec(vec![Column::required("k", ColumnType::Utf8)]);
+        let long = "x".repeat(MAX_KEY_BYTES);
+        let array: ArrayRef = Arc::new(StringArray::from(vec![long.clone(), format!("{long}y")]));
+        let conformed = conform(&table, vec![("k", array)]).unwrap();
+        assert_eq!(conformed.batch.num_rows(), 1);
+        assert!(
+            conformed.rejects[0].reason.to_string().contains("1048577 bytes"),
+            "{}",
+            conformed.rejects[0].reason
+        );
+    }
+}

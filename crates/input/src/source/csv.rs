@@ -1,0 +1,227 @@
+//! CSV: records to columns of text cells.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use arrow::array::{BinaryArray, BinaryBuilder};
+use csv::{ByteRecord, Reader, ReaderBuilder};
+
+use crate::source::stream::{TextStream, buffered, drain};
+use crate::source::{
+    InputFormat, InputOptions, MAX_RECORD_BYTES, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader,
+    Reject, RowPosition, SourceError,
+};
+use evenkeel_model::bounded::quote;
+use evenkeel_model::note::Fault;
+
+/// Reads CSV with a header line. A field that is one of the null values is NULL, quoted or not.
+pub(super) struct CsvReader {
+    file: String,
+    reader: Reader<Limited>,
+    /// Quotes in all that was read.
+    quotes: Arc<AtomicUsize>,
+    /// Whether the header line ends with a carriage return and a line feed. The reader counts the line feed of a record only when it begins
+    /// the next.
+    two_byte_ends: Arc<AtomicBool>,
+    /// First line of the last record, where it has several.
+    open_since: Option<u64>,
+    /// Bytes that the reader took since its last record.
+    since_record: Arc<AtomicUsize>,
+    header: Vec<String>,
+    /// Wanted columns: name and field number.
+    wanted: Vec<(String, usize)>,
+    null_values: Vec<Vec<u8>>,
+    batch_rows: usize,
+}
+
+impl CsvReader {
+    pub(super) fn open(
+        file: &str,
+        stream: Box<dyn Read + Send>,
+        delimiter: u8,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let since_record = Arc::new(AtomicUsize::new(0));
+        let quotes = Arc::new(AtomicUsize::new(0));
+        let two_byte_ends = Arc::new(AtomicBool::new(false));
+        let limited = Limited {
+            stream: buffered(stream),
+            since_record: Arc::clone(&since_record),
+            quotes: Arc::clone(&quotes),
+            two_byte_ends: Arc::clone(&two_byte_ends),
+            last: 0,
+            in_header: true,
+        };
+        let mut reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(limited);
+        let header: Vec<String> = reader
+            .byte_headers()
+            .map_err(|error| failed(file, &error))?
+            .iter()
+            .map(|field| String::from_utf8_lossy(field).trim().to_owned())
+            .collect();
+        if header.iter().all(String::is_empty) {
+            return Err(SourceError::Empty { file: file.to_owned() });
+        }
+        let mut seen = HashSet::new();
+        if let Some(column) = header.iter().find(|name| !name.is_empty() && !seen.insert(name.as_str())) {
+            return Err(SourceError::RepeatedColumn { file: file.to_owned(), column: column.clone() });
+        }
+        let wanted = columns
+            .iter()
+            .filter_map(|name| {
+                header.iter().position(|field| field == name).map(|field| (name.clone(), field))
+            })
+            .collect();
+        Ok(Self {
+            file: file.to_owned(),
+            reader,
+            since_record,
+            quotes,
+            two_byte_ends,
+            open_since: None,
+            wanted,
+            null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
+            batch_rows: options.batch_rows.max(1),
+            header,
+        })
+    }
+
+    fn failed(&self, error: &csv::Error) -> SourceError {
+        if self.since_record.load(Ordering::Relaxed) > MAX_RECORD_BYTES {
+            let line = self.line_of(self.reader.position());
+            return SourceError::RecordTooLong { file: self.file.clone(), line };
+        }
+        failed(&self.file, error)
+    }
+
+    /// The line that a record begins in.
+    fn line_of(&self, position: &csv::Position) -> u64 {
+        position.line() + u64::from(self.two_byte_ends.load(Ordering::Relaxed))
+    }
+
+    fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
+        let found = record.len();
+        let fields = record.iter().enumerate().map(|(index, field)| {
+            let name = self.header.get(index).cloned().unwrap_or_else(|| format!("field {}", index + 1));
+            (name, String::from_utf8_lossy(field).into_owned().into())
+        });
+        Reject {
+            file: self.file.clone(),
+            position: RowPosition::Line(line),
+            column: None,
+            reason: Fault::of_row(format!("has {found} fields, the header has {}", self.header.len())),
+            record: fields.collect(),
+        }
+    }
+}
+
+/// Stops a record that has no end.
+struct Limited {
+    stream: TextStream,
+    since_record: Arc<AtomicUsize>,
+    quotes: Arc<AtomicUsize>,
+    two_byte_ends: Arc<AtomicBool>,
+    /// The last byte so far.
+    last: u8,
+    in_header: bool,
+}
+
+impl Limited {
+    fn see_header(&mut self, read: &[u8]) {
+        let end = read.iter().position(|byte| *byte == b'\n');
+        if let Some(end) = end {
+            let before = end.checked_sub(1).and_then(|before| read.get(before)).unwrap_or(&self.last);
+            self.two_byte_ends.store(*before == b'\r', Ordering::Relaxed);
+            self.in_header = false;
+        }
+        self.last = read.last().copied().unwrap_or(self.last);
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        let read = buffer.get(..count).unwrap_or_default();
+        self.quotes.fetch_add(read.iter().filter(|byte| **byte == b'"').count(), Ordering::Relaxed);
+        if self.in_header {
+            self.see_header(read);
+        }
+        let before = self.since_record.fetch_add(count, Ordering::Relaxed);
+        if before + count > MAX_RECORD_BYTES {
+            return Err(io::Error::other("a record has no end"));
+        }
+        Ok(count)
+    }
+}
+
+/// Whether a fault of the reader is one of the stream below it.
+fn failed(file: &str, error: &csv::Error) -> SourceError {
+    match error.kind() {
+        csv::ErrorKind::Io(source) => SourceError::Read {
+            file: file.to_owned(),
+            source: std::io::Error::new(source.kind(), source.to_string()),
+        },
+        _ => {
+            SourceError::Format { file: file.to_owned(), format: InputFormat::Csv, reason: error.to_string() }
+        }
+    }
+}
+
+impl RawReader for CsvReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        let mut builders: Vec<BinaryBuilder> = self.wanted.iter().map(|_| BinaryBuilder::new()).collect();
+        let mut lines = Vec::new();
+        let mut broken = Vec::new();
+        let mut record = ByteRecord::new();
+        let mut bytes = 0;
+        while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
+            let more = self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?;
+            if !more {
+                // A closed quote leaves an even number of them; without a close, the last record runs to the end.
+                if let (Some(line), 1) = (self.open_since, self.quotes.load(Ordering::Relaxed) % 2) {
+                    return Err(SourceError::UnclosedQuote { file: self.file.clone(), line });
+                }
+                break;
+            }
+            self.since_record.store(0, Ordering::Relaxed);
+            bytes += record.as_slice().len();
+            let line = record.position().map_or(0, |position| self.line_of(position));
+            self.open_since = record.as_slice().contains(&b'\n').then_some(line);
+            if record.len() != self.header.len() {
+                broken.push(self.broken(line, &record));
+                continue;
+            }
+            lines.push(line);
+            for (builder, (_, field)) in builders.iter_mut().zip(&self.wanted) {
+                match record.get(*field) {
+                    Some(cell) if !self.null_values.iter().any(|null| null == cell) => {
+                        builder.append_value(cell)
+                    }
+                    _ => builder.append_null(),
+                }
+            }
+        }
+        if lines.is_empty() && broken.is_empty() {
+            drain(&mut self.reader.get_mut().stream)
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            return Ok(None);
+        }
+        let columns = self.wanted.iter().zip(builders);
+        let columns = columns.map(|((name, _), mut builder)| (name.clone(), builder.finish()));
+        let cells: Vec<(String, BinaryArray)> = columns.collect();
+        Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        let known =
+            |name: &&String| !name.is_empty() && !self.wanted.iter().any(|(wanted, _)| wanted == *name);
+        self.header.iter().filter(known).map(|name| quote(name).to_string()).collect()
+    }
+
+    fn column_names(&self) -> Option<Vec<String>> {
+        Some(self.header.clone())
+    }
+}

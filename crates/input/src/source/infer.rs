@@ -1,0 +1,407 @@
+//! Columns from a sample file.
+
+use std::io::BufReader;
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, BinaryArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
+use arrow::json::reader::infer_json_schema;
+
+use crate::source::discover::InputPath;
+use crate::source::open::open_decompressed;
+use crate::source::remote::{self, RemoteFile};
+use crate::source::{Input, InputOptions, RawCells, SourceError, wrong_separator};
+use evenkeel_model::note::{Fault, Note};
+use evenkeel_model::table::{Column, ColumnType};
+use evenkeel_model::text_value::{TextFormat, parse_text_column};
+use evenkeel_storage::Place;
+
+/// Records of a text file that are looked at to find its types.
+const SAMPLE_RECORDS: usize = 100_000;
+
+/// What a sample file says about columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Columns in the order of the file.
+    pub columns: Vec<Column>,
+    /// Remarks on columns.
+    pub notes: Vec<Note>,
+    /// Columns of text without a value among the records that were looked at, so that their type is not known.
+    pub(super) without_values: Vec<String>,
+}
+
+/// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
+/// Text files are judged by their first 100,000 records: whole numbers are Int64 (Uint64 where they need it), other
+/// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything else
+/// Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double holds exactly, are text.
+///
+/// # Errors
+/// [`SourceError`] where the file cannot be read or has no record.
+pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, SourceError> {
+    let name = || path.display().to_string();
+    let input = match Place::parse(path)? {
+        Place::Local(path) if path.exists() && !path.is_file() => {
+            let reason = "a sample must be a file, because it is read twice".to_owned();
+            return Err(SourceError::Infer { file: name(), reason });
+        }
+        Place::Local(path) => InputPath::File(path),
+        Place::Remote(url) => {
+            let (files, _) = remote::find(&name(), &url)?;
+            let [file] = <[RemoteFile; 1]>::try_from(files).map_err(|files| SourceError::Infer {
+                file: name(),
+                reason: format!("a sample must be one file, and it names {}", files.len()),
+            })?;
+            InputPath::Remote(file)
+        }
+    };
+    infer_input(&input, options)
+}
+
+/// As [`infer_columns`], of an input that is a file or a copy.
+pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
+    let input = Input::open_unknown(input_path, &[], options)?;
+    if let Some(schema) = input.file_schema() {
+        return Ok(columns_of_schema(schema));
+    }
+    let guesses = match input.column_names() {
+        Some(names) => single_column_hint(&input, &names)?
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .map(|name| (name, Guess::any()))
+            .collect(),
+        None => ndjson_guesses(input_path)?,
+    };
+    guess_columns(input_path, options, guesses)
+}
+
+/// One heading with another separator in it is not one column.
+fn single_column_hint(input: &Input, names: &[String]) -> Result<Vec<String>, SourceError> {
+    match (names, wrong_separator(names)) {
+        ([only], Some(separator)) => Err(SourceError::Infer {
+            file: input.name().to_owned(),
+            reason: format!(
+                "it has one column, '{only}'; is the separator another one? Try --delimiter '{separator}'"
+            ),
+        }),
+        _ => Ok(names.to_vec()),
+    }
+}
+
+fn columns_of_schema(schema: &Schema) -> Sample {
+    let mut sample = Sample { columns: Vec::new(), notes: Vec::new(), without_values: Vec::new() };
+    for field in schema.fields() {
+        match ColumnType::from_arrow(field.data_type()) {
+            Ok(column_type) => {
+                if matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+                    sample.notes.push(Note::NanosecondsRefused { column: field.name().clone() });
+                }
+                sample.columns.push(Column {
+                    name: field.name().clone(),
+                    column_type,
+                    nullable: field.is_nullable(),
+                });
+            }
+            Err(_) => sample.notes.push(Note::ColumnLeftOut {
+                column: field.name().clone(),
+                found: field.data_type().to_string(),
+            }),
+        }
+    }
+    sample
+}
+
+/// JSON has types of its own; only strings, and numbers of unknown size, are guessed.
+fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
+    let stream = open_decompressed(input)?;
+    let (schema, _) = infer_json_schema(BufReader::new(stream), Some(SAMPLE_RECORDS)).map_err(|error| {
+        SourceError::Infer {
+            file: input.name(),
+            reason: format!("{error} (one JSON object per line is expected; 'jq -c .' writes them so)"),
+        }
+    })?;
+    let guess = |data_type: &DataType| match data_type {
+        DataType::Int64 | DataType::Float64 => Guess::number(),
+        DataType::Boolean => Guess::only(ColumnType::Bool),
+        // Nested values are kept as JSON text.
+        DataType::List(_) | DataType::Struct(_) => Guess::only(ColumnType::Json),
+        _ => Guess::text(),
+    };
+    Ok(schema.fields().iter().map(|field| (field.name().clone(), guess(field.data_type()))).collect())
+}
+
+/// The types that a column may still have, the most special first; Utf8, which fits everything, is last.
+struct Guess {
+    candidates: Vec<ColumnType>,
+    seen_value: bool,
+    /// The first type that all but a few values have.
+    nearly: Option<Nearly>,
+}
+
+/// A type that a column would have but for a few values.
+struct Nearly {
+    column_type: ColumnType,
+    first: Fault,
+}
+
+/// A type is nearly that of a column when no more than one of so many values does not fit it.
+const NEARLY: usize = 100;
+
+impl Guess {
+    fn of(groups: &[&[ColumnType]]) -> Self {
+        Self { candidates: groups.concat(), seen_value: false, nearly: None }
+    }
+
+    fn any() -> Self {
+        Self::of(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
+    }
+
+    fn number() -> Self {
+        Self::of(&[&NUMBERS, &[ColumnType::Utf8]])
+    }
+
+    fn text() -> Self {
+        Self::of(&[&TIMES, &[ColumnType::Utf8]])
+    }
+
+    fn only(column_type: ColumnType) -> Self {
+        Self::of(&[&[column_type]])
+    }
+
+    fn look_at(&mut self, cells: &BinaryArray, format: &TextFormat) {
+        if cells.null_count() == cells.len() {
+            return;
+        }
+        self.seen_value = true;
+        if self.candidates.len() == 1 {
+            return;
+        }
+        let loses_characters = cells.iter().flatten().any(loses_characters);
+        let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
+        // Midnight is a point in time, however it parses.
+        let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
+        let words = cells.iter().flatten().all(is_true_or_false);
+        let values = cells.len() - cells.null_count();
+        let nearly = &mut self.nearly;
+        self.candidates.retain(|column_type| match column_type {
+            ColumnType::Int64 | ColumnType::Uint64 if loses_characters => false,
+            ColumnType::Double if loses_characters || many_digits => false,
+            ColumnType::Bool if !words => false,
+            ColumnType::Date | ColumnType::Date32 if clock => false,
+            _ => match holds(cells, *column_type, format) {
+                Ok(()) => true,
+                Err(misfit) => {
+                    if let Some(first) = misfit.first
+                        && nearly.is_none()
+                        && misfit.values * NEARLY <= values
+                    {
+                        *nearly = Some(Nearly { column_type: *column_type, first });
+                    }
+                    false
+                }
+            },
+        });
+    }
+
+    /// A remark on a column that is text because of a few values.
+    fn note(&self, name: &str) -> Option<Note> {
+        let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
+        Some(Note::ReadAsText {
+            column: name.to_owned(),
+            column_type: nearly.column_type,
+            first: Some(nearly.first.clone()),
+        })
+    }
+
+    /// A column that was never seen to hold a value is text.
+    fn column_type(&self) -> ColumnType {
+        let first = self.candidates.first().copied().unwrap_or(ColumnType::Utf8);
+        if self.seen_value || self.candidates.len() == 1 { first } else { ColumnType::Utf8 }
+    }
+}
+
+const NUMBERS: [ColumnType; 3] = [ColumnType::Int64, ColumnType::Uint64, ColumnType::Double];
+const TIMES: [ColumnType; 4] =
+    [ColumnType::Date, ColumnType::Date32, ColumnType::Timestamp, ColumnType::Timestamp64];
+
+/// Values that do not fit a type.
+struct Misfit {
+    values: usize,
+    /// The first of them; none if they are of the type and outside its range.
+    first: Option<Fault>,
+}
+
+/// Whether every value parses as the type and is in its range.
+fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> Result<(), Misfit> {
+    let parsed = parse_text_column(cells, column_type, format);
+    if let Some(first) = parsed.faults.first() {
+        return Err(Misfit { values: parsed.faults.len(), first: Some(first.fault.clone()) });
+    }
+    let Some(range) = column_type.value_range() else { return Ok(()) };
+    let outside = Misfit { values: 0, first: None };
+    let Ok(numbers) = cast(&parsed.values, &DataType::Int64) else { return Err(outside) };
+    let mut numbers = numbers.as_primitive::<Int64Type>().iter().flatten();
+    if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
+}
+
+/// Whether a whole number is beyond 2^53, where Double begins to leave numbers out.
+fn has_more_digits_than_double(cell: &[u8]) -> bool {
+    let digits = cell.trim_ascii();
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok());
+    whole && number.is_none_or(|number| number > 1 << 53)
+}
+
+/// Whether a number would lose characters that may matter: zeros in front, or the plus of a telephone number.
+fn loses_characters(cell: &[u8]) -> bool {
+    let digits = cell.trim_ascii();
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..])
+}
+
+fn is_true_or_false(cell: &[u8]) -> bool {
+    let cell = cell.trim_ascii();
+    cell.eq_ignore_ascii_case(b"true") || cell.eq_ignore_ascii_case(b"false")
+}
+
+fn guess_columns(
+    path: &InputPath,
+    options: &InputOptions,
+    mut guesses: Vec<(String, Guess)>,
+) -> Result<Sample, SourceError> {
+    let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
+    let mut input = Input::open_unknown(path, &names, options)?;
+    let mut records = 0;
+    while records < SAMPLE_RECORDS
+        && let Some(batch) = input.next_batch()?
+    {
+        if let RawCells::Text(columns) = &batch.cells {
+            for (name, guess) in &mut guesses {
+                if let Some((_, cells)) = columns.iter().find(|(column, _)| column == name) {
+                    guess.look_at(cells, &options.text_of(name));
+                }
+            }
+            records += columns.first().map_or(0, |(_, cells)| cells.len());
+        }
+    }
+    if records == 0 {
+        return Err(SourceError::NoRecord { file: input.name().to_owned() });
+    }
+    let notes = guesses.iter().filter_map(|(name, guess)| guess.note(name)).collect();
+    let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.candidates.len() > 1);
+    let without_values = unknown.map(|(name, _)| name.clone()).collect();
+    let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
+    Ok(Sample { columns: columns.collect(), notes, without_values })
+}
+
+/// The most special type that all of these values have, of a column that is text in a file; none if there is no value. In
+/// NDJSON, a text of digits is no number.
+pub(super) fn type_of_values<'a>(
+    cells: impl Iterator<Item = &'a BinaryArray>,
+    format: &TextFormat,
+    json: bool,
+) -> Option<ColumnType> {
+    let mut guess = if json { Guess::text() } else { Guess::any() };
+    cells.for_each(|cells| guess.look_at(cells, format));
+    guess.seen_value.then(|| guess.column_type())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inferred(name: &str, content: &str) -> Result<Vec<(String, String)>, SourceError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let columns = infer_columns(&path, &InputOptions::default())?;
+        Ok(columns.columns.into_iter().map(|c| (c.name, c.column_type.to_string())).collect())
+    }
+
+    fn types(found: &[(String, String)]) -> Vec<&str> {
+        found.iter().map(|(_, t)| t.as_str()).collect()
+    }
+
+    #[test]
+    fn csv_columns_get_the_most_special_type_that_fits_all_values() {
+        let found = inferred(
+            "a.csv",
+            "i,u,f,b,d,t,s,zip,none,1or2\n1,1,1,true,2026-01-31,2026-01-31T10:00:00Z,x,00123,,1\n\
+             -2,18446744073709551615,1.5,FALSE,2026-02-01,2026-01-31,2026-01-31,10001,,two\n",
+        )
+        .unwrap();
+        let expected =
+            ["Int64", "Uint64", "Double", "Bool", "Date", "Timestamp", "Utf8", "Utf8", "Utf8", "Utf8"];
+        assert_eq!(types(&found), expected);
+    }
+
+    #[test]
+    fn no_type_is_guessed_that_would_lose_digits_or_years() {
+        let found = inferred(
+            "a.csv",
+            "big,old,instant\n123456789012345678901234567890,1950-01-01,1950-01-01T00:00:00Z\n",
+        );
+        assert_eq!(types(&found.unwrap()), ["Utf8", "Date32", "Timestamp64"]);
+        let found =
+            inferred("a.jsonl", "{\"a\": 18446744073709551615, \"b\": 99999999999999999999, \"c\": 1.5}\n");
+        assert_eq!(types(&found.unwrap()), ["Uint64", "Utf8", "Double"]);
+    }
+
+    #[test]
+    fn long_and_empty_headings_do_not_shift_types() {
+        let long = "x".repeat(70);
+        let found = inferred("a.csv", &format!("k,{long},,b\n1,text,,2026-01-31\n")).unwrap();
+        assert_eq!(found[1].0, long);
+        assert_eq!(types(&found), ["Int64", "Utf8", "Date"]);
+    }
+
+    #[test]
+    fn ndjson_keeps_the_types_of_json_and_finds_times_in_strings() {
+        let found = inferred(
+            "a.jsonl",
+            "{\"i\": 1, \"s\": \"1\", \"t\": \"2026-01-31T10:00:00Z\", \"l\": [1], \"b\": true}\n{\"i\": 2, \"f\": 1.5}\n",
+        )
+        .unwrap();
+        let by_name: std::collections::BTreeMap<_, _> = found.into_iter().collect();
+        let expected = [
+            ("b", "Bool"),
+            ("f", "Double"),
+            ("i", "Int64"),
+            ("l", "Json"),
+            ("s", "Utf8"),
+            ("t", "Timestamp"),
+        ];
+        assert_eq!(by_name, expected.into_iter().map(|(n, t)| (n.to_owned(), t.to_owned())).collect());
+    }
+
+    #[test]
+    fn a_column_that_is_text_for_a_few_values_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let row = |row: usize| match row {
+            150 => "soon,x,a\n".to_owned(),
+            row => format!("2026-01-31T10:00:00Z,{row},{}\n", if row % 2 == 0 { "1" } else { "b" }),
+        };
+        std::fs::write(&path, format!("at,n,mixed\n{}", (0..300).map(row).collect::<String>())).unwrap();
+        let sample = infer_columns(&path, &InputOptions::default()).unwrap();
+        assert!(sample.columns.iter().all(|column| column.column_type == ColumnType::Utf8));
+        assert_eq!(sample.notes.len(), 2, "{:?}", sample.notes);
+        assert!(
+            sample.notes[0].to_string().contains("'at'") && sample.notes[0].to_string().contains("'soon'"),
+            "{:?}",
+            sample.notes
+        );
+        assert!(
+            sample.notes[1].to_string().contains("Int64") && sample.notes[1].to_string().contains("'x'"),
+            "{:?}",
+            sample.notes
+        );
+    }
+
+    #[test]
+    fn a_file_without_records_is_refused() {
+        assert!(matches!(inferred("a.csv", "a,b\n"), Err(SourceError::NoRecord { .. })));
+        assert!(matches!(inferred("a.csv", ""), Err(SourceError::Empty { .. })));
+    }
+}

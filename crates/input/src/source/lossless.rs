@@ -1,0 +1,207 @@
+//! Arrays of any type as columns of the table: every value exactly, or a fault.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, new_null_array};
+use arrow::compute::kernels::cmp::distinct;
+use arrow::compute::{CastOptions, can_cast_types, cast, cast_with_options};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, DurationMicrosecondType, Int64Type, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType,
+};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use evenkeel_model::note::Fault;
+use evenkeel_model::table::{ColumnType, ValueRange};
+use evenkeel_model::text_value::{
+    CellFault, ParsedColumn, TextFormat, TimestampFormat, check_json, parse_text_column,
+};
+
+/// Reads an array as a column of the table; `None` where values of its type have no one meaning as that.
+pub(super) fn read_array(
+    array: &ArrayRef,
+    column_type: ColumnType,
+    text: &TextFormat,
+) -> Option<ParsedColumn> {
+    let mut column = read_plain(array, column_type, text)?;
+    if matches!(column_type, ColumnType::Json | ColumnType::JsonDocument) {
+        check_json(&mut column);
+    }
+    Some(column)
+}
+
+fn read_plain(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> Option<ParsedColumn> {
+    let target = column_type.arrow_type();
+    if array.data_type() == &target {
+        return Some(ParsedColumn { values: Arc::clone(array), faults: Vec::new() });
+    }
+    if array.data_type() == &DataType::Null {
+        return Some(ParsedColumn { values: new_null_array(&target, array.len()), faults: Vec::new() });
+    }
+    if let DataType::Dictionary(_, value_type) = array.data_type() {
+        return read_plain(&cast(array, value_type).ok()?, column_type, text);
+    }
+    match (family(array.data_type()), family(&target)) {
+        (Some(Family::Text), Some(Family::Text | Family::Bytes))
+            if !matches!(column_type, ColumnType::Uuid) => {}
+        (Some(Family::Text), _) => {
+            let cells = cast(array, &DataType::Binary).ok()?;
+            return Some(parse_text_column(cells.as_binary::<i32>(), column_type, text));
+        }
+        (Some(Family::Number), Some(Family::Time)) => return number_as_time(array, column_type, text),
+        _ => {}
+    }
+    cast_without_loss(array, column_type, &target)
+}
+
+/// Numbers are times only when the format says their unit.
+fn number_as_time(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> Option<ParsedColumn> {
+    if !matches!(text.timestamps, TimestampFormat::Unix(_)) {
+        return None;
+    }
+    let cells = cast(array, &DataType::Utf8).and_then(|cells| cast(&cells, &DataType::Binary)).ok()?;
+    Some(parse_text_column(cells.as_binary::<i32>(), column_type, text))
+}
+
+/// Casts, and finds the values that did not survive: those that became NULL, and those that do not come back the same.
+fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataType) -> Option<ParsedColumn> {
+    let array = without_zone(array)?;
+    if !may_become(array.data_type(), target) || !can_cast_types(array.data_type(), target) {
+        return None;
+    }
+    let safe = CastOptions { safe: true, ..CastOptions::default() };
+    let values = cast_with_options(&array, target, &safe).ok()?;
+    let back = cast_with_options(&values, array.data_type(), &safe).ok()?;
+    let same = distinct(&back, &array).ok()?;
+    if same.true_count() == 0 {
+        return Some(ParsedColumn { values, faults: Vec::new() });
+    }
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(array.as_ref(), &options).ok()?;
+    let fault = |row: usize| {
+        let value = formatter.value(row).to_string();
+        let problem: Cow<'static, str> = if family(array.data_type()) == Some(Family::Bytes) {
+            "is not valid UTF-8; convert it first".into()
+        } else if values.is_null(row) {
+            format!("is outside {column_type}").into()
+        } else {
+            format!("would lose precision as {column_type}").into()
+        };
+        CellFault { row, fault: Fault::of_value(value.as_bytes(), problem) }
+    };
+    let faults = (0..array.len()).filter(|row| same.value(*row)).map(fault).collect();
+    Some(ParsedColumn { values, faults })
+}
+
+/// Types whose values mean the same kind of thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Bool,
+    Number,
+    Text,
+    Bytes,
+    Time,
+    Duration,
+}
+
+fn family(data_type: &DataType) -> Option<Family> {
+    match data_type {
+        DataType::Boolean => Some(Family::Bool),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Family::Text),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Some(Family::Bytes)
+        }
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _) => Some(Family::Time),
+        DataType::Duration(_) => Some(Family::Duration),
+        number if number.is_numeric() => Some(Family::Number),
+        _ => None,
+    }
+}
+
+/// Whether a value of one type has one meaning as another. A number is no time and no duration, nor the other way round:
+/// the unit would be a guess.
+fn may_become(from: &DataType, to: &DataType) -> bool {
+    match (family(from), family(to)) {
+        (Some(from), Some(to)) if from == to => true,
+        (Some(Family::Text), Some(Family::Bytes)) | (Some(Family::Bytes), Some(Family::Text)) => true,
+        (Some(Family::Bool | Family::Number | Family::Time), Some(Family::Text)) => true,
+        _ => false,
+    }
+}
+
+/// The same instants without a zone.
+fn without_zone(array: &ArrayRef) -> Option<ArrayRef> {
+    match array.data_type() {
+        DataType::Timestamp(unit, Some(_)) => cast(array, &DataType::Timestamp(*unit, None)).ok(),
+        _ => Some(Arc::clone(array)),
+    }
+}
+
+/// Finds the values that the type's Arrow twin holds and the type does not.
+pub(super) fn check_range(column_type: ColumnType, parsed: &mut ParsedColumn) {
+    fn outside<T>(array: &PrimitiveArray<T>, range: ValueRange) -> Vec<usize>
+    where
+        T: ArrowPrimitiveType<Native: Into<i64>>,
+    {
+        let bad = |value: T::Native| {
+            let value: i64 = value.into();
+            value < range.min || value > range.max
+        };
+        if !array.values().iter().any(|value| bad(*value)) {
+            return Vec::new();
+        }
+        (0..array.len()).filter(|row| array.is_valid(*row) && bad(array.value(*row))).collect()
+    }
+    let Some(range) = column_type.value_range() else { return };
+    let rows = match parsed.values.data_type() {
+        DataType::Date32 => outside(parsed.values.as_primitive::<Date32Type>(), range),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            outside(parsed.values.as_primitive::<TimestampMillisecondType>(), range)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            outside(parsed.values.as_primitive::<TimestampMicrosecondType>(), range)
+        }
+        DataType::Duration(_) => outside(parsed.values.as_primitive::<DurationMicrosecondType>(), range),
+        _ => Vec::new(),
+    };
+    let whole_second = matches!(column_type, ColumnType::Datetime | ColumnType::Datetime64);
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(parsed.values.as_ref(), &options).ok();
+    let raw = cast(&parsed.values, &DataType::Int64).ok();
+    let text = |row: usize| {
+        let shown = formatter.as_ref().and_then(|formatter| formatter.value(row).try_to_string().ok());
+        let number = || raw.as_ref().map(|raw| raw.as_primitive::<Int64Type>().value(row).to_string());
+        shown.or_else(number).unwrap_or_default()
+    };
+    let mut faults: Vec<CellFault> = rows
+        .into_iter()
+        .map(|row| CellFault {
+            row,
+            fault: Fault::of_value(
+                text(row).as_bytes(),
+                format!("is outside {column_type}{}", wider(column_type)),
+            ),
+        })
+        .collect();
+    if whole_second && let Some(array) = parsed.values.as_primitive_opt::<TimestampMillisecondType>() {
+        let fraction = |row: &usize| array.is_valid(*row) && array.value(*row) % 1000 != 0;
+        faults.extend((0..array.len()).filter(fraction).map(|row| CellFault {
+            row,
+            fault: Fault::of_value(text(row).as_bytes(), format!("would lose precision as {column_type}")),
+        }));
+    }
+    drop(formatter);
+    parsed.faults.extend(faults);
+}
+
+/// The type that holds earlier and later times, for messages.
+fn wider(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Date => " (1970 to 2105); Date32 holds it",
+        ColumnType::Datetime => " (1970 to 2105); Datetime64 holds it",
+        ColumnType::Timestamp => " (1970 to 2105); Timestamp64 holds it",
+        ColumnType::Interval => "; Interval64 holds it",
+        _ => "",
+    }
+}

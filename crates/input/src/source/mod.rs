@@ -1,0 +1,378 @@
+//! From files to batches of a declared schema.
+//!
+//! ```text
+//! arguments -> find_inputs -> Input::open -> RawBatch -> Conform -> Conformed { batch, rejects }
+//!             files, folders,  decompress,   text cells   match by name, cast without loss,
+//!             globs, stdin     detect format or arrays    check NOT NULL, ranges and key size
+//! ```
+//! CSV and NDJSON become columns of text cells, Parquet and Arrow stay arrays; both conform to the table by the same
+//! rules. A row that cannot be taken becomes a [`Reject`] with its place in the file, its column and the reason.
+
+mod arrow_ipc;
+mod columnar;
+mod conform;
+mod csv;
+mod discover;
+mod export;
+mod infer;
+mod lossless;
+mod ndjson;
+mod open;
+mod places;
+mod remote;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use crate::source::arrow_ipc::panics_are_caught;
+pub use crate::source::conform::{Conform, Conformed};
+pub use crate::source::discover::{InputPath, Inputs, find_inputs};
+pub use crate::source::export::{Export, ExportPlace, OnUnreadable, Stretch, Unreadable, row_counts};
+pub use crate::source::infer::{Sample, infer_columns};
+pub use crate::source::open::Input;
+pub use crate::source::places::{Extent, RowsAcross};
+pub use crate::source::remote::RemoteFile;
+pub use crate::source::stream::Fingerprint;
+
+use evenkeel_model::bounded::{names, quote};
+use evenkeel_model::note::Fault;
+use evenkeel_model::table::ColumnType;
+use evenkeel_model::text_value::{TextFormat, TimestampFormat};
+use evenkeel_storage::StorageError;
+
+/// Rows read at one time, at most.
+pub const READ_BATCH_ROWS: usize = 16 * 1024;
+/// Bytes read at one time, about; fewer rows are read where they are wide.
+const READ_BATCH_BYTES: usize = 8 << 20;
+
+/// The longest record of a text file. A longer one is most likely a quote that is not closed.
+const MAX_RECORD_BYTES: usize = 64 << 20;
+
+/// The formats that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputFormat {
+    /// Parquet.
+    Parquet,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Newline-delimited JSON objects.
+    Ndjson,
+    /// Arrow IPC, file or stream.
+    Arrow,
+}
+
+impl fmt::Display for InputFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "Parquet",
+            Self::Csv => "CSV",
+            Self::Ndjson => "NDJSON",
+            Self::Arrow => "Arrow IPC",
+        })
+    }
+}
+
+/// How inputs are read where they do not say it themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputOptions {
+    /// Spelling of points in time in single columns, by name.
+    pub column_timestamps: BTreeMap<String, TimestampFormat>,
+    /// The format; found from name and content where it is not given.
+    pub format: Option<InputFormat>,
+    /// Spelling of values in text.
+    pub text: TextFormat,
+    /// Byte between CSV fields; a comma, or a tab in `.tsv` files, where it is not given.
+    pub delimiter: Option<u8>,
+    /// CSV fields that stand for NULL.
+    pub null_values: Vec<String>,
+    /// Rows read at one time, at most.
+    pub batch_rows: usize,
+    /// Columns that nobody asks for: a columnar file that has one in this very type leaves it out, and it is NULL. Text is read in
+    /// any case, since what cannot be read in it is told.
+    #[serde(skip)]
+    pub unasked: BTreeMap<String, DataType>,
+    /// The rows of a Parquet file that are read, counted from 0; all where it is none. Other files are read whole.
+    pub rows: Option<Range<u64>>,
+    /// Ranges of the rows of a Parquet file, in order and apart from each other, that are read alone, if there are any; `rows` does not
+    /// matter then.
+    #[serde(skip)]
+    pub places: Vec<Range<u64>>,
+    /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
+    pub views: bool,
+}
+
+impl Default for InputOptions {
+    fn default() -> Self {
+        Self {
+            column_timestamps: BTreeMap::new(),
+            format: None,
+            text: TextFormat::default(),
+            delimiter: None,
+            null_values: vec![String::new()],
+            batch_rows: READ_BATCH_ROWS,
+            unasked: BTreeMap::new(),
+            rows: None,
+            places: Vec::new(),
+            views: false,
+        }
+    }
+}
+
+impl InputOptions {
+    /// Spelling of the values of one column.
+    #[must_use]
+    pub fn text_of(&self, column: &str) -> TextFormat {
+        match self.column_timestamps.get(column) {
+            Some(timestamps) => TextFormat { timestamps: timestamps.clone(), ..self.text.clone() },
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// Why an input cannot be read.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum SourceError {
+    #[error("no input '{path}': there is no such file or folder")]
+    NotFound { path: String },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(
+        "{path} is a table; its files hold rows that newer ones replace. Write its rows out first: \
+         evenkeel query {path} -c 'SELECT * FROM t' --output rows.parquet"
+    )]
+    Table { path: String },
+    #[error("no input matches '{pattern}'", pattern = quote(pattern))]
+    NoMatch { pattern: String },
+    #[error("'{pattern}' is not a glob pattern: {reason}", pattern = quote(pattern))]
+    Pattern { pattern: String, reason: String },
+    #[error(
+        "folder {path} holds no file with a known ending (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, .arrow, .ipc, \
+         .arrows, .feather; each also with .gz or .zst)"
+    )]
+    EmptyFolder { path: String },
+    #[error("standard input (-) can be given only once")]
+    StdinTwice,
+    #[error("{file}: cannot read: {source}")]
+    Read { file: String, source: std::io::Error },
+    #[error("{file}: is empty")]
+    Empty { file: String },
+    #[error(
+        "{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|ndjson|arrow"
+    )]
+    UnknownFormat { file: String },
+    #[error("{file}: is not readable as {format}: {reason}")]
+    Format { file: String, format: InputFormat, reason: String },
+    #[error("{file}: is one JSON array, not one object per line; turn it into lines with: jq -c '.[]' FILE")]
+    JsonArray { file: String },
+    #[error("{file}: the header names column '{column}' twice", column = quote(column))]
+    RepeatedColumn { file: String, column: String },
+    #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
+    MissingColumn { file: String, column: String, found: Vec<String> },
+    #[error(
+        "{file}: none of its columns is one of those that are wanted; the file has: {}; wanted are: {}{}",
+        names(found),
+        names(declared),
+        wrong_names(declared, found)
+    )]
+    NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
+    #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss", column = quote(column), found = quote(found))]
+    ColumnType { file: String, column: String, found: String, column_type: ColumnType },
+    #[error("{file}: the columns cannot be found: {reason}")]
+    Infer { file: String, reason: String },
+    #[error("{file}: there is no record to find types from")]
+    NoRecord { file: String },
+    #[error("there is no input")]
+    NoInput,
+    #[error("there is no column '{column}' with a YDB type; there are: {}{}", names(found), similar(column, found), column = quote(column))]
+    NoSuchColumn { column: String, found: Vec<String> },
+    #[error(
+        "{reject}. --on-error skip leaves such rows out; --type COLUMN:TYPE reads a column as another type, such as utf8"
+    )]
+    Unreadable { reject: Box<Reject> },
+    #[error("{file}, line {line}: a quote is opened here and never closed")]
+    UnclosedQuote { file: String, line: u64 },
+    #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]
+    RecordTooLong { file: String, line: u64 },
+    #[error("{file}: had {expected} rows when it was looked at, and has {found} now; leave files alone while they are read", found = found.map_or_else(|| "another format".to_owned(), |found| found.to_string()))]
+    Changed { file: String, expected: u64, found: Option<u64> },
+    #[error("{file}: cannot assemble rows: {source}")]
+    Arrow { file: String, source: ArrowError },
+}
+
+/// A hint where a name differs in case alone.
+fn similar(column: &str, found: &[String]) -> String {
+    found
+        .iter()
+        .find(|name| name.eq_ignore_ascii_case(column))
+        .map(|name| format!(" (names are case-sensitive: '{name}' is not '{column}')"))
+        .unwrap_or_default()
+}
+
+/// The separator that one heading seems to be written with.
+fn wrong_separator(names: &[String]) -> Option<&'static str> {
+    let [only] = names else { return None };
+    let found = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))?;
+    Some(if found == "\t" { "tab" } else { found })
+}
+
+/// A hint where all names differ from the declared ones in case alone, or the separator is another one.
+fn wrong_names(declared: &[String], found: &[String]) -> String {
+    if let Some(separator) = wrong_separator(found) {
+        return format!(" (is the separator another one? Try --delimiter '{separator}')");
+    }
+    declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()
+}
+
+/// Where a row stands in its input, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowPosition {
+    /// A line of a text file; of a CSV record over several lines, the first.
+    Line(u64),
+    /// A row of a columnar file or a stream.
+    Row(u64),
+}
+
+impl fmt::Display for RowPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
+/// A row that cannot be taken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reject {
+    /// Name of the input.
+    pub file: String,
+    /// Place in the input.
+    #[serde(flatten)]
+    pub position: RowPosition,
+    /// The column at fault, where it is one.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub reason: Fault,
+    /// The values of the table's columns as text; of a record that is broken, all of it.
+    pub record: serde_json::Map<String, serde_json::Value>,
+}
+
+impl fmt::Display for Reject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place(), self.reason)
+    }
+}
+
+impl Reject {
+    /// Forgets the values of the row; its place stays.
+    pub fn mask(&mut self) {
+        self.reason = Fault::of_row("cannot be read; its values are masked");
+        self.record.clear();
+    }
+
+    /// Its place: `x.csv, line 7, column 'n'`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let column = self.column.as_ref().map(|column| format!(", column '{}'", quote(column)));
+        format!("{}, {}{}", self.file, self.position, column.unwrap_or_default())
+    }
+}
+
+/// Rows of an input before they conform to a table.
+#[derive(Debug, Clone)]
+pub struct RawBatch {
+    /// The cells.
+    pub cells: RawCells,
+    /// Place of each row.
+    pub positions: Positions,
+    /// Rows that are not even a record: too few fields, broken JSON.
+    pub broken: Vec<Reject>,
+}
+
+/// Cells as text or as arrays.
+#[derive(Debug, Clone)]
+pub enum RawCells {
+    /// Named columns of text.
+    Text(Vec<(String, BinaryArray)>),
+    /// Arrays with their schema.
+    Arrow(RecordBatch),
+}
+
+/// Places of the rows of a batch.
+#[derive(Debug, Clone)]
+pub enum Positions {
+    /// A line number per row.
+    Lines(Vec<u64>),
+    /// Consecutive rows; the first one's number.
+    RowsFrom(u64),
+}
+
+impl Positions {
+    fn of(&self, row: usize) -> RowPosition {
+        match self {
+            Self::Lines(lines) => RowPosition::Line(lines.get(row).copied().unwrap_or(0)),
+            Self::RowsFrom(first) => RowPosition::Row(first + row as u64),
+        }
+    }
+}
+
+/// The bytes that the rows of a batch take, not those of larger buffers that it is a slice of.
+#[must_use]
+pub fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes_of = |array: &ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes_of).sum()
+}
+
+/// Reads an input batch by batch.
+trait RawReader: Send {
+    /// The next rows; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError>;
+
+    /// Names in the input that the table does not have, as far as they were met.
+    fn unknown_columns(&self) -> Vec<String>;
+
+    /// All columns of the input, where they are known before its rows.
+    fn column_names(&self) -> Option<Vec<String>> {
+        self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// Rows of a whole Parquet file, of which some can be read alone; none where it has to be unpacked first.
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
+
+    /// The whole schema of a file that has one.
+    fn file_schema(&self) -> Option<&SchemaRef> {
+        None
+    }
+}
+
+/// A file that can be read again, which deletes itself where it is temporary.
+#[derive(Debug)]
+enum SeekableFile {
+    Kept(PathBuf),
+    Spooled(tempfile::NamedTempFile),
+}
+
+impl SeekableFile {
+    fn open(&self) -> std::io::Result<std::fs::File> {
+        match self {
+            Self::Kept(path) => std::fs::File::open(path),
+            Self::Spooled(file) => file.reopen(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! NDJSON: objects to columns of text cells.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::io::{BufRead, Read};
+
+use arrow::array::BinaryBuilder;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::source::stream::{TextStream, buffered, drain};
+use crate::source::{
+    InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
+};
+use crate::source::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
+use evenkeel_model::bounded::quote;
+use evenkeel_model::note::Fault;
+
+/// Unknown names that are remembered; objects may have any number of them.
+const UNKNOWN_NAMES: usize = 100;
+
+/// Reads one JSON object per line. Strings give their text, `null` gives NULL, anything else gives its JSON text.
+pub(super) struct NdjsonReader {
+    file: String,
+    stream: TextStream,
+    columns: Vec<String>,
+    index: HashMap<String, usize>,
+    unknown: BTreeSet<String>,
+    line: u64,
+    batch_rows: usize,
+}
+
+impl NdjsonReader {
+    pub(super) fn open(
+        file: &str,
+        stream: Box<dyn std::io::Read + Send>,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |source| SourceError::Read { file: file.to_owned(), source };
+        let mut stream = buffered(stream);
+        let head = stream.fill_buf().map_err(error)?;
+        let bom = head.starts_with("\u{feff}".as_bytes());
+        let array = head.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        if array {
+            return Err(SourceError::JsonArray { file: file.to_owned() });
+        }
+        if bom {
+            stream.consume('\u{feff}'.len_utf8());
+        }
+        Ok(Self {
+            file: file.to_owned(),
+            stream,
+            columns: columns.to_vec(),
+            index: columns.iter().cloned().zip(0..).collect(),
+            unknown: BTreeSet::new(),
+            line: 0,
+            batch_rows: options.batch_rows.max(1),
+        })
+    }
+}
+
+impl RawReader for NdjsonReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        let mut builders: Vec<BinaryBuilder> = self.columns.iter().map(|_| BinaryBuilder::new()).collect();
+        let mut lines = Vec::new();
+        let mut broken = Vec::new();
+        let mut text = Vec::new();
+        let mut bytes = 0;
+        while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
+            text.clear();
+            let limit = MAX_RECORD_BYTES as u64 + 1;
+            let mut line_reader = (&mut self.stream).take(limit);
+            let count = line_reader
+                .read_until(b'\n', &mut text)
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            if count == 0 {
+                break;
+            }
+            self.line += 1;
+            if count > MAX_RECORD_BYTES {
+                return Err(SourceError::RecordTooLong { file: self.file.clone(), line: self.line });
+            }
+            bytes += count;
+            let line = text.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            let mut cells = vec![None; self.columns.len()];
+            let object = Object { index: &self.index, cells: &mut cells, unknown: &mut self.unknown };
+            let mut deserializer = serde_json::Deserializer::from_slice(line);
+            match object.deserialize(&mut deserializer).and_then(|()| deserializer.end()) {
+                Ok(()) => {
+                    lines.push(self.line);
+                    for (builder, cell) in builders.iter_mut().zip(cells) {
+                        builder.append_option(cell.flatten().as_deref().map(str::as_bytes));
+                    }
+                }
+                Err(error) => broken.push(Reject {
+                    file: self.file.clone(),
+                    position: RowPosition::Line(self.line),
+                    column: None,
+                    reason: Fault::of_row(format!("is not a JSON object: {}", plain_reason(&error))),
+                    record: [("line".to_owned(), String::from_utf8_lossy(line).into())].into_iter().collect(),
+                }),
+            }
+        }
+        if lines.is_empty() && broken.is_empty() {
+            drain(&mut self.stream)
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+            return Ok(None);
+        }
+        let cells =
+            self.columns.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish)).collect();
+        Ok(Some(RawBatch { cells: RawCells::Text(cells), positions: Positions::Lines(lines), broken }))
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        self.unknown.iter().cloned().collect()
+    }
+}
+
+/// The parser counts lines within the one line it sees; only the column is worth telling.
+fn plain_reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or(&text);
+    let hint = if error.is_eof() { "; each object stands on one line, as 'jq -c .' writes them" } else { "" };
+    format!("{reason} (character {}){hint}", error.column())
+}
+
+/// Takes the cells of one object.
+struct Object<'a, 'line> {
+    index: &'a HashMap<String, usize>,
+    /// `None` until the column is met.
+    cells: &'a mut Vec<Option<Option<Cow<'line, str>>>>,
+    unknown: &'a mut BTreeSet<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_, 'de> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            let Some(slot) = self.index.get(name.0.as_ref()).and_then(|column| self.cells.get_mut(*column))
+            else {
+                if self.unknown.len() < UNKNOWN_NAMES {
+                    self.unknown.insert(quote(&name.0).to_string());
+                }
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let raw: &'de RawValue = map.next_value()?;
+            if slot.is_some() {
+                return Err(serde::de::Error::custom(format!("it names '{}' twice", quote(&name.0))));
+            }
+            *slot = Some(match raw.get() {
+                "null" => None,
+                text if text.starts_with('"') => {
+                    Some(serde_json::from_str::<Name<'de>>(text).map_err(serde::de::Error::custom)?.0)
+                }
+                text => Some(Cow::Borrowed(text)),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A string that is borrowed from the line where it has no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,0 +1,269 @@
+//! Inputs in object stores: found by listing, read by ranges.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::Path as FsPath;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, coalesce_ranges};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::AsyncFileReader;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+use url::Url;
+
+use crate::source::SourceError;
+use crate::source::discover::format_of_name;
+use crate::source::stream::{Fingerprint, StreamHash};
+use evenkeel_storage::{brief, handle, remote_store, wait_for};
+
+/// Bytes that are asked for first when a file is read from its beginning on: often it is only looked at.
+const FIRST_CHUNK_BYTES: u64 = 64 << 10;
+/// Bytes that are asked for at one time later. The next ones come meanwhile.
+const CHUNK_BYTES: u64 = 8 << 20;
+
+/// Bytes of a Parquet file's end that mostly hold its whole footer.
+const FOOTER_BYTES: usize = 512 << 10;
+/// Bytes between two ranges that are rather fetched too than asked for alone.
+const COALESCED_GAP: u64 = 1 << 20;
+
+/// A file of an object store as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RemoteFile {
+    /// Its URL, for people.
+    pub url: String,
+    /// The URL of the store.
+    pub store: String,
+    /// Its path in the store, as it is: signs that a URL would have to write otherwise stand for themselves.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What tells this content from a later one under the same name, where the store says.
+    pub e_tag: Option<String>,
+}
+
+/// The files that a URL names, sorted, and the names of those with unknown endings: the file itself, all files below it, or those that
+/// a pattern matches.
+pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<String>), SourceError> {
+    let (store, path) = remote_store(url)?;
+    let base = format!("{}://{}", url.scheme(), url.authority());
+    let error = |source: io::Error| SourceError::Read { file: argument.to_owned(), source };
+    let file = |meta: &ObjectMeta| RemoteFile {
+        url: format!("{base}/{}", meta.location),
+        store: base.clone(),
+        path: meta.location.to_string(),
+        bytes: meta.size,
+        e_tag: meta.e_tag.clone(),
+    };
+    if !argument.contains(['*', '?', '[']) && !path.as_ref().is_empty() && !argument.ends_with('/') {
+        let (store, path) = (Arc::clone(&store), path.clone());
+        match wait_for(async move { store.head(&path).await }).map_err(error)? {
+            Ok(meta) => return Ok((vec![file(&meta)], Vec::new())),
+            Err(object_store::Error::NotFound { .. }) => {}
+            Err(source) => return Err(error(refused(&source))),
+        }
+    }
+    let (prefix, pattern) =
+        pattern_of(&path).map_err(|reason| SourceError::Pattern { pattern: argument.to_owned(), reason })?;
+    let below = prefix.clone();
+    let listed = wait_for(async move { store.list(Some(&below)).try_collect::<Vec<ObjectMeta>>().await });
+    let mut listed = listed.map_err(error)?.map_err(|source| error(refused(&source)))?;
+    listed.sort_by(|a, b| a.location.cmp(&b.location));
+    // The portions of a table hold superseded rows too; what is visible is known to its log alone.
+    let log = |meta: &ObjectMeta| {
+        meta.location.prefix_match(&prefix).is_some_and(|mut parts| parts.any(|part| part.as_ref() == "_log"))
+    };
+    if pattern.is_none() && listed.iter().any(log) {
+        return Err(SourceError::Table { path: argument.to_owned() });
+    }
+    let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
+    let wanted = |meta: &&ObjectMeta| match &pattern {
+        Some(pattern) => pattern.matches_with(meta.location.as_ref(), options),
+        None => !is_hidden(&meta.location, &prefix),
+    };
+    let (mut files, mut unknown) = (Vec::new(), Vec::new());
+    for meta in listed.iter().filter(wanted) {
+        let known = pattern.is_some() || format_of_name(FsPath::new(meta.location.as_ref())).is_some();
+        if known { files.push(file(meta)) } else { unknown.push(file(meta).url) }
+    }
+    if files.is_empty() {
+        return Err(match (&pattern, unknown.is_empty()) {
+            (Some(_), _) => SourceError::NoMatch { pattern: argument.to_owned() },
+            (None, true) => SourceError::NotFound { path: argument.to_owned() },
+            (None, false) => SourceError::EmptyFolder { path: argument.to_owned() },
+        });
+    }
+    Ok((files, unknown))
+}
+
+/// What a store answered, as an error of reading.
+fn refused(error: &object_store::Error) -> io::Error {
+    use object_store::Error as Store;
+    let kind = match error {
+        Store::NotFound { .. } => io::ErrorKind::NotFound,
+        Store::PermissionDenied { .. } | Store::Unauthenticated { .. } => io::ErrorKind::PermissionDenied,
+        // The file was replaced by another one.
+        Store::Precondition { .. } => io::ErrorKind::InvalidData,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, brief(error))
+}
+
+/// Whether a file, or a folder that it is in, has a hidden name.
+fn is_hidden(path: &Path, prefix: &Path) -> bool {
+    path.prefix_match(prefix).is_some_and(|mut parts| parts.any(|part| part.as_ref().starts_with(['.', '_'])))
+}
+
+/// The part of a path before its first wildcard, which can be listed, and the pattern where there is a wildcard.
+fn pattern_of(path: &Path) -> Result<(Path, Option<glob::Pattern>), String> {
+    let is_wild = |part: &str| part.contains(['*', '?', '[']);
+    if !is_wild(path.as_ref()) {
+        return Ok((path.clone(), None));
+    }
+    let prefix: Path = path.parts().take_while(|part| !is_wild(part.as_ref())).collect();
+    let pattern = glob::Pattern::new(path.as_ref()).map_err(|error| error.to_string())?;
+    Ok((prefix, Some(pattern)))
+}
+
+/// A file of an object store, ready to be read.
+#[derive(Debug, Clone)]
+pub(super) struct RemoteObject {
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) path: Path,
+    file: RemoteFile,
+}
+
+impl RemoteObject {
+    pub(super) fn open(file: &RemoteFile) -> Result<Self, SourceError> {
+        let wrong =
+            |reason: String| SourceError::Read { file: file.url.clone(), source: io::Error::other(reason) };
+        let store = Url::parse(&file.store).map_err(|error| wrong(error.to_string()))?;
+        let (store, _) = remote_store(&store)?;
+        let path = Path::parse(&file.path).map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { store, path, file: file.clone() })
+    }
+
+    /// Reads a range. A file that was replaced since it was found is an error.
+    async fn read(self, range: Range<u64>) -> io::Result<Bytes> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range)),
+            if_match: self.file.e_tag.clone(),
+            ..GetOptions::default()
+        };
+        let failed = |error: object_store::Error| match error {
+            object_store::Error::Precondition { .. } => {
+                io::Error::other("it was replaced by another file while it was read")
+            }
+            error => refused(&error),
+        };
+        let found = self.store.get_opts(&self.path, options).await.map_err(failed)?;
+        found.bytes().await.map_err(|error| refused(&error))
+    }
+
+    /// The file from its beginning on.
+    pub(super) fn reader(self) -> RemoteReader {
+        RemoteReader { object: self, next: 0, under_way: None, chunk: Bytes::new() }
+    }
+
+    /// Copies the file to a temporary one, and hashes it on the way.
+    pub(super) fn copy(self) -> io::Result<(tempfile::NamedTempFile, Fingerprint)> {
+        let mut copy = tempfile::NamedTempFile::new()?;
+        let mut hash = StreamHash::default();
+        let mut reader = self.reader();
+        while !reader.fill()?.is_empty() {
+            let chunk = std::mem::take(&mut reader.chunk);
+            hash.add(&chunk);
+            copy.write_all(&chunk)?;
+        }
+        copy.flush()?;
+        Ok((copy, hash.fingerprint()))
+    }
+}
+
+/// Reads a file from its beginning to its end; the next chunk is on its way while one is used.
+pub(super) struct RemoteReader {
+    object: RemoteObject,
+    next: u64,
+    under_way: Option<JoinHandle<io::Result<Bytes>>>,
+    chunk: Bytes,
+}
+
+impl RemoteReader {
+    fn ask(&mut self) -> io::Result<()> {
+        let chunk = if self.next == 0 { FIRST_CHUNK_BYTES } else { CHUNK_BYTES };
+        let end = (self.next + chunk).min(self.object.file.bytes);
+        if self.next < end {
+            let read = self.object.clone().read(self.next..end);
+            self.next = end;
+            self.under_way = Some(handle()?.spawn(read));
+        }
+        Ok(())
+    }
+
+    /// The bytes at hand; none at the end.
+    fn fill(&mut self) -> io::Result<&Bytes> {
+        if self.chunk.is_empty() {
+            if self.under_way.is_none() {
+                self.ask()?;
+            }
+            if let Some(read) = self.under_way.take() {
+                if self.next > FIRST_CHUNK_BYTES {
+                    self.ask()?;
+                }
+                self.chunk = futures::executor::block_on(read).map_err(io::Error::other)??;
+            }
+        }
+        Ok(&self.chunk)
+    }
+}
+
+impl Read for RemoteReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill()?.len().min(buffer.len());
+        let part = self.chunk.split_to(count);
+        if let Some(target) = buffer.get_mut(..count) {
+            target.copy_from_slice(&part);
+        }
+        Ok(count)
+    }
+}
+
+impl AsyncFileReader for RemoteObject {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
+        let read = self.clone().read(range);
+        async move { read.await.map_err(ParquetError::from) }.boxed()
+    }
+
+    fn get_byte_ranges(
+        &mut self,
+        ranges: Vec<Range<u64>>,
+    ) -> BoxFuture<'_, parquet::errors::Result<Vec<Bytes>>> {
+        let object = self.clone();
+        let read = move |range: Range<u64>| object.clone().read(range);
+        async move {
+            let found: io::Result<Vec<Bytes>> = coalesce_ranges(&ranges, read, COALESCED_GAP).await;
+            Ok(found?)
+        }
+        .boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
+        let bytes = self.file.bytes;
+        let options = options.map(|options| options.metadata_options().clone());
+        async move {
+            let reader = ParquetMetaDataReader::new().with_prefetch_hint(Some(FOOTER_BYTES));
+            let reader = reader.with_metadata_options(options);
+            Ok(Arc::new(reader.load_and_finish(self, bytes).await?))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,11 @@
+//! What every other crate speaks of: columns and their types, keys, units, notes, findings, and messages of bounded length.
+
+pub mod bounded;
+pub mod finding;
+pub mod note;
+pub mod table;
+pub mod text_value;
+pub mod units;
+pub mod values;
+pub mod wire;
+pub mod workload;

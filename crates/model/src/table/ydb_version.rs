@@ -1,0 +1,477 @@
+//! Which types a column table of which version of YDB takes.
+//!
+//! Sources, all of ydb-platform/ydb:
+//! - `ydb/core/tx/schemeshard/olap/columns/update.cpp` (`IsAllowedType`, `IsAllowedPkType`): at 831a0e5d2d and at 02a60a78a9 it refuses
+//!   `Bool`, `Interval` and `DyNumber` as columns, and takes all integers, `String`, `Utf8`, all dates and points in time, `Interval64` and
+//!   `Decimal` in a primary key. `Uuid` passes there and fails later (pull request 24325, "UUID is unsupported, Interval64 is supported";
+//!   `ydb/tests/datashard/lib/types_of_variables.py`, `types_not_supported_yet_in_columnshard`).
+//! - `ydb/core/tx/schemeshard/olap/operations/checks.h` at 1c8b41f8a7: the 64-bit types and `Decimal` of any scale need
+//!   `EnableTableDatetime64` and `EnableParameterizedDecimal`, which `ydb/docs/en/core/changelog-server.md` has on by default from 25.2 on.
+//! - The same changelog: `Bool` in column tables from 25.4 on. `ydb/core/protos/feature_flags.proto` at 001c4d0b0a:
+//!   `EnableColumnshardBool` is on. It was off in 25.4.1 (issue 35238), so there a cluster may have to switch it on.
+//! - Pull request 46263 (main, July 2026): `Interval`, `Uuid` and `DyNumber`, also in keys, with `Bool` in keys; no release up to 26.2 names
+//!   them in the changelog, so they count from 26.3 on.
+//!
+//! A column of the partition key is one of the primary key, and its type needs no more than that. `Decimal` adds nothing to the hash
+//! ([`evenkeel_placement::placement`]), so a partition key of it alone fills one partition.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::table::{ColumnType, TableDefinition, TableSpec, write_create_table};
+
+/// Characters of a version that is not known that are told.
+const MOST_QUOTED: usize = 40;
+
+/// A version of YDB, as far as its rules differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the variants are the versions")]
+pub enum YdbVersion {
+    V25_1,
+    V25_2,
+    V25_3,
+    V25_4,
+    V26_1,
+    /// The newest that is released.
+    #[default]
+    V26_2,
+    /// What is on the main branch.
+    V26_3,
+}
+
+/// A version that there is not.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{found}' is no version of YDB that is known here; there are: {}", YdbVersion::names())]
+pub struct YdbVersionError {
+    found: String,
+}
+
+/// What a column is to a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnRole {
+    /// It is in no key.
+    Plain,
+    /// It is in the primary key.
+    PrimaryKey,
+    /// It is in the partition key, and so in the primary key.
+    PartitionKey,
+}
+
+/// The first versions that take a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeRule {
+    /// As a column.
+    pub column: YdbVersion,
+    /// In a primary key; none if no version does.
+    pub primary_key: Option<YdbVersion>,
+    /// In a partition key.
+    pub partition_key: Option<YdbVersion>,
+}
+
+/// A type that a version does not take and that nothing can stand for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "column '{column}' of type {column_type}: a column table of YDB {version} does not take it {place}; {next}"
+)]
+#[allow(missing_docs, reason = "the fields are named in the message")]
+pub struct YdbTypeError {
+    pub column: String,
+    pub column_type: ColumnType,
+    pub version: YdbVersion,
+    pub place: &'static str,
+    pub next: String,
+}
+
+/// `CREATE TABLE` for a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct YdbStatement {
+    /// The statement, with a comment for each type that is replaced.
+    pub text: String,
+    /// The same comments, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl YdbVersion {
+    /// Every version, the oldest first.
+    pub const ALL: [Self; 7] =
+        [Self::V25_1, Self::V25_2, Self::V25_3, Self::V25_4, Self::V26_1, Self::V26_2, Self::V26_3];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::V25_1 => "25.1",
+            Self::V25_2 => "25.2",
+            Self::V25_3 => "25.3",
+            Self::V25_4 => "25.4",
+            Self::V26_1 => "26.1",
+            Self::V26_2 => "26.2",
+            Self::V26_3 => "26.3",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// Whether a column table of this version takes the type in this role.
+    #[must_use]
+    pub fn takes(self, column_type: ColumnType, role: ColumnRole) -> bool {
+        let rule = TypeRule::of(column_type);
+        let since = match role {
+            ColumnRole::Plain => Some(rule.column),
+            ColumnRole::PrimaryKey => rule.primary_key,
+            ColumnRole::PartitionKey => rule.partition_key,
+        };
+        since.is_some_and(|since| since <= self)
+    }
+
+    /// The nearest type that this version takes in this role and that holds every value; the type itself if it does.
+    #[must_use]
+    pub fn nearest(self, column_type: ColumnType, role: ColumnRole) -> Option<ColumnType> {
+        let instead: &[ColumnType] = match column_type {
+            ColumnType::Bool => &[ColumnType::Uint8],
+            ColumnType::Uuid => &[ColumnType::Utf8],
+            // Microseconds, as they are counted.
+            ColumnType::Interval => &[ColumnType::Interval64, ColumnType::Int64],
+            ColumnType::Interval64 | ColumnType::Timestamp64 | ColumnType::Datetime64 => &[ColumnType::Int64],
+            ColumnType::Date32 => &[ColumnType::Int32],
+            _ => &[],
+        };
+        std::iter::once(&column_type).chain(instead).copied().find(|other| self.takes(*other, role))
+    }
+}
+
+impl TypeRule {
+    /// The rule of a type.
+    #[must_use]
+    pub fn of(column_type: ColumnType) -> Self {
+        use YdbVersion::{V25_1, V25_2, V25_4, V26_3};
+        let (column, key) = match column_type {
+            ColumnType::Int8
+            | ColumnType::Int16
+            | ColumnType::Int32
+            | ColumnType::Int64
+            | ColumnType::Uint8
+            | ColumnType::Uint16
+            | ColumnType::Uint32
+            | ColumnType::Uint64
+            | ColumnType::Utf8
+            | ColumnType::String
+            | ColumnType::Date
+            | ColumnType::Datetime
+            | ColumnType::Timestamp => (V25_1, Some(V25_1)),
+            // Of any other precision and scale from the version on whose flag is on.
+            ColumnType::Decimal { precision: 22, scale: 9 } => (V25_1, Some(V25_1)),
+            ColumnType::Decimal { .. } => (V25_2, Some(V25_2)),
+            ColumnType::Date32
+            | ColumnType::Datetime64
+            | ColumnType::Timestamp64
+            | ColumnType::Interval64 => (V25_2, Some(V25_2)),
+            ColumnType::Float
+            | ColumnType::Double
+            | ColumnType::Json
+            | ColumnType::JsonDocument
+            | ColumnType::Yson => (V25_1, None),
+            ColumnType::Bool => (V25_4, Some(V26_3)),
+            ColumnType::Uuid | ColumnType::Interval => (V26_3, Some(V26_3)),
+        };
+        Self { column, primary_key: key, partition_key: key }
+    }
+}
+
+/// What a value of a type becomes in the one that stands for it.
+fn how(from: ColumnType, to: ColumnType) -> &'static str {
+    match (from, to) {
+        (ColumnType::Bool, _) => "0 is false, 1 is true",
+        (ColumnType::Uuid, _) => "its text of 36 characters",
+        (ColumnType::Datetime64, _) => "seconds since 1970",
+        (ColumnType::Date32, _) => "days since 1970",
+        (ColumnType::Interval, ColumnType::Interval64) => "the same values",
+        _ => "microseconds",
+    }
+}
+
+fn role_of(definition: &TableDefinition, column: &str) -> ColumnRole {
+    let has = |key: &[String]| key.iter().any(|name| name == column);
+    match (
+        has(&definition.primary_key),
+        has(&definition.partition_key) || definition.partition_key.is_empty(),
+    ) {
+        (true, true) => ColumnRole::PartitionKey,
+        (true, false) => ColumnRole::PrimaryKey,
+        (false, _) => ColumnRole::Plain,
+    }
+}
+
+/// The first column whose type a version does not take, whatever could stand for it.
+///
+/// # Errors
+/// [`YdbTypeError`] that names the column, the version and the next step.
+pub fn check_ydb_types(definition: &TableDefinition, version: YdbVersion) -> Result<(), YdbTypeError> {
+    for column in &definition.columns {
+        let role = role_of(definition, &column.name);
+        if !version.takes(column.column_type, role) {
+            let nearest = version.nearest(column.column_type, role);
+            return Err(refused(&column.name, column.column_type, role, version, nearest));
+        }
+    }
+    Ok(())
+}
+
+fn refused(
+    column: &str,
+    column_type: ColumnType,
+    role: ColumnRole,
+    version: YdbVersion,
+    nearest: Option<ColumnType>,
+) -> YdbTypeError {
+    let rule = TypeRule::of(column_type);
+    let (since, place) = match role {
+        ColumnRole::Plain => (Some(rule.column), "as a column"),
+        ColumnRole::PrimaryKey => (rule.primary_key, "in a primary key"),
+        ColumnRole::PartitionKey => (rule.partition_key, "in a primary or partition key"),
+    };
+    let next = match (nearest, since) {
+        (Some(nearest), Some(since)) => {
+            format!("take {nearest} ({}), or --ydb-version {since} or newer", how(column_type, nearest))
+        }
+        (Some(nearest), None) => format!("take {nearest} ({})", how(column_type, nearest)),
+        (None, Some(since)) => format!("take another type, or --ydb-version {since} or newer"),
+        (None, None) => "no version does: take another column".to_owned(),
+    };
+    YdbTypeError { column: column.to_owned(), column_type, version, place, next }
+}
+
+/// Writes the statement for a version: types that it does not take are replaced by the nearest that hold the same values, each with a note.
+///
+/// # Errors
+/// [`YdbTypeError`] if no type can stand for one.
+pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<YdbStatement, YdbTypeError> {
+    let mut definition = spec.definition().clone();
+    let mut notes = Vec::new();
+    let roles: Vec<ColumnRole> =
+        definition.columns.iter().map(|column| role_of(spec.definition(), &column.name)).collect();
+    for (column, role) in definition.columns.iter_mut().zip(roles) {
+        let found = column.column_type;
+        let nearest = version.nearest(found, role);
+        let Some(nearest) = nearest else {
+            return Err(refused(&column.name, found, role, version, None));
+        };
+        if nearest != found {
+            notes.push(format!(
+                "column {} is {nearest} in place of {found}, which column tables of YDB {version} do not take: {}",
+                column.name,
+                how(found, nearest)
+            ));
+            column.column_type = nearest;
+        }
+    }
+    let comments: String =
+        notes.iter().map(|note| format!("-- {}\n", note.replace(['\n', '\r'], " "))).collect();
+    // A definition that differs in types of columns alone is valid as the other is.
+    let text = TableSpec::new(definition)
+        .map_or_else(|_| write_create_table(spec), |spec| write_create_table(&spec));
+    Ok(YdbStatement { text: format!("{comments}{text}"), notes })
+}
+
+impl fmt::Display for YdbVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for YdbVersion {
+    type Err = YdbVersionError;
+
+    /// `25.4`, or a release of it such as `25.4.1.15` or `v25.4`.
+    fn from_str(text: &str) -> Result<Self, YdbVersionError> {
+        let plain = text.trim().trim_start_matches('v');
+        let is_version = |version: &Self| {
+            let rest = plain.strip_prefix(version.name());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('-'))
+        };
+        let found = Self::ALL.into_iter().find(is_version);
+        found.ok_or_else(|| YdbVersionError { found: text.chars().take(MOST_QUOTED).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Column, PlacementFunction, parse_create_table};
+    use crate::units::PartitionCount;
+
+    const DOCUMENT: &str = include_str!("../../../../docs/YDB_TYPES.md");
+
+    /// The rules as the document has them.
+    fn table() -> String {
+        let since = |since: Option<YdbVersion>| since.map_or("never".to_owned(), |since| since.to_string());
+        let mut rows = ColumnType::ALL.to_vec();
+        rows.push(ColumnType::Decimal { precision: 35, scale: 10 });
+        let line = |column_type: &ColumnType| {
+            let rule = TypeRule::of(*column_type);
+            let instead = YdbVersion::V25_1.nearest(*column_type, ColumnRole::Plain);
+            let instead = instead.filter(|instead| instead != column_type).map(|instead| instead.to_string());
+            format!(
+                "| {column_type} | {} | {} | {} | {} |\n",
+                rule.column,
+                since(rule.primary_key),
+                since(rule.partition_key),
+                instead.unwrap_or_default()
+            )
+        };
+        rows.iter().map(line).collect::<String>().replace("|  |", "| |")
+    }
+
+    #[test]
+    fn the_document_has_the_rules_and_the_default() {
+        assert!(DOCUMENT.contains(&table()), "{}", table());
+        assert!(DOCUMENT.contains(&format!("default is {}", YdbVersion::default())));
+    }
+
+    fn spec(columns: Vec<Column>, key: &[&str]) -> TableSpec {
+        TableSpec::new(TableDefinition {
+            name: "t".to_owned(),
+            columns,
+            primary_key: key.iter().map(|name| (*name).to_owned()).collect(),
+            partition_key: Vec::new(),
+            partitions: PartitionCount::new(4).unwrap(),
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        })
+        .unwrap()
+    }
+
+    /// As a column, in a key, and what stands for it as a column, in 25.1, 25.2, 25.4, 26.2 and 26.3.
+    #[test]
+    fn each_type_is_taken_from_its_version_on() {
+        use YdbVersion::{V25_1, V25_2, V25_4, V26_2, V26_3};
+        let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
+        for (column_type, columns, keys, instead) in [
+            (ColumnType::Bool, "..xxx", "....x", Some(ColumnType::Uint8)),
+            (ColumnType::Uuid, "....x", "....x", Some(ColumnType::Utf8)),
+            (ColumnType::Interval, "....x", "....x", Some(ColumnType::Int64)),
+            (ColumnType::Interval64, ".xxxx", ".xxxx", Some(ColumnType::Int64)),
+            (ColumnType::Datetime64, ".xxxx", ".xxxx", Some(ColumnType::Int64)),
+            (ColumnType::Timestamp64, ".xxxx", ".xxxx", Some(ColumnType::Int64)),
+            (ColumnType::Date32, ".xxxx", ".xxxx", Some(ColumnType::Int32)),
+            (decimal(22, 9), "xxxxx", "xxxxx", None),
+            (decimal(35, 10), ".xxxx", ".xxxx", None),
+            (ColumnType::Int8, "xxxxx", "xxxxx", None),
+            (ColumnType::Uint64, "xxxxx", "xxxxx", None),
+            (ColumnType::Utf8, "xxxxx", "xxxxx", None),
+            (ColumnType::Timestamp, "xxxxx", "xxxxx", None),
+            (ColumnType::Double, "xxxxx", ".....", None),
+            (ColumnType::JsonDocument, "xxxxx", ".....", None),
+        ] {
+            let found = |role| {
+                let taken =
+                    [V25_1, V25_2, V25_4, V26_2, V26_3].map(|version| version.takes(column_type, role));
+                taken.map(|taken| if taken { "x" } else { "." }).concat()
+            };
+            assert_eq!(found(ColumnRole::Plain), columns, "{column_type}");
+            assert_eq!(found(ColumnRole::PrimaryKey), keys, "{column_type}");
+            assert_eq!(found(ColumnRole::PartitionKey), keys, "{column_type}");
+            let nearest = V25_1.nearest(column_type, ColumnRole::Plain).filter(|other| *other != column_type);
+            assert_eq!(nearest, instead, "{column_type}");
+        }
+        // A version takes all that an older one does, and what stands for a type is taken.
+        for (column_type, role) in ColumnType::ALL.into_iter().flat_map(|column_type| {
+            [ColumnRole::Plain, ColumnRole::PrimaryKey, ColumnRole::PartitionKey]
+                .map(|role| (column_type, role))
+        }) {
+            for pair in YdbVersion::ALL.windows(2) {
+                assert!(
+                    pair[1].takes(column_type, role) || !pair[0].takes(column_type, role),
+                    "{column_type}"
+                );
+            }
+            for version in YdbVersion::ALL {
+                assert!(version.nearest(column_type, role).is_none_or(|other| version.takes(other, role)));
+                assert!(
+                    role != ColumnRole::Plain
+                        || !version.takes(column_type, ColumnRole::PrimaryKey)
+                        || version.takes(column_type, role)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn statements_have_the_types_that_a_version_takes() {
+        let of_type = |(number, column_type): (usize, &ColumnType)| {
+            Column::nullable(format!("c{number}"), *column_type)
+        };
+        let mut columns = vec![Column::required("id", ColumnType::Uint64)];
+        columns.extend(ColumnType::ALL.iter().enumerate().map(of_type));
+        let spec = spec(columns, &["id"]);
+        for version in YdbVersion::ALL {
+            let written = write_create_table_for(&spec, version).unwrap();
+            let read = parse_create_table(&written.text).unwrap().definition;
+            check_ydb_types(&read, version).unwrap();
+            let changed = read
+                .columns
+                .iter()
+                .zip(spec.columns())
+                .filter(|(new, old)| new.column_type != old.column_type);
+            assert_eq!(changed.count(), written.notes.len(), "{version}");
+            assert_eq!(written.text.matches("-- column ").count(), written.notes.len(), "{version}");
+        }
+        assert_eq!(write_create_table_for(&spec, YdbVersion::V26_3).unwrap().text, write_create_table(&spec));
+        let newest = write_create_table_for(&spec, YdbVersion::default()).unwrap();
+        assert_eq!(newest.notes.len(), 2, "{:?}", newest.notes);
+        assert!(
+            newest.notes[0].contains("Utf8 in place of Uuid, which column tables of YDB 26.2 do not take")
+        );
+        assert!(newest.notes[1].contains("Interval64 in place of Interval"));
+    }
+
+    #[test]
+    fn what_nothing_stands_for_is_refused_with_the_next_step() {
+        let parsed = |column_type: &str| {
+            let text = format!(
+                "CREATE TABLE t (a Uint64 NOT NULL, b {column_type} NOT NULL, PRIMARY KEY (a, b)) PARTITION BY HASH(a) WITH (STORE = COLUMN)"
+            );
+            parse_create_table(&text).unwrap().definition
+        };
+        for (column_type, version, message) in [
+            ("Double", "26.3", "does not take it in a primary key; no version does: take another column"),
+            ("Uuid", "25.4", "take Utf8 (its text of 36 characters), or --ydb-version 26.3 or newer"),
+            (
+                "Bool",
+                "26.2",
+                "in a primary key; take Uint8 (0 is false, 1 is true), or --ydb-version 26.3 or newer",
+            ),
+            ("Decimal(35,10)", "25.1", "take another type, or --ydb-version 25.2 or newer"),
+        ] {
+            let error =
+                check_ydb_types(&parsed(column_type), version.parse().unwrap()).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+            assert!(
+                error.starts_with(&format!(
+                    "column 'b' of type {column_type}: a column table of YDB {version}"
+                )),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn versions_parse_as_they_print() {
+        for version in YdbVersion::ALL {
+            for text in [
+                version.to_string(),
+                format!("v{version}"),
+                format!(" {version}.1.15 "),
+                format!("{version}-1"),
+            ] {
+                assert_eq!(text.parse(), Ok(version), "{text}");
+            }
+        }
+        for text in ["", "25", "25.44", "24.4", "26.9", "latest"] {
+            let error = text.parse::<YdbVersion>().unwrap_err().to_string();
+            assert!(error.contains("there are: 25.1, 25.2, 25.3, 25.4, 26.1, 26.2, 26.3"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Typed columns from text: what CSV, NDJSON and key literals have in common.
+//!
+//! Every text that a type takes is exactly one value of it; other text is refused. Numbers and times may have white space
+//! around them; text is taken as it is.
+//!
+//! | type | text |
+//! |---|---|
+//! | integers, intervals | digits with or without a sign, leading zeros, a fraction of zeros (`5.0`, as pandas exports integers with gaps) |
+//! | Decimal | digits with or without a sign and a point; digits beyond the scale are zeros; no exponent |
+//! | Double, Float | the nearest number to decimal text with or without an exponent; `inf`, `infinity`, `nan`; neither overflow nor underflow |
+//! | Bool | `true`, `t`, `yes`, `1`, `false`, `f`, `no`, `0`, in any case |
+//! | dates and times | see [`TimestampFormat`]; digits beyond microseconds are zeros; no leap second, no 24:00 |
+//! | Uuid | 32 hexadecimal digits, plain, with hyphens, in braces or as a URN |
+
+mod number;
+#[cfg(test)]
+mod oracle;
+mod time;
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanArray, Decimal128Array,
+    FixedSizeBinaryBuilder, PrimitiveArray, StringArray,
+};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::datatypes::{
+    Date32Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
+
+use crate::note::Fault;
+use crate::table::ColumnType;
+
+/// How text is read where it has several readings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TextFormat {
+    /// Spelling of points in time.
+    pub timestamps: TimestampFormat,
+    /// Whether numbers are written as `1.234,56` instead of `1234.56`.
+    pub decimal_comma: bool,
+}
+
+/// A cell that cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellFault {
+    /// Row within the column, from 0.
+    pub row: usize,
+    /// The value, and what is wrong with it.
+    pub fault: Fault,
+}
+
+/// A typed column, and the rows that could not be taken; those are NULL in `values`.
+#[derive(Debug, Clone)]
+pub struct ParsedColumn {
+    /// The values, of the Arrow twin of the column type.
+    pub values: ArrayRef,
+    /// Rows that could not be taken, in row order.
+    pub faults: Vec<CellFault>,
+}
+
+/// Reads a column of text, UTF-8 bytes or NULL, as `column_type`. Same length out as in.
+#[must_use]
+pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> ParsedColumn {
+    let cells = Cells { text, column_type, decimal_comma: format.decimal_comma };
+    match column_type {
+        ColumnType::Bool => cells.boolean(),
+        ColumnType::Int8 => cells.number::<Int8Type>(number::integer),
+        ColumnType::Int16 => cells.number::<Int16Type>(number::integer),
+        ColumnType::Int32 => cells.number::<Int32Type>(number::integer),
+        ColumnType::Int64 => cells.number::<Int64Type>(number::integer),
+        ColumnType::Uint8 => cells.number::<UInt8Type>(number::integer),
+        ColumnType::Uint16 => cells.number::<UInt16Type>(number::integer),
+        ColumnType::Uint32 => cells.number::<UInt32Type>(number::integer),
+        ColumnType::Uint64 => cells.number::<UInt64Type>(number::integer),
+        ColumnType::Float => cells.number::<Float32Type>(number::float32),
+        ColumnType::Double => cells.number::<Float64Type>(number::float64),
+        ColumnType::Decimal { precision, scale } => cells.decimal(precision, scale),
+        ColumnType::Utf8 => cells.text(),
+        ColumnType::Json | ColumnType::JsonDocument => cells.json(),
+        ColumnType::String | ColumnType::Yson => {
+            ParsedColumn { values: Arc::new(text.clone()), faults: Vec::new() }
+        }
+        ColumnType::Uuid => cells.uuid(),
+        ColumnType::Date | ColumnType::Date32 => {
+            cells.primitive::<Date32Type>(|text| time::days(text, &format.timestamps))
+        }
+        ColumnType::Datetime | ColumnType::Datetime64 => {
+            cells.primitive::<TimestampMillisecondType>(|text| {
+                time::whole_second_millis(text, &format.timestamps)
+            })
+        }
+        ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            cells.primitive::<TimestampMicrosecondType>(|text| time::micros(text, &format.timestamps))
+        }
+        ColumnType::Interval | ColumnType::Interval64 => {
+            cells.primitive::<DurationMicrosecondType>(number::integer)
+        }
+    }
+}
+
+/// What is wrong with text in another encoding.
+const NOT_UTF8: &str = "is not valid UTF-8; convert the file, for example with: iconv -f latin1 -t utf-8";
+
+/// Why one cell is not taken, without the value: " is not ..." follows the quoted value.
+type CellError = std::borrow::Cow<'static, str>;
+
+struct Cells<'a> {
+    text: &'a BinaryArray,
+    column_type: ColumnType,
+    decimal_comma: bool,
+}
+
+impl Cells<'_> {
+    /// Parses each non-null cell; a cell that does not parse becomes a fault and `T::default()`.
+    fn parse<T: Default>(
+        &self,
+        parse: impl Fn(&str) -> Result<T, CellError>,
+    ) -> (Vec<T>, Option<NullBuffer>, Vec<CellFault>) {
+        let mut faults = Vec::new();
+        let mut values = Vec::with_capacity(self.text.len());
+        for (row, cell) in self.text.iter().enumerate() {
+            let Some(bytes) = cell else {
+                values.push(T::default());
+                continue;
+            };
+            let parsed = match std::str::from_utf8(bytes) {
+                Ok(text) => parse(text.trim()),
+                Err(_) => Err(NOT_UTF8.into()),
+            };
+            values.push(parsed.unwrap_or_else(|error| {
+                faults.push(CellFault { row, fault: Fault::of_value(bytes, error) });
+                T::default()
+            }));
+        }
+        let nulls = with_faults(self.text, &faults);
+        (values, nulls, faults)
+    }
+
+    fn primitive<T: ArrowPrimitiveType>(
+        &self,
+        parse: impl Fn(&str) -> Result<T::Native, CellError>,
+    ) -> ParsedColumn {
+        let expected =
+            || CellError::from(format!("is not of type {}{}", self.column_type, hint(self.column_type)));
+        let (values, nulls, faults) =
+            self.parse(|text| parse(text).map_err(|error| if error.is_empty() { expected() } else { error }));
+        let values = PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls);
+        ParsedColumn { values: Arc::new(values), faults }
+    }
+
+    fn number<T: ArrowPrimitiveType>(
+        &self,
+        parse: impl Fn(&str) -> Result<T::Native, CellError>,
+    ) -> ParsedColumn {
+        self.primitive::<T>(|text| parse(&number::with_point(text, self.decimal_comma)))
+    }
+
+    fn boolean(&self) -> ParsedColumn {
+        let (values, nulls, faults) = self.parse(|text| match text.to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "1" => Ok(true),
+            "false" | "f" | "no" | "0" => Ok(false),
+            _ => Err("is not a Bool (true, false, yes, no, 1 or 0)".into()),
+        });
+        ParsedColumn { values: Arc::new(BooleanArray::new(values.into(), nulls)), faults }
+    }
+
+    fn decimal(&self, precision: u8, scale: i8) -> ParsedColumn {
+        let (values, nulls, faults) = self
+            .parse(|text| number::decimal(&number::with_point(text, self.decimal_comma), precision, scale));
+        // Precision and scale were checked when the type was parsed; the fallback keeps the default ones.
+        let array = Decimal128Array::new(ScalarBuffer::from(values), nulls);
+        let array = array.clone().with_precision_and_scale(precision, scale).unwrap_or(array);
+        ParsedColumn { values: Arc::new(array), faults }
+    }
+
+    fn text(&self) -> ParsedColumn {
+        match StringArray::try_from_binary(self.text.clone()) {
+            Ok(values) => ParsedColumn { values: Arc::new(values), faults: Vec::new() },
+            Err(_) => self.text_with_faults(),
+        }
+    }
+
+    fn json(&self) -> ParsedColumn {
+        let mut column = self.text();
+        check_json(&mut column);
+        column
+    }
+
+    fn text_with_faults(&self) -> ParsedColumn {
+        let mut faults = Vec::new();
+        let values: StringArray = self
+            .text
+            .iter()
+            .enumerate()
+            .map(|(row, cell)| {
+                let bytes = cell?;
+                std::str::from_utf8(bytes)
+                    .inspect_err(|_| {
+                        faults.push(CellFault { row, fault: Fault::of_value(bytes, NOT_UTF8) });
+                    })
+                    .ok()
+            })
+            .collect();
+        ParsedColumn { values: Arc::new(values), faults }
+    }
+
+    fn uuid(&self) -> ParsedColumn {
+        let (values, nulls, faults) = self.parse(|text| {
+            uuid::Uuid::try_parse(text)
+                .map_err(|_| CellError::from("is not a Uuid such as f79c3e09-677c-4bbd-a479-3f349cb785e7"))
+        });
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(values.len(), 16);
+        for (row, value) in values.iter().enumerate() {
+            if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
+                // A Uuid has 16 bytes, which is the width of the builder.
+                let _ = builder.append_value(value.as_bytes());
+            } else {
+                builder.append_null();
+            }
+        }
+        ParsedColumn { values: Arc::new(builder.finish()), faults }
+    }
+}
+
+/// Finds the texts of a column that are not one JSON value.
+pub fn check_json(column: &mut ParsedColumn) {
+    let Some(text) = column.values.as_string_opt::<i32>() else { return };
+    let invalid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_err();
+    let faults = text.iter().enumerate().filter_map(|(row, text)| {
+        let text = text.filter(|text| invalid(text))?;
+        Some(CellFault { row, fault: Fault::of_value(text.as_bytes(), "is not JSON") })
+    });
+    let faults: Vec<CellFault> = faults.collect();
+    column.faults.extend(faults);
+}
+
+/// The nulls of the text, and a null for each fault.
+fn with_faults(text: &BinaryArray, faults: &[CellFault]) -> Option<NullBuffer> {
+    if faults.is_empty() {
+        return text.nulls().cloned();
+    }
+    let mut faulty = faults.iter().map(|fault| fault.row).peekable();
+    let valid: Vec<bool> =
+        (0..text.len()).map(|row| faulty.next_if_eq(&row).is_none() && text.is_valid(row)).collect();
+    Some(NullBuffer::from(valid))
+}
+
+/// What a value of the type looks like, for messages.
+fn hint(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Int8 => " (-128 to 127)",
+        ColumnType::Int16 => " (-32768 to 32767)",
+        ColumnType::Int32 => " (-2147483648 to 2147483647)",
+        ColumnType::Int64 => " (-2^63 to 2^63 - 1)",
+        ColumnType::Uint8 => " (0 to 255)",
+        ColumnType::Uint16 => " (0 to 65535)",
+        ColumnType::Uint32 => " (0 to 4294967295)",
+        ColumnType::Uint64 => " (0 to 2^64 - 1)",
+        ColumnType::Interval | ColumnType::Interval64 => " (a whole number of microseconds)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::util::display::array_value_to_string;
+
+    use super::*;
+
+    /// The values as text, or the first fault.
+    fn read(column_type: ColumnType, cells: &[&str]) -> Result<Vec<String>, String> {
+        let text = BinaryArray::from_iter_values(cells.iter().map(|c| c.as_bytes()));
+        let column = parse_text_column(&text, column_type, &TextFormat::default());
+        assert_eq!(column.values.len(), cells.len());
+        assert_eq!(column.values.data_type(), &column_type.arrow_type());
+        match column.faults.first() {
+            Some(fault) => Err(fault.fault.to_string()),
+            None => Ok((0..cells.len()).map(|i| array_value_to_string(&column.values, i).unwrap()).collect()),
+        }
+    }
+
+    #[test]
+    fn integers_are_taken_to_the_ends_of_their_width_and_not_beyond() {
+        assert_eq!(read(ColumnType::Uint8, &["0", " 255 ", "7.0", "+3"]).unwrap(), ["0", "255", "7", "3"]);
+        assert_eq!(read(ColumnType::Int8, &["-128", "127"]).unwrap(), ["-128", "127"]);
+        assert_eq!(read(ColumnType::Uint64, &["18446744073709551615"]).unwrap(), ["18446744073709551615"]);
+        for text in ["256", "-1", "1.5", "1e2", "", "x", "NaN", ".0", "5."] {
+            let error = read(ColumnType::Uint8, &[text]).unwrap_err();
+            assert_eq!(error, format!("'{text}' is not of type Uint8 (0 to 255)"));
+        }
+    }
+
+    #[test]
+    fn decimals_are_taken_without_loss_or_not_at_all() {
+        let price = ColumnType::Decimal { precision: 5, scale: 2 };
+        assert_eq!(
+            read(price, &["1", "-1.5", "999.99", "1.500"]).unwrap(),
+            ["1.00", "-1.50", "999.99", "1.50"]
+        );
+        assert!(read(price, &["1.005"]).is_err());
+        assert!(read(price, &["1000"]).is_err());
+        assert!(read(price, &["abc"]).is_err());
+        for digits in [39, 255, 256, 258, 270] {
+            assert!(read(price, &[&"8".repeat(digits)]).is_err(), "{digits} digits");
+        }
+        let zeros = "0".repeat(300);
+        assert_eq!(read(price, &[&format!("{zeros}7.5{zeros}")]).unwrap(), ["7.50"]);
+    }
+
+    #[test]
+    fn numbers_with_a_decimal_comma_are_read_where_that_is_said() {
+        let german = TextFormat { decimal_comma: true, ..TextFormat::default() };
+        let text = BinaryArray::from_iter_values(["1.234,5", "-7", "0,25"].map(str::as_bytes));
+        let column = parse_text_column(&text, ColumnType::Double, &german);
+        assert_eq!(column.values.as_primitive::<Float64Type>().values().to_vec(), [1234.5, -7.0, 0.25]);
+        let column = parse_text_column(&text, ColumnType::Decimal { precision: 6, scale: 2 }, &german);
+        assert!(column.faults.is_empty(), "{:?}", column.faults);
+        let wrong = BinaryArray::from_iter_values(["31.01.2026", "1,2,3", "1.5", "1,5.0"].map(str::as_bytes));
+        assert_eq!(parse_text_column(&wrong, ColumnType::Double, &german).faults.len(), 4);
+        assert_eq!(parse_text_column(&wrong, ColumnType::Int64, &german).faults.len(), 4);
+        assert!(!parse_text_column(&text, ColumnType::Double, &TextFormat::default()).faults.is_empty());
+    }
+
+    #[test]
+    fn floats_bools_and_uuids_are_read() {
+        assert_eq!(read(ColumnType::Double, &["1.5", "-2e3", "inf"]).unwrap(), ["1.5", "-2000.0", "inf"]);
+        assert_eq!(
+            read(ColumnType::Bool, &["TRUE", "f", "1", "no"]).unwrap(),
+            ["true", "false", "true", "false"]
+        );
+        for text in ["1e999", "-1e999"] {
+            assert!(read(ColumnType::Double, &[text]).is_err(), "{text}");
+        }
+        assert!(read(ColumnType::Float, &["1e39"]).is_err());
+        assert_eq!(read(ColumnType::Json, &["{\"a\": [1]}", "null"]).unwrap().len(), 2);
+        assert_eq!(read(ColumnType::Json, &["{"]).unwrap_err(), "'{' is not JSON");
+        assert!(read(ColumnType::Bool, &["maybe"]).is_err());
+        assert_eq!(
+            read(ColumnType::Uuid, &["F79C3E09-677c-4bbd-a479-3f349cb785e7"]).unwrap(),
+            ["f79c3e09677c4bbda4793f349cb785e7"]
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_a_fault_of_its_row_alone() {
+        let text = BinaryArray::from_iter_values([b"ok".as_slice(), b"\xff", b"fine"]);
+        let column = parse_text_column(&text, ColumnType::Utf8, &TextFormat::default());
+        assert_eq!(column.faults.len(), 1);
+        assert_eq!(column.faults[0].row, 1);
+        assert_eq!(column.values.as_string::<i32>().value(2), "fine");
+        assert!(column.values.is_null(1));
+    }
+
+    #[test]
+    fn a_fault_leaves_a_null_and_keeps_the_other_rows() {
+        let text = BinaryArray::from_iter([Some(b"1".as_slice()), None, Some(b"x"), Some(b"4")]);
+        let column = parse_text_column(&text, ColumnType::Int32, &TextFormat::default());
+        let values: Vec<_> = column.values.as_primitive::<Int32Type>().iter().collect();
+        assert_eq!(values, [Some(1), None, None, Some(4)]);
+        assert_eq!(column.faults.len(), 1);
+        assert_eq!(column.faults[0].row, 2);
+    }
+}

@@ -1,0 +1,246 @@
+//! Placement functions by name: those of this store, and those of other systems.
+
+use std::fmt;
+use std::str::FromStr;
+
+use arrow::array::ArrayRef;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::placement::hash::{hash_keys, key_bytes};
+use crate::placement::key_bytes::PlacementError;
+use crate::placement::systems::{Key, SYSTEMS, Status, System, status_of, system};
+use evenkeel_model::bounded::quote;
+use evenkeel_model::table::{ColumnType, PlacementFunction};
+
+/// A function from keys to partitions.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "Named", into = "Named")]
+pub enum Function {
+    /// One of YDB, by which tables of this store are placed.
+    Ydb(PlacementFunction),
+    /// One of another system, to be compared with.
+    System(&'static dyn System),
+}
+
+/// A function as it is written down: one of another system by its name.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Named {
+    Ydb(PlacementFunction),
+    System(String),
+}
+
+impl From<Function> for Named {
+    fn from(function: Function) -> Self {
+        match function {
+            Function::Ydb(function) => Self::Ydb(function),
+            Function::System(system) => Self::System(system.about().name.to_owned()),
+        }
+    }
+}
+
+impl TryFrom<Named> for Function {
+    type Error = FunctionError;
+
+    fn try_from(named: Named) -> Result<Self, FunctionError> {
+        match named {
+            Named::Ydb(function) => Ok(Self::Ydb(function)),
+            Named::System(name) => system(&name).map(Self::System).ok_or(FunctionError { found: name }),
+        }
+    }
+}
+
+/// A name that is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown placement function '{found}'; there are: {}{}", Function::names().join(", "), hint(found), found = quote(found))]
+pub struct FunctionError {
+    found: String,
+}
+
+/// What else a system is called.
+fn hint(found: &str) -> String {
+    let here = match found.trim().to_ascii_lowercase().as_str() {
+        "clickhouse" => "clickhouse-cityhash64, or another of its functions",
+        "scylla" | "scylladb" => "cassandra",
+        "postgresql" | "pg" => "postgres",
+        "mongo" => "mongodb",
+        "cockroachdb" => "cockroach",
+        "yugabytedb" => "yugabyte",
+        "spanner" => "spanner-shard",
+        "redshift" | "snowflake" | "synapse" | "dynamodb" => "neutral, for it publishes no function",
+        _ => return String::new(),
+    };
+    format!("; take {here}")
+}
+
+impl Default for Function {
+    fn default() -> Self {
+        Self::Ydb(PlacementFunction::default())
+    }
+}
+
+impl From<PlacementFunction> for Function {
+    fn from(function: PlacementFunction) -> Self {
+        Self::Ydb(function)
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ydb(one), Self::Ydb(other)) => one == other,
+            (Self::System(one), Self::System(other)) => one.about().name == other.about().name,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Function {}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ydb(function) => function.fmt(f),
+            Self::System(system) => f.write_str(system.about().name),
+        }
+    }
+}
+
+impl FromStr for Function {
+    type Err = FunctionError;
+
+    fn from_str(text: &str) -> Result<Self, FunctionError> {
+        let name = text.trim().to_ascii_lowercase();
+        let of_system = || system(&name).map(Self::System);
+        let of_ydb = || name.parse::<PlacementFunction>().ok().map(Self::Ydb);
+        of_system().or_else(of_ydb).ok_or_else(|| FunctionError { found: text.to_owned() })
+    }
+}
+
+impl Function {
+    /// One of each: YDB's default, and that of every system.
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::iter::once(Self::default()).chain(SYSTEMS.iter().map(|system| Self::System(*system)))
+    }
+
+    /// All names.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
+        let of_ydb =
+            [PlacementFunction::Ydb, PlacementFunction::YdbModulo, PlacementFunction::CLOUD_LOGS_DEFAULT];
+        let of_systems = SYSTEMS.iter().map(|system| system.about().name);
+        of_ydb.map(PlacementFunction::name).into_iter().chain(of_systems).collect()
+    }
+
+    /// How far it is checked for keys of these types.
+    #[must_use]
+    pub fn status(self, types: &[ColumnType]) -> Status {
+        match self {
+            Self::Ydb(_) => Status::Verified,
+            Self::System(system) => status_of(system, types),
+        }
+    }
+
+    /// Whether all partitions have the same share of the hashes.
+    #[must_use]
+    pub fn has_even_ranges(self) -> bool {
+        match self {
+            Self::Ydb(_) => true,
+            Self::System(system) => system.has_even_ranges(),
+        }
+    }
+
+    /// What the system does with NULL where it hashes none; nothing where it does.
+    #[must_use]
+    pub fn nulls(self) -> &'static str {
+        match self {
+            Self::Ydb(_) => "",
+            Self::System(system) => system.about().nulls,
+        }
+    }
+
+    /// That of YDB, where it is one.
+    #[must_use]
+    pub fn of_ydb(self) -> Option<PlacementFunction> {
+        match self {
+            Self::Ydb(function) => Some(function),
+            Self::System(_) => None,
+        }
+    }
+
+    /// What functions with the same hash share.
+    pub(super) fn hash_family(self) -> &'static str {
+        match self {
+            Self::Ydb(_) => "ydb",
+            Self::System(system) => system.about().name,
+        }
+    }
+
+    /// A hash as the system writes it.
+    #[must_use]
+    pub fn hash_text(self, hash: u64) -> String {
+        match self {
+            Self::Ydb(_) => hash.to_string(),
+            Self::System(system) => system.about().hash_type.text(hash),
+        }
+    }
+
+    /// The bytes that are hashed of a row.
+    ///
+    /// # Errors
+    /// As for [`Function::hash`].
+    pub fn bytes(
+        self,
+        types: &[ColumnType],
+        columns: &[ArrayRef],
+        row: usize,
+    ) -> Result<Vec<u8>, PlacementError> {
+        match self {
+            Self::Ydb(_) => key_bytes(types, columns, row),
+            Self::System(system) => Ok(Key::read(system, types, columns)?.bytes(system, row)),
+        }
+    }
+
+    /// The hash of every row. `columns` are the key columns in hash order.
+    ///
+    /// # Errors
+    /// [`PlacementError`] where the columns are not of these types, or it takes no such key.
+    pub fn hash(self, types: &[ColumnType], columns: &[ArrayRef]) -> Result<Vec<u64>, PlacementError> {
+        match self {
+            Self::Ydb(_) => {
+                let typed: Vec<_> = types.iter().copied().zip(columns.iter().cloned()).collect();
+                hash_keys(&typed)
+            }
+            Self::System(system) => {
+                let mut hashes = Vec::new();
+                system.hash(&Key::read(system, types, columns)?, &mut hashes);
+                Ok(hashes)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let all: Vec<Function> = Function::all().collect();
+        for function in &all {
+            assert_eq!(function.to_string().parse::<Function>().unwrap(), *function);
+        }
+        assert_eq!("ydb-cloud-logs:20:60".parse::<Function>().unwrap().to_string(), "ydb-cloud-logs:20:60");
+        let mut names = Function::names();
+        assert_eq!(names.len(), all.len() + 2);
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all.len() + 2, "each has a name of its own");
+        let error = "oracle".parse::<Function>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("unknown placement function 'oracle'; there are: ydb, ydb-modulo"),
+            "{error}"
+        );
+    }
+}

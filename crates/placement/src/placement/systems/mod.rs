@@ -1,0 +1,344 @@
+//! The placement of other systems: what bytes of a key they hash, by which function, and to which partition the hash goes.
+//!
+//! A system is one file with a [`System`] and one line in [`SYSTEMS`]. docs/PLACEMENTS.md lists them all with how far each is checked.
+
+mod cassandra;
+mod clickhouse;
+mod cockroach;
+mod doris;
+mod hashes;
+mod hive;
+mod iceberg;
+mod kafka;
+mod key;
+mod kudu;
+mod mongodb;
+mod neutral;
+mod paimon;
+mod postgres;
+mod spanner;
+mod spark;
+mod yugabyte;
+
+use std::fmt;
+
+use arrow::array::ArrayRef;
+use serde::Serialize;
+
+pub use crate::placement::systems::key::{KeyValues, Value};
+
+use crate::placement::key_bytes::PlacementError;
+use evenkeel_model::table::ColumnType;
+use evenkeel_model::units::PartitionId;
+
+/// All systems, by what they are.
+pub static SYSTEMS: &[&dyn System] = &[
+    &doris::Doris,
+    &doris::StarRocks,
+    &postgres::Citus,
+    &postgres::Postgres,
+    &postgres::Greenplum,
+    &yugabyte::Yugabyte,
+    &cockroach::Cockroach,
+    &cassandra::Cassandra,
+    &cassandra::VNODES_16,
+    &cassandra::VNODES_256,
+    &kudu::Kudu,
+    &mongodb::MongoDb,
+    &clickhouse::CITY,
+    &clickhouse::SIP,
+    &clickhouse::XX,
+    &clickhouse::INT_32,
+    &clickhouse::INT_64,
+    &kafka::JAVA,
+    &kafka::LIBRDKAFKA,
+    &iceberg::Iceberg,
+    &spark::Spark,
+    &hive::Hive,
+    &hive::HiveV1,
+    &paimon::Paimon,
+    &spanner::SpannerShard,
+    &neutral::Neutral,
+];
+
+/// How far a function is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It gives the values that the system published, or that an instance of it printed.
+    Verified,
+    /// It follows the documented formula or the source code, and no value of the system was at hand for some of what it takes.
+    Computed,
+    /// It stands for systems that publish no function.
+    Neutral,
+}
+
+impl Status {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Computed => "computed",
+            Self::Neutral => "neutral",
+        }
+    }
+}
+
+/// How a hash is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HashType {
+    /// Signed, 32 bits.
+    Int32,
+    /// Unsigned, 32 bits or fewer.
+    Uint32,
+    /// Signed, 64 bits.
+    Int64,
+    /// Unsigned, 64 bits.
+    Uint64,
+}
+
+impl HashType {
+    /// A hash as the system writes it.
+    #[must_use]
+    pub fn text(self, hash: u64) -> String {
+        match self {
+            Self::Int32 => (hash as u32).cast_signed().to_string(),
+            Self::Uint32 | Self::Uint64 => hash.to_string(),
+            Self::Int64 => hash.cast_signed().to_string(),
+        }
+    }
+}
+
+/// What is known of a system.
+#[derive(Debug)]
+pub struct About {
+    /// Its name on the command line and in JSON.
+    pub name: &'static str,
+    /// What it places, in words.
+    pub title: &'static str,
+    /// How far it is checked.
+    pub status: Status,
+    /// By what: where its values or its formula are from.
+    pub source: &'static str,
+    /// The bytes that are hashed.
+    pub bytes: &'static str,
+    /// The hash function.
+    pub hash: &'static str,
+    /// From hash to partition, of N.
+    pub formula: &'static str,
+    /// How a hash is written.
+    pub hash_type: HashType,
+    /// Whether it has unsigned integers; else they are hashed as signed ones that hold them.
+    pub unsigned: bool,
+    /// Whether Date is a type of 2 bytes there, and Datetime one of 4, both unsigned.
+    pub narrow_times: bool,
+    /// What it does with NULL, where it hashes none.
+    pub nulls: &'static str,
+    /// Most columns of a key.
+    pub most_columns: usize,
+    /// What names stand in there that are no plain words.
+    pub quote: &'static str,
+    /// How a partition key of these columns, over so many partitions, is declared there; nothing where that is not known.
+    pub clause: fn(&str, u32) -> String,
+}
+
+/// Where in the key a value stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its column, from 0.
+    pub column: usize,
+    /// Columns of the key.
+    pub columns: usize,
+    /// Type of the column.
+    pub column_type: ColumnType,
+}
+
+/// A system that places rows by hash.
+pub trait System: fmt::Debug + Sync {
+    /// What is known of it.
+    fn about(&self) -> &'static About;
+
+    /// Why it takes no keys of a type; none where it does.
+    fn refuses(&self, column_type: ColumnType) -> Option<&'static str>;
+
+    /// Whether no value of the system was at hand for keys of a type, so that they are computed by its source code alone.
+    fn is_computed(&self, column_type: ColumnType) -> bool {
+        let _ = column_type;
+        false
+    }
+
+    /// Appends the bytes that a value adds to what is hashed.
+    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>);
+
+    /// The hash of every row, into `hashes`.
+    fn hash(&self, key: &Key, hashes: &mut Vec<u64>);
+
+    /// The partition of a hash among `partitions`, which is at least 1: the remainder, unless the system has it otherwise.
+    fn partition(&self, hash: u64, partitions: u32) -> u32 {
+        (hash % u64::from(partitions)) as u32
+    }
+
+    /// Whether all partitions have the same share of the hashes.
+    fn has_even_ranges(&self) -> bool {
+        true
+    }
+
+    /// The partition of every hash, behind those that `found` has.
+    fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
+        found.extend(hashes.iter().map(|hash| PartitionId(self.partition(*hash, partitions))));
+    }
+}
+
+/// The key columns of some rows.
+#[derive(Debug)]
+pub struct Key {
+    columns: Vec<(ColumnType, KeyValues)>,
+    rows: usize,
+}
+
+impl Key {
+    /// Reads the columns of a key for a system.
+    ///
+    /// # Errors
+    /// [`PlacementError`] where a column is not of its type, or the system takes no such key.
+    pub fn read(
+        system: &dyn System,
+        types: &[ColumnType],
+        arrays: &[ArrayRef],
+    ) -> Result<Self, PlacementError> {
+        let about = system.about();
+        if types.len() != arrays.len() {
+            return Err(PlacementError::ColumnCount { expected: types.len(), found: arrays.len() });
+        }
+        takes(system, types)?;
+        let mut columns = Vec::with_capacity(arrays.len());
+        for (column, (column_type, array)) in types.iter().zip(arrays).enumerate() {
+            columns.push((*column_type, KeyValues::read(column, *column_type, array, about)?));
+        }
+        let rows = columns.first().map_or(0, |(_, values)| values.rows());
+        for (column, (_, values)) in columns.iter().enumerate() {
+            if values.rows() != rows {
+                return Err(PlacementError::RowCount { column, expected: rows, found: values.rows() });
+            }
+        }
+        Ok(Self { columns, rows })
+    }
+
+    /// The bytes that a system hashes of a row.
+    #[must_use]
+    pub fn bytes(&self, system: &dyn System, row: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (place, values) in self.places() {
+            system.encode(values.value(row), place, &mut bytes);
+        }
+        bytes
+    }
+
+    /// Rows with NULL in some column.
+    fn rows_with_null(&self) -> Vec<usize> {
+        let mut rows = Vec::new();
+        for (_, values) in self.columns.iter().filter(|(_, values)| values.null_count() > 0) {
+            values.for_each(|row, value| {
+                if value == Value::Null {
+                    rows.push(row);
+                }
+            });
+        }
+        rows
+    }
+
+    fn places(&self) -> impl Iterator<Item = (Place, &KeyValues)> {
+        let columns = self.columns.len();
+        self.columns.iter().enumerate().map(move |(column, (column_type, values))| {
+            (Place { column, columns, column_type: *column_type }, values)
+        })
+    }
+
+    /// Hashes each row by what its values add one after the other, from `seed` on.
+    #[inline(always)]
+    fn chained(&self, seed: u64, hashes: &mut Vec<u64>, step: impl Fn(u64, Value<'_>) -> u64) {
+        hashes.clear();
+        hashes.resize(self.rows, seed);
+        self.each(hashes, |_, hash, value| step(hash, value));
+    }
+
+    /// Changes the hash of each row by its value in each column, of which the number is given too.
+    #[inline(always)]
+    fn each(&self, hashes: &mut Vec<u64>, step: impl Fn(usize, u64, Value<'_>) -> u64) {
+        hashes.resize(self.rows, 0);
+        for (column, (_, values)) in self.columns.iter().enumerate() {
+            values.for_each(|row, value| {
+                if let Some(hash) = hashes.get_mut(row) {
+                    *hash = step(column, *hash, value);
+                }
+            });
+        }
+    }
+
+    /// Hashes each row by the bytes that its values make together.
+    #[inline(always)]
+    fn concatenated<S: System>(&self, system: &S, hashes: &mut Vec<u64>, hash: impl Fn(&[u8]) -> u64) {
+        hashes.clear();
+        hashes.reserve(self.rows);
+        let mut bytes = Vec::new();
+        if let [(column_type, column)] = self.columns.as_slice() {
+            let place = Place { column: 0, columns: 1, column_type: *column_type };
+            column.for_each(|_, value| {
+                bytes.clear();
+                system.encode(value, place, &mut bytes);
+                hashes.push(hash(&bytes));
+            });
+            return;
+        }
+        for row in 0..self.rows {
+            bytes.clear();
+            for (place, values) in self.places() {
+                system.encode(values.value(row), place, &mut bytes);
+            }
+            hashes.push(hash(&bytes));
+        }
+    }
+}
+
+/// Refuses keys that a system does not take.
+pub(super) fn takes(system: &dyn System, types: &[ColumnType]) -> Result<(), PlacementError> {
+    let about = system.about();
+    let refused = |reason: String| PlacementError::System { system: about.name, reason };
+    if types.len() > about.most_columns {
+        let most = match about.most_columns {
+            1 => "one column".to_owned(),
+            most => format!("at most {most} columns"),
+        };
+        return Err(refused(format!("hashes {most}; the key has {}", types.len())));
+    }
+    for column_type in types {
+        if let ColumnType::Decimal { .. } = column_type {
+            return Err(PlacementError::Unmodelled { column_type: *column_type });
+        }
+        if let Some(reason) = system.refuses(*column_type) {
+            return Err(refused(format!("takes no {column_type} in a key: {reason}")));
+        }
+    }
+    Ok(())
+}
+
+/// How far a system is checked for keys of these types.
+#[must_use]
+pub fn status_of(system: &dyn System, types: &[ColumnType]) -> Status {
+    match system.about().status {
+        Status::Verified if types.iter().any(|column_type| system.is_computed(*column_type)) => {
+            Status::Computed
+        }
+        status => status,
+    }
+}
+
+/// The system of this name.
+#[must_use]
+pub fn system(name: &str) -> Option<&'static dyn System> {
+    SYSTEMS.iter().copied().find(|system| system.about().name == name)
+}
+
+#[cfg(test)]
+mod tests;

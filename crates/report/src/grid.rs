@@ -1,0 +1,196 @@
+//! Tables, bars and numbers.
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{Cell, CellAlignment, Table};
+
+use evenkeel_input::sink::readable_bytes;
+
+/// How a table is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Columns in a terminal.
+    Plain,
+    /// Markdown.
+    Markdown,
+}
+
+/// Heading of a column, which decides on its alignment.
+#[derive(Debug, Clone, Copy)]
+pub struct Heading {
+    name: &'static str,
+    is_number: bool,
+}
+
+impl Heading {
+    /// A column of text, aligned to the left.
+    #[must_use]
+    pub const fn text(name: &'static str) -> Self {
+        Self { name, is_number: false }
+    }
+
+    /// A column of numbers, aligned to the right.
+    #[must_use]
+    pub const fn number(name: &'static str) -> Self {
+        Self { name, is_number: true }
+    }
+}
+
+/// Draws rows under headings.
+#[must_use]
+pub fn grid(layout: Layout, headings: &[Heading], rows: Vec<Vec<String>>) -> String {
+    let names: Vec<(String, bool)> =
+        headings.iter().map(|heading| (heading.name.to_owned(), heading.is_number)).collect();
+    draw(layout, &names, rows)
+}
+
+/// As [`grid`], with headings that are made.
+pub(super) fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(match layout {
+        Layout::Plain => NOTHING,
+        Layout::Markdown => ASCII_MARKDOWN,
+    });
+    let align = |numeric: bool| if numeric { CellAlignment::Right } else { CellAlignment::Left };
+    let cell = |text: &str, numeric: bool| Cell::new(one_line(layout, text)).set_alignment(align(numeric));
+    table.set_header(headings.iter().map(|(name, numeric)| cell(name, *numeric)));
+    for row in rows {
+        let cells = row.into_iter().zip(headings);
+        table.add_row(cells.map(|(text, (_, numeric))| cell(&text, *numeric)));
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The rows of batches of one schema.
+///
+/// # Errors
+/// [`ArrowError`] if a value has no text, such as a point in time beyond the calendar.
+pub fn batches(
+    layout: Layout,
+    schema: &arrow::datatypes::Schema,
+    batches: &[RecordBatch],
+) -> Result<String, ArrowError> {
+    let options = FormatOptions::default().with_null("NULL").with_display_error(false);
+    let headings: Vec<(String, bool)> =
+        schema.fields().iter().map(|field| (field.name().clone(), field.data_type().is_numeric())).collect();
+    let mut rows = Vec::new();
+    for batch in batches {
+        let batch = readable_bytes(batch)?;
+        let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            let cells = columns.iter().map(|column| column.value(row).try_to_string());
+            rows.push(cells.collect::<Result<_, _>>()?);
+        }
+    }
+    Ok(draw(layout, &headings, rows))
+}
+
+/// A cell on one line; in Markdown a bar would end the cell.
+fn one_line(layout: Layout, text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' if layout == Layout::Markdown => line.push_str("\\|"),
+            character if character.is_control() => line.extend(character.escape_default()),
+            character => line.push(character),
+        }
+    }
+    line
+}
+
+/// A bar of at most `width` characters for `value` of `most`, in eighths of a character.
+#[must_use]
+pub fn bar(value: f64, most: f64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if most <= 0.0 || value <= 0.0 {
+        return String::new();
+    }
+    let eighths = ((value / most).min(1.0) * width as f64 * 8.0).round() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
+    // A value that is there is seen.
+    if bar.is_empty() { "▏".to_owned() } else { bar }
+}
+
+/// A count with separators: `1,234,567`.
+#[must_use]
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with its noun: `1 row`, `2,000 rows`.
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A fraction as a percentage with one decimal; with three where one would show nothing.
+#[must_use]
+pub fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    match percent {
+        nearly_nothing if nearly_nothing > 0.0 && nearly_nothing < 0.001 => "<0.001 %".to_owned(),
+        little if little > 0.0 && little < 0.05 => format!("{little:.3} %"),
+        _ => format!("{percent:.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_separators() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn bars_are_proportional_and_never_longer_than_their_width() {
+        assert_eq!(bar(1.0, 1.0, 4), "████");
+        assert_eq!(bar(9.0, 1.0, 4), "████");
+        assert_eq!(bar(0.5, 1.0, 5), "██▌");
+        assert_eq!(bar(0.001, 1.0, 4), "▏");
+        assert_eq!(bar(0.0, 1.0, 4), "");
+        assert_eq!(bar(1.0, 0.0, 4), "");
+    }
+
+    #[test]
+    fn a_value_without_text_is_an_error() {
+        use arrow::array::{ArrayRef, TimestampSecondArray};
+
+        let drawn = |seconds: i64| {
+            let times: ArrayRef = std::sync::Arc::new(TimestampSecondArray::from(vec![seconds]));
+            let batch = RecordBatch::try_from_iter([("at", times)]).unwrap();
+            batches(Layout::Plain, &batch.schema(), &[batch])
+        };
+        assert!(drawn(0).unwrap().contains("1970-01-01T00:00:00"));
+        assert!(drawn(i64::MAX).is_err());
+    }
+
+    #[test]
+    fn grids_align_numbers_to_the_right() {
+        let headings = [Heading::text("name"), Heading::number("rows")];
+        let rows = vec![vec!["a".to_owned(), "1".to_owned()], vec!["long".to_owned(), "1,000".to_owned()]];
+        let text = grid(Layout::Plain, &headings, rows.clone());
+        assert_eq!(text, " name   rows\n a         1\n long  1,000\n");
+        assert!(grid(Layout::Markdown, &headings, rows).starts_with("| name |  rows |\n|---"));
+    }
+}

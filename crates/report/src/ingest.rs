@@ -1,0 +1,84 @@
+//! The report of an ingest.
+
+use std::fmt::Write as _;
+
+use crate::grid::{Heading, Layout, bar, count, counted, grid, percent};
+use evenkeel_model::units::ByteSize;
+use evenkeel_store::ingest::{IngestMode, IngestReport};
+
+/// What an ingest did.
+#[must_use]
+pub fn ingest(report: &IngestReport, layout: Layout) -> String {
+    let mut text = String::new();
+    for source in &report.sources {
+        if let Some(version) = source.skipped_since {
+            let _ = writeln!(
+                text,
+                "{}: already ingested as version {version}{}; nothing to do (--again takes it once more)",
+                source.name,
+                if source.rejected > 0 {
+                    format!(", less {} that could not be taken", counted(source.rejected, "row"))
+                } else {
+                    String::new()
+                }
+            );
+        }
+    }
+    if let Some(version) = report.version {
+        text.push_str(&committed(report, &version.to_string(), layout));
+    }
+    if report.rejected > 0 {
+        let file = report.rejects_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{} rejected, with reasons in {file} (jq -c .record FILE gives the rows back)",
+            counted(report.rejected, "row")
+        );
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "version {version}: {} in {:.2} s ({} rows/s), read {}, wrote {} in {}",
+        counted(report.rows, "row"),
+        report.seconds,
+        count(report.rows_per_second as u64),
+        ByteSize(report.bytes_read),
+        ByteSize(report.bytes_written),
+        counted(report.portions, "portion"),
+    );
+    if report.replaced > 0 && report.mode == IngestMode::Upsert {
+        let _ = writeln!(
+            text,
+            "{} of them have the primary key of a later row of this ingest, which replaced them",
+            count(report.replaced)
+        );
+    }
+    if report.skew.rows == 0 {
+        return text;
+    }
+    let _ = writeln!(text);
+    let most = report.skew.max as f64;
+    let rows = report
+        .rows_per_partition
+        .iter()
+        .enumerate()
+        .map(|(partition, rows)| vec![partition.to_string(), count(*rows), bar(*rows as f64, most, 40)]);
+    let headings = [Heading::number("partition"), Heading::number("rows"), Heading::text("")];
+    text.push_str(&grid(layout, &headings, rows.collect()));
+    let _ = writeln!(
+        text,
+        "\nskew of this ingest: fullest partition {:.2} x the mean, idle {}, effective partitions {:.1} of {}",
+        report.skew.max_over_mean,
+        percent(report.skew.idle_fraction),
+        report.skew.effective_partitions,
+        report.skew.partitions,
+    );
+    text
+}

@@ -1,0 +1,29 @@
+//! Result values as text for people. Nothing is computed here that a program could not have had as a value.
+
+mod delta;
+mod evaluation;
+mod explain;
+mod grid;
+mod html;
+mod ingest;
+mod keys;
+mod lint;
+mod maintenance;
+mod nodes;
+mod overview;
+mod simulation;
+mod skew;
+
+pub use delta::delta_export;
+pub use evaluation::{assessment, drifts, instant, key_text, rate, spark, spark_of};
+pub use explain::scans;
+pub use grid::{Heading, Layout, bar, batches, count, counted, grid, percent};
+pub use html::{html, simulation_html};
+pub use ingest::ingest;
+pub use keys::keys;
+pub use lint::{lint, placements};
+pub use maintenance::{check, clean, compaction, repartition_plan};
+pub use nodes::nodes;
+pub use overview::{files, history, overview};
+pub use simulation::{migration, simulation};
+pub use skew::skew;

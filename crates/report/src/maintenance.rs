@@ -1,0 +1,186 @@
+//! What compacting, cleaning, checking and repartitioning did.
+
+use std::fmt::Write as _;
+
+use crate::grid::{Heading, Layout, count, counted, grid, percent};
+use evenkeel_engine::compact::CompactionReport;
+use evenkeel_engine::repartition::{Movement, RepartitionPlan};
+use evenkeel_model::units::ByteSize;
+use evenkeel_store::maintenance::{CleanReport, TableCheck};
+
+/// A compaction.
+#[must_use]
+pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
+    let mut text = String::new();
+    match report.versions.as_slice() {
+        [] if report.partitions_lost > 0 => {
+            text.push_str("nothing was committed: another compaction took the same portions first\n");
+        }
+        [] => {
+            let _ = writeln!(
+                text,
+                "nothing to compact: {}, overlapping at most {} deep",
+                counted(report.portions_before as u64, "portion"),
+                report.max_depth_before
+            );
+        }
+        [first, rest @ ..] => {
+            let versions =
+                rest.last().map_or(format!("version {first}"), |last| format!("versions {first} to {last}"));
+            let _ = writeln!(
+                text,
+                "{versions}: {} became {} in {:.2} s; {} merged, read {}, wrote {}",
+                counted(report.portions_before as u64, "portion"),
+                count(report.portions_after as u64),
+                report.seconds,
+                count(report.portions_merged),
+                ByteSize(report.bytes_read),
+                ByteSize(report.bytes_written),
+            );
+            let _ = writeln!(
+                text,
+                "overlap at most {} deep, before {}",
+                report.max_depth_after, report.max_depth_before
+            );
+        }
+    }
+    if report.rows_superseded > 0 {
+        let _ =
+            writeln!(text, "{} removed that newer rows had replaced", counted(report.rows_superseded, "row"));
+    }
+    if report.rows_expired > 0 {
+        let dropped = match report.portions_expired {
+            0 => String::new(),
+            portions => format!("; {} dropped unread", counted(portions, "portion")),
+        };
+        let _ = writeln!(text, "{} expired{dropped}", counted(report.rows_expired, "row"));
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+/// A cleaning.
+#[must_use]
+pub fn clean(report: &CleanReport, _layout: Layout) -> String {
+    let mut text = String::new();
+    let would = if report.dry_run { "would delete" } else { "deleted" };
+    let sized =
+        |files: u64, noun: &str, bytes: u64| format!("{} ({})", counted(files, noun), ByteSize(bytes));
+    let mut parts = Vec::new();
+    if report.portions > 0 {
+        let portions = sized(report.portions, "portion", report.portion_bytes);
+        parts.push(format!("{portions} that only versions before {} have", report.oldest_version));
+    }
+    if report.log_files > 0 {
+        parts.push(format!("{} of the log", counted(report.log_files, "file")));
+    }
+    if report.unnamed_files > 0 {
+        let files = sized(report.unnamed_files, "file", report.unnamed_bytes);
+        parts.push(format!("{files} that no commit names"));
+    }
+    if parts.is_empty() {
+        text.push_str("nothing to delete\n");
+    } else {
+        let _ = writeln!(text, "{would} {}", parts.join(", and "));
+    }
+    if report.young_files > 0 {
+        let _ = writeln!(
+            text,
+            "{} that no commit names stay: perhaps still being written (--unnamed says how old they must be)",
+            counted(report.young_files, "file")
+        );
+    }
+    if report.delta_files > 0 {
+        let files = sized(report.delta_files, "file", report.delta_bytes);
+        let _ = writeln!(
+            text,
+            "{files} that no kept version needs stay for readers of the Delta log, until it is exported anew"
+        );
+    }
+    let can = if report.dry_run { "could then" } else { "can" };
+    let _ = match report.oldest_version == report.version {
+        true => writeln!(text, "only version {} {can} be read", report.version),
+        false => writeln!(text, "versions {} to {} {can} be read", report.oldest_version, report.version),
+    };
+    text
+}
+
+/// A check.
+#[must_use]
+pub fn check(report: &TableCheck, layout: Layout) -> String {
+    let mut text = format!(
+        "{}: {}, {} ({}) and {} of the log read, {} damaged\n",
+        report.name,
+        match report.oldest_version == report.version {
+            true => format!("version {}", report.version),
+            false => format!("versions {} to {}", report.oldest_version, report.version),
+        },
+        counted(report.portions as u64, "portion"),
+        ByteSize(report.bytes),
+        counted(report.log_files, "file"),
+        count((report.damaged.len() + report.damaged_log.len()) as u64),
+    );
+    if !report.damaged.is_empty() {
+        let rows = report.damaged.iter().map(|damaged| {
+            vec![
+                damaged.partition.to_string(),
+                count(damaged.rows),
+                damaged.file.clone(),
+                damaged.damage.to_string(),
+            ]
+        });
+        let headings =
+            [Heading::number("partition"), Heading::number("rows"), Heading::text("file"), Heading::text("")];
+        text.push('\n');
+        text.push_str(&grid(layout, &headings, rows.collect()));
+    }
+    if !report.damaged_log.is_empty() {
+        let rows =
+            report.damaged_log.iter().map(|damaged| vec![damaged.file.clone(), damaged.reason.clone()]);
+        text.push('\n');
+        text.push_str(&grid(layout, &[Heading::text("file"), Heading::text("")], rows.collect()));
+    }
+    text
+}
+
+/// What a new partitioning moves.
+#[must_use]
+pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} of {} move ({}), {} of {}",
+        counted(plan.rows_moving, "row"),
+        count(plan.rows),
+        percent(plan.rows_moving as f64 / plan.rows.max(1) as f64),
+        ByteSize(plan.bytes_moving),
+        ByteSize(plan.bytes),
+    );
+    text.push_str(match plan.movement {
+        Movement::Split => "each partition p is cut into 2p, which stays, and 2p + 1, which moves\n",
+        Movement::Join => "of partitions 2p and 2p + 1, which become p, the second moves\n",
+        Movement::Scatter => "a row stays where its partition has the number that it had\n",
+    });
+    let row = |name: &str, figures: &evenkeel_stats::skew::SkewFigures| {
+        vec![
+            name.to_owned(),
+            count(figures.partitions as u64),
+            format!("{:.3}", figures.max_over_mean),
+            percent(figures.cv),
+            format!("{:.1}", figures.effective_partitions),
+        ]
+    };
+    let headings = [
+        Heading::text(""),
+        Heading::number("partitions"),
+        Heading::number("max/mean"),
+        Heading::number("CV"),
+        Heading::number("effective"),
+    ];
+    text.push('\n');
+    let rows = vec![row("now", &plan.skew_before), row("then", &plan.skew_after)];
+    text.push_str(&grid(layout, &headings, rows));
+    text
+}

@@ -1,0 +1,339 @@
+//! What Spanner would refuse of statements that can be read: names that are declared nowhere or twice, types that are none, keys that do
+//! not fit. A simulation of such statements would be one of another table.
+
+use sqlparser::tokenizer::Location;
+
+use crate::schema::types::{TypeProblem, TypeText};
+use crate::schema::{SchemaError, SchemaIndex, SchemaKey, SchemaTable};
+use evenkeel_model::bounded::quote;
+
+/// Columns of a key, and tables above each other, at most (Spanner, "Quotas and limits").
+const MOST_KEY_COLUMNS: usize = 16;
+const MOST_LEVELS: usize = 7;
+
+/// A table with the places of its names.
+pub(super) struct PlacedTable {
+    pub(super) table: SchemaTable,
+    pub(super) at: Location,
+    pub(super) columns: Vec<PlacedColumn>,
+    pub(super) key: Vec<Location>,
+    pub(super) parent: Option<Location>,
+    pub(super) references: Vec<Reference>,
+}
+
+/// Where a column is, and its type.
+pub(super) struct PlacedColumn {
+    pub(super) at: Location,
+    pub(super) column_type: PlacedType,
+}
+
+/// A type, or where it is wrong and how.
+pub(super) type PlacedType = Result<TypeText, (Location, TypeProblem)>;
+
+/// A foreign key.
+pub(super) struct Reference {
+    pub(super) columns: Vec<(String, Location)>,
+    pub(super) table: (String, Location),
+    pub(super) referenced: Vec<(String, Location)>,
+}
+
+/// An index with the places of its names.
+pub(super) struct PlacedIndex {
+    pub(super) index: SchemaIndex,
+    pub(super) at: Location,
+    pub(super) table: Location,
+    pub(super) columns: Vec<Location>,
+    pub(super) storing: Vec<Location>,
+    pub(super) parent: Option<Location>,
+}
+
+/// Statements that were read.
+#[derive(Default)]
+pub(super) struct Placed {
+    pub(super) tables: Vec<PlacedTable>,
+    pub(super) indexes: Vec<PlacedIndex>,
+}
+
+fn alike(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+fn error(at: Location, statement: &str, problem: String, next: impl Into<String>) -> SchemaError {
+    let (line, column) = (at.line, at.column);
+    SchemaError::Refused { line, column, statement: statement.to_owned(), problem, next: next.into() }
+}
+
+/// The first name that stands twice.
+fn repeated<'a, T>(names: impl Iterator<Item = (&'a str, T)>) -> Option<(&'a str, T)> {
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, place) in names {
+        if seen.iter().any(|known| alike(known, name)) {
+            return Some((name, place));
+        }
+        seen.push(name);
+    }
+    None
+}
+
+/// The names of some columns, but not thousands of them.
+fn few<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    const MOST: usize = 12;
+    let names: Vec<String> = names.map(|name| quote(name).to_string()).collect();
+    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
+}
+
+impl Placed {
+    pub(super) fn check(&self) -> Result<(), SchemaError> {
+        let names = self.tables.iter().map(|table| (table.table.name.as_str(), table.at));
+        if let Some((name, at)) = repeated(names) {
+            let name = quote(name);
+            let next = "leave one of them out, or rename it";
+            return Err(error(
+                at,
+                &format!("CREATE TABLE {name}"),
+                format!("table {name} is declared twice"),
+                next,
+            ));
+        }
+        self.tables.iter().try_for_each(|table| self.check_table(table))?;
+        let names = self.tables.iter().map(|table| (table.table.name.as_str(), table.at));
+        let names = names.chain(self.indexes.iter().map(|index| (index.index.name.as_str(), index.at)));
+        if let Some((name, at)) = repeated(names) {
+            let name = quote(name);
+            let next = "tables and indexes share their names: rename it";
+            return Err(error(
+                at,
+                &format!("CREATE INDEX {name}"),
+                format!("the name {name} is taken"),
+                next,
+            ));
+        }
+        self.indexes.iter().try_for_each(|index| self.check_index(index))
+    }
+
+    fn table(&self, name: &str) -> Option<&PlacedTable> {
+        self.tables.iter().find(|table| alike(&table.table.name, name))
+    }
+
+    fn declared(&self) -> String {
+        few(self.tables.iter().map(|table| &table.table.name))
+    }
+
+    fn check_table(&self, placed: &PlacedTable) -> Result<(), SchemaError> {
+        let table = &placed.table;
+        let statement = format!("CREATE TABLE {}", quote(&table.name));
+        let names = table.columns.iter().zip(&placed.columns);
+        if let Some((name, at)) =
+            repeated(names.clone().map(|(column, place)| (column.name.as_str(), place.at)))
+        {
+            let problem = format!("column {} is declared twice", quote(name));
+            return Err(error(at, &statement, problem, "names differ by more than their case: rename one"));
+        }
+        for (column, place) in names {
+            if let Err((at, TypeProblem { problem, next, .. })) = &place.column_type {
+                return Err(error(
+                    *at,
+                    &statement,
+                    format!("column {}: {problem}", quote(&column.name)),
+                    next.as_str(),
+                ));
+            }
+        }
+        if table.primary_key.is_empty() {
+            let problem = format!("table {} has no primary key", quote(&table.name));
+            return Err(error(
+                placed.at,
+                &statement,
+                problem,
+                "write PRIMARY KEY (columns) behind the columns",
+            ));
+        }
+        self.check_key(placed, &table.primary_key, &placed.key, &statement, "the primary key")?;
+        for reference in &placed.references {
+            self.check_reference(placed, reference, &statement)?;
+        }
+        match (&table.parent, placed.parent) {
+            (Some(parent), Some(at)) => self.check_parent(placed, parent, at, &statement),
+            _ => Ok(()),
+        }
+    }
+
+    /// The columns of a key are there, once, and of types that a key may have.
+    fn check_key(
+        &self,
+        table: &PlacedTable,
+        key: &[SchemaKey],
+        places: &[Location],
+        statement: &str,
+        of: &str,
+    ) -> Result<(), SchemaError> {
+        for (part, at) in key.iter().zip(places) {
+            let position = self.column(table, &part.column, *at, statement, of)?;
+            let column_type = table.columns.get(position).and_then(|column| column.column_type.as_ref().ok());
+            if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type) {
+                let problem = format!(
+                    "{} has the type {}, which no key takes",
+                    quote(&part.column),
+                    quote(&column_type.name)
+                );
+                return Err(error(
+                    *at,
+                    statement,
+                    problem,
+                    "take another column, or a part of this one in a column of its own",
+                ));
+            }
+        }
+        let names = key.iter().map(|part| part.column.as_str()).zip(places);
+        if let Some((name, at)) = repeated(names) {
+            let problem = format!("{of} names {} twice", quote(name));
+            return Err(error(*at, statement, problem, "name each column once"));
+        }
+        if let Some(at) = places.get(MOST_KEY_COLUMNS) {
+            let problem = format!("{of} has {} columns", key.len());
+            return Err(error(*at, statement, problem, format!("a key has at most {MOST_KEY_COLUMNS}")));
+        }
+        Ok(())
+    }
+
+    /// The position of a column that is named.
+    fn column(
+        &self,
+        table: &PlacedTable,
+        name: &str,
+        at: Location,
+        statement: &str,
+        of: &str,
+    ) -> Result<usize, SchemaError> {
+        let found = table.table.columns.iter().position(|column| alike(&column.name, name));
+        found.ok_or_else(|| {
+            let columns = few(table.table.columns.iter().map(|column| &column.name));
+            let (name, table) = (quote(name), quote(&table.table.name));
+            let problem = format!("{of} names {name}, which is no column of {table}");
+            error(at, statement, problem, format!("declare it; {table} has {columns}"))
+        })
+    }
+
+    fn check_reference(
+        &self,
+        table: &PlacedTable,
+        reference: &Reference,
+        statement: &str,
+    ) -> Result<(), SchemaError> {
+        let of = "a foreign key";
+        for (name, at) in &reference.columns {
+            self.column(table, name, *at, statement, of)?;
+        }
+        let (name, at) = &reference.table;
+        let Some(referenced) = self.table(name) else {
+            let problem = format!("{of} references {}, which is not declared here", quote(name));
+            let next =
+                format!("add its statement, or leave the foreign key out; declared are {}", self.declared());
+            return Err(error(*at, statement, problem, next));
+        };
+        for (name, at) in &reference.referenced {
+            self.column(referenced, name, *at, statement, of)?;
+        }
+        Ok(())
+    }
+
+    fn check_parent(
+        &self,
+        child: &PlacedTable,
+        parent: &str,
+        at: Location,
+        statement: &str,
+    ) -> Result<(), SchemaError> {
+        let name = quote(parent);
+        let Some(parent) = self.table(parent) else {
+            let problem = format!("it is interleaved in {name}, which is not declared here");
+            let next = format!(
+                "add the statement of {name}, or leave INTERLEAVE out to model the keys alone; declared are {}",
+                self.declared()
+            );
+            return Err(error(at, statement, problem, next));
+        };
+        // A chain of parents that comes back to where it began, or is too long, has no root.
+        let (mut above, mut levels) = (Some(parent), 1);
+        while let Some(table) = above {
+            if alike(&table.table.name, &child.table.name) {
+                let problem = format!("it is interleaved in itself, by way of {name}");
+                return Err(error(
+                    at,
+                    statement,
+                    problem,
+                    "a table is interleaved in one that is declared before it",
+                ));
+            }
+            levels += 1;
+            if levels > MOST_LEVELS {
+                let problem = format!("more than {MOST_LEVELS} tables are interleaved in each other");
+                return Err(error(at, statement, problem, "leave INTERLEAVE out of the lowest"));
+            }
+            above = table.table.parent.as_ref().and_then(|parent| self.table(parent));
+        }
+        let (theirs, ours) = (&parent.table.primary_key, &child.table.primary_key);
+        let type_of = |table: &PlacedTable, name: &str| {
+            let position = table.table.columns.iter().position(|column| alike(&column.name, name))?;
+            let column_type = table.columns.get(position)?.column_type.as_ref().ok()?;
+            Some(column_type.name.clone())
+        };
+        for (number, key) in theirs.iter().enumerate() {
+            let own = ours.get(number);
+            let is_same = own.is_some_and(|own| {
+                alike(&own.column, &key.column)
+                    && own.descending == key.descending
+                    && type_of(child, &own.column) == type_of(parent, &key.column)
+            });
+            if !is_same {
+                let place = child.key.get(number).copied().unwrap_or(at);
+                let key_of_parent = few(theirs.iter().map(|key| &key.column));
+                let problem =
+                    format!("its key does not begin with that of {name}, in which it is interleaved");
+                let next =
+                    format!("let it begin with {key_of_parent}, of the same types and in the same order");
+                return Err(error(place, statement, problem, next));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_index(&self, placed: &PlacedIndex) -> Result<(), SchemaError> {
+        let index = &placed.index;
+        let statement = format!("CREATE INDEX {}", quote(&index.name));
+        let Some(table) = self.table(&index.table) else {
+            let problem = format!(
+                "index {} is of table {}, which is not declared here",
+                quote(&index.name),
+                quote(&index.table)
+            );
+            let next = format!("add its statement; declared are {}", self.declared());
+            return Err(error(placed.table, &statement, problem, next));
+        };
+        self.check_key(table, &index.columns, &placed.columns, &statement, "the index")?;
+        for (name, at) in index.storing.iter().zip(&placed.storing) {
+            self.column(table, name, *at, &statement, "STORING")?;
+        }
+        let stored = index.storing.iter().map(String::as_str).zip(&placed.storing);
+        let keys = index.columns.iter().map(|part| part.column.as_str()).zip(&placed.columns);
+        if let Some((name, at)) = repeated(keys.chain(stored)) {
+            let problem = format!("the index has {} twice", quote(name));
+            return Err(error(
+                *at,
+                &statement,
+                problem,
+                "name each column once, in its key or behind STORING",
+            ));
+        }
+        match (&index.interleaved_in, placed.parent) {
+            (Some(parent), Some(at)) if self.table(parent).is_none() => {
+                let problem = format!("it is interleaved in {}, which is not declared here", quote(parent));
+                let next =
+                    format!("add its statement, or leave INTERLEAVE out; declared are {}", self.declared());
+                Err(error(at, &statement, problem, next))
+            }
+            _ => Ok(()),
+        }
+    }
+}

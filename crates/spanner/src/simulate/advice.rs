@@ -1,0 +1,311 @@
+//! What the figures advise: the practices and anti-patterns of Spanner's schema design, each with what was measured.
+
+use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
+use crate::simulate::splits::{Obstacle, Outcome, Pattern};
+use crate::simulate::strategy::{Strategy, StrategyName};
+use evenkeel_model::finding::{Finding, FindingCode, Severity};
+
+/// Share of the rows in the hottest split of their window from which a key counts as one place for all writes.
+const ONE_PLACE: f64 = 0.9;
+/// Bytes of an index from which it is worth a word, as a share of those of the table.
+const LARGE_INDEX: f64 = 0.5;
+/// Rows of a commit in several splits that are worth a word.
+const OFTEN: f64 = 0.5;
+
+/// Share of the rows that may come to hot splits which dividing does not cool.
+pub const HARMLESS: f64 = 0.02;
+/// So many times the share of the best strategy in its hottest split is as good.
+pub const AS_GOOD: f64 = 3.0;
+
+/// The strategy to choose: of those that spread writes, at whatever rate they come, the one that changes the declared key least, so that its reads stay cheap. They are
+/// asked for in the order of the options where they change it alike.
+pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
+    if simulation.unsure.is_some() {
+        return None;
+    }
+    // Indexes are judged for themselves; children are rows like their parents.
+    let stuck = |report: &StrategyReport| -> f64 {
+        let of_table =
+            report.outcome.stuck.iter().filter(|stuck| stuck.space == 0 || report.strategy.is_of_children());
+        let rows: u64 = of_table.map(|stuck| stuck.rows).sum();
+        rows as f64 / simulation.rows.max(1) as f64
+    };
+    let range = || simulation.strategies.iter().filter(|report| report.is_range);
+    let best = range().map(share_of_table).min_by(f64::total_cmp)?;
+    let is_quiet = range().all(|report| report.outcome.relief.hot_windows == 0);
+    // Hot to the end, and never divided, is no better than hot and said to be indivisible.
+    let is_divided = |report: &StrategyReport| {
+        let Outcome { relief, whole, .. } = &report.outcome;
+        relief.hot_windows == 0 || relief.relieved_after.is_some() || whole.by_load > 0
+    };
+    let spreads = |report: &&StrategyReport| {
+        // Where little comes no split is hot, and yet a key that follows time has all writes in one place. Children stand behind their
+        // parents, whose key is given.
+        is_quiet && (report.strategy.is_of_children() || !moves(report, 0))
+            || !is_quiet
+                && stuck(report) <= HARMLESS
+                && share_of_table(report) <= best * AS_GOOD
+                && is_divided(report)
+    };
+    // Reads that have to look through everything are what a change costs.
+    let cost = |report: &&StrategyReport| {
+        let through_all = report.reads.iter().filter(|read| read.ranges.is_none()).count();
+        let declared = usize::from(report.strategy != StrategyName::Table(Strategy::Declared));
+        let splits: usize = report.reads.iter().map(|read| read.splits).sum();
+        (through_all, declared, splits)
+    };
+    range().filter(spreads).min_by_key(cost).map(|report| report.strategy)
+}
+
+/// The findings of a simulation, the gravest first.
+pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(reason) = &simulation.unsure {
+        findings.push(Finding {
+            code: FindingCode::TooFewRows,
+            severity: Severity::Warning,
+            subject: simulation.inputs.first().cloned().unwrap_or_default(),
+            message: format!("nothing is said of load: {reason}"),
+            measured: simulation.parameters.hot_rows(),
+            threshold: 20.0,
+            advice: "What is said of reads and of bytes holds all the same.".to_owned(),
+        });
+    }
+    for report in simulation.strategies.iter().filter(|report| report.is_range) {
+        // Others are asked for as alternatives; what is declared is to be judged.
+        let judged = simulation.judged();
+        if report.strategy == judged || report.strategy.is_of_children() {
+            one_place(simulation, report, &mut findings);
+            single_row(simulation, report, &mut findings);
+            order_of_history(simulation, report, &mut findings);
+            two_phases(report, &mut findings);
+        }
+        if report.strategy == judged {
+            report.indexes.iter().for_each(|index| judge_index(simulation, report, index, &mut findings));
+        }
+    }
+    for (column, version) in &simulation.timed_uuids {
+        let leads = simulation.primary_key.first().is_some_and(|part| part.column == *column);
+        findings.push(Finding {
+            code: FindingCode::TimeOrderedUuid,
+            // Behind another column they do no harm.
+            severity: if leads { Severity::Warning } else { Severity::Note },
+            subject: column.clone(),
+            message: format!("its values are UUIDs of version {version}, which begin with the time"),
+            measured: f64::from(*version),
+            threshold: 4.0,
+            advice: "Generate UUIDs of version 4 (GENERATE_UUID()), or do not let this column lead a key."
+                .to_owned(),
+        });
+    }
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// Share of the rows in the hottest split of the table at their time; of a tree, in the hottest of all.
+fn share_of_table(report: &StrategyReport) -> f64 {
+    if report.strategy.is_of_children() {
+        let whole = &report.outcome.whole;
+        return whole.hottest_rows as f64 / whole.rows.max(1) as f64;
+    }
+    report.outcome.spaces.first().map_or(0.0, |space| space.hottest_share)
+}
+
+impl Simulation {
+    /// The strategy whose key is judged; the others are alternatives to it.
+    #[must_use]
+    pub fn judged(&self) -> StrategyName {
+        StrategyName::Table(self.judged.unwrap_or(Strategy::Declared))
+    }
+
+    /// Whether the writes of the table move on with time under every strategy, and never made a split hot.
+    #[must_use]
+    pub fn is_quiet_and_moves(&self) -> bool {
+        let mut range = self.strategies.iter().filter(|report| report.is_range);
+        range.all(|report| report.outcome.relief.hot_windows == 0 && moves(report, 0))
+    }
+
+    /// A sentence on the declared key if another is recommended although it makes no split hot at this rate.
+    #[must_use]
+    pub fn harmless_declared(&self) -> Option<String> {
+        let name = self.judged();
+        let declared = self.strategies.iter().find(|report| report.strategy == name)?;
+        let is_other = self.recommended.is_some_and(|recommended| recommended != name);
+        let whole = &declared.outcome.whole;
+        (is_other && declared.outcome.relief.hot_windows == 0 && moves(declared, 0)).then(|| {
+            format!(
+                "{name} does no harm at this rate: its hottest split gets {} of the {} rows per second that one takes. Its writes all go to the end of the \
+                 keys, however, so that no split ever relieves it",
+                few_digits(self.parameters.rows_per_second(whole.highest_score)),
+                few_digits(self.parameters.split_rate)
+            )
+        })
+    }
+}
+
+/// Whether the writes of a key space move on with time: its hot splits say so, or the picture where none was hot.
+fn moves(report: &StrategyReport, space: usize) -> bool {
+    let rows = report.outcome.spaces.get(space).map_or(0, |figures| figures.rows);
+    let of_space = report.outcome.stuck.iter().filter(|stuck| stuck.space == space);
+    let moving: u64 =
+        of_space.filter(|stuck| stuck.obstacle == Obstacle::MovingHotspot).map(|stuck| stuck.rows).sum();
+    moving as f64 >= 0.5 * rows as f64
+        || report.outcome.heat.patterns.get(space) == Some(&Pattern::MonotonicKeys)
+}
+
+/// How grave it is that writes go to one place: only where they are too many for it.
+fn gravity(simulation: &Simulation, report: &StrategyReport) -> Severity {
+    if report.outcome.relief.hot_windows > 0 && simulation.unsure.is_none() {
+        Severity::Problem
+    } else {
+        Severity::Note
+    }
+}
+
+fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let share = share_of_table(report);
+    let first = simulation.primary_key.first().map_or("", |part| part.column.as_str());
+    // Times that lead and come to one place of several follow time, whatever the order of the export.
+    let is_time = simulation.time.as_deref() == Some(first) && report.outcome.whole.splits > 1;
+    if share < ONE_PLACE || !(moves(report, 0) || is_time) {
+        return;
+    }
+    let (severity, parameters) = (gravity(simulation, report), &simulation.parameters);
+    let message = format!(
+        "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; it gets {} of the {} rows per second that a \
+         split takes (score {:.0}){}",
+        share * 100.0,
+        few_digits(parameters.rows_per_second(report.outcome.whole.highest_score)),
+        few_digits(parameters.split_rate),
+        report.outcome.whole.highest_score,
+        match severity {
+            Severity::Problem => ", and dividing splits does not help".to_owned(),
+            _ if simulation.unsure.is_some() => String::new(),
+            _ => format!(", below the {:.0} of a hot split: at this rate it does no harm", parameters.hot),
+        }
+    );
+    findings.push(Finding {
+        code: FindingCode::MonotonicKey,
+        severity,
+        subject: first.to_owned(),
+        message,
+        measured: share,
+        threshold: ONE_PLACE,
+        advice: "Do not let a column lead the key whose values follow time: put another column first (swapped), a hash of the key (shard-N), \
+                 or a UUID of version 4 or a bit-reversed sequence in its place."
+            .to_owned(),
+    });
+}
+
+/// A rate, with decimals where it is small.
+#[must_use]
+pub fn few_digits(rate: f64) -> String {
+    match rate {
+        small if small < 1.0 => format!("{small:.2}"),
+        small if small < 100.0 => format!("{small:.1}"),
+        large => format!("{large:.0}"),
+    }
+}
+
+fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    if simulation.unsure.is_some() {
+        return;
+    }
+    let mut of_table = report.outcome.stuck.iter().filter(|stuck| stuck.space == 0);
+    let stuck = of_table.find(|stuck| stuck.obstacle == Obstacle::SingleRow);
+    let Some(stuck) = stuck else { return };
+    let share = stuck.rows as f64 / simulation.rows.max(1) as f64;
+    findings.push(Finding {
+        code: FindingCode::HotRow,
+        severity: Severity::Problem,
+        subject: key_text(simulation),
+        message: format!("{:.1} % of the rows come to a hot split where one key has nearly all", share * 100.0),
+        measured: share,
+        threshold: 0.0,
+        advice: "A row is not divided: let the key tell these rows apart, or add what is written so often at longer intervals.".to_owned(),
+    });
+}
+
+fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let backwards = report.reads.iter().find(|read| {
+        matches!(read.kind, ReadKind::History | ReadKind::ParentWithChildren)
+            && read.newest_first == Some(false)
+    });
+    // Children that stand apart have no parent beside them.
+    if backwards.is_none() || report.strategy == StrategyName::Apart {
+        return;
+    }
+    findings.push(Finding {
+        code: FindingCode::HistoryAscends,
+        severity: Severity::Note,
+        subject: simulation.time.clone().unwrap_or_default(),
+        message: "the newest rows of one owner stand behind all older ones".to_owned(),
+        measured: 1.0,
+        threshold: 0.0,
+        advice: "Where the newest are read first, let the time descend (DESC): they then stand at the beginning, next to their parent.".to_owned(),
+    });
+}
+
+fn two_phases(report: &StrategyReport, findings: &mut Vec<Finding>) {
+    let share = report.outcome.two_phase_share;
+    if share < OFTEN {
+        return;
+    }
+    findings.push(Finding {
+        code: FindingCode::TwoPhaseCommits,
+        severity: Severity::Note,
+        subject: report.strategy.to_string(),
+        message: format!(
+            "{:.0} % of the transactions touch more than one split, {:.1} on average",
+            share * 100.0,
+            report.outcome.splits_per_transaction
+        ),
+        measured: share,
+        threshold: OFTEN,
+        advice: "Such a commit takes two phases. Where it matters, write rows together whose keys are near each other, or interleave them."
+            .to_owned(),
+    });
+}
+
+fn judge_index(
+    simulation: &Simulation,
+    report: &StrategyReport,
+    index: &IndexReport,
+    findings: &mut Vec<Finding>,
+) {
+    let space = report.outcome.spaces.iter().position(|space| space.name == index.name);
+    if let Some(space) = space.filter(|space| index.hottest_share >= ONE_PLACE && moves(report, *space)) {
+        let is_hot =
+            simulation.unsure.is_none() && report.outcome.stuck.iter().any(|stuck| stuck.space == space);
+        findings.push(Finding {
+            code: FindingCode::MonotonicIndex,
+            severity: if is_hot { Severity::Problem } else { Severity::Note },
+            subject: index.name.clone(),
+            message: format!(
+                "{:.1} % of its entries go to one split at that time: it begins with a column that follows time",
+                index.hottest_share * 100.0
+            ),
+            measured: index.hottest_share,
+            threshold: ONE_PLACE,
+            advice: "Put a ShardId in front (shard-N), or a column that rows of one root share, and interleave it there; or leave it out."
+                .to_owned(),
+        });
+    }
+    let share = index.bytes as f64 / simulation.bytes.max(1) as f64;
+    if share >= LARGE_INDEX {
+        findings.push(Finding {
+            code: FindingCode::LargeIndex,
+            severity: Severity::Note,
+            subject: index.name.clone(),
+            message: format!("it holds {:.0} % as many bytes as the table", share * 100.0),
+            measured: share,
+            threshold: LARGE_INDEX,
+            advice: "STORING copies columns: keep it to those that the reads of this index need, and to rows that matter (NULL_FILTERED)."
+                .to_owned(),
+        });
+    }
+}
+
+fn key_text(simulation: &Simulation) -> String {
+    simulation.primary_key.iter().map(|part| part.column.as_str()).collect::<Vec<_>>().join(", ")
+}

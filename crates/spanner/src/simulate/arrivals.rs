@@ -1,0 +1,451 @@
+//! Rows in the order in which they come: of one export as it stands, of several by their times.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{interleave_record_batch, max, min};
+use arrow::datatypes::TimestampMicrosecondType;
+
+use crate::simulate::SimulateError;
+use evenkeel_input::source::{Export, OnUnreadable};
+use evenkeel_model::units::Micros;
+use evenkeel_model::values::{instants, row_bytes};
+
+/// Rows that are looked at for what they are, about, and how many of one batch.
+const SOME_ROWS: usize = 64;
+const ROWS_OF_BATCH: usize = 16;
+/// The window, and the time, of rows that are there before the clock begins.
+pub(super) const BEFORE: i64 = i64::MIN;
+
+/// An export that is read.
+pub(super) struct Source<'a> {
+    pub(super) export: &'a Export,
+    /// The columns that are looked at.
+    pub(super) asked: Vec<bool>,
+    /// The column of time; rows without one are there before all others.
+    pub(super) time: Option<usize>,
+    /// In which order its rows come.
+    pub(super) order: Order,
+}
+
+/// What one reading tells before anything is simulated.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) rows: u64,
+    /// Bytes of their values.
+    pub(super) bytes: u64,
+    /// The first and the last point in time.
+    pub(super) range: Option<(i64, i64)>,
+    /// Rows that come more than a window after a later one.
+    pub(super) late_rows: u64,
+    /// Rows that come after a later one.
+    pub(super) out_of_order: u64,
+    pub(super) without_time: u64,
+    /// Rows with a time.
+    pub(super) with_time: u64,
+    /// Memory of all rows at once.
+    pub(super) memory: usize,
+    pub(super) last_row: Option<RecordBatch>,
+    /// NULLs of each column that is looked at.
+    pub(super) nulls: Vec<u64>,
+    /// Some rows, one by one: the first of each batch, and of them some.
+    pub(super) some_rows: Vec<RecordBatch>,
+}
+
+/// Memory of rows that are sorted by time.
+const SORTED_BYTES: usize = 1 << 30;
+/// Rows that leave at once when they are sorted.
+const SORTED_ROWS: usize = 1 << 16;
+/// From one of so many rows that comes more than a window after a later one, an export is not in the order of its times.
+const LATE: u64 = 20;
+
+/// In which order rows are replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they stand in the export.
+    Export,
+    /// By their times, since the export is in another order.
+    Time,
+    /// As they stand, although that is not the order of their times: they are too many to be sorted.
+    Unknown,
+}
+
+impl Survey {
+    /// `is_clocked` is whether rows come as their times say. If they come at a rate, one after the other, their order counts within a
+    /// window too.
+    pub(super) fn order(&self, is_clocked: bool) -> Order {
+        let are_many = |rows: u64| rows * LATE > self.rows;
+        let is_late = are_many(self.late_rows);
+        match is_late || !is_clocked && are_many(self.out_of_order) {
+            false => Order::Export,
+            true if self.memory <= SORTED_BYTES => Order::Time,
+            true if is_late => Order::Unknown,
+            true => Order::Export,
+        }
+    }
+
+    /// Microseconds from the first time to the last.
+    pub(super) fn span(&self) -> i64 {
+        self.range.map_or(0, |(first, last)| last.saturating_sub(first))
+    }
+}
+
+/// When rows come, where it is not as their times say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rate {
+    /// When the first one comes.
+    pub(super) from: i64,
+    /// Microseconds between two.
+    pub(super) between: f64,
+}
+
+/// Rows of one source.
+pub(super) struct Arrived {
+    pub(super) source: usize,
+    pub(super) batch: RecordBatch,
+    /// When each comes, in microseconds since 1970.
+    pub(super) times: Vec<i64>,
+    /// The window of each.
+    pub(super) windows: Vec<i64>,
+    /// Bytes of the values of each.
+    pub(super) bytes: Vec<u32>,
+}
+
+/// Rows that are replayed together.
+pub(super) struct Block {
+    pub(super) arrived: Vec<Arrived>,
+    /// Their order: which of the above, and which of its rows.
+    pub(super) order: Vec<(usize, Range<usize>)>,
+}
+
+/// Reads an export once.
+pub(super) fn survey(
+    source: &Source<'_>,
+    on_unreadable: OnUnreadable,
+    window: Micros,
+    stop: &AtomicBool,
+) -> Result<Survey, SimulateError> {
+    let mut survey = Survey::default();
+    let mut newest = i64::MIN;
+    let asked = &|column: usize| source.asked.get(column).copied().unwrap_or(true);
+    source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
+        survey.rows += batch.num_rows() as u64;
+        survey.bytes += row_bytes(&batch).iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
+        survey.memory = survey.memory.saturating_add(memory_of(&batch));
+        survey.nulls.resize(batch.num_columns(), 0);
+        for (nulls, column) in survey.nulls.iter_mut().zip(batch.columns()) {
+            *nulls += column.null_count() as u64;
+        }
+        survey.last_row = Some(batch.slice(batch.num_rows() - 1, 1));
+        let step = (batch.num_rows() / ROWS_OF_BATCH).max(1);
+        if survey.some_rows.len() < SOME_ROWS {
+            survey.some_rows.extend((0..batch.num_rows()).step_by(step).map(|row| batch.slice(row, 1)));
+        }
+        if let Some(time) = source.time {
+            let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::Columns)?;
+            let micros = array.as_primitive::<TimestampMicrosecondType>();
+            survey.without_time += micros.null_count() as u64;
+            survey.with_time += (micros.len() - micros.null_count()) as u64;
+            if let (Some(first), Some(last)) = (min(micros), max(micros)) {
+                let (least, most) = survey.range.unwrap_or((first, last));
+                survey.range = Some((least.min(first), most.max(last)));
+            }
+            for micros in micros.iter().flatten() {
+                survey.out_of_order += u64::from(micros < newest);
+                survey.late_rows += u64::from(micros.saturating_add(window.get()) < newest);
+                newest = newest.max(micros);
+            }
+        }
+        if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(true) }
+    })?;
+    if survey.rows == 0 { Err(SimulateError::NoRows) } else { Ok(survey) }
+}
+
+/// About the memory of a batch, without what it shares with others.
+fn memory_of(batch: &RecordBatch) -> usize {
+    let of_column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
+    batch.columns().iter().map(of_column).fold(0, usize::saturating_add)
+}
+
+/// The rows of a source by their times; of those that come at one time, as they stand.
+fn sorted(
+    source: &Source<'_>,
+    on_unreadable: OnUnreadable,
+    time: usize,
+    mut send: impl FnMut(Vec<RecordBatch>) -> bool,
+) -> Result<(), SimulateError> {
+    let (mut batches, mut rows): (Vec<RecordBatch>, Vec<(i64, usize, usize)>) = (Vec::new(), Vec::new());
+    let (mut last, mut failed) = (BEFORE, None);
+    source.export.read_blocks::<SimulateError>(on_unreadable, &source.asked, |block| {
+        for batch in block {
+            match times(&batch, Some(time), None, 0, &mut last) {
+                Ok(times) => {
+                    let number = batches.len();
+                    rows.extend(times.into_iter().enumerate().map(|(row, micros)| (micros, number, row)));
+                }
+                Err(error) => failed = Some(error),
+            }
+            batches.push(batch);
+        }
+        failed.is_none()
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    // Batches and rows are in their order already, so that equal times stay in it.
+    rows.sort_unstable();
+    let batches: Vec<&RecordBatch> = batches.iter().collect();
+    for slice in rows.chunks(SORTED_ROWS) {
+        let places: Vec<(usize, usize)> = slice.iter().map(|(_, batch, row)| (*batch, *row)).collect();
+        if !send(vec![interleave_record_batch(&batches, &places)?]) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Reads all sources, each in a thread of its own, and gives their rows in the order in which they come.
+pub(super) fn replay(
+    sources: &[Source<'_>],
+    on_unreadable: OnUnreadable,
+    rate: Option<Rate>,
+    window: Micros,
+    each: &mut dyn FnMut(Block) -> Result<(), SimulateError>,
+) -> Result<(), SimulateError> {
+    std::thread::scope(|scope| {
+        let mut queues = Vec::new();
+        let mut readers = Vec::new();
+        for source in sources {
+            let (sender, receiver) = sync_channel(1);
+            readers.push(scope.spawn(move || {
+                // Where nobody receives any more, replaying has failed, and says so itself.
+                let send = |block: Vec<RecordBatch>| sender.send(block).is_ok();
+                match source.time.filter(|_| source.order == Order::Time) {
+                    Some(time) => sorted(source, on_unreadable, time, send),
+                    None => source
+                        .export
+                        .read_blocks::<SimulateError>(on_unreadable, &source.asked, send)
+                        .map(|_| ()),
+                }
+            }));
+            let queue = Queue {
+                receiver,
+                time: source.time,
+                batches: VecDeque::new(),
+                rows: 0,
+                last: BEFORE,
+                ended: false,
+            };
+            queues.push(queue);
+        }
+        let mut clock = Clock { window, now: BEFORE };
+        let replayed = (|| {
+            loop {
+                for queue in &mut queues {
+                    queue.fill(rate)?;
+                }
+                let block = next_block(&mut queues, &mut clock);
+                if block.order.is_empty() {
+                    return Ok(());
+                }
+                each(block)?;
+            }
+        })();
+        drop(queues);
+        for reader in readers {
+            let read = reader.join().unwrap_or(Err(SimulateError::Interrupted));
+            if replayed.is_ok() {
+                read?;
+            }
+        }
+        replayed
+    })
+}
+
+/// Rows of one source that wait.
+struct Queue {
+    receiver: Receiver<Vec<RecordBatch>>,
+    time: Option<usize>,
+    batches: VecDeque<(RecordBatch, Vec<i64>)>,
+    /// Rows that came out of it so far.
+    rows: u64,
+    /// When the last of them came.
+    last: i64,
+    ended: bool,
+}
+
+impl Queue {
+    /// Waits until there is a row, or the end.
+    fn fill(&mut self, rate: Option<Rate>) -> Result<(), SimulateError> {
+        while self.batches.is_empty() && !self.ended {
+            let Ok(batches) = self.receiver.recv() else {
+                self.ended = true;
+                return Ok(());
+            };
+            for batch in batches.into_iter().filter(|batch| batch.num_rows() > 0) {
+                let times = times(&batch, self.time, rate, self.rows, &mut self.last)?;
+                self.rows += batch.num_rows() as u64;
+                self.batches.push_back((batch, times));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When each row of a batch comes; one without a time comes with the row before it.
+fn times(
+    batch: &RecordBatch,
+    time: Option<usize>,
+    rate: Option<Rate>,
+    rows_before: u64,
+    last: &mut i64,
+) -> Result<Vec<i64>, SimulateError> {
+    if let Some(Rate { from, between }) = rate {
+        let at = |row: u64| from.saturating_add((row as f64 * between) as i64);
+        return Ok((rows_before..rows_before + batch.num_rows() as u64).map(at).collect());
+    }
+    let Some(time) = time else { return Ok(vec![BEFORE; batch.num_rows()]) };
+    let array = batch.columns().get(time).and_then(instants).ok_or(SimulateError::Columns)?;
+    let micros = array.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| {
+        *last = micros.unwrap_or(*last);
+        *last
+    });
+    Ok(micros.collect())
+}
+
+/// Goes on with the rows, and never back.
+struct Clock {
+    window: Micros,
+    now: i64,
+}
+
+impl Clock {
+    fn window_of(&mut self, micros: i64) -> i64 {
+        if micros != BEFORE {
+            self.now = self.now.max(self.window.slice_of(micros));
+        }
+        self.now
+    }
+}
+
+/// The rows up to where one source has to be read on.
+fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
+    let mut block = Block { arrived: Vec::new(), order: Vec::new() };
+    // Of each source, which of the above its first batch is, and how many of its rows are in order.
+    let mut open: Vec<Option<(usize, usize)>> = queues.iter().map(|_| None).collect();
+    loop {
+        if queues.iter().any(|queue| queue.batches.is_empty() && !queue.ended) {
+            break;
+        }
+        let head = |(number, queue): (usize, &Queue)| {
+            let row = open.get(number).copied().flatten().map_or(0, |(_, rows)| rows);
+            queue.batches.front().and_then(|(_, times)| Some((*times.get(row)?, number)))
+        };
+        // Of rows that come at one time those of the first source come first.
+        let Some((_, number)) = queues.iter().enumerate().filter_map(head).min() else { break };
+        let others = queues.iter().enumerate().filter(|(other, _)| *other != number).filter_map(head).min();
+        let Some(queue) = queues.get_mut(number) else { break };
+        let Some((batch, times)) = queue.batches.front() else { break };
+        let first = match open.get(number).copied().flatten() {
+            Some((_, rows)) => rows,
+            None => {
+                if let Some(slot) = open.get_mut(number) {
+                    *slot = Some((block.arrived.len(), 0));
+                }
+                block.arrived.push(Arrived {
+                    source: number,
+                    batch: batch.clone(),
+                    times: times.clone(),
+                    windows: Vec::with_capacity(times.len()),
+                    bytes: Vec::new(),
+                });
+                0
+            }
+        };
+        let comes_first = |micros: &i64| others.is_none_or(|other| (*micros, number) <= other);
+        let rest = times.get(first..).unwrap_or_default();
+        let count = rest.iter().take_while(|micros| comes_first(micros)).count().max(1);
+        let end = (first + count).min(times.len());
+        let is_all = end == times.len();
+        let Some((at, _)) = open.get(number).copied().flatten() else { break };
+        if let Some(arrived) = block.arrived.get_mut(at) {
+            let of_rows = arrived.times.get(first..end).unwrap_or_default();
+            arrived.windows.extend(of_rows.iter().map(|micros| clock.window_of(*micros)));
+        }
+        block.order.push((at, first..end));
+        if let Some(slot) = open.get_mut(number) {
+            *slot = if is_all { None } else { Some((at, end)) };
+        }
+        if is_all {
+            queue.batches.pop_front();
+        }
+    }
+    // What is left of a batch waits for the next block.
+    for (queue, open) in queues.iter_mut().zip(open) {
+        let (Some((at, rows)), Some((batch, times))) = (open, queue.batches.front_mut()) else { continue };
+        if let Some(arrived) = block.arrived.get_mut(at) {
+            arrived.batch = batch.slice(0, rows);
+            arrived.times.truncate(rows);
+        }
+        *batch = batch.slice(rows, batch.num_rows() - rows);
+        times.drain(..rows);
+    }
+    block.arrived.iter_mut().for_each(|arrived| arrived.bytes = row_bytes(&arrived.batch));
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Int64Array;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    use super::*;
+
+    fn queue(batches: &[Vec<i64>]) -> Queue {
+        let (_, receiver) = sync_channel(1);
+        let batch = |times: &Vec<i64>| {
+            let column: arrow::array::ArrayRef = Arc::new(Int64Array::from(times.clone()));
+            (RecordBatch::try_from_iter([("x", column)]).unwrap(), times.clone())
+        };
+        let batches = batches.iter().filter(|times| !times.is_empty()).map(batch).collect();
+        Queue { receiver, time: None, batches, rows: 0, last: BEFORE, ended: true }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_two_sources_come_by_their_times(
+            a in proptest::collection::vec(proptest::collection::vec(0i64..50, 0..20), 0..5),
+            b in proptest::collection::vec(proptest::collection::vec(0i64..50, 0..20), 0..5),
+        ) {
+            let sorted = |batches: &Vec<Vec<i64>>| {
+                let mut all: Vec<i64> = batches.concat();
+                all.sort_unstable();
+                let mut rest = all.as_slice();
+                batches.iter().map(|batch| {
+                    let (batch, after) = rest.split_at(batch.len());
+                    rest = after;
+                    batch.to_vec()
+                }).collect::<Vec<_>>()
+            };
+            let (a, b) = (sorted(&a), sorted(&b));
+            let mut queues = [queue(&a), queue(&b)];
+            let mut clock = Clock { window: Micros::new(10), now: BEFORE };
+            let block = next_block(&mut queues, &mut clock);
+            let came: Vec<(i64, usize)> = block.order.iter().flat_map(|(at, rows)| {
+                let arrived = &block.arrived[*at];
+                arrived.times[rows.clone()].iter().map(|micros| (*micros, arrived.source)).collect::<Vec<_>>()
+            }).collect();
+            let mut expected: Vec<(i64, usize)> = a.concat().into_iter().map(|micros| (micros, 0)).collect();
+            expected.extend(b.concat().into_iter().map(|micros| (micros, 1)));
+            expected.sort_unstable();
+            prop_assert_eq!(came, expected);
+            let windows: Vec<i64> = block.order.iter().flat_map(|(at, rows)| block.arrived[*at].windows[rows.clone()].to_vec()).collect();
+            prop_assert_eq!(windows.is_sorted(), true);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The columns that a simulation names.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::DataType;
+use uuid::Uuid;
+
+use crate::schema::ShardFront;
+use crate::simulate::design::KeyColumn;
+use crate::simulate::index::{Index, IndexShard, IndexSpec};
+use crate::simulate::{KeyOrder, SimulateError, Strategy};
+use evenkeel_model::table::{Column, only_time_column};
+
+pub(super) fn position(columns: &[Column], name: &str) -> Result<usize, SimulateError> {
+    // Names of Spanner do not differ by their case alone.
+    let alike = |column: &Column| column.name.eq_ignore_ascii_case(name);
+    let exact = columns.iter().position(|column| column.name == name);
+    exact.or_else(|| columns.iter().position(alike)).ok_or_else(|| SimulateError::UnknownColumn {
+        column: name.to_owned(),
+        known: columns.iter().map(|column| column.name.clone()).collect(),
+    })
+}
+
+pub(super) fn key_columns(columns: &[Column], key: &[KeyOrder]) -> Result<Vec<KeyColumn>, SimulateError> {
+    let mut found: Vec<KeyColumn> = Vec::new();
+    for part in key {
+        let column = position(columns, &part.column)?;
+        let column_type = columns.get(column).map(|column| column.column_type);
+        if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type()) {
+            return Err(SimulateError::KeyType { column: part.column.clone(), column_type });
+        }
+        if found.iter().any(|known| known.column == column) {
+            return Err(SimulateError::Repeated { column: part.column.clone() });
+        }
+        found.push(KeyColumn { column, descending: part.descending });
+    }
+    Ok(found)
+}
+
+pub(super) fn indexes_of(
+    columns: &[Column],
+    key: &[KeyColumn],
+    specs: &[IndexSpec],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Index>, SimulateError> {
+    let mut indexes: Vec<Index> = Vec::new();
+    for spec in specs {
+        if indexes.iter().any(|index| index.name == spec.name) {
+            return Err(SimulateError::RepeatedIndex { name: spec.name.clone() });
+        }
+        let of_index = key_columns(columns, &spec.columns)?;
+        if spec.interleaved && of_index.first() != key.first() {
+            notes.push(format!(
+                "index {} is not interleaved: its first column is not that of the primary key, so that its entries have no place among the \
+                 rows",
+                spec.name
+            ));
+        }
+        indexes.push(Index {
+            name: spec.name.clone(),
+            columns: of_index,
+            storing: spec.storing.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
+            null_filtered: spec.null_filtered,
+            interleaved: spec.interleaved,
+            shard: spec.shard.as_ref().map(|shard| shard_of(columns, spec, shard)).transpose()?,
+        });
+    }
+    Ok(indexes)
+}
+
+fn shard_of(columns: &[Column], spec: &IndexSpec, shard: &ShardFront) -> Result<IndexShard, SimulateError> {
+    let of: Result<Vec<usize>, SimulateError> = match shard.columns.as_slice() {
+        [] => spec.columns.iter().map(|part| position(columns, &part.column)).collect(),
+        names => names.iter().map(|name| position(columns, name)).collect(),
+    };
+    Ok(IndexShard { shards: shard.shards, columns: of?, signed: shard.signed })
+}
+
+/// The column of time that is named, or the only point in time, or the only date.
+pub(super) fn time_column(columns: &[Column], name: Option<&str>) -> Result<Option<usize>, SimulateError> {
+    if let Some(name) = name {
+        let found = position(columns, name)?;
+        let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
+        return if is_time { Ok(Some(found)) } else { Err(SimulateError::Time { column: name.to_owned() }) };
+    }
+    Ok(only_time_column(columns))
+}
+
+pub(super) fn check_suited(
+    strategy: Strategy,
+    columns: &[Column],
+    key: &[KeyColumn],
+) -> Result<(), SimulateError> {
+    let unsuited = |what| Err(SimulateError::Unsuited { strategy: strategy.to_string(), what });
+    let has_time =
+        key.iter().any(|part| columns.get(part.column).is_some_and(|column| column.column_type.is_time()));
+    match strategy {
+        Strategy::Swapped if key.len() < 2 => unsuited("a key of two columns"),
+        Strategy::Descending if !has_time => unsuited("a column of time in the key"),
+        _ => Ok(()),
+    }
+}
+
+/// The names of those of these columns that are NULL in some rows.
+pub(super) fn nullable(columns: &[Column], named: &[usize], nulls: &[u64]) -> Vec<String> {
+    let mut named: Vec<usize> = named.to_vec();
+    named.sort_unstable();
+    named.dedup();
+    let has_null = |column: &usize| nulls.get(*column).is_some_and(|nulls| *nulls > 0);
+    let name = |column: usize| columns.get(column).map(|column| column.name.clone());
+    named.into_iter().filter(has_null).filter_map(name).collect()
+}
+
+/// Of these columns those whose values are UUIDs that begin with the time, in most of some rows, with the version that most have.
+pub(super) fn timed_uuids(columns: &[Column], key: &[usize], rows: &[RecordBatch]) -> Vec<(String, u8)> {
+    let uuid = |row: &RecordBatch, column: usize| {
+        let array = row.columns().get(column).filter(|array| array.is_valid(0))?;
+        match array.data_type() {
+            DataType::FixedSizeBinary(16) => Uuid::from_slice(array.as_fixed_size_binary().value(0)).ok(),
+            DataType::Utf8 => Uuid::try_parse(array.as_string::<i32>().value(0)).ok(),
+            DataType::Utf8View => Uuid::try_parse(array.as_string_view().value(0)).ok(),
+            _ => None,
+        }
+    };
+    let timed = |column: &usize| {
+        let versions =
+            rows.iter().filter_map(|row| uuid(row, *column)).map(|uuid| uuid.get_version_num() as u8);
+        let versions: Vec<u8> = versions.filter(|version| [1, 6, 7].contains(version)).collect();
+        let most =
+            versions.iter().max_by_key(|version| versions.iter().filter(|other| other == version).count());
+        let version = most.copied().filter(|_| versions.len() * 2 > rows.len())?;
+        Some((columns.get(*column)?.name.clone(), version))
+    };
+    key.iter().filter_map(timed).collect()
+}

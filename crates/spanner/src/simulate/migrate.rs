@@ -1,0 +1,508 @@
+//! Moving a table with generated keys to Spanner: values stay as they are, and those to come never meet them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ahash::AHashSet;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use arrow::error::ArrowError;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::simulate::SimulateError;
+use crate::simulate::columns::position;
+use evenkeel_input::source::{Export, OnUnreadable, SourceError};
+use evenkeel_model::bounded::quote;
+use evenkeel_placement::transform::{BitReversedSequence, bit_reverse};
+
+/// Values of the new sequence that are made and looked up among those that are there.
+const TRIED: usize = 1_000_000;
+/// The largest number that a range to be left out ends with, or that a counter begins with: half of all are left then.
+const MOST_SKIPPED: i64 = 1 << 62;
+
+/// Counters that were given for each that is there still, at most, for numbers to count as reversed.
+const SPARSE: f64 = 1e6;
+
+/// How the values of a key came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    /// UUIDs.
+    Uuid,
+    /// Numbers that count up.
+    Sequential,
+    /// Numbers that count up with their bits reversed.
+    BitReversed,
+}
+
+/// What a migration has to do, and the proof that it is safe.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Migration {
+    /// The inputs.
+    pub inputs: Vec<String>,
+    /// The key column.
+    pub column: String,
+    /// How its values came to be.
+    pub kind: KeyKind,
+    /// Rows.
+    pub rows: u64,
+    /// The smallest and the largest value, of numbers.
+    pub range: Option<(i64, i64)>,
+    /// The smallest and the largest counter, of bit-reversed numbers.
+    pub counters: Option<(i64, i64)>,
+    /// UUIDs that have to be written in lower case or with hyphens.
+    pub to_normalize: u64,
+    /// Versions of the UUIDs, with how many there are of each.
+    pub versions: Vec<(u8, u64)>,
+    /// The range of values that the sequence leaves out.
+    pub skip_range: Option<(i64, i64)>,
+    /// The counter that the sequence begins with.
+    pub start_counter: Option<i64>,
+    /// Values that the old counter may still give before the switch, counting up from the largest, without meeting the sequence:
+    /// at least one, and at least the share that was wanted. None of UUIDs.
+    pub free_values: Option<u64>,
+    /// Values of the sequence that were made and looked up.
+    pub tried: u64,
+    /// Of these, values that are there already: always 0.
+    pub collisions: u64,
+    /// Why no later value can be there either, in a sentence.
+    pub proof: String,
+}
+
+/// What one reading finds.
+struct Found {
+    rows: u64,
+    least: i64,
+    most: i64,
+    least_counter: i64,
+    most_counter: i64,
+    negative: bool,
+    values: AHashSet<i64>,
+    uuids: AHashSet<u128>,
+    to_normalize: u64,
+    versions: [u64; 16],
+}
+
+/// Plans the migration of a key column.
+///
+/// # Errors
+/// [`SimulateError`] where the export cannot be read, the column is of another type, or a value stands in the way.
+pub fn migrate(
+    export: &Export,
+    column: &str,
+    kind: Option<KeyKind>,
+    room: f64,
+    stop: &AtomicBool,
+) -> Result<Migration, SimulateError> {
+    let at = position(export.columns(), column)?;
+    let is_number =
+        export.columns().get(at).is_some_and(|column| column.column_type.arrow_type().is_integer());
+    let mut found = Found {
+        rows: 0,
+        least: i64::MAX,
+        most: i64::MIN,
+        least_counter: i64::MAX,
+        most_counter: i64::MIN,
+        negative: false,
+        values: AHashSet::new(),
+        uuids: AHashSet::new(),
+        to_normalize: 0,
+        versions: [0; 16],
+    };
+    let mut problem = None;
+    export.read_columns::<SimulateError>(
+        OnUnreadable::Fail,
+        &|position| position == at,
+        |place, batch| {
+            let taken = if is_number { found.numbers(&batch, at) } else { found.uuids(&batch, at) };
+            if let Err((row, reason)) = taken {
+                problem = Some(format!("{}, column '{column}': {reason}", place.of(row)));
+                return Ok(false);
+            }
+            if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(true) }
+        },
+    )?;
+    if let Some(reason) = problem {
+        return Err(SimulateError::Migration { reason });
+    }
+    if found.rows == 0 {
+        return Err(SimulateError::NoRows);
+    }
+    let found_kind = if is_number { found.kind() } else { KeyKind::Uuid };
+    let kind = kind.unwrap_or(found_kind);
+    if (kind == KeyKind::Uuid) == is_number {
+        let what = if is_number { "numbers" } else { "UUIDs" };
+        return Err(SimulateError::Migration { reason: format!("column '{column}' holds {what}") });
+    }
+    let mut migration = Migration {
+        inputs: export.input_names(),
+        column: export.columns().get(at).map_or_else(|| column.to_owned(), |column| column.name.clone()),
+        kind,
+        rows: found.rows,
+        range: is_number.then_some((found.least, found.most)),
+        counters: None,
+        to_normalize: found.to_normalize,
+        versions: (0u8..).zip(found.versions).filter(|(_, count)| *count > 0).collect(),
+        skip_range: None,
+        start_counter: None,
+        free_values: None,
+        tried: 0,
+        collisions: 0,
+        proof: String::new(),
+    };
+    match kind {
+        KeyKind::Uuid => {
+            "every UUID is there once, also in lower case; random ones to come do not meet them but by a chance of 2^-122 for each pair"
+                .clone_into(&mut migration.proof);
+        }
+        KeyKind::Sequential => migration.skip(&found, room)?,
+        KeyKind::BitReversed => migration.start_above(&found, room)?,
+    }
+    Ok(migration)
+}
+
+/// Gives all rows of an export with the UUIDs of a column as Spanner writes them: in lower case, with hyphens. Other values of CSV stay as they are
+/// written; points in time of other formats are in UTC and say so.
+///
+/// # Errors
+/// [`SimulateError`] where the export cannot be read, or a value is no UUID; the errors of `each`.
+pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
+    export: &Export,
+    column: &str,
+    stop: &AtomicBool,
+    mut each: impl FnMut(&RecordBatch) -> Result<(), E>,
+) -> Result<(), E> {
+    let at = position(export.columns(), column)?;
+    let text = export.as_text().map_err(SimulateError::from)?;
+    text.as_ref().unwrap_or(export).read_columns::<E>(OnUnreadable::Fail, &|_| true, |place, batch| {
+        let mut columns = batch.columns().to_vec();
+        let Some(array) = columns.get_mut(at) else { return Err(SimulateError::Columns.into()) };
+        let texts = UuidTexts::of(array).map_err(SimulateError::from)?;
+        let uuids = (0..array.len()).map(|row| {
+            let uuid = texts.uuid(array, row).map(|uuid| uuid.hyphenated().to_string());
+            uuid.ok_or_else(|| SimulateError::Migration {
+                reason: format!("{}, column '{column}': is no UUID", place.of(row)),
+            })
+        });
+        *array =
+            Arc::new(uuids.collect::<Result<Vec<_>, _>>()?.into_iter().map(Some).collect::<StringArray>());
+        for column in &mut columns {
+            if let DataType::Timestamp(unit, None) = column.data_type() {
+                let in_utc = DataType::Timestamp(*unit, Some("UTC".into()));
+                *column = cast(column, &in_utc).map_err(SimulateError::from)?;
+            }
+        }
+        let typed = |(field, column): (&Arc<Field>, &ArrayRef)| {
+            field.as_ref().clone().with_data_type(column.data_type().clone())
+        };
+        let fields: Vec<Field> = batch.schema().fields().iter().zip(&columns).map(typed).collect();
+        let normalized = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+        each(&normalized.map_err(SimulateError::from)?)?;
+        if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted.into()) } else { Ok(true) }
+    })?;
+    Ok(())
+}
+
+/// The texts of UUIDs, where they are not stored as 16 bytes.
+struct UuidTexts(Option<ArrayRef>);
+
+impl UuidTexts {
+    fn of(array: &ArrayRef) -> Result<Self, ArrowError> {
+        Ok(Self(match array.data_type() {
+            DataType::FixedSizeBinary(16) => None,
+            _ => Some(cast(array, &DataType::Utf8View)?),
+        }))
+    }
+
+    /// The text as it stands.
+    fn text(&self, row: usize) -> Option<&str> {
+        self.0.as_ref().map(|texts| texts.as_string_view().value(row))
+    }
+
+    fn uuid(&self, array: &ArrayRef, row: usize) -> Option<Uuid> {
+        match self.text(row) {
+            None => Uuid::from_slice(array.as_fixed_size_binary().value(row)).ok(),
+            Some(text) => Uuid::try_parse(text.trim()).ok(),
+        }
+    }
+}
+
+/// The last of the values behind `most` that are kept free for those that come before the switch: a share of those that are there,
+/// and at least one, since an old counter goes on until it is switched off. None beyond INT64.
+fn with_room(most: i64, room: f64) -> Option<i64> {
+    let share = (most as f64 * room).ceil();
+    let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };
+    most.checked_add(free)
+}
+
+impl Migration {
+    /// Leaves out a range that holds all values, with room for those that come before the switch.
+    fn skip(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
+        let wanted = with_room(found.most.max(0), room);
+        let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
+        let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
+        let most = most.ok_or_else(|| SimulateError::Migration {
+            reason: format!(
+                "column '{}' holds {}: a range with all values, and those until the switch, leaves the sequence less than half of the numbers. Make \
+                 new keys as UUIDs, in a column of their own",
+                self.column, found.most
+            ),
+        })?;
+        // A positive sequence gives no value below that.
+        let least = 1;
+        self.skip_range = Some((least, most));
+        // Those at 0 and below are free too, but no counter that counts up is there.
+        let free = (most - found.most.max(0)).cast_unsigned();
+        self.free_values = Some(free);
+        self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
+        self.proof = format!(
+            "every positive value lies in {least} to {most}, which the sequence leaves out; {free} of these are free for values until the switch, {} are \
+             left for the sequence",
+            i64::MAX - most
+        );
+        Ok(())
+    }
+
+    /// Begins with a counter above those whose reversal is there.
+    fn start_above(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
+        if found.negative {
+            return Err(SimulateError::Migration {
+                reason: format!(
+                    "column '{}' has negative values, which no positive sequence gives",
+                    self.column
+                ),
+            });
+        }
+        self.counters = Some((found.least_counter, found.most_counter));
+        // The first counter behind those that the old sequence may still give.
+        let start = with_room(found.most_counter, room).and_then(|last| last.checked_add(1));
+        let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
+            return Err(SimulateError::Migration {
+                reason: format!(
+                    "column '{}' holds the reversals of counters up to {}: they leave the sequence less than half of the numbers. These look like \
+                     random numbers; make new keys as UUIDs, in a column of their own",
+                    self.column, found.most_counter
+                ),
+            });
+        };
+        let free = start - 1 - found.most_counter;
+        self.start_counter = Some(start);
+        self.free_values = Some(free.cast_unsigned());
+        self.look_up(BitReversedSequence::new(start, None), found)?;
+        self.proof = format!(
+            "every value is the reversal of a counter from {} to {}; the sequence begins with {start}, and reversing is one to one; {free} counters between \
+             are free for values until the switch",
+            found.least_counter, found.most_counter
+        );
+        Ok(())
+    }
+
+    /// Makes values and looks them up: what the proof says must be seen.
+    fn look_up(&mut self, sequence: BitReversedSequence, found: &Found) -> Result<(), SimulateError> {
+        for value in sequence.take(TRIED) {
+            self.tried += 1;
+            self.collisions += u64::from(found.values.contains(&value));
+        }
+        if self.collisions > 0 {
+            let reason =
+                format!("{} of {} values of the sequence are there already", self.collisions, self.tried);
+            return Err(SimulateError::Migration { reason });
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Takes numbers; a row with a NULL or a value that is there already stands in the way.
+    fn numbers(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
+        let Some(array) = batch.columns().get(column) else { return Ok(()) };
+        let numbers = cast(array, &DataType::Int64).map_err(|error| (0, error.to_string()))?;
+        for (row, value) in numbers.as_primitive::<Int64Type>().iter().enumerate() {
+            let value = value.ok_or_else(|| match array.is_null(row) {
+                true => (row, "is NULL, and a key is NOT NULL".to_owned()),
+                false => (row, "is larger than INT64 holds".to_owned()),
+            })?;
+            if !self.values.insert(value) {
+                return Err((row, format!("{value} is there twice, and a key is unique")));
+            }
+            self.rows += 1;
+            let counter = bit_reverse(value, true);
+            self.least = self.least.min(value);
+            self.most = self.most.max(value);
+            self.least_counter = self.least_counter.min(counter);
+            self.most_counter = self.most_counter.max(counter);
+            self.negative |= value < 0;
+        }
+        Ok(())
+    }
+
+    fn uuids(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
+        let Some(array) = batch.columns().get(column) else { return Ok(()) };
+        let texts = UuidTexts::of(array).map_err(|error| (0, error.to_string()))?;
+        for row in 0..array.len() {
+            if array.is_null(row) {
+                return Err((row, "is NULL, and a key is NOT NULL".to_owned()));
+            }
+            let uuid = texts.uuid(array, row);
+            let differs = |text: &str| uuid.is_some_and(|uuid| uuid.hyphenated().to_string() != text);
+            self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
+            let uuid = uuid.ok_or_else(|| {
+                let found = texts.text(row).map(|text| format!("'{}' ", quote(text)));
+                (row, format!("{}is no UUID and no number", found.unwrap_or_default()))
+            })?;
+            if !self.uuids.insert(uuid.as_u128()) {
+                return Err((
+                    row,
+                    format!("{uuid} is there twice once it is in lower case, and a key is unique"),
+                ));
+            }
+            self.rows += 1;
+            if let Some(count) = self.versions.get_mut(uuid.get_version_num()) {
+                *count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers that count up are dense among those up to the largest; of reversed ones that is true of their counters.
+    fn kind(&self) -> KeyKind {
+        let is_dense = self.most_counter as f64 <= self.rows as f64 * SPARSE;
+        match !self.negative && is_dense && self.most_counter < self.most {
+            true => KeyKind::BitReversed,
+            false => KeyKind::Sequential,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    use super::*;
+    use evenkeel_input::source::{InputOptions, InputPath};
+    use evenkeel_model::table::ColumnType;
+
+    fn migrated(values: &[i64], kind: Option<KeyKind>, room: f64) -> Result<Migration, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut text = "id\n".to_owned();
+        values.iter().for_each(|value| writeln!(text, "{value}").unwrap());
+        let path = dir.path().join("ids.csv");
+        std::fs::write(&path, text).unwrap();
+        let types = [("id".to_owned(), ColumnType::Int64)].into();
+        let export = Export::open(&[InputPath::File(path)], InputOptions::default(), &types).unwrap();
+        migrate(&export, "id", kind, room, &AtomicBool::new(false)).map_err(|error| error.to_string())
+    }
+
+    /// Whether the planned sequence ever gives a value: it gives the reversal of every counter from its first on, but for those left out.
+    fn gives(migration: &Migration, value: i64) -> bool {
+        let counter = bit_reverse(value, true);
+        let is_skipped = migration.skip_range.is_some_and(|(least, most)| (least..=most).contains(&value));
+        value > 0 && counter >= migration.start_counter.unwrap_or(1) && !is_skipped
+    }
+
+    /// The value that the old counter gives `number` steps after its largest.
+    fn to_come(migration: &Migration, number: i64) -> i64 {
+        match migration.kind {
+            KeyKind::BitReversed => bit_reverse(migration.counters.unwrap().1 + number, true),
+            _ => migration.range.unwrap().1.max(0) + number,
+        }
+    }
+
+    /// No value that is there, and none of those that are promised to be free, is ever given.
+    fn check(values: &[i64], room: f64, migration: &Migration) {
+        let free = migration.free_values.unwrap().cast_signed();
+        assert!(free >= 1, "{values:?} {migration:?}");
+        let (_, most) = migration.counters.or(migration.range).unwrap();
+        assert!(free as f64 >= (most.max(0) as f64 * room).floor(), "{room} {migration:?}");
+        assert!(!values.iter().any(|value| gives(migration, *value)), "{values:?} {migration:?}");
+        let near = (1..=free.min(300)).chain((free - free.min(300) + 1)..=free);
+        for number in near.chain((0..60).map(|bit| 1 << bit).filter(|number| *number <= free)) {
+            let value = to_come(migration, number);
+            assert!(!gives(migration, value), "{value} of {values:?} {migration:?}");
+        }
+        assert!(migration.start_counter.is_none_or(|start| start <= MOST_SKIPPED));
+        assert!(migration.skip_range.is_none_or(|(least, most)| least == 1 && most <= MOST_SKIPPED));
+    }
+
+    #[test]
+    fn a_full_range_is_no_safe_one() {
+        // Without room a range of a power of two was full.
+        for most in [1, 2, 4, 1024, 8192, 1 << 40, (1 << 62) - 1] {
+            for room in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
+                match migrated(&[most], Some(KeyKind::Sequential), room) {
+                    Ok(migration) => check(&[most], room, &migration),
+                    Err(error) => assert!(most >= 1 << 40 && error.contains("less than half"), "{error}"),
+                }
+            }
+        }
+        let found = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
+        assert_eq!((found.skip_range, found.free_values), (Some((1, 16_384)), Some(8192)));
+        // Nor is a counter that begins right behind the last one.
+        let found = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
+        assert_eq!((found.start_counter, found.free_values), (Some(1002), Some(1)));
+    }
+
+    #[test]
+    fn the_ends_of_the_numbers_are_planned_or_refused() {
+        let kinds = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)];
+        for values in [
+            vec![i64::MIN],
+            vec![i64::MIN, -1, 0],
+            vec![-1, -2, -3],
+            vec![0],
+            vec![1 << 62],
+            vec![(1 << 62) + 1],
+            vec![i64::MAX],
+            vec![i64::MIN, i64::MAX],
+            vec![1, i64::MAX - 1],
+            vec![-5, 7],
+        ] {
+            for (kind, room) in kinds.iter().flat_map(|kind| [0.0, 0.1, 1.0].map(|room| (*kind, room))) {
+                match migrated(&values, kind, room) {
+                    Ok(migration) => check(&values, room, &migration),
+                    Err(error) => assert!(
+                        ["less than half", "negative"].iter().any(|why| error.contains(why)),
+                        "{values:?}: {error}"
+                    ),
+                }
+            }
+        }
+    }
+
+    fn ids() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            1i64..5000,
+            -50i64..50,
+            (1i64..5000).prop_map(|counter| bit_reverse(counter, true)),
+            (0u32..63, -2i64..3).prop_map(|(bit, near)| (1i64 << bit).saturating_add(near)),
+            Just(i64::MAX),
+            Just(i64::MIN),
+            proptest::num::i64::ANY,
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn no_plan_meets_what_is_there_or_may_still_come(
+            ids in proptest::collection::hash_set(ids(), 1..20), room in prop_oneof![Just(0.0), 0.0f64..1.0], kind in 0usize..3,
+        ) {
+            let ids: Vec<i64> = ids.into_iter().collect();
+            let kind = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)][kind];
+            if let Ok(migration) = migrated(&ids, kind, room) {
+                check(&ids, room, &migration);
+                // What is said of the sequence is what it does.
+                let skip = migration.skip_range.map(|(least, most)| least..=most);
+                for value in BitReversedSequence::new(migration.start_counter.unwrap_or(1), skip).take(2000) {
+                    prop_assert!(gives(&migration, value));
+                }
+                prop_assert_eq!(migration.collisions, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What reads cost: the splits that their keys lie in.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, Scalar, TimestampMicrosecondArray};
+use arrow::compute::cast;
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::datatypes::{DataType, TimestampMicrosecondType};
+
+use crate::simulate::SimulateError;
+use crate::simulate::arrivals::Survey;
+use crate::simulate::design::{Asked, Design, KeyColumn};
+use crate::simulate::index::Index;
+use crate::simulate::result::{IndexReport, ReadKind, ReadReport};
+use crate::simulate::splits::{KeySpace, Outcome};
+use evenkeel_model::table::Column;
+use evenkeel_model::units::Micros;
+use evenkeel_model::values::instants;
+
+/// Rows that reads through indexes find.
+pub(super) struct Found {
+    /// Of each index, the column and the values that are looked for.
+    asked: Vec<Wanted>,
+    pub(super) rows: Vec<u64>,
+}
+
+pub(super) enum Wanted {
+    Equal(usize, ArrayRef),
+    /// From a point in time to another.
+    Range(usize, i64, i64),
+    Nothing,
+}
+
+impl Found {
+    pub(super) fn new(
+        survey: &Survey,
+        indexes: &[Index],
+        time: Option<usize>,
+        length: Option<Micros>,
+    ) -> Self {
+        let wanted = |index: &Index| {
+            let Some(first) = index.columns.first().map(|part| part.column) else { return Wanted::Nothing };
+            let row = row_for(index, survey);
+            match (survey.range, length, row.and_then(|row| row.columns().get(first))) {
+                (Some((_, last)), Some(length), _) if time == Some(first) => {
+                    Wanted::Range(first, last - length.get() + 1, last)
+                }
+                (_, _, Some(value)) => Wanted::Equal(first, Arc::clone(value)),
+                _ => Wanted::Nothing,
+            }
+        };
+        Self { asked: indexes.iter().map(wanted).collect(), rows: vec![0; indexes.len()] }
+    }
+
+    pub(super) fn count(&mut self, batch: &RecordBatch) -> Result<(), SimulateError> {
+        for (asked, rows) in self.asked.iter().zip(&mut self.rows) {
+            *rows += match asked {
+                Wanted::Nothing => 0,
+                Wanted::Equal(column, value) => match batch.columns().get(*column) {
+                    Some(array) => {
+                        let same = not_distinct(array, &Scalar::new(Arc::clone(value)))?;
+                        same.true_count() as u64
+                    }
+                    None => 0,
+                },
+                Wanted::Range(column, first, last) => {
+                    let times = batch.columns().get(*column).and_then(instants);
+                    let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
+                    let within = |times: &TimestampMicrosecondArray| {
+                        times.iter().flatten().filter(|micros| (first..=last).contains(&micros)).count()
+                    };
+                    times.map_or(0, within) as u64
+                }
+            };
+        }
+        Ok(())
+    }
+}
+
+/// A row whose values a read through an index looks for: the last one, or where that has no entry, another that has.
+fn row_for<'a>(index: &Index, survey: &'a Survey) -> Option<&'a RecordBatch> {
+    let has_entry = |row: &&RecordBatch| {
+        let is_null = |part: &KeyColumn| row.columns().get(part.column).is_none_or(|array| array.is_null(0));
+        !index.null_filtered || !index.columns.iter().any(is_null)
+    };
+    let last = survey.last_row.as_ref();
+    last.filter(has_entry).or_else(|| survey.some_rows.iter().find(has_entry)).or(last)
+}
+
+/// The reads that are weighed.
+pub(super) struct Reads<'a> {
+    pub(super) survey: &'a Survey,
+    pub(super) columns: &'a [Column],
+    pub(super) key: &'a [usize],
+    pub(super) time: Option<usize>,
+    pub(super) owner: Option<usize>,
+    pub(super) read_length: Option<Micros>,
+    pub(super) indexes: &'a [Index],
+    /// Rows that a read through each index finds.
+    pub(super) found: &'a [u64],
+}
+
+impl Reads<'_> {
+    /// Through each index: its newest rows, or those with one value.
+    pub(super) fn of_indexes(
+        &self,
+        design: &Design,
+        spaces: &[KeySpace],
+        outcome: &Outcome,
+        counted: &[(u64, u64)],
+    ) -> Result<Vec<IndexReport>, SimulateError> {
+        let mut reports = Vec::new();
+        let plans = design.plans.iter().zip(counted).skip(1);
+        for ((index, (plan, (entries, bytes))), found) in self.indexes.iter().zip(plans).zip(self.found) {
+            let Some(values) = row_for(index, self.survey).cloned() else { continue };
+            let first = index.columns.first().map(|part| part.column);
+            let range = match (first == self.time, self.time, self.survey.range, self.read_length) {
+                (true, Some(time), Some((_, last)), Some(length)) => {
+                    Some((time, self.bounds(time, last, length)?))
+                }
+                _ => None,
+            };
+            let fixed = if range.is_some() { Vec::new() } else { first.into_iter().collect() };
+            let ranges = design.ranges(&plan.parts, &Asked { fixed, values: values.clone(), range })?;
+            let space = spaces.get(plan.space);
+            let splits = space
+                .map_or(0, |space| ranges.as_deref().map_or(space.len(), |ranges| space.touched(ranges)));
+            let covers = (0..self.columns.len()).all(|column| {
+                index.storing.contains(&column)
+                    || self.key.contains(&column)
+                    || index.columns.iter().any(|part| part.column == column)
+            });
+            reports.push(IndexReport {
+                name: index.name.clone(),
+                interleaved: plan.space == 0,
+                entries: *entries,
+                hottest_share: outcome.spaces.get(plan.space).map_or(0.0, |space| space.hottest_share),
+                bytes: *bytes,
+                splits,
+                found: *found,
+                back_joins: if covers { 0 } else { *found },
+            });
+        }
+        Ok(reports)
+    }
+
+    pub(super) fn of_table(
+        &self,
+        design: &Design,
+        spaces: &[KeySpace],
+    ) -> Result<Vec<ReadReport>, SimulateError> {
+        let (Some(table), Some(keys)) = (spaces.first(), design.plans.first()) else { return Ok(Vec::new()) };
+        let ranges_of = |asked: &Asked| design.ranges(&keys.parts, asked);
+        let Some(values) = self.survey.last_row.clone() else { return Ok(Vec::new()) };
+        let asked = |fixed: Vec<usize>, range| Asked { fixed, values: values.clone(), range };
+        let newest_first = self.time.and_then(|time| keys.descends(time));
+        let report = |kind, asked: Asked, newest_first| {
+            let ranges = ranges_of(&asked)?;
+            let splits = ranges.as_deref().map_or(table.len(), |ranges| table.touched(ranges));
+            Ok::<_, SimulateError>(ReadReport {
+                rows: None,
+                kind,
+                splits,
+                ranges: ranges.map(|ranges| ranges.len()),
+                newest_first,
+            })
+        };
+        let mut reports = Vec::new();
+        if let (Some(time), Some((_, last)), Some(length)) = (self.time, self.survey.range, self.read_length)
+        {
+            let bounds = self.bounds(time, last, length)?;
+            let in_order = newest_first.filter(|_| keys.leads_with(time));
+            reports.push(report(ReadKind::TimeRange, asked(Vec::new(), Some((time, bounds))), in_order)?);
+        }
+        if let Some(owner) = self.owner {
+            let in_order = newest_first.filter(|_| keys.leads_with(owner));
+            reports.push(report(ReadKind::History, asked(vec![owner], None), in_order)?);
+        }
+        reports.push(report(ReadKind::Row, asked(self.key.to_vec(), None), None)?);
+        Ok(reports)
+    }
+
+    /// The bounds of the newest rows, in the type of the column: the first, the one after the last, and each less one.
+    fn bounds(&self, time: usize, last: i64, length: Micros) -> Result<ArrayRef, SimulateError> {
+        let column_type = self.columns.get(time).map(|column| column.column_type.arrow_type());
+        let column_type = column_type.ok_or(SimulateError::Columns)?;
+        let is_day = matches!(column_type, DataType::Date32);
+        let unit = if is_day { Micros::DAY.get() } else { 1 };
+        let first = last - length.get() + unit;
+        let after = last + unit;
+        let bounds = TimestampMicrosecondArray::from(vec![first, after, first - unit, after - unit]);
+        Ok(cast(&(Arc::new(bounds) as ArrayRef), &column_type)?)
+    }
+}
+
+/// The longest of the usual lengths up to an hour that the export spans twice.
+pub(super) fn read_length((first, last): (i64, i64)) -> Micros {
+    let span = last - first;
+    let usual =
+        [Micros::HOUR, Micros::new(600_000_000), Micros::MINUTE, Micros::new(10_000_000), Micros::SECOND];
+    let fits = |length: &Micros| span >= 2 * length.get();
+    usual.into_iter().find(fits).unwrap_or(Micros::new((span / 2).max(1)))
+}

@@ -1,0 +1,439 @@
+//! An export, row by row in the order of arrival, under several strategies.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
+
+use crate::simulate::advice::{advise, recommend};
+use crate::simulate::arrivals::{Arrived, BEFORE, Block, Order, Rate, Source, Survey, replay, survey};
+use crate::simulate::columns::{
+    check_suited, indexes_of, key_columns, nullable, position, time_column, timed_uuids,
+};
+use crate::simulate::design::{Design, Hashed, KeyColumn, name_keys};
+use crate::simulate::index::Index;
+use crate::simulate::reads::{Found, Reads, read_length};
+use crate::simulate::result::{Load, RateSource, SimulateOptions, Simulation, StrategyReport};
+use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, StartKey};
+use crate::simulate::{SimulateError, Strategy, StrategyName};
+use evenkeel_input::source::Export;
+use evenkeel_model::table::Column;
+use evenkeel_model::values::columns_to_read;
+use evenkeel_stats::sketch::{KeyCounter, key_identities};
+
+/// Memory for counting distinct keys exactly.
+const KEY_BYTES: usize = 256 << 20;
+/// Full splits that the whole export makes where no scale is given.
+const USUAL_SPLITS: f64 = 16.0;
+/// Rows of the beginning that boundaries are taken from: nobody knows the later ones.
+const PRESPLIT_ROWS: usize = 10_000;
+/// Where fewer rows of the export make a split hot in a window, chance does.
+const FEWEST_HOT_ROWS: f64 = 20.0;
+/// A load is seen by so many windows: it is watched, divided after the delay, and seen again.
+const FEWEST_WINDOWS: f64 = 5.0;
+
+/// One design under way: what becomes of the rows of each source.
+pub(super) struct Runner {
+    designs: Vec<Design>,
+    /// Entries and bytes of each plan of each source.
+    counted: Vec<Vec<(u64, u64)>>,
+    database: Database,
+    transaction_rows: u64,
+    rows_left: u64,
+    key: Vec<u8>,
+}
+
+/// What a design came to.
+pub(super) struct Replayed {
+    pub(super) designs: Vec<Design>,
+    pub(super) counted: Vec<Vec<(u64, u64)>>,
+    pub(super) outcome: Outcome,
+    pub(super) spaces: Vec<KeySpace>,
+}
+
+impl Runner {
+    pub(super) fn new(designs: Vec<Design>, database: Database, transaction_rows: u64) -> Self {
+        let counted = designs.iter().map(|design| vec![(0, 0); design.plans.len()]).collect();
+        let transaction_rows = transaction_rows.max(1);
+        Self { designs, counted, database, transaction_rows, rows_left: 0, key: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, block: &Block) -> Result<(), SimulateError> {
+        let mut entries = Vec::with_capacity(block.arrived.len());
+        for arrived in &block.arrived {
+            let design = self.designs.get_mut(arrived.source);
+            entries.push(design.map_or(Ok(Vec::new()), |design| design.entries(arrived))?);
+        }
+        for (at, rows) in &block.order {
+            let (Some(arrived), Some(entries)) = (block.arrived.get(*at), entries.get(*at)) else { continue };
+            let counted = self.counted.get_mut(arrived.source);
+            let (Some(design), Some(counted)) = (self.designs.get(arrived.source), counted) else { continue };
+            for (row, window) in rows.clone().zip(arrived.windows.get(rows.clone()).unwrap_or_default()) {
+                if *window != BEFORE {
+                    self.database.advance(*window);
+                }
+                if self.rows_left == 0 {
+                    self.database.begin_transaction();
+                    self.rows_left = self.transaction_rows;
+                }
+                self.rows_left -= 1;
+                for ((plan, entries), counted) in design.plans.iter().zip(entries).zip(&mut *counted) {
+                    if let Some((key, bytes)) = entries.entry(row, &mut self.key) {
+                        self.database.insert(plan.space, key, bytes);
+                        *counted = (counted.0 + 1, counted.1 + u64::from(bytes));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Replayed, SimulateError> {
+        let Self { designs, counted, database, .. } = self;
+        let (mut outcome, spaces) = database.finish();
+        name_keys(&designs, &mut outcome)?;
+        Ok(Replayed { designs, counted, outcome, spaces })
+    }
+}
+
+/// Replays an export. `progress` is called with the rows replayed so far; `stop` ends it before its end.
+///
+/// # Errors
+/// [`SimulateError`] where the export cannot be read, or a column that was named does not suit.
+pub fn simulate(
+    export: &Export,
+    options: &SimulateOptions,
+    progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+) -> Result<Simulation, SimulateError> {
+    let started = Instant::now();
+    let columns = export.columns();
+    let key = key_columns(columns, &options.primary_key)?;
+    let all: Vec<usize> = key.iter().map(|part| part.column).collect();
+    let partition_key = match options.partition_key.as_slice() {
+        [] => all.clone(),
+        names => names.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
+    };
+    let shard: Vec<usize> =
+        options.shard_columns.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?;
+    // Of several columns of time, the one in the key is when rows come.
+    let time_of_key = || all.iter().copied().find(|column| is_time(columns, *column));
+    let time = time_column(columns, options.time.as_deref())?.or_else(time_of_key);
+    if time.is_none() && options.rate.is_none() {
+        return Err(SimulateError::NoClock);
+    }
+    let owner = match &options.owner {
+        Some(name) => Some(position(columns, name)?),
+        None => all.iter().copied().find(|column| !is_time(columns, *column)),
+    };
+    let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
+    let indexes = indexes_of(columns, &key, &options.indexes, &mut notes)?;
+    for strategy in &options.strategies {
+        check_suited(*strategy, columns, &key)?;
+    }
+    let mut named = all.clone();
+    named.extend(partition_key.iter().chain(&shard));
+    named.extend(time.iter().chain(&owner));
+    named.extend(indexes.iter().flat_map(|index| index.columns.iter().map(|part| part.column)));
+    named.extend(indexes.iter().filter_map(|index| index.shard.as_ref()).flat_map(|shard| &shard.columns));
+    let mut source = Source { export, asked: columns_to_read(columns, &named), time, order: Order::Export };
+    let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
+    source.order = survey.order(options.rate.is_none());
+    let order = source.order;
+    let parameters = scaled(options, survey.bytes);
+    let rate = options.rate.map(|rate| Rate {
+        from: survey.range.map_or(0, |range| range.0),
+        between: 1e6 * parameters.load_scale / rate,
+    });
+    let name_of = |column: usize| columns.get(column).map(|column| column.name.clone());
+    notes.extend(notes_on_time(&survey, order, &time.and_then(name_of).unwrap_or_default(), rate.is_none()));
+    let span = match (&rate, survey.range) {
+        (Some(rate), _) => rate.between * survey.rows as f64,
+        (None, range) => range.map_or(0.0, |(first, last)| (last - first) as f64),
+    };
+    let unsure = unknown_order(order).or_else(|| unsure(&parameters, span));
+    let of_window =
+        survey.rows as f64 * parameters.window.get() as f64 / span.max(parameters.window.get() as f64);
+    if of_window < FEWEST_HOT_ROWS {
+        notes.push(format!(
+            "a window has {of_window:.1} rows of the export on average: the hottest split has many of so few by chance; a longer --window has more"
+        ));
+    }
+    let table = Table {
+        columns,
+        key: &key,
+        partition_key: &partition_key,
+        indexes: &indexes,
+        judged: options.judged,
+        shard: &shard,
+    };
+    let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
+    let mut found = Found::new(&survey, &indexes, time, read_length);
+    let (mut runners, mut rows) = (Vec::new(), 0);
+    let mut keys = KeyCounter::new();
+    let mut take = |block: Block| -> Result<(), SimulateError> {
+        if runners.is_empty() {
+            for strategy in &options.strategies {
+                runners.push(table.runner(*strategy, options, &parameters, &block.arrived)?);
+            }
+        }
+        let mut count = || -> Result<(), SimulateError> {
+            for arrived in &block.arrived {
+                found.count(&arrived.batch)?;
+                rows += arrived.batch.num_rows() as u64;
+                let parts = all.iter().filter_map(|column| arrived.batch.columns().get(*column));
+                keys.add(&key_identities(parts), |_| ());
+                if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
+                    keys.estimate();
+                }
+            }
+            Ok(())
+        };
+        let replay = || runners.par_iter_mut().try_for_each(|runner| runner.take(&block));
+        let (counted, replayed) = rayon::join(&mut count, replay);
+        counted?;
+        replayed?;
+        progress(rows);
+        if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
+    };
+    replay(&[source], options.on_unreadable, rate, parameters.window, &mut take)?;
+    let distinct = keys.finish(0).distinct;
+    // An estimate is told only where it is sure.
+    let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
+    if repeated > 0 {
+        notes.push(format!(
+            "{} {repeated} rows have a key that is there already: Spanner refuses to insert them; they count as writes here",
+            if distinct.exact { "exactly" } else { "at least" }
+        ));
+    }
+    let reads = Reads {
+        survey: &survey,
+        columns,
+        key: &all,
+        time,
+        owner,
+        read_length,
+        indexes: &indexes,
+        found: &found.rows,
+    };
+    let report = |(strategy, runner): (&Strategy, Runner)| {
+        let Replayed { designs, counted, mut outcome, spaces } = runner.finish()?;
+        // Entries of indexes among the rows of the table are no rows of it.
+        let rows_of_table =
+            counted.first().and_then(|plans| plans.first()).map_or(0, |(entries, _)| *entries);
+        if let Some(space) = outcome.spaces.first_mut().filter(|space| space.rows_in_time > rows_of_table) {
+            let hottest = space.hottest_share * space.rows_in_time as f64;
+            space.hottest_share = (hottest / rows_of_table.max(1) as f64).min(1.0);
+            space.rows_in_time = rows_of_table;
+        }
+        let (Some(design), Some(counted)) = (designs.first(), counted.first()) else {
+            return Err(SimulateError::Columns);
+        };
+        Ok(StrategyReport {
+            strategy: StrategyName::Table(*strategy),
+            words: strategy.words(),
+            is_range: strategy.is_range(),
+            reads: reads.of_table(design, &spaces)?,
+            indexes: reads.of_indexes(design, &spaces, &outcome, counted)?,
+            outcome,
+        })
+    };
+    let strategies = options.strategies.iter().zip(runners).map(report).collect::<Result<_, _>>()?;
+    let mut simulation = Simulation {
+        model: true,
+        inputs: export.input_names(),
+        rows,
+        bytes: survey.bytes,
+        primary_key: options.primary_key.clone(),
+        time: time.and_then(name_of),
+        rate: options.rate,
+        load: load(&survey, &parameters, options.rate, order),
+        late_rows: survey.late_rows,
+        read_length,
+        owner: owner.and_then(name_of),
+        transaction_rows: options.transaction_rows,
+        presplits: options.presplits.min(usize::try_from(rows).unwrap_or(usize::MAX)),
+        parameters,
+        is_scale_found: options.find_scale,
+        strategies,
+        notes,
+        nullable: nullable(columns, &named, &survey.nulls),
+        timed_uuids: timed_uuids(columns, &all, &survey.some_rows),
+        judged: options.judged,
+        unsure,
+        recommended: None,
+        findings: Vec::new(),
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    simulation.recommended = recommend(&simulation);
+    simulation.findings = advise(&simulation);
+    Ok(simulation)
+}
+
+/// The parameters with the scale that was asked for, or that makes the usual number of splits of so many bytes.
+pub(super) fn scaled(options: &SimulateOptions, bytes: u64) -> ModelParameters {
+    let mut parameters = options.parameters.clone();
+    if options.find_scale {
+        let scale = USUAL_SPLITS * parameters.split_size.0 as f64 / bytes.max(1) as f64;
+        parameters.scale = round_to_two_digits(scale);
+        parameters.load_scale = 1.0;
+        // What comes in a second is what was measured. Only of a rate that was given may each row be several: of fewer rows in a window
+        // chance would make hot splits.
+        if options.rate.is_some() {
+            let most = round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS);
+            parameters.load_scale = parameters.scale.min(most);
+        }
+    } else {
+        parameters.load_scale = parameters.scale;
+    }
+    parameters
+}
+
+fn round_to_two_digits(number: f64) -> f64 {
+    if number <= 0.0 || !number.is_finite() {
+        return 1.0;
+    }
+    let unit = 10f64.powf(number.log10().floor() - 1.0);
+    (number / unit).round() * unit
+}
+
+/// A warning where rows of the export stand for so many that a few of them make a split hot.
+fn few_rows(parameters: &ModelParameters) -> Option<String> {
+    let rows = parameters.hot_rows();
+    // Rounding may leave a little less.
+    (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
+        format!(
+            "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
+             --window or a smaller --scale"
+        )
+    })
+}
+
+/// Why nothing can be said of load, where that is so: rows are too few, or come in too few windows.
+pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> {
+    let windows = span / parameters.window.get() as f64;
+    few_rows(parameters).or_else(|| {
+        (windows < FEWEST_WINDOWS).then(|| {
+            format!(
+                "all rows come within {windows:.1} windows of {}, too few to see splits divide: give more rows, a shorter --window or a lower --rate",
+                parameters.window
+            )
+        })
+    })
+}
+
+fn is_time(columns: &[Column], column: usize) -> bool {
+    columns.get(column).is_some_and(|column| column.column_type.is_time())
+}
+
+/// What comes to the real table.
+pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f64>, order: Order) -> Load {
+    let measured = (survey.span() > 0).then(|| survey.with_time as f64 * 1e6 / survey.span() as f64);
+    let rows_per_second = rate.or(measured.map(|rows| rows * parameters.load_scale));
+    Load {
+        rows_per_second,
+        bytes_per_second: rows_per_second.map(|rows| rows * survey.bytes as f64 / survey.rows.max(1) as f64),
+        source: match rate {
+            Some(_) => RateSource::Given,
+            None if parameters.load_scale == 1.0 => RateSource::Measured,
+            None => RateSource::Scaled,
+        },
+        span_micros: survey.span(),
+        is_sorted_by_time: order == Order::Time,
+    }
+}
+
+/// Why nothing can be said of load if the order in which rows came is not known.
+pub(super) fn unknown_order(order: Order) -> Option<String> {
+    (order == Order::Unknown).then(|| {
+        "the export is not in the order of its times, and too large to be sorted here: sort it by time, or give part of it".to_owned()
+    })
+}
+
+/// What is worth knowing of the times of rows.
+pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocked: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if order == Order::Time {
+        notes.push(format!(
+            "the export is not in the order of {time}: {:.0} % of its rows stand behind a later one. They are replayed in the order of their times",
+            100.0 * survey.out_of_order as f64 / survey.rows.max(1) as f64
+        ));
+    }
+    if is_clocked && survey.without_time > 0 {
+        notes.push(format!("{} rows have no time: they come with the row before them, the first ones before the clock begins", survey.without_time));
+    }
+    notes
+}
+
+/// A declared table.
+struct Table<'a> {
+    columns: &'a [Column],
+    key: &'a [KeyColumn],
+    partition_key: &'a [usize],
+    indexes: &'a [Index],
+    judged: Option<Strategy>,
+    /// What the shard of the judged strategy is made of.
+    shard: &'a [usize],
+}
+
+impl Table<'_> {
+    fn design(&self, strategy: Strategy, indexes: &[Index], seed: u64) -> Result<Design, SimulateError> {
+        let is_judged = self.judged == Some(strategy);
+        let shard = (is_judged && !self.shard.is_empty()).then_some(self.shard);
+        let hashed = Hashed { partition_key: self.partition_key, shard };
+        Design::new(strategy, self.columns, self.key, hashed, indexes, seed)
+    }
+
+    /// A strategy before its first row; `first` are the first rows.
+    fn runner(
+        &self,
+        strategy: Strategy,
+        options: &SimulateOptions,
+        parameters: &ModelParameters,
+        first: &[Arrived],
+    ) -> Result<Runner, SimulateError> {
+        // Column tables have no indexes.
+        let indexes = if strategy.is_range() { self.indexes } else { &[] };
+        let design = self.design(strategy, indexes, parameters.seed)?;
+        let boundaries = match strategy.is_range() {
+            true => self.presplits(strategy, options.presplits, first)?,
+            false => design.partition_boundaries()?,
+        };
+        let mut boundaries = Some(boundaries);
+        let space = |name: &String| {
+            let fixed = !strategy.is_range() && boundaries.is_some();
+            let space = KeySpace::new(boundaries.take().unwrap_or_default(), fixed, parameters);
+            (name.clone(), space)
+        };
+        let spaces = design.spaces.iter().map(space).collect();
+        let database = Database::new(parameters.clone(), spaces);
+        Ok(Runner::new(vec![design], database, options.transaction_rows))
+    }
+
+    /// The boundaries that divide the keys of the first rows evenly.
+    fn presplits(
+        &self,
+        strategy: Strategy,
+        count: usize,
+        first: &[Arrived],
+    ) -> Result<Vec<StartKey>, SimulateError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        // What is made up is made up differently, as by whoever plans the boundaries.
+        let mut design = self.design(strategy, &[], u64::MAX)?;
+        let mut keys = Vec::new();
+        for rows in first {
+            let made = design.entries(rows)?;
+            let Some(table) = made.first() else { continue };
+            for row in 0..rows.batch.num_rows().min(PRESPLIT_ROWS - keys.len()) {
+                let mut bytes = Vec::new();
+                let lead = table.entry(row, &mut bytes).map_or(0, |(key, _)| key.lead);
+                keys.push(StartKey { bytes, lead });
+            }
+        }
+        keys.sort_unstable();
+        let at = |number: usize| keys.get(number * keys.len() / (count + 1)).cloned();
+        Ok((1..=count).filter_map(at).collect())
+    }
+}

@@ -1,0 +1,511 @@
+//! The key spaces of a table and its indexes, on servers, along a clock.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::simulate::splits::ModelParameters;
+use crate::simulate::splits::heat::{HeatMap, HeatSamples};
+use crate::simulate::splits::key_space::{Changes, Key, KeySpace, SplitFigures};
+use crate::simulate::splits::sample::SplitMix;
+use crate::simulate::splits::timeline::{Period, Relief, Timeline};
+
+/// Why dividing a hot split does not help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Obstacle {
+    /// Nearly all of its load has one key, and a row is not divided.
+    SingleRow,
+    /// Its load moves on: a boundary would leave all that comes on one side.
+    MovingHotspot,
+}
+
+/// Rows that came to hot splits that could not be helped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Stuck {
+    /// The key space, by its position.
+    pub space: usize,
+    /// Why.
+    pub obstacle: Obstacle,
+    /// Such splits, each counted in every window.
+    pub splits: u64,
+    /// Rows that came to them.
+    pub rows: u64,
+}
+
+/// A key space in the end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SpaceFigures {
+    /// The table or the index.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Rows that came along the clock; others were there before it began.
+    pub rows_in_time: u64,
+    /// Share of these that went to the hottest split of their window.
+    pub hottest_share: f64,
+    /// Its splits in key order.
+    pub splits: Vec<SplitFigures>,
+}
+
+/// What a replay gave.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The key spaces.
+    pub spaces: Vec<SpaceFigures>,
+    /// All windows as one.
+    pub whole: Period,
+    /// Along time.
+    pub timeline: Timeline,
+    /// How long there were hot splits.
+    pub relief: Relief,
+    /// Rows that nothing helped.
+    pub stuck: Vec<Stuck>,
+    /// Transactions.
+    pub transactions: u64,
+    /// Splits that a transaction touches, on average. More than one means a commit in two phases.
+    pub splits_per_transaction: f64,
+    /// Most splits of a transaction.
+    pub most_splits_per_transaction: u64,
+    /// Share of the transactions that touch more than one split.
+    pub two_phase_share: f64,
+    /// Where writes landed.
+    pub heat: HeatMap,
+}
+
+/// Key spaces that share servers.
+#[derive(Debug, Clone)]
+pub struct Database {
+    parameters: ModelParameters,
+    names: Vec<String>,
+    spaces: Vec<KeySpace>,
+    /// Of each space, rows that came along the clock, and those of its hottest split of their window.
+    hottest_rows: Vec<(u64, u64)>,
+    random: SplitMix,
+    /// Divisions before the first window.
+    before: Changes,
+    /// Whether the window under way is the last.
+    ending: bool,
+    /// The window under way; none before the first row.
+    window: Option<i64>,
+    timeline: Timeline,
+    relief: Relief,
+    stuck: BTreeMap<(usize, Obstacle), (u64, u64)>,
+    heat: HeatSamples,
+    transactions: u64,
+    /// Splits that the transaction under way has touched, and those of all.
+    touched: u64,
+    touched_in_all: u64,
+    most_touched: u64,
+    two_phase: u64,
+}
+
+impl Database {
+    /// Key spaces without rows.
+    #[must_use]
+    pub fn new(parameters: ModelParameters, spaces: Vec<(String, KeySpace)>) -> Self {
+        let (names, spaces): (Vec<String>, Vec<KeySpace>) = spaces.into_iter().unzip();
+        Self {
+            hottest_rows: vec![(0, 0); spaces.len()],
+            before: Changes::default(),
+            ending: false,
+            random: SplitMix::new(parameters.seed),
+            parameters,
+            names,
+            spaces,
+            window: None,
+            timeline: Timeline::default(),
+            relief: Relief::default(),
+            stuck: BTreeMap::new(),
+            heat: HeatSamples::default(),
+            transactions: 0,
+            touched: 0,
+            touched_in_all: 0,
+            most_touched: 0,
+            two_phase: 0,
+        }
+    }
+
+    /// The key spaces.
+    #[must_use]
+    pub fn spaces(&self) -> &[KeySpace] {
+        &self.spaces
+    }
+
+    /// Lets the clock go on to a window, by its number since 1970. It never goes back.
+    pub fn advance(&mut self, to: i64) {
+        let Some(now) = self.window else {
+            self.begin();
+            self.window = Some(to);
+            return;
+        };
+        if to <= now {
+            return;
+        }
+        self.end_window(now);
+        // Without rows nothing changes any more once all delays are over.
+        let settled = now.saturating_add(
+            1 + i64::from(self.parameters.quiet_windows) * 2 + i64::from(self.parameters.delay_windows),
+        );
+        (now + 1..to.min(settled)).for_each(|window| self.end_window(window));
+        self.window = Some(to);
+    }
+
+    /// What came before the first window is there already when that begins.
+    fn begin(&mut self) {
+        let servers = self.parameters.servers.max(1);
+        let mut next = 0;
+        let mut place = |_| {
+            next = (next + 1) % servers;
+            next
+        };
+        for space in &mut self.spaces {
+            let changes = space.change(&self.parameters, &mut place);
+            self.before.by_size += changes.by_size;
+            space.turn();
+        }
+    }
+
+    /// Begins a transaction: splits are counted for each.
+    pub fn begin_transaction(&mut self) {
+        self.end_transaction();
+        self.transactions += 1;
+    }
+
+    fn end_transaction(&mut self) {
+        self.touched_in_all += self.touched;
+        self.most_touched = self.most_touched.max(self.touched);
+        self.two_phase += u64::from(self.touched > 1);
+        self.touched = 0;
+    }
+
+    /// Inserts a row into a key space, by its position.
+    #[inline]
+    pub fn insert(&mut self, space: usize, key: Key<'_>, bytes: u32) {
+        let Some(rows) = self.spaces.get_mut(space) else { return };
+        let new = rows.insert(key, bytes, self.transactions, &mut self.random);
+        self.touched += u64::from(new);
+        if let Some(window) = self.window {
+            self.heat.see(space, key, window, &mut self.random);
+        }
+    }
+
+    fn end_window(&mut self, window: i64) {
+        let parameters = &self.parameters;
+        let by_size = std::mem::take(&mut self.before).by_size;
+        let mut period = Period { begin: window, windows: 1, by_size, ..Period::default() };
+        for (hottest, space) in self.hottest_rows.iter_mut().zip(&self.spaces) {
+            let rows = || space.splits().iter().map(|split| split.window_rows);
+            *hottest = (hottest.0 + rows().sum::<u64>(), hottest.1 + rows().max().unwrap_or(0));
+        }
+        let mut loads = vec![0u64; parameters.servers.max(1)];
+        let mut squares = 0.0;
+        for split in self.spaces.iter().flat_map(KeySpace::splits) {
+            let rows = split.window_rows;
+            period.rows += rows;
+            period.hottest_rows = period.hottest_rows.max(rows);
+            squares += (rows as f64).powi(2);
+            if parameters.score(rows) >= parameters.hot {
+                period.hot_rows += rows;
+            }
+            if let Some(load) = loads.get_mut(split.server) {
+                *load += rows;
+            }
+        }
+        let all = period.rows as f64;
+        let effective = |squares: f64| if squares > 0.0 { all * all / squares } else { 0.0 };
+        period.effective_splits = effective(squares);
+        period.effective_servers = effective(loads.iter().map(|load| (*load as f64).powi(2)).sum());
+        let busy = loads.iter().filter(|load| all > 0.0 && **load as f64 * loads.len() as f64 >= 0.1 * all);
+        period.busy_servers = busy.count() as f64;
+        period.highest_score = parameters.score(period.hottest_rows);
+        period.hot_windows = u64::from(period.highest_score >= parameters.hot);
+        // The last window may be cut short, and one without rows is no relief.
+        if period.hot_windows > 0 || (!self.ending && period.rows > 0) {
+            self.relief.push(window, period.hot_windows > 0);
+        }
+        // New splits go where there is least to do.
+        let mut splits_of = vec![0usize; loads.len()];
+        for split in self.spaces.iter().flat_map(KeySpace::splits) {
+            if let Some(splits) = splits_of.get_mut(split.server) {
+                *splits += 1;
+            }
+        }
+        let mut place = |_| {
+            let least = (0..loads.len()).min_by_key(|server| (loads.get(*server), splits_of.get(*server)));
+            let least = least.unwrap_or(0);
+            if let Some(splits) = splits_of.get_mut(least) {
+                *splits += 1;
+            }
+            least
+        };
+        for (number, space) in self.spaces.iter_mut().enumerate() {
+            space.judge(parameters);
+            for (obstacle, rows) in space.stuck() {
+                let (splits, all) = self.stuck.entry((number, obstacle)).or_default();
+                *splits += 1;
+                *all += rows;
+            }
+            let changes = space.change(parameters, &mut place);
+            period.by_size += changes.by_size;
+            period.by_load += changes.by_load;
+            period.merges += changes.merges;
+        }
+        period.moves = u64::from(move_one(&mut self.spaces, &loads));
+        self.spaces.iter_mut().for_each(KeySpace::turn);
+        period.splits = self.spaces.iter().map(KeySpace::len).sum();
+        self.timeline.push(period);
+    }
+
+    /// The figures of all rows.
+    #[must_use]
+    pub fn finish(mut self) -> (Outcome, Vec<KeySpace>) {
+        self.end_transaction();
+        if self.window.is_none() {
+            self.begin();
+        }
+        self.ending = true;
+        self.end_window(self.window.unwrap_or(0));
+        let figures = |((name, space), (in_time, hottest)): ((String, &KeySpace), &(u64, u64))| {
+            let splits: Vec<SplitFigures> = space.figures().collect();
+            let rows: u64 = splits.iter().map(|split| split.rows).sum();
+            SpaceFigures {
+                name,
+                rows,
+                rows_in_time: *in_time,
+                hottest_share: *hottest as f64 / (*in_time).max(1) as f64,
+                bytes: splits.iter().map(|split| split.bytes).sum(),
+                splits,
+            }
+        };
+        let stuck = self.stuck.into_iter();
+        let transactions = self.transactions.max(1) as f64;
+        let outcome = Outcome {
+            spaces: self.names.into_iter().zip(&self.spaces).zip(&self.hottest_rows).map(figures).collect(),
+            whole: self.timeline.whole(),
+            timeline: self.timeline,
+            relief: self.relief,
+            stuck: stuck
+                .map(|((space, obstacle), (splits, rows))| Stuck { space, obstacle, splits, rows })
+                .collect(),
+            transactions: self.transactions,
+            splits_per_transaction: self.touched_in_all as f64 / transactions,
+            most_splits_per_transaction: self.most_touched,
+            two_phase_share: self.two_phase as f64 / transactions,
+            heat: self.heat.map(self.spaces.len()),
+        };
+        (outcome, self.spaces)
+    }
+}
+
+/// Moves one split from the server with the most load to the one with the least, where that makes them more alike.
+fn move_one(spaces: &mut [KeySpace], loads: &[u64]) -> bool {
+    let most = loads.iter().enumerate().max_by_key(|(_, load)| **load);
+    let least = loads.iter().enumerate().min_by_key(|(_, load)| **load);
+    let (Some((from, most)), Some((to, least))) = (most, least) else { return false };
+    let difference = most - least;
+    let movable = spaces.iter_mut().flat_map(|space| space.splits_mut().iter_mut());
+    let helps = movable
+        .filter(|split| split.server == from && split.window_rows > 0 && split.window_rows < difference);
+    // The one that comes nearest to half of what they differ by.
+    match helps.min_by_key(|split| (2 * split.window_rows).abs_diff(difference)) {
+        Some(split) => {
+            split.server = to;
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::simulate::splits::{KeyRange, StartKey};
+    use evenkeel_model::units::ByteSize;
+    use evenkeel_stats::skew::{KeyWeights, NoiseFloor, SkewFigures};
+
+    fn database(parameters: &ModelParameters, boundaries: Vec<Vec<u8>>, fixed: bool) -> Database {
+        let boundaries = boundaries.into_iter().map(|bytes| StartKey { lead: bytes.len(), bytes }).collect();
+        let space = KeySpace::new(boundaries, fixed, parameters);
+        Database::new(parameters.clone(), vec![("table".to_owned(), space)])
+    }
+
+    fn insert(database: &mut Database, key: u64, bytes: u32) {
+        let key = key.to_be_bytes();
+        database.insert(0, Key { bytes: &key, lead: 8, root: 8 }, bytes);
+    }
+
+    /// So small that a few thousand rows divide it.
+    fn small() -> ModelParameters {
+        ModelParameters { split_size: ByteSize(64 << 10), split_rate: 1.0, ..ModelParameters::default() }
+    }
+
+    fn mixed(number: u64) -> u64 {
+        SplitMix::new(number).next()
+    }
+
+    #[test]
+    fn a_key_that_rises_always_inserts_into_the_last_split() {
+        let mut database = database(&small(), Vec::new(), false);
+        let mut largest = 0;
+        for row in 0..40_000_u64 {
+            database.advance((row / 200) as i64);
+            insert(&mut database, row, 100);
+            let last = database.spaces()[0].splits().last().unwrap();
+            let key = row.to_be_bytes();
+            assert_eq!(database.spaces()[0].touched(&[KeyRange::of_prefix(&key)]), 1);
+            // No other split was written to in this window, and nothing was written that it does not have.
+            assert_eq!(last.window_rows, row % 200 + 1, "{row}");
+            largest = database.spaces()[0].len();
+        }
+        let (outcome, _) = database.finish();
+        assert_eq!(outcome.whole.hottest_rows, 40_000);
+        assert_eq!((outcome.whole.by_load, outcome.relief.relieved_after), (0, None));
+        assert!(outcome.whole.by_size > 50 && largest > 50, "{}", outcome.whole.by_size);
+        let stuck = outcome.stuck[0];
+        assert!(stuck.obstacle == Obstacle::MovingHotspot && stuck.rows > 35_000, "{stuck:?}");
+        assert_eq!(outcome.heat.pattern(), crate::simulate::splits::Pattern::MonotonicKeys);
+    }
+
+    #[test]
+    fn keys_that_are_anywhere_spread_to_within_chance() {
+        let boundaries = (1..16_u64).map(|part| (part << 60).to_be_bytes().to_vec()).collect();
+        let mut database = database(&small(), boundaries, true);
+        for row in 0..200_000 {
+            database.advance((row / 1000) as i64);
+            insert(&mut database, mixed(row), 100);
+        }
+        let (outcome, _) = database.finish();
+        let rows: Vec<u64> = outcome.spaces[0].splits.iter().map(|split| split.rows).collect();
+        let mut weights = KeyWeights::default();
+        (0..200_000).for_each(|_| weights.add(1));
+        let skew = SkewFigures::of(&rows);
+        let (floor, cv) = (NoiseFloor::of(&skew, &weights), skew.cv);
+        assert!(cv < 1.6 * floor.expected_cv_weighted, "{cv} {floor:?}");
+        assert_eq!((outcome.whole.splits, outcome.whole.by_size), (16, 0));
+    }
+
+    #[test]
+    fn splits_of_keys_that_are_anywhere_get_what_their_width_says() {
+        // They have divided by size and by load.
+        let mut database = database(&small(), Vec::new(), false);
+        for row in 0..60_000 {
+            database.advance((row / 600) as i64);
+            insert(&mut database, mixed(row), 100);
+        }
+        let rows = 20_000;
+        database.advance(1_000_000);
+        (60_000..60_000 + rows).for_each(|row| insert(&mut database, mixed(row), 100));
+        let splits = database.spaces()[0].splits();
+        assert!(splits.len() > 60, "{}", splits.len());
+        let start = |split: &crate::simulate::splits::key_space::Split| {
+            split.start().try_into().map_or(0, u64::from_be_bytes) as f64
+        };
+        let ends = splits.iter().skip(1).map(start).chain([u64::MAX as f64]);
+        let chi_square: f64 = splits
+            .iter()
+            .zip(ends)
+            .map(|(split, end)| {
+                let expected = rows as f64 * (end - start(split)) / u64::MAX as f64;
+                (split.window_rows as f64 - expected).powi(2) / expected
+            })
+            .sum();
+        let freedom = (splits.len() - 1) as f64;
+        // Within five standard deviations of its mean.
+        assert!((chi_square - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{chi_square} {freedom}");
+    }
+
+    #[test]
+    fn load_divides_until_no_split_is_hot_and_quiet_parts_are_joined() {
+        // 600 rows in a window, where a split takes 60.
+        let mut database = database(&small(), Vec::new(), false);
+        for row in 0..60_000 {
+            database.advance((row / 600) as i64);
+            insert(&mut database, mixed(row), 0);
+        }
+        let busy = database.spaces()[0].len();
+        assert!((11..=40).contains(&busy), "{busy}");
+        database.advance(1000);
+        let (outcome, spaces) = database.finish();
+        assert!(outcome.relief.relieved_after.is_some_and(|windows| windows < 40), "{:?}", outcome.relief);
+        assert_eq!(spaces[0].len(), 1, "{:?}", outcome.whole);
+        assert!(outcome.whole.by_load >= 10 && outcome.whole.merges == outcome.whole.by_load);
+        assert!(outcome.whole.busy_servers > 3.0, "{}", outcome.whole.busy_servers);
+    }
+
+    #[test]
+    fn one_row_is_never_divided() {
+        let mut database = database(&small(), Vec::new(), false);
+        for row in 0..20_000_u64 {
+            database.advance((row / 600) as i64);
+            // One key has all, but for a row now and then.
+            insert(&mut database, if row.is_multiple_of(500) { mixed(row) } else { 7 << 40 }, 1);
+        }
+        let (outcome, _) = database.finish();
+        assert_eq!((outcome.whole.by_load, outcome.relief.relieved_after), (0, None));
+        assert_eq!(outcome.stuck[0].obstacle, Obstacle::SingleRow);
+    }
+
+    #[test]
+    fn transactions_count_the_splits_they_touch() {
+        let boundaries = vec![vec![128]];
+        let mut database = database(&small(), boundaries, true);
+        database.advance(0);
+        for keys in [[1_u64, 2], [1, u64::MAX], [u64::MAX, u64::MAX - 1]] {
+            database.begin_transaction();
+            keys.into_iter().for_each(|key| insert(&mut database, key, 1));
+        }
+        let (outcome, _) = database.finish();
+        assert_eq!((outcome.transactions, outcome.most_splits_per_transaction), (3, 2));
+        assert!((outcome.two_phase_share - 1.0 / 3.0).abs() < 1e-9);
+        assert!((outcome.splits_per_transaction - 4.0 / 3.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_lost_and_splits_leave_no_gap(
+            rows in proptest::collection::vec((0u8..4, any::<u16>(), 0u32..3000), 1..3000),
+            jumps in proptest::collection::vec(0i64..200, 1..8),
+            seed: u64,
+        ) {
+            let parameters = ModelParameters { seed, quiet_windows: 3, delay_windows: 1, ..small() };
+            let replay = || {
+                let mut database = database(&parameters, vec![vec![9]], false);
+                let (mut clock, mut inserted, mut bytes) = (0, 0, 0);
+                for (number, (kind, key, size)) in rows.iter().enumerate() {
+                    if number % 100 == 0 {
+                        clock += 1 + jumps[number / 100 % jumps.len()] / 50;
+                    }
+                    let key = match kind {
+                        0 => number as u64,
+                        1 => mixed(u64::from(*key)),
+                        2 => u64::from(*key) << 48,
+                        _ => 42,
+                    };
+                    database.advance(clock);
+                    insert(&mut database, key, *size);
+                    (inserted, bytes) = (inserted + 1, bytes + u64::from(*size));
+                    if number % 100 == 0 {
+                        let splits: Vec<_> = database.spaces()[0].figures().collect();
+                        assert!(splits[0].start.bytes.is_empty());
+                        assert!(splits.windows(2).all(|pair| pair[0].start < pair[1].start));
+                        assert_eq!(splits.iter().map(|split| split.rows).sum::<u64>(), inserted);
+                        assert_eq!(splits.iter().map(|split| split.bytes).sum::<u64>(), bytes);
+                    }
+                }
+                database.finish().0
+            };
+            let outcome = replay();
+            prop_assert_eq!(outcome.whole.rows, rows.len() as u64);
+            prop_assert!(outcome.whole.hottest_rows <= outcome.whole.rows);
+            let splits = outcome.whole.splits as u64;
+            prop_assert_eq!(splits, 2 + outcome.whole.by_size + outcome.whole.by_load - outcome.whole.merges);
+            // The same seed gives the same timeline.
+            prop_assert_eq!(replay(), outcome);
+        }
+    }
+}

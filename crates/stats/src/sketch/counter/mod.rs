@@ -1,0 +1,605 @@
+//! Rows per key: exact while it fits in memory, sketches of Apache DataSketches from then on.
+//!
+//! ```text
+//! few keys    a number for each, and its rows              numbered
+//! many keys   identities put aside, counted in the end      spilled
+//! too many    HyperLogLog and frequent items                sketches
+//! ```
+
+mod numbered;
+mod sketches;
+mod spilled;
+mod values;
+
+use serde::Serialize;
+
+use crate::sketch::counter::numbered::Numbered;
+use crate::sketch::counter::sketches::Sketches;
+use crate::sketch::counter::spilled::{Spilled, Totals};
+use crate::sketch::counter::values::Values;
+use crate::skew::KeyWeights;
+use evenkeel_model::wire::{Left, Wire, WireError};
+
+/// Keys that are numbered; where there are more, what a number is good for costs more than it gives.
+const MOST_NUMBERED: usize = 1 << 17;
+
+/// A number of distinct keys.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DistinctKeys {
+    /// The number, or the best estimate of it.
+    pub estimate: u64,
+    /// Whether it is counted, not estimated.
+    pub exact: bool,
+    /// With 95 % confidence at least so many.
+    pub lower: u64,
+    /// With 95 % confidence at most so many.
+    pub upper: u64,
+}
+
+impl DistinctKeys {
+    /// What a sample with these keys says about the export that every row was drawn from with a chance of `share`: the
+    /// guaranteed-error estimator of Charikar and others ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys
+    /// that the sample has once stand for at least themselves, and on average for at most 1/share keys; their number scatters no
+    /// more than a Poisson count. There are no more than `most`: rows that were not drawn may each have a key of their own.
+    #[must_use]
+    pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
+        let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;
+        let others = self.estimate as f64 - once;
+        let most_once = ((once + 1.0).sqrt() + 0.98).powi(2);
+        let most = most.max(self.lower);
+        let upper = ((most_once / share + others).ceil() as u64).max(self.upper).min(most);
+        let estimate = (once / share.sqrt() + others).round() as u64;
+        Self {
+            estimate: estimate.clamp(self.lower, upper.max(self.lower)),
+            exact: false,
+            lower: self.lower,
+            upper,
+        }
+    }
+}
+
+/// A key with many rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeavyKey<V> {
+    /// Its identity.
+    pub identity: u64,
+    /// What was remembered of it; nothing where it never stood out while rows came.
+    pub value: Option<V>,
+    /// Its rows, at least; exact where `error` is 0.
+    pub rows: u64,
+    /// So many more rows it may have.
+    pub error: u64,
+}
+
+/// What a counter found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyCounts<V> {
+    /// Distinct keys.
+    pub distinct: DistinctKeys,
+    /// Keys with one row; none where keys are not counted exactly.
+    pub keys_with_one_row: Option<u64>,
+    /// Rows of the keys: exact, or as the sketches have it, with rows of light keys spread evenly.
+    pub weights: KeyWeights,
+    /// The heaviest keys, the heaviest first.
+    pub heaviest: Vec<HeavyKey<V>>,
+}
+
+/// Counts rows per key. `V` is what is remembered of the heaviest keys.
+#[derive(Debug, Clone)]
+pub struct KeyCounter<V> {
+    counts: Counts,
+    rows: u64,
+    values: Values<V>,
+    /// Whether keys of other counters are among those that are numbered: whoever looks things up by number does not know these.
+    merged: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Counts {
+    Numbered(Numbered),
+    Spilled(Spilled),
+    Sketched(Box<Sketches>),
+}
+
+impl Counts {
+    /// The rows of a key as far as they are known; where more may come to light, at least so many.
+    fn rows_of(&self, identity: u64) -> u64 {
+        match self {
+            Self::Numbered(numbered) => numbered.rows_of(identity),
+            Self::Spilled(spilled) => spilled.rows_at_hand(identity),
+            Self::Sketched(sketches) => sketches.rows_of(identity).0,
+        }
+    }
+
+    /// Every key with rows, some perhaps in several parts.
+    fn each(self, mut count: impl FnMut(u64, u64)) {
+        match self {
+            Self::Numbered(numbered) => numbered.each(count),
+            Self::Spilled(spilled) => spilled.each(&mut count),
+            Self::Sketched(_) => {}
+        }
+    }
+}
+
+impl<V: Clone> Default for KeyCounter<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V: Clone> KeyCounter<V> {
+    /// A counter that counts exactly.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            counts: Counts::Numbered(Numbered::default()),
+            rows: 0,
+            values: Values::default(),
+            merged: false,
+        }
+    }
+
+    /// The number of the key of each row, into `numbers`, for [`KeyCounter::add_numbered`]: keys are numbered from 0 on, as they
+    /// come. False where there are too many keys to number them, or some are of another counter; then [`KeyCounter::add`] counts rows.
+    pub fn number(&mut self, identities: &[u64], numbers: &mut Vec<u32>) -> bool {
+        numbers.clear();
+        let Counts::Numbered(numbered) = &mut self.counts else { return false };
+        if self.merged {
+            return false;
+        }
+        numbered.number(identities, numbers);
+        let few = numbered.len() <= MOST_NUMBERED;
+        if !few {
+            numbers.clear();
+        }
+        few
+    }
+
+    /// Whether keys are few enough to be numbered, and all its own.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        matches!(self.counts, Counts::Numbered(_)) && !self.merged
+    }
+
+    /// How many keys are numbered.
+    #[must_use]
+    pub fn numbered(&self) -> usize {
+        match &self.counts {
+            Counts::Numbered(numbered) => numbered.len(),
+            _ => 0,
+        }
+    }
+
+    /// Counts one row for each number. `value` gives what is to be remembered of a row, by its position.
+    pub fn add_numbered(&mut self, numbers: &[u32], value: impl Fn(usize) -> V) {
+        self.add_rows(numbers.iter().map(|number| (*number, 1)), value);
+    }
+
+    /// As [`KeyCounter::add_numbered`], of rows that follow each other with one key: numbers and how many rows.
+    pub fn add_runs(&mut self, runs: &[(u32, u32)], value: impl Fn(usize) -> V) {
+        self.add_rows(runs.iter().copied(), value);
+    }
+
+    fn add_rows(&mut self, runs: impl Iterator<Item = (u32, u32)>, value: impl Fn(usize) -> V) {
+        let Counts::Numbered(numbered) = &mut self.counts else { return };
+        let mut first_row = 0;
+        for (number, rows) in runs {
+            let count = numbered.count(number, u64::from(rows));
+            if self.values.comes_to_be_heavy(count, u64::from(rows), || numbered.identity(number)) {
+                self.values.remember(numbered.identity(number), count, || value(first_row));
+                if self.values.are_many() {
+                    self.values.forget_light(|identity| numbered.rows_of(identity));
+                }
+            }
+            first_row += rows as usize;
+        }
+        self.rows += first_row as u64;
+    }
+
+    /// Counts one row for each identity. `value` gives what is to be remembered of a row, by its position.
+    pub fn add(&mut self, identities: &[u64], value: impl Fn(usize) -> V) {
+        let mut counted = 0;
+        if let Counts::Numbered(numbered) = &mut self.counts {
+            let mut numbers = Vec::new();
+            numbered.number(identities, &mut numbers);
+            // Numbers end at the same row however rows are cut into batches.
+            let too_many = numbers.iter().position(|number| *number as usize >= MOST_NUMBERED);
+            numbers.truncate(too_many.unwrap_or(numbers.len()));
+            self.add_numbered(&numbers, &value);
+            counted = numbers.len();
+            if too_many.is_some() {
+                self.spill();
+            }
+        }
+        self.rows += (identities.len() - counted) as u64;
+        for (row, identity) in identities.iter().enumerate().skip(counted) {
+            let (count, stands_out) = match &mut self.counts {
+                Counts::Sketched(sketches) => {
+                    let count = sketches.add(*identity);
+                    (count, self.values.is_heavy(*identity, count))
+                }
+                Counts::Spilled(spilled) => {
+                    let count = spilled.add(*identity);
+                    (count, self.values.comes_to_be_heavy(count, 1, || *identity))
+                }
+                Counts::Numbered(_) => return,
+            };
+            if stands_out {
+                self.values.remember(*identity, count, || value(row));
+                if self.values.are_many() {
+                    let counts = &self.counts;
+                    self.values.forget_light(|identity| counts.rows_of(identity));
+                }
+            }
+        }
+    }
+
+    /// Counts without numbers from now on.
+    fn spill(&mut self) {
+        let counts = std::mem::replace(&mut self.counts, Counts::Spilled(Spilled::default()));
+        let Counts::Spilled(spilled) = &mut self.counts else { return };
+        self.values.keep_rows(|identity| counts.rows_of(identity));
+        counts.each(|identity, rows| {
+            if rows > 0 {
+                spilled.put_aside(identity, rows);
+            }
+        });
+    }
+
+    /// Bytes that exact counting takes at most while so many more rows are counted. None where sketches count, which take about
+    /// 4 MiB.
+    #[must_use]
+    pub fn exact_bytes_after(&self, rows: usize) -> Option<usize> {
+        match &self.counts {
+            Counts::Numbered(numbered) => Some(numbered.bytes_after(rows)),
+            Counts::Spilled(spilled) => Some(spilled.bytes_after(rows)),
+            Counts::Sketched(_) => None,
+        }
+    }
+
+    /// Takes less memory: rows of one key are put together, and where that does not halve it, sketches count from now on.
+    pub fn estimate(&mut self) {
+        if let Counts::Spilled(spilled) = &mut self.counts {
+            let before = spilled.bytes_after(0);
+            spilled.put_together();
+            if spilled.bytes_after(0) <= before / 2 {
+                return;
+            }
+        }
+        self.sketch();
+    }
+
+    fn sketch(&mut self) {
+        if matches!(self.counts, Counts::Sketched(_)) {
+            return;
+        }
+        let Some(mut sketches) = Sketches::new() else { return };
+        let counts = std::mem::replace(&mut self.counts, Counts::Numbered(Numbered::default()));
+        counts.each(|identity, rows| sketches.add_rows(identity, rows));
+        self.counts = Counts::Sketched(Box::new(sketches));
+    }
+
+    /// Puts the rows of each key together, where they are put aside one by one: they take the least memory then.
+    pub fn put_together(&mut self) {
+        if let Counts::Spilled(spilled) = &mut self.counts {
+            spilled.put_together();
+        }
+    }
+
+    /// Adds what another counter counted, of other rows. Keys stay numbered while they are few, so that parts give what the whole would.
+    pub fn merge(&mut self, mut other: Self) {
+        if self.rows == 0 {
+            *self = Self { merged: true, ..other };
+            return;
+        }
+        match (&self.counts, &other.counts) {
+            (Counts::Sketched(_), _) => other.sketch(),
+            (_, Counts::Sketched(_)) => self.sketch(),
+            (Counts::Numbered(_), Counts::Spilled(_)) => self.spill(),
+            (Counts::Numbered(_), Counts::Numbered(_)) | (Counts::Spilled(_), _) => {}
+        }
+        self.merged = true;
+        self.rows += other.rows;
+        self.values.keep_rows(|identity| self.counts.rows_of(identity));
+        other.values.keep_rows(|identity| other.counts.rows_of(identity));
+        match (&mut self.counts, other.counts) {
+            (Counts::Sketched(sketches), Counts::Sketched(more)) => sketches.merge(&more),
+            (Counts::Numbered(numbered), Counts::Numbered(more)) => numbered.merge(more),
+            (Counts::Spilled(spilled), more) => more.each(|identity, rows| spilled.put_aside(identity, rows)),
+            // Both were brought to the same kind above.
+            _ => {}
+        }
+        if matches!(&self.counts, Counts::Numbered(numbered) if numbered.len() > MOST_NUMBERED) {
+            self.spill();
+        }
+        // Values of the other that lay below its floor are gone, but so are these keys' chances.
+        self.values.merge(other.values);
+        let counts = &self.counts;
+        self.values.forget_light(|identity| counts.rows_of(identity));
+    }
+
+    /// Rows counted.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What was counted, with at most `most` of the heaviest keys. Of keys with equally many rows the smaller identity goes first.
+    #[must_use]
+    pub fn finish(self, most: usize) -> KeyCounts<V> {
+        let values = self.values;
+        let exact = |totals: Totals| {
+            let keys = totals.weights.distinct;
+            KeyCounts {
+                distinct: DistinctKeys { estimate: keys, exact: true, lower: keys, upper: keys },
+                keys_with_one_row: Some(totals.keys_with_one_row),
+                weights: totals.weights,
+                heaviest: values.with_values(totals.heaviest),
+            }
+        };
+        match self.counts {
+            Counts::Numbered(numbered) => {
+                let mut totals = Totals::new(most);
+                numbered.each(|identity, rows| totals.add(identity, rows));
+                exact(totals)
+            }
+            Counts::Spilled(spilled) => exact(spilled.total(most)),
+            Counts::Sketched(sketches) => {
+                let distinct = sketches.distinct();
+                let heaviest = values.heaviest(most, |identity| sketches.rows_of(identity));
+                let weights = sketches.weights(self.rows);
+                KeyCounts { distinct, keys_with_one_row: None, weights, heaviest }
+            }
+        }
+    }
+}
+
+/// A byte says which kind of counts follows.
+impl Wire for Counts {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Numbered(numbered) => {
+                bytes.push(0);
+                numbered.put(bytes);
+            }
+            Self::Spilled(spilled) => {
+                bytes.push(1);
+                spilled.put(bytes);
+            }
+            Self::Sketched(sketches) => {
+                bytes.push(2);
+                sketches.put(bytes);
+            }
+        }
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        Ok(match left.bytes(1)? {
+            [0] => Self::Numbered(Numbered::take(left)?),
+            [1] => Self::Spilled(Spilled::take(left)?),
+            [2] => Self::Sketched(Box::new(Sketches::take(left)?)),
+            _ => return Err(WireError("there is no such kind of counts")),
+        })
+    }
+}
+
+impl<V: Wire> Wire for KeyCounter<V> {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.counts.put(bytes);
+        self.rows.put(bytes);
+        self.values.put(bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            counts: Counts::take(left)?,
+            rows: u64::take(left)?,
+            values: Values::take(left)?,
+            merged: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::counter::sketches::FREQUENT_SLOTS;
+    use crate::sketch::fold;
+    use evenkeel_model::wire::{seal, unseal};
+
+    /// Identities of `keys` keys: key i comes about rows / (i + 1) / ln(keys) times, a Zipf distribution; then once each.
+    fn zipf(keys: u64, rows: u64) -> Vec<u64> {
+        let scale = rows as f64 / (keys as f64).ln();
+        let times = |key: u64| (scale / (key + 1) as f64) as u64 + 1;
+        (0..keys).flat_map(|key| std::iter::repeat_n(fold(key, 7), times(key) as usize)).collect()
+    }
+
+    fn counted(budget: usize, identities: &[u64]) -> KeyCounter<u64> {
+        let mut counter = KeyCounter::new();
+        for batch in identities.chunks(1000) {
+            counter.add(batch, |row| batch[row]);
+            if counter.exact_bytes_after(1000).is_some_and(|bytes| bytes > budget) {
+                counter.estimate();
+            }
+        }
+        counter
+    }
+
+    #[test]
+    fn an_exact_counter_equals_sorting() {
+        let identities = zipf(5_000, 60_000);
+        let counts = counted(1 << 30, &identities).finish(10);
+        let mut sorted = identities.clone();
+        sorted.sort_unstable();
+        let mut expected: Vec<u64> = sorted.chunk_by(|a, b| a == b).map(|key| key.len() as u64).collect();
+        expected.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(counts.distinct, DistinctKeys { estimate: 5000, exact: true, lower: 5000, upper: 5000 });
+        assert_eq!(counts.weights.rows, identities.len() as u64);
+        let squares: u64 = expected.iter().map(|rows| rows * rows).sum();
+        assert_eq!(counts.weights.sum_of_squares, u128::from(squares));
+        let heaviest: Vec<u64> = counts.heaviest.iter().map(|key| key.rows).collect();
+        assert_eq!(heaviest, expected[..10]);
+        assert_eq!(counts.heaviest[0].value, Some(fold(0, 7)));
+        let once = expected.iter().filter(|rows| **rows == 1).count() as u64;
+        assert_eq!(counts.keys_with_one_row, Some(once));
+    }
+
+    #[test]
+    fn a_sample_bounds_the_keys_of_the_whole() {
+        let identities = zipf(20_000, 100_000);
+        // Every tenth row.
+        let sampled: Vec<u64> = identities.iter().copied().step_by(10).collect();
+        let counts = counted(1 << 30, &sampled).finish(1);
+        let rows = (identities.len() - sampled.len()) as u64;
+        let most = rows + counts.distinct.upper;
+        let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1, most);
+        assert!(whole.lower < 20_000 && 20_000 < whole.upper && !whole.exact, "{whole:?}");
+        assert!(whole.lower <= whole.estimate && whole.estimate <= whole.upper, "{whole:?}");
+    }
+
+    #[test]
+    fn beyond_its_budget_a_counter_keeps_its_error_bounds() {
+        let identities = zipf(300_000, 1_000_000);
+        let exact = counted(1 << 30, &identities).finish(50);
+        let sketched = counted(1 << 20, &identities).finish(50);
+        assert!(exact.distinct.exact && !sketched.distinct.exact);
+        let relative = sketched.distinct.estimate as f64 / exact.distinct.estimate as f64;
+        assert!((relative - 1.0).abs() < 0.02, "{relative}");
+        assert!(sketched.distinct.lower <= sketched.distinct.estimate);
+        for (found, truth) in sketched.heaviest.iter().zip(&exact.heaviest).take(20) {
+            assert_eq!(found.value, truth.value);
+            assert!(
+                found.rows <= truth.rows && truth.rows <= found.rows + found.error,
+                "{found:?} {truth:?}"
+            );
+            assert!(found.error as f64 <= 3.5 / FREQUENT_SLOTS as f64 * identities.len() as f64 + 1.0);
+        }
+        let ratio = sketched.weights.sum_of_squares as f64 / exact.weights.sum_of_squares as f64;
+        assert!((0.98..1.02).contains(&ratio), "{ratio}");
+    }
+
+    /// The counter, as it arrives on another machine.
+    fn sent(mut counter: KeyCounter<u64>) -> KeyCounter<u64> {
+        counter.put_together();
+        let sealed = seal(|bytes| counter.put(bytes));
+        let mut left = unseal(&sealed).unwrap();
+        let arrived = KeyCounter::take(&mut left).unwrap();
+        left.end().unwrap();
+        arrived
+    }
+
+    fn merged(budget: usize, parts: &[&[u64]]) -> KeyCounts<u64> {
+        let mut whole = KeyCounter::new();
+        parts.iter().for_each(|part| whole.merge(sent(counted(budget, part))));
+        whole.finish(20)
+    }
+
+    #[test]
+    fn parts_merge_to_the_whole() {
+        let few = zipf(2_000, 30_000);
+        let mixed = |rows: u64, keys: u64| -> Vec<u64> {
+            (0..rows).map(|row| fold(fold(row, 3) % keys, 7)).collect()
+        };
+        // Numbered, numbered in each part alone, and numbered in none.
+        for identities in [few, mixed(600_000, 100_000), mixed(300_000, 250_000), mixed(800_000, 400_000)] {
+            let whole = counted(1 << 30, &identities).finish(20);
+            for count in [1, 2, 3, 7] {
+                let parts: Vec<&[u64]> = identities.chunks(identities.len().div_ceil(count)).collect();
+                let mut merged = merged(1 << 30, &parts);
+                assert_eq!((merged.distinct, &merged.weights), (whole.distinct, &whole.weights));
+                assert_eq!(merged.keys_with_one_row, whole.keys_with_one_row);
+                // Whether the value of a key is remembered may depend on the parts; which keys are the heaviest does not.
+                for (key, of_whole) in merged.heaviest.iter_mut().zip(&whole.heaviest) {
+                    assert!(key.value.is_none_or(|value| value == key.identity));
+                    key.value = of_whole.value;
+                }
+                assert_eq!(merged.heaviest, whole.heaviest);
+            }
+        }
+    }
+
+    #[test]
+    fn a_merged_counter_counts_on() {
+        let identities = zipf(2_000, 30_000);
+        let (first, second) = identities.split_at(10_000);
+        let mut counter = KeyCounter::new();
+        counter.merge(sent(counted(1 << 30, first)));
+        assert!(!counter.is_numbered() && !counter.number(second, &mut Vec::new()));
+        counter.add(second, |row| second[row]);
+        assert_eq!(counter.finish(10), counted(1 << 30, &identities).finish(10));
+    }
+
+    #[test]
+    fn the_state_of_sketches_is_they_themselves() {
+        let identities = zipf(300_000, 500_000);
+        let counter = counted(1 << 20, &identities);
+        assert_eq!(merged(1 << 20, &[&identities]), counter.clone().finish(20));
+        assert_eq!(sent(counter.clone()).finish(20), counter.finish(20));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm() {
+        for counter in [
+            counted(1 << 30, &zipf(50, 500)),
+            counted(1 << 30, &zipf(140_000, 140_000)),
+            counted(0, &zipf(50, 500)),
+        ] {
+            let mut bytes = Vec::new();
+            counter.put(&mut bytes);
+            for step in 0..2_000 {
+                let mut damaged = bytes.clone();
+                let place =
+                    fold(step, 1) as usize % bytes.len().min(if step % 2 == 0 { 100 } else { usize::MAX });
+                damaged[place] ^= fold(step, 2) as u8;
+                damaged.truncate(if step % 3 == 0 {
+                    fold(step, 4) as usize % bytes.len()
+                } else {
+                    bytes.len()
+                });
+                let sealed = seal(|bytes| bytes.extend_from_slice(&damaged));
+                let _ = KeyCounter::<u64>::take(&mut unseal(&sealed).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn the_heaviest_do_not_depend_on_how_rows_are_cut() {
+        // More keys than are numbered, of which many have equally many rows.
+        let mut identities: Vec<u64> = (0..400_000).map(|row| fold(row % 190_000, 7)).collect();
+        identities.extend((0..3000).map(|row| fold(row % 1500, 9)));
+        let counted = |rows: usize| {
+            let mut counter = KeyCounter::new();
+            for batch in identities.chunks(rows) {
+                counter.add(batch, |row| batch[row]);
+            }
+            counter.finish(20)
+        };
+        let whole = counted(identities.len());
+        assert_eq!(whole.distinct.estimate, 191_500);
+        for rows in [977, 65_536] {
+            assert_eq!(counted(rows), whole, "{rows}");
+        }
+    }
+
+    #[test]
+    fn a_sketched_part_merges_with_an_exact_one() {
+        let identities = zipf(300_000, 500_000);
+        let (first, second) = identities.split_at(identities.len() / 2);
+        let mut merged = counted(1 << 30, first);
+        merged.merge(counted(1 << 20, second));
+        let merged = merged.finish(3);
+        assert!(!merged.distinct.exact);
+        assert!((merged.distinct.estimate as f64 / 300_000.0 - 1.0).abs() < 0.02);
+        assert_eq!(merged.weights.rows, identities.len() as u64);
+    }
+
+    #[test]
+    fn keys_that_all_come_once_have_no_heaviest_beyond_one_row() {
+        let identities: Vec<u64> = (0..100_000).map(|key| fold(key, 3)).collect();
+        let counts = counted(1 << 30, &identities).finish(3);
+        assert_eq!(counts.weights.heaviest, 1);
+        assert!(counts.heaviest.iter().all(|key| key.rows == 1));
+        let nothing = KeyCounter::<u64>::new().finish(3);
+        assert_eq!((nothing.distinct.estimate, nothing.heaviest.len()), (0, 0));
+    }
+}

@@ -1,0 +1,253 @@
+//! Many keys: identities are put aside by their first bits, and counted part by part in the end, so that each part's table fits in
+//! the processor's cache. That takes 8 bytes for each row whose key comes once, and no table that grows.
+
+use rayon::prelude::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+
+use crate::numbering::Slots;
+use crate::sketch::counter::values::Heaviest;
+use crate::skew::KeyWeights;
+use evenkeel_model::wire::{Left, Wire, WireError, put_words};
+
+/// Parts by the first bits of an identity.
+const PART_BITS: u32 = 9;
+/// Keys that are counted at once, before they are put aside: a key with many rows is put aside seldom.
+const FRONT_SLOTS: usize = 1 << 14;
+/// Bytes that are put aside in one piece of memory.
+const PIECE_BYTES: usize = 4096;
+
+/// Rows of keys, put aside.
+#[derive(Debug, Clone)]
+pub(super) struct Spilled {
+    /// A key and its rows since it came here, by the last bits of its identity; no rows where there is none.
+    front: Vec<(u64, u64)>,
+    parts: Vec<Part>,
+}
+
+/// Keys that share their first bits.
+#[derive(Debug, Clone, Default)]
+struct Part {
+    /// Keys that were put aside with one row.
+    once: Pieces<u64>,
+    /// Keys with their rows.
+    more: Pieces<(u64, u64)>,
+}
+
+/// A list that grows by pieces, so that it never has to move.
+#[derive(Debug, Clone)]
+struct Pieces<T> {
+    /// The piece that is being filled.
+    open: Vec<T>,
+    full: Vec<Vec<T>>,
+}
+
+impl<T> Default for Pieces<T> {
+    fn default() -> Self {
+        Self { open: Vec::new(), full: Vec::new() }
+    }
+}
+
+impl<T> Pieces<T> {
+    fn push(&mut self, item: T) {
+        if self.open.len() == self.open.capacity() {
+            let full = std::mem::replace(&mut self.open, Vec::with_capacity(PIECE_BYTES / size_of::<T>()));
+            if !full.is_empty() {
+                self.full.push(full);
+            }
+        }
+        self.open.push(item);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.full.iter().chain([&self.open]).flatten()
+    }
+
+    fn len(&self) -> usize {
+        self.open.len() + self.full.iter().map(Vec::len).sum::<usize>()
+    }
+
+    fn bytes(&self) -> usize {
+        self.open.capacity() * size_of::<T>()
+            + self.full.len() * PIECE_BYTES
+            + self.full.capacity() * size_of::<Vec<T>>()
+    }
+}
+
+/// What all rows add up to.
+#[derive(Default)]
+pub(super) struct Totals {
+    pub(super) weights: KeyWeights,
+    pub(super) keys_with_one_row: u64,
+    pub(super) heaviest: Heaviest,
+}
+
+impl Totals {
+    pub(super) fn new(most: usize) -> Self {
+        Self { heaviest: Heaviest::new(most), ..Self::default() }
+    }
+
+    /// Takes a key with all its rows.
+    pub(super) fn add(&mut self, identity: u64, rows: u64) {
+        self.weights.add(rows);
+        self.keys_with_one_row += u64::from(rows == 1);
+        self.heaviest.offer(identity, rows);
+    }
+
+    /// Adds other keys.
+    fn merge(mut self, other: Self) -> Self {
+        self.weights.merge(&other.weights);
+        self.keys_with_one_row += other.keys_with_one_row;
+        self.heaviest.merge(other.heaviest);
+        self
+    }
+}
+
+impl Default for Spilled {
+    fn default() -> Self {
+        Self { front: vec![(0, 0); FRONT_SLOTS], parts: vec![Part::default(); 1 << PART_BITS] }
+    }
+}
+
+impl Part {
+    fn put_aside(&mut self, identity: u64, rows: u64) {
+        if rows != 1 {
+            return self.more.push((identity, rows));
+        }
+        self.once.push(identity);
+    }
+
+    fn bytes(&self) -> usize {
+        self.once.bytes() + self.more.bytes()
+    }
+
+    /// Keys with their rows, some several times.
+    fn each(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.once.iter().map(|identity| (*identity, 1)).chain(self.more.iter().copied())
+    }
+
+    /// Each key once, with all its rows.
+    fn together(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let most = self.once.len() + self.more.len();
+        let mut slots = Slots::with_capacity(most);
+        let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        for (identity, more) in self.each() {
+            // The first bits are the same for all; the place is found by the last.
+            let same = |number: u32| identities.get(number as usize) == Some(&identity);
+            let (number, new) = slots.find_or_insert(identity.rotate_left(32), same);
+            if new {
+                identities.push(identity);
+                rows.push(more);
+            } else if let Some(rows) = rows.get_mut(number as usize) {
+                *rows += more;
+            }
+        }
+        identities.into_iter().zip(rows)
+    }
+}
+
+/// The part of a key.
+fn part_of(identity: u64) -> usize {
+    (identity >> (u64::BITS - PART_BITS)) as usize
+}
+
+impl Spilled {
+    /// Counts one row; gives the rows of the key that are known to belong together.
+    #[inline]
+    pub(super) fn add(&mut self, identity: u64) -> u64 {
+        let mask = self.front.len() - 1;
+        let Some(slot) = self.front.get_mut(identity as usize & mask) else { return 0 };
+        if slot.0 == identity && slot.1 > 0 {
+            slot.1 += 1;
+            return slot.1;
+        }
+        let (before, rows) = std::mem::replace(slot, (identity, 1));
+        if rows > 0 {
+            self.put_aside(before, rows);
+        }
+        1
+    }
+
+    /// Adds rows of a key.
+    #[inline]
+    pub(super) fn put_aside(&mut self, identity: u64, rows: u64) {
+        if let Some(part) = self.parts.get_mut(part_of(identity)) {
+            part.put_aside(identity, rows);
+        }
+    }
+
+    /// Rows of a key since it was put aside last.
+    pub(super) fn rows_at_hand(&self, identity: u64) -> u64 {
+        let slot = self.front.get(identity as usize & (self.front.len() - 1));
+        slot.filter(|slot| slot.0 == identity).map_or(0, |slot| slot.1)
+    }
+
+    fn empty_front(&mut self) {
+        for (identity, rows) in std::mem::replace(&mut self.front, vec![(0, 0); FRONT_SLOTS]) {
+            if rows > 0 {
+                self.put_aside(identity, rows);
+            }
+        }
+    }
+
+    /// Every key with rows, some in several parts.
+    pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) {
+        self.empty_front();
+        for part in self.parts {
+            part.each().for_each(|(identity, rows)| count(identity, rows));
+        }
+    }
+
+    /// Keeps each key once.
+    pub(super) fn put_together(&mut self) {
+        self.parts.par_iter_mut().for_each(|part| {
+            let together = part.together();
+            *part = Part::default();
+            together.for_each(|(identity, rows)| part.put_aside(identity, rows));
+        });
+    }
+
+    pub(super) fn bytes_after(&self, rows: usize) -> usize {
+        let parts: usize = self.parts.iter().map(Part::bytes).sum();
+        // A row puts one key aside, at most: eight bytes, or sixteen where the key had more rows, which came since or were there. At
+        // worst each part needs a new piece of both kinds.
+        let front = self.front.len() * size_of::<(u64, u64)>();
+        let pieces = (rows * size_of::<u64>() + front) / PIECE_BYTES + 2 * self.parts.len();
+        parts + pieces.min(rows) * (PIECE_BYTES + 2 * size_of::<Vec<u64>>()) + front
+    }
+
+    /// Adds everything up, with the `most` heaviest keys.
+    pub(super) fn total(mut self, most: usize) -> Totals {
+        self.empty_front();
+        let of_part = |part: Part| {
+            let together = part.together();
+            drop(part);
+            together.fold(Totals::new(most), |mut totals, (identity, rows)| {
+                totals.add(identity, rows);
+                totals
+            })
+        };
+        let parts: Vec<Totals> = self.parts.into_par_iter().map(of_part).collect();
+        parts.into_iter().fold(Totals::new(most), Totals::merge)
+    }
+}
+
+/// Keys that come with one row, then the others with theirs.
+impl Wire for Spilled {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let once = self.parts.iter().flat_map(|part| part.once.iter().copied());
+        put_words(once, self.parts.iter().map(|part| part.once.len()).sum(), bytes);
+        let front = || self.front.iter().filter(|(_, rows)| *rows > 0);
+        let more = || self.parts.iter().flat_map(|part| part.more.iter()).chain(front());
+        let count = self.parts.iter().map(|part| part.more.len()).sum::<usize>() + front().count();
+        put_words(more().map(|(identity, _)| *identity), count, bytes);
+        more().for_each(|(_, rows)| rows.put(bytes));
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut spilled = Self::default();
+        left.words()?.for_each(|identity| spilled.put_aside(identity, 1));
+        for identity in left.words()? {
+            spilled.put_aside(identity, u64::take(left)?);
+        }
+        Ok(spilled)
+    }
+}

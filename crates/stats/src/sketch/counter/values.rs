@@ -1,0 +1,190 @@
+//! What is remembered of the keys that may be the heaviest.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::sketch::counter::HeavyKey;
+use evenkeel_model::wire::{Left, Wire, WireError, put_words};
+
+/// Keys whose values are remembered once the counter has found its heaviest.
+const REMEMBERED: usize = 1024;
+/// Values that are held before all but the [`REMEMBERED`] heaviest are forgotten.
+const MOST_VALUES: usize = 4 * REMEMBERED;
+
+/// An identity is mixed already; hashing it again would only cost time.
+#[derive(Debug, Default, Clone, Copy)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = crate::sketch::fold(self.0, u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, identity: u64) {
+        self.0 = identity;
+    }
+}
+
+/// The order of keys by their weight: more rows are heavier, and of equally many those of the smaller identity. So it does not depend
+/// on the order in which rows come, nor on who counts them.
+type Rank = (u64, u64);
+
+fn rank(identity: u64, rows: u64) -> Rank {
+    (rows, !identity)
+}
+
+/// The heaviest of some keys, each of which comes once with all its rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heaviest {
+    most: usize,
+    /// Identities and rows, the heaviest first.
+    keys: Vec<(u64, u64)>,
+}
+
+impl Heaviest {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, keys: Vec::new() }
+    }
+
+    pub(super) fn offer(&mut self, identity: u64, rows: u64) {
+        let heavier = |held: &(u64, u64)| rank(held.0, held.1) > rank(identity, rows);
+        if self.keys.len() >= self.most && self.keys.last().is_none_or(heavier) {
+            return;
+        }
+        self.keys.insert(self.keys.partition_point(heavier), (identity, rows));
+        self.keys.truncate(self.most);
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        other.keys.into_iter().for_each(|(identity, rows)| self.offer(identity, rows));
+    }
+}
+
+/// Values of the keys that may be the heaviest. A key is remembered when it comes to be heavier than the floor, and forgotten only
+/// when so many others are heavier. So the heaviest are known in the end, but for keys whose rows are seldom counted together.
+#[derive(Debug, Clone)]
+pub(super) struct Values<V> {
+    by_identity: HashMap<u64, Value<V>, BuildHasherDefault<Mixed>>,
+    floor: Rank,
+}
+
+#[derive(Debug, Clone)]
+struct Value<V> {
+    value: V,
+    /// Rows that the key is known to have, at least.
+    rows: u64,
+}
+
+impl<V> Default for Values<V> {
+    fn default() -> Self {
+        // Any row is heavier than none, whatever its key.
+        Self { by_identity: HashMap::default(), floor: (0, u64::MAX) }
+    }
+}
+
+impl<V: Clone> Values<V> {
+    /// Whether a key that has so many rows now is to be remembered.
+    #[inline]
+    pub(super) fn is_heavy(&self, identity: u64, rows: u64) -> bool {
+        rank(identity, rows) > self.floor
+    }
+
+    /// Whether it is only since the last of its rows, `more` of them. The identity is seldom asked for.
+    #[inline]
+    pub(super) fn comes_to_be_heavy(&self, rows: u64, more: u64, identity: impl FnOnce() -> u64) -> bool {
+        if rows < self.floor.0 || rows - more > self.floor.0 {
+            return false;
+        }
+        let identity = identity();
+        self.is_heavy(identity, rows) && !self.is_heavy(identity, rows - more)
+    }
+
+    pub(super) fn are_many(&self) -> bool {
+        self.by_identity.len() >= MOST_VALUES
+    }
+
+    pub(super) fn remember(&mut self, identity: u64, rows: u64, value: impl FnOnce() -> V) {
+        let known = self.by_identity.entry(identity).or_insert_with(|| Value { value: value(), rows });
+        known.rows = known.rows.max(rows);
+    }
+
+    /// Notes how many rows the keys have.
+    pub(super) fn keep_rows(&mut self, rows_of: impl Fn(u64) -> u64) {
+        for (identity, value) in &mut self.by_identity {
+            value.rows = value.rows.max(rows_of(*identity));
+        }
+    }
+
+    /// Forgets all but the heaviest, and raises the floor to the lightest of these.
+    pub(super) fn forget_light(&mut self, rows_of: impl Fn(u64) -> u64) {
+        self.keep_rows(rows_of);
+        let mut ranks: Vec<Rank> =
+            self.by_identity.iter().map(|(identity, value)| rank(*identity, value.rows)).collect();
+        ranks.sort_unstable_by(|a, b| b.cmp(a));
+        let Some(lightest) = ranks.get(REMEMBERED - 1) else { return };
+        self.by_identity.retain(|identity, value| rank(*identity, value.rows) >= *lightest);
+        self.floor = *lightest;
+    }
+
+    /// Adds what was remembered of other rows.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (identity, more) in other.by_identity {
+            match self.by_identity.entry(identity) {
+                Entry::Occupied(known) => known.into_mut().rows += more.rows,
+                Entry::Vacant(free) => {
+                    free.insert(more);
+                }
+            }
+        }
+    }
+
+    /// The heaviest of the remembered keys. `rows_of` gives rows and error.
+    pub(super) fn heaviest(&self, most: usize, rows_of: impl Fn(u64) -> (u64, u64)) -> Vec<HeavyKey<V>> {
+        let mut heaviest = Heaviest::new(most);
+        self.by_identity.keys().for_each(|identity| heaviest.offer(*identity, rows_of(*identity).0));
+        let mut keys = self.with_values(heaviest);
+        keys.iter_mut().for_each(|key| key.error = rows_of(key.identity).1);
+        keys
+    }
+
+    /// The heaviest of all keys with what is remembered of them.
+    pub(super) fn with_values(&self, heaviest: Heaviest) -> Vec<HeavyKey<V>> {
+        let key = |(identity, rows): (u64, u64)| HeavyKey {
+            identity,
+            value: self.by_identity.get(&identity).map(|known| known.value.clone()),
+            rows,
+            error: 0,
+        };
+        heaviest.keys.into_iter().map(key).collect()
+    }
+}
+
+/// Keys by their identities, so that equal values are equal bytes.
+impl<V: Wire> Wire for Values<V> {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let mut known: Vec<(&u64, &Value<V>)> = self.by_identity.iter().collect();
+        known.sort_unstable_by_key(|(identity, _)| **identity);
+        put_words(known.iter().map(|(identity, _)| **identity), known.len(), bytes);
+        for (_, value) in known {
+            value.rows.put(bytes);
+            value.value.put(bytes);
+        }
+        self.floor.put(bytes);
+    }
+
+    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut by_identity = HashMap::default();
+        for identity in left.words()? {
+            let rows = u64::take(left)?;
+            by_identity.insert(identity, Value { value: V::take(left)?, rows });
+        }
+        Ok(Self { by_identity, floor: Rank::take(left)? })
+    }
+}

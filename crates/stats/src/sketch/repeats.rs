@@ -1,0 +1,282 @@
+//! Keys that come more than once, exactly, in as much memory as is given and on disk beyond.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::sync::Mutex;
+
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use thiserror::Error;
+
+use evenkeel_model::wire::wire;
+
+/// Buckets that keys are divided into by their identity; each is sorted alone.
+const BUCKETS: usize = 256;
+/// Bytes of a key on disk: its identity and that of its row, little-endian.
+const RECORD_BYTES: usize = 16;
+
+/// Why repeats cannot be counted.
+#[derive(Debug, Error)]
+#[error("cannot keep the keys that do not fit in memory in a temporary file: {0}; more --memory may help")]
+pub struct RepeatsError(#[from] std::io::Error);
+
+/// A key and the whole row that has it, by their identities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KeyOfRow {
+    key: u64,
+    row: u64,
+}
+
+/// A part of a bucket on disk.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    offset: u64,
+    records: usize,
+}
+
+/// Collects the keys of rows in the order in which they come, and finds those that come again.
+#[derive(Debug)]
+pub struct RepeatedKeys {
+    buckets: Vec<Vec<KeyOfRow>>,
+    segments: Vec<Vec<Segment>>,
+    file: Option<File>,
+    file_bytes: u64,
+    held: usize,
+    budget: usize,
+    rows: u64,
+}
+
+/// What comes more than once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// Distinct keys.
+    pub distinct_keys: u64,
+    /// Rows whose key an earlier row has.
+    pub duplicate_rows: u64,
+    /// Of those, rows that equal the row with their key before them.
+    pub identical_rows: u64,
+    /// Of those, rows that differ from it: an upsert replaces other values.
+    pub conflicting_rows: u64,
+    /// Some keys that repeat; conflicting ones first, then by identity.
+    pub examples: Vec<RepeatedKey>,
+}
+
+/// A key that comes more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepeatedKey {
+    /// Its identity.
+    pub key: u64,
+    /// Whether two rows in a row that have it differ.
+    pub conflicting: bool,
+}
+
+wire!(RepeatedKey { key, conflicting });
+
+impl Repeats {
+    fn add(mut self, other: Self) -> Self {
+        self.distinct_keys += other.distinct_keys;
+        self.duplicate_rows += other.duplicate_rows;
+        self.identical_rows += other.identical_rows;
+        self.conflicting_rows += other.conflicting_rows;
+        self
+    }
+}
+
+impl RepeatedKeys {
+    /// Holds at most `budget` bytes in memory.
+    #[must_use]
+    pub fn new(budget: usize) -> Self {
+        Self {
+            buckets: vec![Vec::new(); BUCKETS],
+            segments: vec![Vec::new(); BUCKETS],
+            file: None,
+            file_bytes: 0,
+            held: 0,
+            budget,
+            rows: 0,
+        }
+    }
+
+    /// Takes the keys of a batch of rows, and the rows themselves, by their identities.
+    ///
+    /// # Errors
+    /// [`RepeatsError`] where they do not fit in memory and cannot be written to disk.
+    pub fn add(&mut self, keys: &[u64], rows: &[u64]) -> Result<(), RepeatsError> {
+        for (key, row) in keys.iter().zip(rows) {
+            // The highest 8 bits of 64.
+            if let Some(bucket) = self.buckets.get_mut((key >> 56) as usize) {
+                bucket.push(KeyOfRow { key: *key, row: *row });
+            }
+        }
+        self.rows += keys.len() as u64;
+        self.held += keys.len();
+        // A vector that grows holds up to twice what is in it.
+        if self.held * RECORD_BYTES * 2 > self.budget {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> Result<(), RepeatsError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        let mut bytes = Vec::new();
+        for (bucket, segments) in self.buckets.iter_mut().zip(&mut self.segments) {
+            if bucket.is_empty() {
+                continue;
+            }
+            bytes.clear();
+            for record in bucket.iter() {
+                bytes.extend_from_slice(&record.key.to_le_bytes());
+                bytes.extend_from_slice(&record.row.to_le_bytes());
+            }
+            file.write_all(&bytes)?;
+            segments.push(Segment { offset: self.file_bytes, records: bucket.len() });
+            self.file_bytes += bytes.len() as u64;
+            *bucket = Vec::new();
+        }
+        self.held = 0;
+        Ok(())
+    }
+
+    /// Finds what comes more than once, with at most `most` examples.
+    ///
+    /// # Errors
+    /// [`RepeatsError`] where what was written to disk cannot be read back.
+    pub fn finish(self, most: usize) -> Result<Repeats, RepeatsError> {
+        let file = Mutex::new(self.file);
+        let parts: Vec<Bucket> = self
+            .buckets
+            .into_par_iter()
+            .zip(self.segments)
+            .map(|(held, segments)| Ok(Bucket::of(read_back(&file, &segments)?, held, most)))
+            .collect::<Result<_, RepeatsError>>()?;
+        let mut conflicting = Vec::new();
+        let mut identical = Vec::new();
+        let mut repeats = Repeats::default();
+        for part in parts {
+            conflicting.extend(part.conflicting);
+            identical.extend(part.identical);
+            repeats = repeats.add(part.repeats);
+        }
+        conflicting.extend(identical);
+        conflicting.truncate(most);
+        Ok(Repeats { examples: conflicting, ..repeats })
+    }
+}
+
+fn read_back(file: &Mutex<Option<File>>, segments: &[Segment]) -> Result<Vec<KeyOfRow>, RepeatsError> {
+    let mut records = Vec::new();
+    if segments.is_empty() {
+        return Ok(records);
+    }
+    let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(file) = file.as_mut() else { return Ok(records) };
+    for segment in segments {
+        file.seek(SeekFrom::Start(segment.offset))?;
+        let mut reader = BufReader::new(&mut *file);
+        let (mut key, mut row) = ([0u8; 8], [0u8; 8]);
+        for _ in 0..segment.records {
+            reader.read_exact(&mut key)?;
+            reader.read_exact(&mut row)?;
+            records.push(KeyOfRow { key: u64::from_le_bytes(key), row: u64::from_le_bytes(row) });
+        }
+    }
+    Ok(records)
+}
+
+/// What one bucket gives.
+struct Bucket {
+    repeats: Repeats,
+    conflicting: Vec<RepeatedKey>,
+    identical: Vec<RepeatedKey>,
+}
+
+impl Bucket {
+    fn of(mut records: Vec<KeyOfRow>, held: Vec<KeyOfRow>, most: usize) -> Self {
+        records.extend(held);
+        // A stable sort: rows of one key stay in the order in which they came.
+        records.sort_by_key(|record| record.key);
+        let mut found = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
+        for rows in records.chunk_by(|a, b| a.key == b.key) {
+            found.repeats.distinct_keys += 1;
+            if rows.len() < 2 {
+                continue;
+            }
+            let conflicts =
+                rows.iter().zip(rows.iter().skip(1)).filter(|(a, b)| a.row != b.row).count() as u64;
+            let duplicates = rows.len() as u64 - 1;
+            found.repeats.duplicate_rows += duplicates;
+            found.repeats.conflicting_rows += conflicts;
+            found.repeats.identical_rows += duplicates - conflicts;
+            let examples = if conflicts > 0 { &mut found.conflicting } else { &mut found.identical };
+            if let (true, Some(first)) = (examples.len() < most, rows.first()) {
+                examples.push(RepeatedKey { key: first.key, conflicting: conflicts > 0 });
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::sketch::fold;
+
+    /// The same by a map from key to the row that stands.
+    fn plain(rows: &[(u64, u64)]) -> Repeats {
+        let mut standing: HashMap<u64, u64> = HashMap::new();
+        let mut repeats = Repeats::default();
+        for (key, row) in rows {
+            match standing.insert(*key, *row) {
+                None => repeats.distinct_keys += 1,
+                Some(before) => {
+                    repeats.duplicate_rows += 1;
+                    if before == *row {
+                        repeats.identical_rows += 1;
+                    } else {
+                        repeats.conflicting_rows += 1;
+                    }
+                }
+            }
+        }
+        repeats
+    }
+
+    fn found(rows: &[(u64, u64)], budget: usize) -> Repeats {
+        let mut keys = RepeatedKeys::new(budget);
+        for batch in rows.chunks(7) {
+            let (keys_of, rows_of): (Vec<u64>, Vec<u64>) = batch.iter().copied().unzip();
+            keys.add(&keys_of, &rows_of).unwrap();
+        }
+        keys.finish(5).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn repeats_are_those_of_a_map_in_memory_and_on_disk(
+            rows in proptest::collection::vec((0u64..40, 0u64..3), 0..300),
+        ) {
+            let rows: Vec<(u64, u64)> = rows.into_iter().map(|(key, row)| (fold(key, 1), row)).collect();
+            let expected = plain(&rows);
+            for budget in [1 << 20, 500] {
+                let repeats = found(&rows, budget);
+                prop_assert_eq!(repeats.examples.is_empty(), expected.duplicate_rows == 0);
+                prop_assert_eq!(Repeats { examples: Vec::new(), ..repeats }, expected.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn conflicting_keys_are_the_first_examples() {
+        let (same, other) = (fold(1, 1), fold(2, 1));
+        let repeats = found(&[(same, 1), (same, 1), (other, 1), (other, 2)], 1 << 20);
+        let example = |key, conflicting| RepeatedKey { key, conflicting };
+        assert_eq!(repeats.examples, [example(other, true), example(same, false)]);
+    }
+}

@@ -1,0 +1,448 @@
+//! The noise floor: a perfect hash is not even either.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use serde::Serialize;
+
+use crate::skew::SkewFigures;
+
+/// The CV that a perfect hash gives to `keys` equally heavy keys in `partitions`: sqrt(N / k x (1 - 1/N)), the standard
+/// deviation of a multinomial count over its mean. 0 where there are no keys.
+#[must_use]
+pub fn expected_cv_equal_keys(partitions: usize, keys: u64) -> f64 {
+    if keys == 0 || partitions == 0 {
+        return 0.0;
+    }
+    let n = partitions as f64;
+    (n / keys as f64 * (1.0 - 1.0 / n)).sqrt()
+}
+
+/// The CV that a perfect hash gives to keys with weights w: sqrt(N x sum(w^2) / S^2 x (1 - 1/N)), where `sum` is S and
+/// `sum_of_squares` is sum(w^2). Equal to [`expected_cv_equal_keys`] for equal weights. 0 where there are no rows.
+#[must_use]
+pub fn expected_cv_weighted(partitions: usize, sum: f64, sum_of_squares: f64) -> f64 {
+    if sum <= 0.0 || partitions == 0 {
+        return 0.0;
+    }
+    let n = partitions as f64;
+    (n * sum_of_squares / (sum * sum) * (1.0 - 1.0 / n)).sqrt()
+}
+
+/// How many of `partitions` a perfect hash leaves without any of `keys` keys, and its standard deviation: with q = 1 - 1/N the mean is
+/// N q^k, and the variance N (N - 1) (1 - 2/N)^k + N q^k - N^2 q^(2k) (the occupancy problem; Feller, volume 1, IV.2).
+#[must_use]
+pub fn expected_empty_partitions(partitions: usize, keys: u64) -> (f64, f64) {
+    if partitions == 0 {
+        return (0.0, 0.0);
+    }
+    let (n, k) = (partitions as f64, keys as f64);
+    let mean = n * (1.0 - 1.0 / n).powf(k);
+    let variance = n * (n - 1.0) * (1.0 - 2.0 / n).max(0.0).powf(k) + mean - mean * mean;
+    (mean, variance.max(0.0).sqrt())
+}
+
+/// Up to so many keys, the expected maximum is computed exactly.
+const MOST_EXACT: u64 = 64;
+
+/// The max/mean that a perfect hash gives, on average, to `keys` equally heavy keys in `partitions`. Exact up to 64 keys; beyond, to
+/// about 0.1 %, from the largest of N independent Poisson counts. 1 where there are no keys.
+#[must_use]
+pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
+    if keys == 0 || partitions < 2 {
+        return 1.0;
+    }
+    let mean = keys as f64 / partitions as f64;
+    let expected = if keys <= MOST_EXACT {
+        expected_max_exactly(partitions, keys as usize)
+    } else {
+        // h(k) is g(K) averaged over a Poisson number K of keys with mean k. So g(k) is about h(k) - k h''(k) / 2 (analytic
+        // depoissonization: Jacquet and Szpankowski, 1998).
+        let keys = keys as f64;
+        let step = keys.sqrt();
+        let of = |keys: f64| expected_max_of_poisson(partitions, keys / partitions as f64);
+        let (below, here, above) = (of(keys - step), of(keys), of(keys + step));
+        here - (below - 2.0 * here + above) / 2.0
+    };
+    (expected / mean).clamp(1.0, partitions as f64)
+}
+
+/// The mean of the largest of N counts of `keys` keys: the sum over m of P(max > m). P(max <= m) is k! / N^k times the coefficient of x^k
+/// in (1 + x + x^2/2! + ... + x^m/m!)^N, which is computed with Poisson probabilities in the place of 1/j!, so that numbers stay small.
+fn expected_max_exactly(partitions: usize, keys: usize) -> f64 {
+    let mean = keys as f64 / partitions as f64;
+    let probability = |mean: f64, count: usize| {
+        let count = count as f64;
+        (count * mean.ln() - mean - ln_factorial(count)).exp()
+    };
+    let of_all = probability(keys as f64, keys);
+    let least = keys.div_ceil(partitions);
+    let mut expected = least as f64;
+    for most in least..keys {
+        let one: Vec<f64> = (0..=most).map(|count| probability(mean, count)).collect();
+        let at_most = coefficient_of_power(&one, partitions, keys) / of_all;
+        expected += 1.0 - at_most.clamp(0.0, 1.0);
+        if at_most > 1.0 - 1e-12 {
+            break;
+        }
+    }
+    expected
+}
+
+/// The coefficient of x^degree in a power of a polynomial, by squaring.
+fn coefficient_of_power(polynomial: &[f64], power: usize, degree: usize) -> f64 {
+    let times = |a: &[f64], b: &[f64]| {
+        let mut product = vec![0.0; (a.len() + b.len()).saturating_sub(1).min(degree + 1)];
+        for (i, a) in a.iter().enumerate() {
+            let places = product.iter_mut().skip(i);
+            places.zip(b).for_each(|(sum, b)| *sum += a * b);
+        }
+        product
+    };
+    let (mut square, mut left) = (polynomial.to_vec(), power);
+    let mut result = vec![1.0];
+    while left > 0 {
+        if left % 2 == 1 {
+            result = times(&result, &square);
+        }
+        left /= 2;
+        if left > 0 {
+            square = times(&square, &square);
+        }
+    }
+    result.get(degree).copied().unwrap_or(0.0)
+}
+
+/// The mean of the largest of N independent Poisson counts.
+fn expected_max_of_poisson(partitions: usize, mean: f64) -> f64 {
+    // E[max] = sum over m of P(max > m) = sum of 1 - F(m)^N, with the Poisson probabilities in logarithms, because those of
+    // large means underflow. Below 12 standard deviations under the mean, F is 0 and each m adds 1.
+    let width = 12.0 * mean.sqrt();
+    let first = if mean > 1000.0 { (mean - width).floor() } else { 0.0 };
+    let mut log_probability = first * mean.ln() - mean - ln_factorial(first);
+    let (mut m, mut below, mut expected) = (first, 0.0f64, first);
+    while m <= mean + width + 60.0 {
+        below += log_probability.exp();
+        expected += 1.0 - below.min(1.0).powf(partitions as f64);
+        m += 1.0;
+        log_probability += mean.ln() - m.ln();
+    }
+    expected
+}
+
+/// [`expected_max_over_mean_equal_keys`] of many numbers of keys over the same partitions.
+#[derive(Debug, Clone)]
+pub struct MaxOverMeanByChance {
+    partitions: usize,
+    known: HashMap<u64, f64>,
+}
+
+impl MaxOverMeanByChance {
+    /// Over so many partitions.
+    #[must_use]
+    pub fn over(partitions: usize) -> Self {
+        Self { partitions, known: HashMap::new() }
+    }
+
+    /// Of so many keys, to less than 1 %: it changes little with them, and is computed once for all numbers with the same first seven bits.
+    pub fn of(&mut self, keys: u64) -> f64 {
+        let dropped = (u64::BITS - keys.leading_zeros()).saturating_sub(7);
+        let keys = keys >> dropped << dropped;
+        let partitions = self.partitions;
+        *self.known.entry(keys).or_insert_with(|| remembered_max_over_mean(partitions, keys))
+    }
+}
+
+/// [`expected_max_over_mean_equal_keys`], remembered for all keys that are evaluated: few are exact, and take long.
+fn remembered_max_over_mean(partitions: usize, keys: u64) -> f64 {
+    const MOST: usize = 1 << 16;
+    static KNOWN: LazyLock<Mutex<HashMap<(usize, u64), f64>>> = LazyLock::new(Mutex::default);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known().get(&(partitions, keys)) {
+        return *found;
+    }
+    let found = expected_max_over_mean_equal_keys(partitions, keys);
+    let mut known = known();
+    if known.len() < MOST {
+        known.insert((partitions, keys), found);
+    }
+    found
+}
+
+/// ln(m!): of small m as a sum, of others by Stirling's series, which is exact to 1 / (360 m^3).
+fn ln_factorial(m: f64) -> f64 {
+    if m < 256.0 {
+        return (2..=m as u32).map(|factor| f64::from(factor).ln()).sum();
+    }
+    m * m.ln() - m + 0.5 * (2.0 * std::f64::consts::PI * m).ln() + 1.0 / (12.0 * m)
+}
+
+/// How many rows the distinct keys of a table have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct KeyWeights {
+    /// Distinct keys.
+    pub distinct: u64,
+    /// Rows of all keys.
+    pub rows: u64,
+    /// Rows of the heaviest key.
+    pub heaviest: u64,
+    /// Sum of the squares of the keys' rows, exactly, so that it does not depend on their order.
+    pub sum_of_squares: u128,
+}
+
+impl KeyWeights {
+    /// Counts one more key with its rows.
+    pub fn add(&mut self, rows: u64) {
+        self.distinct += 1;
+        self.rows += rows;
+        self.heaviest = self.heaviest.max(rows);
+        self.sum_of_squares += u128::from(rows).pow(2);
+    }
+
+    /// Counts the keys of another part of the table, which shares no key with this one.
+    pub fn merge(&mut self, other: &Self) {
+        self.distinct += other.distinct;
+        self.rows += other.rows;
+        self.heaviest = self.heaviest.max(other.heaviest);
+        self.sum_of_squares += other.sum_of_squares;
+    }
+}
+
+/// What measured skew is made of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NoiseFloor {
+    /// Distinct partition keys.
+    pub distinct_keys: u64,
+    /// Distinct partition keys per partition; YDB advises 100 to 1000.
+    pub keys_per_partition: f64,
+    /// Share of all rows that have the heaviest key.
+    pub heaviest_key_share: f64,
+    /// CV that a perfect hash gives to that many equal keys.
+    pub expected_cv_equal_keys: f64,
+    /// CV that a perfect hash gives to these keys with their weights.
+    pub expected_cv_weighted: f64,
+    /// Max/mean that a perfect hash gives to that many equal keys.
+    pub expected_max_over_mean_equal_keys: f64,
+    /// What heavy keys add to the CV: that of these keys less that of equal keys.
+    pub cv_of_heavy_keys: f64,
+    /// What is left of the measured CV: that less the one of these keys. About 0 is chance, below 0 luck; far above 0, the
+    /// hash function itself is at fault.
+    pub cv_left: f64,
+    /// Standard deviations by which the rows are more uneven than a perfect hash makes these keys; below 0 they are more even.
+    pub deviations: f64,
+}
+
+/// Standard deviations beyond which chance is no explanation.
+pub const BEYOND_CHANCE: f64 = 5.0;
+/// Pairs of keys in one partition, below which they are counted as rare events.
+const FEW_PAIRS: f64 = 50.0;
+
+/// Standard deviations of a normal distribution that are as improbable as `pairs` pairs of k keys in one of n partitions. Where few pairs are
+/// expected, they are Poisson; else the chi-square sum, which is a linear function of them, is by Wilson and Hilferty (1931).
+#[must_use]
+pub fn deviations_of_pairs(keys: f64, partitions: usize, pairs: f64) -> f64 {
+    let n = partitions as f64;
+    let expected = keys * (keys - 1.0) / (2.0 * n);
+    let freedom = n - 1.0;
+    if freedom <= 0.0 || expected <= 0.0 {
+        return 0.0;
+    }
+    if expected < FEW_PAIRS {
+        // Anscombe's transformation of a Poisson count, which errs on the side of chance in the upper tail.
+        return 2.0 * ((pairs.max(0.0) + 0.375).sqrt() - (expected + 0.375).sqrt());
+    }
+    let chi_square = n / keys * (2.0 * pairs + keys) - keys;
+    let spread = 2.0 / (9.0 * freedom);
+    ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
+}
+
+/// The same of keys that differ in rows, which count as so many equal ones as are spread as unevenly: S^2 / sum(w^2), of S / sum(w^2) rows
+/// each.
+fn deviations(skew: &SkewFigures, keys: &KeyWeights) -> f64 {
+    let (sum, squares) = (keys.rows as f64, keys.sum_of_squares as f64);
+    if keys.rows == 0 || skew.partitions == 0 {
+        return 0.0;
+    }
+    let (alike, weight) = (sum * sum / squares, squares / sum);
+    // The CV says what the squares of the partitions sum up to; what the keys alone do not is of keys that meet.
+    let of_partitions = sum * sum * (1.0 + skew.cv * skew.cv) / skew.partitions as f64;
+    deviations_of_pairs(alike, skew.partitions, (of_partitions - squares) / (2.0 * weight * weight))
+}
+
+impl NoiseFloor {
+    /// The floor for keys of these weights, under a measured skew.
+    #[must_use]
+    pub fn of(skew: &SkewFigures, keys: &KeyWeights) -> Self {
+        let rows = keys.rows.max(1) as f64;
+        let partitions = skew.partitions;
+        let equal = expected_cv_equal_keys(partitions, keys.distinct);
+        let weighted = expected_cv_weighted(partitions, keys.rows as f64, keys.sum_of_squares as f64);
+        Self {
+            distinct_keys: keys.distinct,
+            keys_per_partition: keys.distinct as f64 / partitions.max(1) as f64,
+            heaviest_key_share: keys.heaviest as f64 / rows,
+            expected_cv_equal_keys: equal,
+            expected_cv_weighted: weighted,
+            expected_max_over_mean_equal_keys: expected_max_over_mean_equal_keys(partitions, keys.distinct),
+            cv_of_heavy_keys: weighted - equal,
+            cv_left: skew.cv - weighted,
+            deviations: deviations(skew, keys),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn the_noise_floor_agrees_with_itself_and_with_the_rule_of_ydb() {
+        // 100 to 1000 keys per partition stand for a CV of about 10 % to 3 %.
+        assert!((expected_cv_equal_keys(64, 6_400) - 0.1).abs() < 0.001);
+        assert!((expected_cv_equal_keys(64, 64_000) - 0.0316).abs() < 0.001);
+        close(expected_cv_weighted(64, 6_400.0 * 3.0, 6_400.0 * 9.0), expected_cv_equal_keys(64, 6_400));
+        close(expected_cv_weighted(64, 0.0, 0.0), 0.0);
+        close(expected_cv_equal_keys(1, 10), 0.0);
+    }
+
+    #[test]
+    fn the_expected_maximum_agrees_with_simulations() {
+        // Mean of 20,000 random placements of 1, 3, 10, 100 and 1000 keys per partition.
+        for (partitions, simulated) in [
+            (12, [2.879, 2.035, 1.545, 1.166, 1.052]),
+            (64, [3.961, 2.575, 1.813, 1.242, 1.075]),
+            (128, [4.377, 2.778, 1.909, 1.27, 1.083]),
+        ] {
+            for (per_partition, expected) in [1, 3, 10, 100, 1000].into_iter().zip(simulated) {
+                let found = expected_max_over_mean_equal_keys(partitions, partitions as u64 * per_partition);
+                assert!(
+                    (found / expected - 1.0f64).abs() < 0.03,
+                    "{partitions} x {per_partition}: {found}, {expected}"
+                );
+            }
+        }
+        close(expected_max_over_mean_equal_keys(8, 0), 1.0);
+        // Just before and after the sum begins above 0.
+        let (below, above) =
+            (expected_max_over_mean_equal_keys(16, 16_000), expected_max_over_mean_equal_keys(16, 16_016));
+        assert!((below - above).abs() < 1e-4, "{below} {above}");
+        let many = expected_max_over_mean_equal_keys(16, 16_000_000_000);
+        assert!(many > 1.0 && many < 1.0001, "{many}");
+    }
+
+    /// The mean of the largest count over all N^k ways to place k keys, by going through the counts of one partition after the other.
+    fn enumerated(partitions: usize, keys: usize) -> f64 {
+        fn sum(partitions: usize, left: usize, most: usize, ways: f64) -> f64 {
+            if partitions == 1 {
+                return ways * most.max(left) as f64;
+            }
+            let choose = |count: usize| (0..count).fold(1.0, |c, i| c * (left - i) as f64 / (i + 1) as f64);
+            (0..=left)
+                .map(|count| sum(partitions - 1, left - count, most.max(count), ways * choose(count)))
+                .sum()
+        }
+        sum(partitions, keys, 0, 1.0) / (partitions as f64).powi(keys as i32)
+    }
+
+    #[test]
+    fn the_expected_maximum_of_few_keys_is_that_of_all_placements() {
+        for (most_partitions, most_keys) in [(4, 12), (7, 7), (12, 4)] {
+            for partitions in 1..=most_partitions {
+                for keys in 1..=most_keys {
+                    let mean = keys as f64 / partitions as f64;
+                    let expected = enumerated(partitions, keys) / mean;
+                    let found = expected_max_over_mean_equal_keys(partitions, keys as u64);
+                    assert!((found - expected).abs() < 1e-9, "{partitions} {keys}: {found}, {expected}");
+                }
+            }
+        }
+        // One key is in one partition, whatever the number; two meet in one of N.
+        for partitions in [2, 64, 1000, 65_536] {
+            let n = partitions as f64;
+            assert!((expected_max_over_mean_equal_keys(partitions, 1) / n - 1.0).abs() < 1e-9);
+            let two = expected_max_over_mean_equal_keys(partitions, 2);
+            assert!((two / ((1.0 + 1.0 / n) * n / 2.0) - 1.0).abs() < 1e-9, "{partitions}: {two}");
+        }
+    }
+
+    #[test]
+    fn the_expected_maximum_of_many_keys_is_close_to_the_exact_one() {
+        for partitions in [2, 3, 5, 12, 64, 500, 5000] {
+            for keys in [65u64, 100, 129, 300] {
+                let mean = keys as f64 / partitions as f64;
+                let expected = expected_max_exactly(partitions, keys as usize) / mean;
+                let found = expected_max_over_mean_equal_keys(partitions, keys);
+                assert!((found / expected - 1.0).abs() < 0.005, "{partitions} {keys}: {found}, {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn chance_is_not_blamed_and_a_defect_is() {
+        // Keys of very different weights, thrown at random again and again.
+        for (partitions, light, heavy, seeds) in [
+            (2, 40, 0, 400),
+            (2, 3000, 2, 400),
+            (16, 2000, 3, 400),
+            (64, 0, 2, 400),
+            (64, 6400, 30, 200),
+            (300, 50, 5, 200),
+        ] {
+            let mut blamed = 0;
+            for seed in 0u64..seeds {
+                let mut counts = vec![0u64; partitions];
+                let mut weights = KeyWeights::default();
+                for key in 0u64..light + heavy {
+                    let rows = if key < heavy { 100 } else { 1 + key % 3 };
+                    let hash = evenkeel_placement::placement::hash_bytes(
+                        &[seed.to_le_bytes(), key.to_le_bytes()].concat(),
+                    );
+                    counts[(hash % partitions as u64) as usize] += rows;
+                    weights.add(rows);
+                }
+                let floor = NoiseFloor::of(&SkewFigures::of(&counts), &weights);
+                blamed += u32::from(floor.deviations > BEYOND_CHANCE);
+            }
+            assert_eq!(blamed, 0, "{partitions} {light} {heavy}");
+        }
+        // Half of the partitions stay empty.
+        let mut weights = KeyWeights::default();
+        (0..1600).for_each(|_| weights.add(10));
+        let counts: Vec<u64> = (0..16).map(|partition| if partition % 2 == 0 { 2000 } else { 0 }).collect();
+        let floor = NoiseFloor::of(&SkewFigures::of(&counts), &weights);
+        assert!(floor.deviations > 20.0, "{floor:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_expected_maximum_is_between_its_bounds_and_falls_with_keys(partitions in 1usize..300, keys in 1u64..3000) {
+            let found = expected_max_over_mean_equal_keys(partitions, keys);
+            let most = partitions as f64;
+            // No placement is more even than this one.
+            let least = (keys as f64 / most).ceil() * most / keys as f64;
+            prop_assert!(found >= least.min(most) - 1e-9 && found <= most + 1e-9, "{found}");
+            let more = expected_max_over_mean_equal_keys(partitions, keys * 2);
+            prop_assert!(more <= found + 1e-6, "{found} {more}");
+        }
+    }
+
+    #[test]
+    fn a_perfect_hash_has_the_expected_cv() {
+        // The hash of consecutive numbers stands for a random placement of 20,000 keys into 32 partitions.
+        let mut counts = [0u64; 32];
+        for key in 0u64..20_000 {
+            let hash = evenkeel_placement::placement::hash_bytes(&key.to_le_bytes());
+            counts[(hash % 32) as usize] += 1;
+        }
+        let cv = SkewFigures::of(&counts).cv;
+        let expected = expected_cv_equal_keys(32, 20_000);
+        // The CV of 32 counts itself scatters by about 1 / sqrt(2 x 31) = 13 %; three of those.
+        assert!((cv / expected - 1.0).abs() < 0.39, "{cv} against {expected}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Rows by window of time and partition.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::windows::WindowedRows;
+use evenkeel_model::units::Micros;
+use evenkeel_model::units::PartitionId;
+use evenkeel_model::wire::{Left, Wire, WireError};
+
+/// Rows by window and partition.
+#[derive(Debug, Clone)]
+pub struct WindowCounts {
+    length: Option<Micros>,
+    partitions: usize,
+    position: HashMap<i64, usize>,
+    /// One row of `partitions` counts for each window.
+    counts: Vec<u64>,
+}
+
+impl WindowCounts {
+    /// Counts of no rows yet.
+    pub fn new(partitions: usize) -> Self {
+        Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
+    }
+
+    /// As [`WindowCounts::new`], for windows of a length.
+    pub fn of_length(partitions: usize, length: Micros) -> Self {
+        Self { length: Some(length), ..Self::new(partitions) }
+    }
+
+    /// Drops the windows that are not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(i64) -> bool) {
+        let fresh = Self { length: self.length, ..Self::new(self.partitions) };
+        let old = std::mem::replace(self, fresh);
+        for (window, offset) in old.position.into_iter().filter(|(window, _)| keep(*window)) {
+            let to = self.offset(window);
+            self.add_counts(to, old.counts.get(offset..offset + old.partitions).unwrap_or_default());
+        }
+    }
+
+    /// Where the counts of the windows of a batch begin. Batches must come with lengths that only grow.
+    pub fn offsets(&mut self, rows: &WindowedRows) -> Vec<usize> {
+        self.lengthen(rows.length);
+        rows.windows.iter().map(|window| self.offset(*window)).collect()
+    }
+
+    /// Counts rows of one partition in the window whose counts begin at `offset`.
+    #[inline]
+    pub fn add(&mut self, offset: usize, partition: PartitionId, rows: u64) {
+        if let Some(count) = self.counts.get_mut(offset + partition.index()) {
+            *count += rows;
+        }
+    }
+
+    /// Where the counts of a window begin.
+    pub fn offset(&mut self, window: i64) -> usize {
+        let next = self.counts.len();
+        let offset = *self.position.entry(window).or_insert(next);
+        if offset == next {
+            self.counts.resize(next + self.partitions, 0);
+        }
+        offset
+    }
+
+    /// Joins windows to those of a multiple of their length.
+    pub fn lengthen(&mut self, length: Micros) {
+        let before = *self.length.get_or_insert(length);
+        if before >= length {
+            return;
+        }
+        let old = std::mem::replace(self, Self::new(self.partitions));
+        self.length = Some(length);
+        let mut windows: Vec<(i64, usize)> = old.position.into_iter().collect();
+        windows.sort_unstable();
+        for (window, offset) in windows {
+            let joined = self.offset(length.slice_of(window.saturating_mul(before.get())));
+            self.add_counts(joined, old.counts.get(offset..offset + old.partitions).unwrap_or_default());
+        }
+    }
+
+    fn add_counts(&mut self, offset: usize, more: &[u64]) {
+        if let Some(counts) = self.counts.get_mut(offset..offset + self.partitions) {
+            counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        }
+    }
+
+    /// Adds the counts of other rows, of the same axis or another one.
+    pub fn merge(&mut self, mut other: Self) {
+        let (Some(own), Some(others)) = (self.length, other.length) else {
+            if self.length.is_none() {
+                *self = other;
+            }
+            return;
+        };
+        self.lengthen(own.max(others));
+        other.lengthen(own.max(others));
+        for (window, from) in &other.position {
+            let to = self.offset(*window);
+            self.add_counts(to, other.counts.get(*from..from + other.partitions).unwrap_or_default());
+        }
+    }
+
+    /// Appends the windows in order, each with its counts.
+    pub fn put(&self, bytes: &mut Vec<u8>) {
+        self.length.put(bytes);
+        let mut windows: Vec<(&i64, &usize)> = self.position.iter().collect();
+        windows.sort_unstable();
+        windows.len().put(bytes);
+        for (window, offset) in windows {
+            window.put(bytes);
+            let counts = self.counts.get(*offset..offset + self.partitions).unwrap_or_default();
+            counts.iter().for_each(|rows| rows.put(bytes));
+        }
+    }
+
+    /// What was counted for as many partitions elsewhere.
+    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let mut taken = Self { length: Wire::take(left)?, ..Self::new(self.partitions) };
+        for _ in 0..usize::take(left)? {
+            let begin = taken.counts.len();
+            if taken.position.insert(i64::take(left)?, begin).is_some() {
+                return Err(WireError("a window comes twice"));
+            }
+            for _ in 0..self.partitions {
+                taken.counts.push(u64::take(left)?);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The windows of `length`, a multiple of the present one, in order, with cells joined to the partitions that they belong to.
+    pub fn windows(&self, length: Micros, partition_of_cell: &[PartitionId]) -> Vec<Window> {
+        let partitions = partition_of_cell.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
+        let present = self.length.unwrap_or(length);
+        let mut windows: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+        for (window, offset) in &self.position {
+            let joined = match present < length {
+                true => length.slice_of(window.saturating_mul(present.get())),
+                false => *window,
+            };
+            let rows = windows.entry(joined).or_insert_with(|| vec![0; partitions]);
+            let cells = self.counts.get(*offset..offset + self.partitions).unwrap_or_default();
+            for (more, partition) in cells.iter().zip(partition_of_cell) {
+                if let Some(rows) = rows.get_mut(partition.index()) {
+                    *rows += more;
+                }
+            }
+        }
+        let window = |(number, rows_per_partition): (i64, Vec<u64>)| Window {
+            number,
+            start_micros: number.saturating_mul(length.get()),
+            rows_per_partition,
+        };
+        windows.into_iter().map(window).collect()
+    }
+}
+
+/// A slice of time with the rows of each partition in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// Windows of its length since 1970.
+    pub number: i64,
+    /// Where it begins, in microseconds since 1970.
+    pub start_micros: i64,
+    /// Its rows.
+    pub rows_per_partition: Vec<u64>,
+}

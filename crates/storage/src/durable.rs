@@ -1,0 +1,255 @@
+//! A local file system whose writes survive a crash of the machine.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::{Path as FsPath, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use crate::disk::{Disk, SystemDisk};
+
+/// [`LocalFileSystem`] with two promises more. A put is atomic and on disk when it returns: written to a staging file,
+/// synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the directory synced. Staging files are
+/// named `.staging-<uuid>`; one that is left over from a crash is no part of any table.
+///
+/// A directory may have been made by a writer that died before its name was synced. So each store syncs the directories
+/// above the one that it writes to, up to its root, the first time it writes there, whoever made them.
+#[derive(Debug)]
+pub struct DurableLocal {
+    inner: LocalFileSystem,
+    root: PathBuf,
+    disk: Arc<dyn Disk>,
+    lasting: Arc<Lasting>,
+}
+
+/// Directories whose names, and those of all above them up to the root, are known to be on the disk. Directories of a store
+/// are never removed.
+#[derive(Debug, Default)]
+struct Lasting(Mutex<HashSet<PathBuf>>);
+
+impl Lasting {
+    /// Brings the name of `directory` to the disk, and those of all above it up to `root`. `made` says that it was made just now.
+    fn ensure(&self, disk: &dyn Disk, directory: &FsPath, root: &FsPath, made: bool) -> io::Result<()> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if directory == root || known().contains(directory) {
+            return Ok(());
+        }
+        let Some(parent) = directory.parent().filter(|parent| parent.starts_with(root)) else {
+            return Ok(());
+        };
+        self.ensure(disk, parent, root, made)?;
+        // One sync serves all names that were there before it: a table with many partitions needs one.
+        let mut names = vec![directory.to_owned()];
+        if !made {
+            let is_directory = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let there = std::fs::read_dir(parent)?.filter_map(Result::ok).filter(is_directory);
+            names.extend(there.map(|entry| entry.path()));
+        }
+        disk.sync_directory(parent)?;
+        known().extend(names);
+        Ok(())
+    }
+}
+
+impl DurableLocal {
+    /// The store of everything below `root`, an existing directory.
+    ///
+    /// # Errors
+    /// Where the directory does not exist.
+    pub fn new(root: &FsPath) -> Result<Self> {
+        Self::on(root, Arc::new(SystemDisk))
+    }
+
+    /// The same, writing and deleting by way of `disk`.
+    ///
+    /// # Errors
+    /// As for [`DurableLocal::new`].
+    pub fn on(root: &FsPath, disk: Arc<dyn Disk>) -> Result<Self> {
+        let inner = LocalFileSystem::new_with_prefix(root)?;
+        Ok(Self { inner, root: root.to_owned(), disk, lasting: Arc::default() })
+    }
+}
+
+impl DurableLocal {
+    /// Brings the names in a directory below the root to the disk, and its own, if there is such a directory.
+    pub(super) async fn make_lasting(&self, folder: &str) -> Result<()> {
+        let (disk, lasting, root) = (Arc::clone(&self.disk), Arc::clone(&self.lasting), self.root.clone());
+        let directory = self.root.join(folder);
+        let sync = move || {
+            if !directory.is_dir() {
+                return Ok(());
+            }
+            disk.sync_directory(&directory)?;
+            lasting.ensure(disk.as_ref(), &directory, &root, false)
+        };
+        let synced = tokio::task::spawn_blocking(sync).await?;
+        synced.map_err(|source| store_error(folder.to_owned(), source))
+    }
+}
+
+impl fmt::Display for DurableLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.root.display())
+    }
+}
+
+/// How the names of staging files begin.
+pub(super) const STAGING_PREFIX: &str = ".staging-";
+
+/// How the staged file gets its name.
+#[derive(Clone, Copy)]
+enum Publish {
+    IfAbsent,
+    Replace,
+}
+
+/// Writes a file as [`DurableLocal`] promises.
+fn write_durably(
+    disk: &dyn Disk,
+    lasting: &Lasting,
+    target: &FsPath,
+    root: &FsPath,
+    payload: &PutPayload,
+    publish: Publish,
+) -> io::Result<()> {
+    let directory = target.parent().unwrap_or(root);
+    let made = !directory.is_dir();
+    if made {
+        // Something that is no directory would read as if the file itself existed.
+        disk.create_directory(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(
+                io::ErrorKind::NotADirectory,
+                format!("{} is not a directory", directory.display()),
+            ),
+            _ => error,
+        })?;
+    }
+    let staging = directory.join(format!("{STAGING_PREFIX}{}", uuid::Uuid::new_v4()));
+    let staged =
+        disk.write(&staging, payload).and_then(|()| disk.sync_file(&staging)).and_then(|()| match publish {
+            Publish::IfAbsent => disk.link(&staging, target),
+            Publish::Replace => disk.rename(&staging, target),
+        });
+    if staged.is_err() || matches!(publish, Publish::IfAbsent) {
+        // The name is published or given up; either way the staging file has served. If it cannot be removed it is
+        // a stray file without meaning, and no reason to report the write as failed.
+        let _ = disk.remove(&staging);
+    }
+    if let Err(error) = &staged
+        && error.kind() == io::ErrorKind::AlreadyExists
+    {
+        // Who is told that the file exists may build on it: it must last by then.
+        disk.sync_directory(directory)?;
+        lasting.ensure(disk, directory, root, made)?;
+    }
+    staged?;
+    disk.sync_directory(directory)?;
+    lasting.ensure(disk, directory, root, made)
+}
+
+/// An error of the file system as one of a store.
+fn store_error(path: String, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: Box::new(source) },
+        io::ErrorKind::NotFound => Error::NotFound { path, source: Box::new(source) },
+        io::ErrorKind::PermissionDenied => Error::PermissionDenied { path, source: Box::new(source) },
+        _ => Error::Generic { store: "local file system", source: Box::new(source) },
+    }
+}
+
+#[async_trait]
+impl ObjectStore for DurableLocal {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let publish = match options.mode {
+            PutMode::Create => Publish::IfAbsent,
+            PutMode::Overwrite => Publish::Replace,
+            PutMode::Update(_) => return self.inner.put_opts(location, payload, options).await,
+        };
+        let target = self.inner.path_to_filesystem(location)?;
+        let root = self.root.clone();
+        let path = location.to_string();
+        let (disk, lasting) = (Arc::clone(&self.disk), Arc::clone(&self.lasting));
+        let write = move || write_durably(disk.as_ref(), &lasting, &target, &root, &payload, publish);
+        let written = tokio::task::spawn_blocking(write).await?;
+        written.map_err(|source| store_error(path, source))?;
+        Ok(PutResult { e_tag: None, version: None })
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let (disk, root) = (Arc::clone(&self.disk), self.root.clone());
+        let delete = move |location: Result<Path>| {
+            let (disk, root) = (Arc::clone(&disk), root.clone());
+            async move {
+                let location = location?;
+                let file = location.parts().fold(root, |path, part| path.join(part.as_ref()));
+                let removed = tokio::task::spawn_blocking(move || disk.remove(&file)).await?;
+                removed.map_err(|source| store_error(location.to_string(), source))?;
+                Ok(location)
+            }
+        };
+        locations.then(delete).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn put_if_absent_keeps_the_first_file_and_leaves_no_staging_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = DurableLocal::new(directory.path()).unwrap();
+        let path = Path::from("a/b/file");
+        let put = |text: &'static str, mode| {
+            store.put_opts(&path, PutPayload::from_static(text.as_bytes()), PutOptions::from(mode))
+        };
+        put("first", PutMode::Create).await.unwrap();
+        assert!(matches!(put("second", PutMode::Create).await, Err(Error::AlreadyExists { .. })));
+        assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "first");
+        put("third", PutMode::Overwrite).await.unwrap();
+        assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "third");
+        let files: Vec<_> = std::fs::read_dir(directory.path().join("a/b")).unwrap().collect();
+        assert_eq!(files.len(), 1);
+    }
+}

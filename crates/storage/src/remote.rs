@@ -1,0 +1,210 @@
+//! Clients of object stores. Everything about them comes from the environment and from the files that it names, as for the tools of
+//! each vendor; nothing of it is ever part of a table, a plan or a message.
+
+use std::collections::HashMap;
+use std::path::Path as FsPath;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::SpawnedReqwestConnector;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::path::Path;
+use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+use url::{Host, Url};
+
+use crate::StorageError;
+use crate::credentials::OfMachine;
+use crate::profile::Profile;
+
+/// How long a request is repeated where the store is overloaded or cannot be reached; `EVENKEEL_STORE_TIMEOUT` sets other seconds.
+const RETRY_SECONDS: u64 = 60;
+/// The variable that sets other seconds.
+const TIMEOUT_VARIABLE: &str = "EVENKEEL_STORE_TIMEOUT";
+
+/// What names credentials of S3 in the environment.
+const SETTINGS_OF_AMAZON: &str = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket AWS_SKIP_SIGNATURE=true";
+/// The same of Google.
+const SETTINGS_OF_GOOGLE: &str = "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT to a file with a key, or run \
+                                  'gcloud auth application-default login'; for a public bucket GOOGLE_SKIP_SIGNATURE=true";
+/// The same of Azure.
+const SETTINGS_OF_AZURE: &str = "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_KEY, or AZURE_USE_AZURE_CLI=true after 'az login'; for a \
+                                 public container AZURE_SKIP_SIGNATURE=true";
+
+/// Clients by scheme, account and bucket.
+static CLIENTS: LazyLock<Mutex<HashMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(Mutex::default);
+
+/// The client of a URL's store, and the path in it.
+pub(super) fn store_of(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), StorageError> {
+    let wrong = |reason: String| StorageError::Url { url: url.to_string(), reason };
+    let path = Path::from_url_path(url.path()).map_err(|error| wrong(error.to_string()))?;
+    let name = format!("{}://{}", url.scheme(), url.authority());
+    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = clients.get(&name) {
+        return Ok((Arc::clone(client), path));
+    }
+    let client = connect(url)?;
+    clients.insert(name, Arc::clone(&client));
+    Ok((client, path))
+}
+
+fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
+    let error = |source: object_store::Error| StorageError::Client { url: url.to_string(), source };
+    let retry = retry(url)?;
+    let no_thread =
+        |source| error(object_store::Error::Generic { store: "client", source: Box::new(source) });
+    let connector = SpawnedReqwestConnector::new(super::io::handle().map_err(no_thread)?.clone());
+    let store = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
+    // The builders are alike, and share no trait.
+    macro_rules! client {
+        ($builder:expr, $asks_machine:path, $settings:expr) => {{
+            let mut builder = $builder.with_http_connector(connector);
+            if $asks_machine(&builder) {
+                let provider =
+                    |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
+                let machine = OfMachine::new(provider, &retry, &store, $settings);
+                builder = builder.with_credentials(machine.map_err(error)?);
+            }
+            Arc::new(builder.with_retry(retry).build().map_err(error)?)
+        }};
+    }
+    Ok(match url.scheme() {
+        "s3" | "s3a" => client!(amazon(url)?, amazon_asks_machine, SETTINGS_OF_AMAZON),
+        "gs" => {
+            let google = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
+            client!(google, google_asks_machine, SETTINGS_OF_GOOGLE)
+        }
+        _ => client!(azure(url)?, azure_asks_machine, SETTINGS_OF_AZURE),
+    })
+}
+
+/// Whether a flag of a client is set.
+fn is_on(flag: Option<String>) -> bool {
+    flag.is_some_and(|flag| ["1", "true", "on", "yes", "y"].contains(&flag.to_ascii_lowercase().as_str()))
+}
+
+/// Whether keys of S3 would come from the instance alone: no variable names a key, a token of a web identity or a service of a container.
+fn amazon_asks_machine(builder: &AmazonS3Builder) -> bool {
+    use AmazonS3ConfigKey::{
+        AccessKeyId, ContainerAuthorizationTokenFile, ContainerCredentialsFullUri,
+        ContainerCredentialsRelativeUri, RoleArn, SecretAccessKey, WebIdentityTokenFile,
+    };
+    let all = |keys: &[AmazonS3ConfigKey]| keys.iter().all(|key| builder.get_config_value(key).is_some());
+    let named = [
+        [AccessKeyId].as_slice(),
+        &[SecretAccessKey],
+        &[WebIdentityTokenFile, RoleArn],
+        &[ContainerCredentialsRelativeUri],
+        &[ContainerCredentialsFullUri, ContainerAuthorizationTokenFile],
+    ];
+    !named.into_iter().any(all)
+}
+
+/// The same of Google: no variable names a key, and there is no file of the tool `gcloud`.
+fn google_asks_machine(builder: &GoogleCloudStorageBuilder) -> bool {
+    use GoogleConfigKey::{ApplicationCredentials, ServiceAccount, ServiceAccountKey};
+    let (home, below) = match cfg!(windows) {
+        true => ("APPDATA", "gcloud"),
+        false => ("HOME", ".config/gcloud"),
+    };
+    let of_tool = std::env::var_os(home).map(|home| FsPath::new(&home).join(below));
+    let is_file = |folder: std::path::PathBuf| folder.join("application_default_credentials.json").exists();
+    let keys = [ApplicationCredentials, ServiceAccount, ServiceAccountKey];
+    keys.iter().all(|key| builder.get_config_value(key).is_none()) && !of_tool.is_some_and(is_file)
+}
+
+/// The same of Azure: there is neither a key, a signature, a token, an application, nor the tool `az`.
+fn azure_asks_machine(builder: &MicrosoftAzureBuilder) -> bool {
+    use AzureConfigKey::{
+        AccessKey, ClientSecret, FabricTokenServiceUrl, FederatedTokenFile, SasKey, Token, UseAzureCli,
+        UseEmulator,
+    };
+    let keys = [AccessKey, SasKey, Token, ClientSecret, FederatedTokenFile, FabricTokenServiceUrl];
+    let flags = [UseAzureCli, UseEmulator];
+    keys.iter().all(|key| builder.get_config_value(key).is_none())
+        && !flags.iter().any(|flag| is_on(builder.get_config_value(flag)))
+}
+
+/// A client of Azure, whose account the URL or the environment names.
+fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, StorageError> {
+    let builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
+    let is_named = !url.username().is_empty()
+        || builder.get_config_value(&AzureConfigKey::AccountName).is_some()
+        || is_on(builder.get_config_value(&AzureConfigKey::UseEmulator));
+    match is_named {
+        true => Ok(builder),
+        false => Err(StorageError::Url {
+            url: url.to_string(),
+            reason: "the account of the container is not known; set AZURE_STORAGE_ACCOUNT_NAME".to_owned(),
+        }),
+    }
+}
+
+/// A client of S3: the variables `AWS_*`, then the profile of the shared files.
+fn amazon(url: &Url) -> Result<AmazonS3Builder, StorageError> {
+    let mut builder = AmazonS3Builder::from_env().with_url(url.as_str());
+    let is_set = |builder: &AmazonS3Builder, key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
+    let profile = Profile::of_environment()?;
+    let has_keys = is_set(&builder, AmazonS3ConfigKey::AccessKeyId);
+    // A profile that is named comes before what a container or a cluster gives to its processes.
+    let is_profile_next = profile.is_asked() || amazon_asks_machine(&builder);
+    if !has_keys && is_profile_next && !is_on(builder.get_config_value(&AmazonS3ConfigKey::SkipSignature)) {
+        profile.check_keys()?;
+    }
+    let values = [
+        (AmazonS3ConfigKey::AccessKeyId, "aws_access_key_id", true),
+        (AmazonS3ConfigKey::SecretAccessKey, "aws_secret_access_key", true),
+        (AmazonS3ConfigKey::Token, "aws_session_token", true),
+        (AmazonS3ConfigKey::Region, "region", false),
+        (AmazonS3ConfigKey::Endpoint, "endpoint_url", false),
+    ];
+    for (key, name, secret) in values {
+        // A session token of a profile does not belong to a key of the environment.
+        if let Some(value) = profile.get(name).filter(|_| !(secret && has_keys))
+            && !is_set(&builder, key)
+        {
+            builder = builder.with_config(key, value);
+        }
+    }
+    // The spelling of the AWS tools, for S3 alone.
+    if let Ok(endpoint) = std::env::var("AWS_ENDPOINT_URL_S3") {
+        builder = builder.with_endpoint(endpoint);
+    }
+    let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+    if let Some(endpoint) = endpoint.filter(|endpoint| is_on_this_machine(endpoint)) {
+        builder = builder.with_endpoint(endpoint).with_allow_http(true);
+    }
+    Ok(builder)
+}
+
+/// Whether requests to an endpoint never leave the machine, so that they need no encryption.
+fn is_on_this_machine(endpoint: &str) -> bool {
+    let Ok(url) = Url::parse(endpoint) else { return false };
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+/// How requests are repeated: at most so long, with growing pauses.
+fn retry(url: &Url) -> Result<RetryConfig, StorageError> {
+    let seconds = match std::env::var(TIMEOUT_VARIABLE) {
+        Ok(text) => text.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| StorageError::Url {
+            url: url.to_string(),
+            reason: format!("{TIMEOUT_VARIABLE} is '{text}'; it takes a number of seconds"),
+        })?,
+        Err(_) => RETRY_SECONDS,
+    };
+    Ok(RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(10),
+            base: 2.0,
+        },
+        max_retries: 20,
+        retry_timeout: Duration::from_secs(seconds),
+    })
+}

@@ -1,0 +1,110 @@
+//! What a table is, in the words of the Delta protocol.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::delta::APPLICATION;
+use crate::delta::action::{Format, MetaData, Protocol};
+use crate::delta::schema::Schema;
+use evenkeel_model::table::{Column, TableSpec};
+
+/// The feature by which the protocol names times without a zone.
+const TIMES_WITHOUT_ZONE: &str = "timestampNtz";
+
+/// The versions of the protocol from which on features are named, of readers and of writers.
+const READER_WITH_FEATURES: u32 = 3;
+const WRITER_WITH_FEATURES: u32 = 7;
+
+/// How long Delta tools keep files that the newest version does not name: for ever, as far as they can say it. It stops those that
+/// vacuum without a look at the features.
+const RETENTION: &str = "interval 36500 days";
+
+/// The setting that lists the columns whose statistics readers may use, and the one that says there are none.
+const STATISTICS_OF: &str = "delta.dataSkippingStatsColumns";
+const NO_STATISTICS: (&str, &str) = ("delta.dataSkippingNumIndexedCols", "0");
+
+/// What a reader must know: times without a zone, where there are any or ever were. No writer knows enough.
+pub(super) fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protocol {
+    let had_times = before.is_some_and(|before| before.min_reader_version >= READER_WITH_FEATURES);
+    let times = had_times || columns.iter().any(|column| column.column_type.is_timestamp());
+    let features = |features: &[&str]| Some(features.iter().map(|feature| (*feature).to_owned()).collect());
+    match times {
+        true => Protocol {
+            min_reader_version: READER_WITH_FEATURES,
+            min_writer_version: WRITER_WITH_FEATURES,
+            reader_features: features(&[TIMES_WITHOUT_ZONE]),
+            writer_features: features(&[TIMES_WITHOUT_ZONE, APPLICATION]),
+        },
+        false => Protocol {
+            min_reader_version: 1,
+            min_writer_version: WRITER_WITH_FEATURES,
+            reader_features: None,
+            writer_features: features(&[APPLICATION]),
+        },
+    }
+}
+
+/// The columns whose statistics a version tells.
+pub(super) fn told_columns(metadata: &MetaData) -> Vec<String> {
+    let told = metadata.configuration.get(STATISTICS_OF).cloned().flatten().unwrap_or_default();
+    told.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// What the table is; the id and the time of the version `before` stay. `told` are the columns whose statistics readers may use.
+pub(super) fn metadata(
+    spec: &TableSpec,
+    columns: &[Column],
+    told: &[String],
+    before: Option<&MetaData>,
+    millis: i64,
+) -> Result<MetaData, serde_json::Error> {
+    let definition = spec.definition();
+    let statistics = match told {
+        [] => (NO_STATISTICS.0, NO_STATISTICS.1.to_owned()),
+        told => (STATISTICS_OF, told.join(",")),
+    };
+    let configuration = [
+        statistics,
+        ("delta.deletedFileRetentionDuration", RETENTION.to_owned()),
+        // A tool that writes a checkpoint would take the commits before it for needless.
+        ("delta.enableExpiredLogCleanup", false.to_string()),
+        ("evenkeel.partitionKey", serde_json::json!(definition.partition_key).to_string()),
+        ("evenkeel.partitions", definition.partitions.to_string()),
+        ("evenkeel.placement", definition.placement.to_string()),
+        ("evenkeel.primaryKey", serde_json::json!(definition.primary_key).to_string()),
+    ];
+    let schema = serde_json::to_string(&Schema::of(columns))?;
+    Ok(MetaData {
+        id: before.map_or_else(|| Uuid::new_v4().to_string(), |before| before.id.clone()),
+        name: Some(definition.name.clone()),
+        format: Format { provider: "parquet".to_owned(), options: BTreeMap::new() },
+        schema_string: schema,
+        partition_columns: Vec::new(),
+        configuration: configuration.map(|(key, value)| (key.to_owned(), Some(value))).into(),
+        created_time: before.map_or(Some(millis), |before| before.created_time),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_model::table::ColumnType;
+
+    #[test]
+    fn readers_need_to_know_times_once_there_were_any_and_writers_always_more() {
+        let plain = [Column::required("k", ColumnType::Int64), Column::nullable("d", ColumnType::Date)];
+        let times = [Column::nullable("at", ColumnType::Datetime)];
+        let first = protocol(&plain, None);
+        assert_eq!(
+            (first.min_reader_version, first.min_writer_version, &first.reader_features),
+            (1, 7, &None)
+        );
+        assert_eq!(first.writer_features, Some(vec!["evenkeel".to_owned()]));
+        let second = protocol(&times, Some(&first));
+        assert_eq!((second.min_reader_version, second.min_writer_version), (3, 7));
+        assert_eq!(second.reader_features, Some(vec!["timestampNtz".to_owned()]));
+        assert_eq!(second.writer_features, Some(vec!["timestampNtz".to_owned(), "evenkeel".to_owned()]));
+        assert_eq!(protocol(&plain, Some(&second)), second, "earlier versions are still read");
+    }
+}

@@ -1,0 +1,215 @@
+//! Writing the next version of a Delta log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use serde::Serialize;
+
+use crate::delta::action::write_actions;
+use crate::delta::history::commit_path;
+use crate::delta::plan::{Found, Plan, Statistics};
+use crate::delta::schema::{Schema, exported_columns};
+use crate::delta::{DeltaError, DeltaLog, DeltaVersion};
+use crate::log::{PortionDamage, PortionEntry, Snapshot, TableLog, overlap_depths};
+use crate::portion::ColumnStatistics;
+use evenkeel_model::table::{Column, ColumnType, KeyValue};
+use evenkeel_model::units::Version;
+use evenkeel_storage::StoredFile;
+
+/// Ends of files read at one time.
+const CONCURRENT_READS: usize = 16;
+
+/// What is exported.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeltaOptions {
+    /// Columns that are left out.
+    pub without: Vec<String>,
+    /// The time, in microseconds since 1970; none for the clock.
+    pub now: Option<i64>,
+}
+
+/// What an export did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeltaExport {
+    /// Name of the table.
+    pub name: String,
+    /// Version of the table.
+    pub version: Version,
+    /// Version of the Delta log that holds it.
+    pub delta_version: u64,
+    /// Whether that version was written now. It was not where the newest one had the same files and columns.
+    pub written: bool,
+    /// Files in it.
+    pub files: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that the version before did not have.
+    pub added: u64,
+    /// Files that only the version before had.
+    pub removed: u64,
+    /// Columns that were left out.
+    pub left_out: Vec<String>,
+    /// Uint64 and Interval columns: Delta has them as signed integers, which some readers do not make of them by themselves.
+    pub converted: Vec<String>,
+    /// Rows of files all of whose rows have expired. Readers see them, as queries do, until a compaction drops them.
+    pub expired_rows: u64,
+}
+
+/// Writes the newest snapshot as the next version of the Delta log, unless the newest one has it already. Gives the snapshot too.
+///
+/// # Errors
+/// [`DeltaError`] where the snapshot cannot be said in Delta, a file of it is not what was committed, or the log cannot be read or
+/// written. After an error while writing, the version may be there; exporting again is right in any case.
+pub async fn export(
+    log: &TableLog,
+    base: &Snapshot,
+    options: &DeltaOptions,
+) -> Result<(DeltaExport, Snapshot), DeltaError> {
+    let mut snapshot = base.clone();
+    let mut written = false;
+    loop {
+        // In this order: what another process exported meanwhile is never newer than the snapshot.
+        let before = DeltaLog::of(log.storage()).newest().await?;
+        snapshot = log.refresh(&snapshot).await?;
+        let plan = match plan(log, &snapshot, before.as_ref(), options).await {
+            // A cleaning deleted files of a version that was the newest a moment ago.
+            Err(DeltaError::Portion { .. }) if !is_readable(log, &snapshot).await? => continue,
+            plan => plan?,
+        };
+        if !plan.report.written {
+            return Ok((DeltaExport { written, ..plan.report }, snapshot));
+        }
+        let version = plan.report.delta_version;
+        let bytes = write_actions(&plan.actions).map_err(|error| unwritable(log, &error))?;
+        if !log.storage().put_new(&commit_path(version), bytes.into()).await? {
+            // Another export was first.
+            continue;
+        }
+        written = true;
+        // A cleaning makes the log begin after the versions that it does not keep, then reads the Delta log, then deletes files.
+        // As long as this version is in the log, a cleaning that is to come reads what was just written, and keeps its files.
+        // Otherwise the files may go at any time, and the newest version takes their place.
+        if is_readable(log, &snapshot).await? {
+            stored_files(log, &snapshot).await?;
+            return Ok((plan.report, snapshot));
+        }
+    }
+}
+
+/// Whether the version of a snapshot was not cleaned away.
+async fn is_readable(log: &TableLog, snapshot: &Snapshot) -> Result<bool, DeltaError> {
+    Ok(log.files().await?.oldest().is_none_or(|oldest| oldest <= snapshot.version()))
+}
+
+fn unwritable(log: &TableLog, error: &serde_json::Error) -> DeltaError {
+    DeltaError::Unwritable { table: log.storage().name().to_owned(), reason: error.to_string() }
+}
+
+/// Looks at the files of a snapshot and finds what the next version has to say.
+async fn plan(
+    log: &TableLog,
+    snapshot: &Snapshot,
+    before: Option<&DeltaVersion>,
+    options: &DeltaOptions,
+) -> Result<Plan, DeltaError> {
+    let table = log.storage().name();
+    if let Some(file) = before.and_then(|before| before.foreign.clone()) {
+        return Err(DeltaError::Foreign { table: table.to_owned(), file });
+    }
+    check_overlap(table, snapshot)?;
+    let columns = exported_columns(snapshot.spec(), &options.without)?;
+    let stored = stored_files(log, snapshot).await?;
+    let statistics = read_statistics(log, snapshot, before, &columns).await?;
+    let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
+    let found = Found { snapshot, before, columns, stored, statistics, now };
+    found.plan(&options.without).map_err(|error| unwritable(log, &error))
+}
+
+/// Refuses a snapshot in which rows may be stored that newer ones replace.
+fn check_overlap(table: &str, snapshot: &Snapshot) -> Result<(), DeltaError> {
+    let portions = snapshot.portions();
+    for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
+        let depth = overlap_depths(of_partition).into_iter().max().unwrap_or(0);
+        if let Some(first) = of_partition.first().filter(|_| depth > 1) {
+            return Err(DeltaError::Overlap { table: table.to_owned(), partition: first.partition, depth });
+        }
+    }
+    Ok(())
+}
+
+/// The files below the table by their paths, where all portions of the snapshot are among them.
+async fn stored_files(
+    log: &TableLog,
+    snapshot: &Snapshot,
+) -> Result<HashMap<String, StoredFile>, DeltaError> {
+    let files = log.storage().list_all().await?;
+    let files: HashMap<String, StoredFile> =
+        files.into_iter().map(|file| (file.path.clone(), file)).collect();
+    for portion in snapshot.portions() {
+        let damage = match files.get(&portion.path) {
+            None => PortionDamage::Missing,
+            Some(file) if file.bytes != portion.bytes => {
+                PortionDamage::Length { expected: portion.bytes, found: file.bytes }
+            }
+            Some(_) => continue,
+        };
+        return Err(damaged(log, &portion, damage));
+    }
+    Ok(files)
+}
+
+fn damaged(log: &TableLog, portion: &PortionEntry, damage: PortionDamage) -> DeltaError {
+    DeltaError::Portion { table: log.storage().name().to_owned(), file: portion.path.clone(), damage }
+}
+
+/// The statistics of the portions that the version before does not have, and the proof that all integers of all portions are such of
+/// Delta. What a column of the version before held was proven when it was exported.
+async fn read_statistics(
+    log: &TableLog,
+    snapshot: &Snapshot,
+    before: Option<&DeltaVersion>,
+    columns: &[Column],
+) -> Result<Statistics, DeltaError> {
+    let known: Option<Schema> = before
+        .and_then(|before| before.metadata.as_ref())
+        .and_then(|metadata| serde_json::from_str(&metadata.schema_string).ok());
+    let unproven = |column: &Column| {
+        column.column_type == ColumnType::Uint64 && !known.as_ref().is_some_and(|known| known.has(column))
+    };
+    let all = columns.iter().any(unproven);
+    let named = |portion: &PortionEntry| before.is_some_and(|before| before.files.contains(&portion.path));
+    let portions = snapshot.portions().into_iter().filter(|portion| all || !named(portion));
+    let primary_key = &snapshot.spec().definition().primary_key;
+    let read = |portion: Arc<PortionEntry>| async move {
+        let statistics = log.column_statistics(&portion, primary_key, columns).await;
+        let statistics = statistics.map_err(|damage| damaged(log, &portion, damage))?;
+        check_integers(columns, &portion, &statistics)?;
+        Ok::<_, DeltaError>((portion.path.clone(), statistics))
+    };
+    stream::iter(portions).map(read).buffered(CONCURRENT_READS).try_collect().await
+}
+
+/// Refuses integers that are larger than those of Delta.
+fn check_integers(
+    columns: &[Column],
+    portion: &PortionEntry,
+    statistics: &[ColumnStatistics],
+) -> Result<(), DeltaError> {
+    for (column, known) in columns.iter().zip(statistics) {
+        if column.column_type != ColumnType::Uint64 || known.nulls == Some(portion.rows) {
+            continue;
+        }
+        let (name, column_type, file) = (column.name.clone(), column.column_type, portion.path.clone());
+        match known.max {
+            Some(KeyValue::Uint(max)) if i64::try_from(max).is_ok() => {}
+            Some(KeyValue::Uint(found)) => {
+                return Err(DeltaError::TooLarge { column: name, column_type, found, file });
+            }
+            _ => return Err(DeltaError::Unproven { column: name, column_type, file }),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! What the next version of a Delta log says, as a function of what was found.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::delta::action::{Action, AddFile, CommitInfo, RemoveFile, Transaction, encode_path};
+use crate::delta::declaration::{metadata, protocol, told_columns};
+use crate::delta::file_statistics::{file_statistics, is_known};
+use crate::delta::schema::is_converted;
+use crate::delta::{APPLICATION, DeltaExport, DeltaVersion};
+use crate::log::{PortionEntry, Snapshot};
+use crate::portion::ColumnStatistics;
+use evenkeel_model::table::Column;
+use evenkeel_storage::StoredFile;
+
+/// By the path of a portion, what is known of each exported column.
+pub(super) type Statistics = HashMap<String, Vec<ColumnStatistics>>;
+
+/// A snapshot that can be exported, and what was found of its files.
+pub(super) struct Found<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) before: Option<&'a DeltaVersion>,
+    /// The columns that are exported.
+    pub(super) columns: Vec<Column>,
+    /// The files below the table by their paths.
+    pub(super) stored: HashMap<String, StoredFile>,
+    /// Of all portions that the version before does not have.
+    pub(super) statistics: Statistics,
+    /// Microseconds since 1970.
+    pub(super) now: i64,
+}
+
+/// The next version.
+pub(super) struct Plan {
+    pub(super) actions: Vec<Action>,
+    pub(super) report: DeltaExport,
+}
+
+/// A portion that comes, and what is known of each exported column in it.
+type Fresh<'a> = (&'a PortionEntry, &'a [ColumnStatistics]);
+
+impl Found<'_> {
+    /// The next version, whose columns are those of the table but for those at `without`.
+    pub(super) fn plan(&self, without: &[String]) -> Result<Plan, serde_json::Error> {
+        let before = self.before.cloned().unwrap_or_default();
+        let portions = self.snapshot.portions();
+        let fresh = self.fresh(&portions, &before);
+        let kept = fresh.len() < portions.len();
+        let told_before = before.metadata.as_ref().filter(|_| kept).map(told_columns);
+        let told = columns_to_tell(&self.columns, &fresh, told_before.as_deref());
+
+        let millis = self.millis();
+        let protocol = protocol(&self.columns, before.protocol.as_ref());
+        let metadata =
+            metadata(self.snapshot.spec(), &self.columns, &told, before.metadata.as_ref(), millis)?;
+        let new_protocol = before.protocol.as_ref() != Some(&protocol);
+        let new_metadata = before.metadata.as_ref() != Some(&metadata);
+        let removed: Vec<Action> = self.removed(&before).map(Action::Remove).collect();
+        let added: Result<Vec<Action>, serde_json::Error> =
+            fresh.into_iter().map(|fresh| self.added(fresh, &told).map(Action::Add)).collect();
+        let added = added?;
+
+        let written = new_protocol || new_metadata || !removed.is_empty() || !added.is_empty();
+        let report = DeltaExport {
+            delta_version: self.before.map_or(0, |before| before.version + u64::from(written)),
+            written,
+            added: added.len() as u64,
+            removed: removed.len() as u64,
+            ..self.report(&portions, without)
+        };
+        let mut actions = vec![Action::CommitInfo(self.commit_info())];
+        actions.extend(new_protocol.then_some(Action::Protocol(protocol)));
+        actions.extend(new_metadata.then_some(Action::MetaData(metadata)));
+        actions.extend(removed);
+        actions.extend(added);
+        actions.push(Action::Txn(self.transaction()));
+        Ok(Plan { actions, report })
+    }
+
+    fn millis(&self) -> i64 {
+        self.now.div_euclid(1000)
+    }
+
+    /// The portions that the version before does not have.
+    fn fresh<'a>(&'a self, portions: &'a [Arc<PortionEntry>], before: &DeltaVersion) -> Vec<Fresh<'a>> {
+        let fresh = portions.iter().filter(|portion| !before.files.contains(&portion.path));
+        let known = |path: &str| self.statistics.get(path).map(Vec::as_slice).unwrap_or_default();
+        fresh.map(|portion| (portion.as_ref(), known(&portion.path))).collect()
+    }
+
+    fn removed(&self, before: &DeltaVersion) -> impl Iterator<Item = RemoveFile> {
+        before.files().filter(|path| self.snapshot.portion(path).is_none()).map(|path| RemoveFile {
+            path: encode_path(path),
+            deletion_timestamp: Some(self.millis()),
+            data_change: true,
+        })
+    }
+
+    fn added(&self, (portion, known): Fresh<'_>, told: &[String]) -> Result<AddFile, serde_json::Error> {
+        let modified = self.stored.get(&portion.path).map_or(self.now, |file| file.modified_micros);
+        Ok(AddFile {
+            path: encode_path(&portion.path),
+            partition_values: BTreeMap::new(),
+            size: portion.bytes,
+            modification_time: modified.div_euclid(1000),
+            data_change: true,
+            stats: Some(file_statistics(portion.rows, &self.columns, known, told)?),
+        })
+    }
+
+    fn commit_info(&self) -> CommitInfo {
+        let version = self.snapshot.version().to_string();
+        CommitInfo {
+            timestamp: self.millis(),
+            operation: "EXPORT".to_owned(),
+            operation_parameters: BTreeMap::from([("tableVersion".to_owned(), version)]),
+            engine_info: concat!("evenkeel/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+
+    fn transaction(&self) -> Transaction {
+        Transaction {
+            app_id: APPLICATION.to_owned(),
+            version: i64::try_from(self.snapshot.version().0).unwrap_or(i64::MAX),
+            last_updated: Some(self.millis()),
+        }
+    }
+
+    /// What is exported, before it is known what of that is new.
+    fn report(&self, portions: &[Arc<PortionEntry>], without: &[String]) -> DeltaExport {
+        let spec = self.snapshot.spec();
+        let sum = |of: fn(&PortionEntry) -> u64| portions.iter().map(|portion| of(portion)).sum();
+        let converted = self.columns.iter().filter(|column| is_converted(column.column_type));
+        let left_out = spec.columns().iter().filter(|column| without.contains(&column.name));
+        DeltaExport {
+            name: spec.name().to_owned(),
+            version: self.snapshot.version(),
+            delta_version: 0,
+            written: false,
+            files: portions.len() as u64,
+            rows: sum(|portion| portion.rows),
+            bytes: sum(|portion| portion.bytes),
+            added: 0,
+            removed: 0,
+            left_out: left_out.map(|column| column.name.clone()).collect(),
+            converted: converted.map(|column| column.name.clone()).collect(),
+            expired_rows: self.snapshot.expired_rows(self.now),
+        }
+    }
+}
+
+/// The columns whose statistics are known of every file: of the `fresh` ones, and where others are kept, of these, which is what
+/// the version `before` told.
+fn columns_to_tell(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[String]>) -> Vec<String> {
+    // The setting separates names by commas, and has no common way to write others.
+    let is_plain = |name: &str| {
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let known = |index: usize, column: &Column| {
+        fresh.iter().all(|(portion, statistics)| {
+            statistics.get(index).is_some_and(|known| is_known(column, portion.rows, known))
+        })
+    };
+    let told = columns.iter().enumerate().filter(|(index, column)| {
+        is_plain(&column.name)
+            && before.is_none_or(|before| before.contains(&column.name))
+            && known(*index, column)
+    });
+    told.map(|(_, column)| column.name.clone()).collect()
+}

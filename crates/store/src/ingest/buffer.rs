@@ -1,0 +1,247 @@
+//! Rows on their way: waiting to be told apart, then apart by partition.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+
+use crate::ingest::IngestError;
+use evenkeel_model::table::{TableSpec, as_view, view_schema};
+use evenkeel_model::units::PartitionId;
+use evenkeel_placement::placement::{Placement, Scatter};
+
+/// Rows of each partition that are wanted before rows are scattered, so that pieces are long enough to be worth their
+/// headers.
+const ROWS_PER_PIECE: usize = 1024;
+
+/// Rows by partition. Every row is copied once when it is scattered, into memory that belongs to its partition alone. Text
+/// is held as views: short values lie in the view itself, and are moved like numbers.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    spec: Arc<TableSpec>,
+    placement: Placement,
+    schema: SchemaRef,
+    /// Batches that are not scattered yet.
+    staged: Vec<RecordBatch>,
+    staged_rows: usize,
+    staged_bytes: usize,
+    /// Staged rows are scattered at this number of bytes at the latest.
+    most_staged_bytes: usize,
+    partitions: Vec<Pieces>,
+    bytes: usize,
+}
+
+/// The rows of one partition, in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    pub(super) batches: Vec<RecordBatch>,
+    pub(super) bytes: usize,
+}
+
+impl Buffer {
+    pub(super) fn new(spec: &Arc<TableSpec>, most_staged_bytes: usize) -> Self {
+        Self {
+            spec: Arc::clone(spec),
+            placement: Placement::of_table(spec),
+            schema: view_schema(spec.schema()),
+            staged: Vec::new(),
+            staged_rows: 0,
+            staged_bytes: 0,
+            most_staged_bytes,
+            partitions: spec.partitions().ids().map(|_| Pieces::default()).collect(),
+            bytes: 0,
+        }
+    }
+
+    /// The schema of the table, with text and bytes as views.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Bytes of memory that the rows take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.staged_bytes
+    }
+
+    /// Takes a batch in the schema of the table, with or without views.
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
+        let batch = with_views(&batch, &self.schema).map_err(|source| IngestError::Copy { source })?;
+        self.staged_rows += batch.num_rows();
+        self.staged_bytes += batch.get_array_memory_size();
+        self.staged.push(batch);
+        let enough = ROWS_PER_PIECE.saturating_mul(self.partitions.len());
+        if self.staged_rows >= enough || self.staged_bytes >= self.most_staged_bytes {
+            self.scatter()?;
+        }
+        Ok(())
+    }
+
+    /// Tells staged rows apart.
+    fn scatter(&mut self) -> Result<(), IngestError> {
+        let copy = |source| IngestError::Copy { source };
+        let staged = std::mem::take(&mut self.staged);
+        (self.staged_rows, self.staged_bytes) = (0, 0);
+        let batch = match staged.as_slice() {
+            [] => return Ok(()),
+            [only] => only.clone(),
+            several => concat_batches(&self.schema, several).map_err(copy)?,
+        };
+        drop(staged);
+        let key: Vec<ArrayRef> = self
+            .spec
+            .partition_key()
+            .iter()
+            .filter_map(|index| batch.columns().get(*index).cloned())
+            .collect();
+        let assigned = self.placement.assign(&key)?;
+        let scatter = Scatter::new(&assigned, self.spec.partitions());
+        for (partition, pieces) in (0u32..).map(PartitionId).zip(&mut self.partitions) {
+            let rows = scatter.rows(partition);
+            if rows.is_empty() {
+                continue;
+            }
+            let piece = take_record_batch(&batch, &UInt32Array::from(rows.to_vec())).map_err(copy)?;
+            let piece = compacted(&piece).map_err(copy)?;
+            let bytes = piece.get_array_memory_size();
+            pieces.bytes += bytes;
+            self.bytes += bytes;
+            pieces.batches.push(piece);
+        }
+        Ok(())
+    }
+
+    /// The oldest rows of the partition that has most, of about `most_bytes` at most; none where there are no rows.
+    pub(super) fn take_fullest(&mut self, most_bytes: usize) -> Option<(PartitionId, Pieces)> {
+        // Of equally full partitions the first.
+        let fullest = (0u32..).zip(&self.partitions).max_by_key(|(id, pieces)| (pieces.bytes, u32::MAX - id));
+        let partition = PartitionId(fullest?.0);
+        let pieces = self.partitions.get_mut(partition.index()).filter(|pieces| pieces.bytes > 0)?;
+        let mut taken = std::mem::take(pieces);
+        let mut kept = 0;
+        let beyond = taken.batches.iter().position(|batch| {
+            kept += batch.get_array_memory_size();
+            kept > most_bytes
+        });
+        if let Some(beyond) = beyond {
+            pieces.batches = taken.batches.split_off(beyond.max(1));
+            pieces.bytes = pieces.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+            taken.bytes -= pieces.bytes;
+        }
+        self.bytes -= taken.bytes;
+        Some((partition, taken))
+    }
+
+    /// The rows that are left, by partition in order, each cut to about `most_bytes` at most.
+    pub(super) fn take_rest(&mut self, most_bytes: usize) -> Result<Vec<(PartitionId, Pieces)>, IngestError> {
+        self.scatter()?;
+        let mut rest = Vec::new();
+        while let Some(taken) = self.take_fullest(most_bytes) {
+            rest.push(taken);
+        }
+        // Stable, so that the pieces of one partition stay in order of arrival.
+        rest.sort_by_key(|(partition, _)| *partition);
+        Ok(rest)
+    }
+}
+
+/// The batch with text and bytes as views.
+fn with_views(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns =
+        batch.columns().iter().map(|column| compact_views(&as_view(column)?)).collect::<Result<_, _>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
+}
+
+/// The batch with no more bytes of long texts than it refers to.
+fn compacted(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(compact_views).collect::<Result<_, _>>()?;
+    RecordBatch::try_new(batch.schema(), columns)
+}
+
+fn compact_views(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    Ok(match column.data_type() {
+        DataType::Utf8View if !column.as_string_view().data_buffers().is_empty() => {
+            Arc::new(column.as_string_view().gc())
+        }
+        DataType::BinaryView if !column.as_binary_view().data_buffers().is_empty() => {
+            Arc::new(column.as_binary_view().gc())
+        }
+        _ => Arc::clone(column),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+    use evenkeel_model::table::{Column, ColumnType, PlacementFunction, TableDefinition};
+    use evenkeel_model::units::PartitionCount;
+
+    fn spec() -> Arc<TableSpec> {
+        Arc::new(
+            TableSpec::new(TableDefinition {
+                name: "t".into(),
+                columns: vec![
+                    Column::required("k", ColumnType::Int64),
+                    Column::nullable("v", ColumnType::Utf8),
+                ],
+                primary_key: vec!["k".into()],
+                partition_key: vec![],
+                partitions: PartitionCount::new(3).unwrap(),
+                placement: PlacementFunction::Ydb,
+                ttl: None,
+            })
+            .unwrap(),
+        )
+    }
+
+    type Row = (i64, Option<String>);
+
+    fn rows_of(batch: &RecordBatch) -> Vec<Row> {
+        let keys = batch.column(0).as_primitive::<arrow::datatypes::Int64Type>().values();
+        let text = batch.column(1).as_string_view();
+        keys.iter().zip(text).map(|(key, text)| (*key, text.map(str::to_owned))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_leaves_once_in_its_partition_and_in_order(
+            rows in proptest::collection::vec((any::<i64>(), proptest::option::of("[a-z]{0,30}")), 1..200),
+            batch_rows in 1usize..50, staged in 1usize..20_000, most in 1usize..20_000, early in 0usize..4,
+        ) {
+            let spec = spec();
+            let mut buffer = Buffer::new(&spec, staged);
+            let mut left: Vec<(PartitionId, Pieces)> = Vec::new();
+            for chunk in rows.chunks(batch_rows) {
+                let keys: Int64Array = chunk.iter().map(|row| row.0).collect::<Vec<_>>().into();
+                let text: StringArray = chunk.iter().map(|row| row.1.clone()).collect();
+                let batch = RecordBatch::try_new(Arc::clone(spec.schema()), vec![Arc::new(keys), Arc::new(text)]);
+                buffer.push(batch.unwrap()).unwrap();
+                for _ in 0..early {
+                    left.extend(buffer.take_fullest(most));
+                }
+            }
+            left.extend(buffer.take_rest(most).unwrap());
+            prop_assert_eq!(buffer.bytes(), 0);
+            let placement = Placement::of_table(&spec);
+            for partition in spec.partitions().ids() {
+                let of_partition = |row: &&Row| {
+                    let key = Arc::new(Int64Array::from(vec![row.0])) as ArrayRef;
+                    placement.assign(&[key]).unwrap() == [partition]
+                };
+                let expected: Vec<Row> = rows.iter().filter(of_partition).cloned().collect();
+                let pieces = left.iter().filter(|(id, _)| *id == partition);
+                let found: Vec<Row> = pieces.flat_map(|(_, p)| p.batches.iter().flat_map(rows_of)).collect();
+                prop_assert_eq!(found, expected);
+            }
+            for (_, pieces) in &left {
+                let bytes: usize = pieces.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+                prop_assert_eq!(bytes, pieces.bytes);
+                prop_assert!(pieces.bytes <= most || pieces.batches.len() == 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Insert mode: whether two portions share a primary key.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::row::{OwnedRow, RowConverter, Rows, SortField};
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use crate::ingest::IngestError;
+use crate::log::PortionEntry;
+use crate::portion::{WRITE_BATCH_ROWS, key_value};
+use evenkeel_model::table::TableSpec;
+use evenkeel_storage::TableStorage;
+
+/// Fails where two of the new portions share a key.
+pub(super) async fn find_repeated_key(
+    storage: &TableStorage,
+    spec: &TableSpec,
+    portions: &[PortionEntry],
+) -> Result<(), IngestError> {
+    for (index, portion) in portions.iter().enumerate() {
+        let others = portions.iter().skip(index + 1);
+        if let Some(key) = common_key(storage, spec, portion, others).await? {
+            return Err(IngestError::RepeatedKey { key });
+        }
+    }
+    Ok(())
+}
+
+/// Fails where a new portion shares a key with an existing one.
+pub(super) async fn find_common_key(
+    storage: &TableStorage,
+    spec: &TableSpec,
+    portions: &[PortionEntry],
+    existing: &[Arc<PortionEntry>],
+) -> Result<(), IngestError> {
+    for portion in portions {
+        let others = existing.iter().map(AsRef::as_ref);
+        if let Some(key) = common_key(storage, spec, portion, others).await? {
+            return Err(IngestError::ExistingKey { key });
+        }
+    }
+    Ok(())
+}
+
+/// A key of `portion` that one of the others holds too. Only portions of one partition whose key ranges overlap are read,
+/// two files at a time.
+async fn common_key(
+    storage: &TableStorage,
+    spec: &TableSpec,
+    portion: &PortionEntry,
+    others: impl Iterator<Item = &PortionEntry>,
+) -> Result<Option<String>, IngestError> {
+    let mut bytes = None;
+    for other in others {
+        if portion.partition != other.partition || !portion.key_range.overlaps(&other.key_range) {
+            continue;
+        }
+        let read = match &bytes {
+            Some(read) => Bytes::clone(read),
+            None => bytes.insert(storage.read(&portion.path).await?).clone(),
+        };
+        let ours = Keys::open(spec, &portion.path, read)?;
+        let theirs = Keys::open(spec, &other.path, storage.read(&other.path).await?)?;
+        if let Some(key) = first_common(spec, ours, theirs)? {
+            return Ok(Some(key));
+        }
+    }
+    Ok(None)
+}
+
+fn first_common(spec: &TableSpec, mut a: Keys, mut b: Keys) -> Result<Option<String>, IngestError> {
+    let mut both = (a.next()?, b.next()?);
+    while let (Some(left), Some(right)) = &both {
+        match left.cmp(right) {
+            Ordering::Less => both.0 = a.next()?,
+            Ordering::Greater => both.1 = b.next()?,
+            Ordering::Equal => return Ok(Some(a.display_last(spec))),
+        }
+    }
+    Ok(None)
+}
+
+/// The keys of one portion in order.
+struct Keys {
+    portion: String,
+    reader: ParquetRecordBatchReader,
+    /// Positions of the key columns, in key order, within the batches.
+    columns: Vec<usize>,
+    converter: RowConverter,
+    batch: Option<(Vec<ArrayRef>, Rows)>,
+    next: usize,
+}
+
+impl Keys {
+    fn open(spec: &TableSpec, portion: &str, bytes: Bytes) -> Result<Self, IngestError> {
+        let failed = |reason: String| IngestError::Keys { portion: portion.to_owned(), reason };
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|e| failed(e.to_string()))?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), spec.primary_key().iter().copied());
+        let reader = builder
+            .with_projection(mask)
+            .with_batch_size(WRITE_BATCH_ROWS)
+            .build()
+            .map_err(|e| failed(e.to_string()))?;
+        // A projection keeps the order of the file.
+        let mut in_file: Vec<usize> = spec.primary_key().to_vec();
+        in_file.sort_unstable();
+        let columns =
+            spec.primary_key().iter().filter_map(|index| in_file.iter().position(|i| i == index)).collect();
+        let fields = spec.primary_key_types().into_iter().map(|t| SortField::new(t.arrow_type())).collect();
+        let converter = RowConverter::new(fields).map_err(|e| failed(e.to_string()))?;
+        Ok(Self { portion: portion.to_owned(), reader, columns, converter, batch: None, next: 0 })
+    }
+
+    fn failed(&self, reason: impl std::fmt::Display) -> IngestError {
+        IngestError::Keys { portion: self.portion.clone(), reason: reason.to_string() }
+    }
+
+    fn next(&mut self) -> Result<Option<OwnedRow>, IngestError> {
+        loop {
+            if let Some((_, rows)) = &self.batch
+                && self.next < rows.num_rows()
+            {
+                self.next += 1;
+                return Ok(Some(rows.row(self.next - 1).owned()));
+            }
+            let Some(batch) = self.reader.next() else { return Ok(None) };
+            let batch: RecordBatch = batch.map_err(|error| self.failed(error))?;
+            let columns: Vec<ArrayRef> =
+                self.columns.iter().filter_map(|index| batch.columns().get(*index).cloned()).collect();
+            let rows = self.converter.convert_columns(&columns).map_err(|error| self.failed(error))?;
+            self.batch = Some((columns, rows));
+            self.next = 0;
+        }
+    }
+
+    /// The key that [`Keys::next`] gave last.
+    fn display_last(&self, spec: &TableSpec) -> String {
+        let columns = self.batch.as_ref().map(|(columns, _)| columns.as_slice()).unwrap_or_default();
+        let row = self.next.saturating_sub(1);
+        let parts = columns.iter().zip(spec.primary_key_types()).map(|(array, column_type)| {
+            key_value(array, column_type, row).map_or("?".to_owned(), |value| value.display(column_type))
+        });
+        format!("({})", parts.collect::<Vec<_>>().join(", "))
+    }
+}

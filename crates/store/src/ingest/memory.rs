@@ -1,0 +1,98 @@
+//! How an ingest divides its memory.
+
+use crate::ingest::IngestError;
+use crate::portion::GROUP_MEMORY;
+use evenkeel_model::units::{ByteSize, PartitionCount};
+
+/// The least budget that an ingest works in.
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
+/// The program itself, batches that are read ahead, and what the allocator keeps (measured).
+const BASE: ByteSize = ByteSize::mib(70);
+/// One encoder: a row group under way, its dictionaries and compression buffers (measured).
+const PER_ENCODER: ByteSize = ByteSize::mib(20);
+/// A row group under way holds this part of the budget, but at least so much, which the above has room for, and at most what pays.
+const GROUP_PART: u64 = 16;
+const LEAST_GROUP: ByteSize = ByteSize::mib(8);
+/// Encoders take at most this part of the budget, so that enough is left for rows.
+const ENCODERS_SHARE: u64 = 4;
+/// Memory per buffered byte: the byte itself, slack of the allocator, encoded portions on their way (measured).
+const PER_BUFFERED_BYTE: f64 = 1.25;
+/// Memory per byte that is being encoded: the byte itself, its copy in one piece, order, gathered columns (measured).
+const PER_ENCODED_BYTE: f64 = 2.6;
+/// The largest buffer, whatever the budget.
+const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
+/// The least part of the buffer that one portion may take, for each encoder: rows that all go to one of many partitions
+/// shall not end in many small portions.
+const LEAST_PORTION_SHARE: f64 = 0.125;
+
+/// What an ingest may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryPlan {
+    /// Bytes of rows that are buffered before those of the fullest partition are written.
+    pub(super) buffer: ByteSize,
+    /// Bytes of rows that are written as one portion, at most.
+    pub(super) portion: ByteSize,
+    /// Bytes that a row group under way may hold.
+    pub(super) group: ByteSize,
+    /// Partitions that are sorted and encoded at one time.
+    pub(super) encoders: usize,
+}
+
+impl MemoryPlan {
+    /// Divides `memory` for a table of `partitions` on a machine of `cores`.
+    ///
+    /// Where rows spread evenly, the partitions of a full buffer are between empty and full, so that the fullest has twice
+    /// the average; more than that is written as one portion only where partitions are many.
+    pub(super) fn new(
+        memory: ByteSize,
+        partitions: PartitionCount,
+        cores: usize,
+    ) -> Result<Self, IngestError> {
+        if memory < LEAST_MEMORY {
+            return Err(IngestError::Memory { found: memory });
+        }
+        let most = (memory.0 / ENCODERS_SHARE / PER_ENCODER.0).max(1) as usize;
+        let encoders = cores.clamp(1, most).min(partitions.len());
+        let left = memory.0.saturating_sub(BASE.0 + encoders as u64 * PER_ENCODER.0);
+        let share = (2.0 / partitions.len() as f64).max(LEAST_PORTION_SHARE / encoders as f64).min(1.0);
+        let buffer = left as f64 / (PER_BUFFERED_BYTE + PER_ENCODED_BYTE * encoders as f64 * share);
+        let group = ByteSize(memory.0 / GROUP_PART).clamp(LEAST_GROUP, GROUP_MEMORY);
+        let buffer = ByteSize(buffer as u64).min(LARGEST_BUFFER);
+        Ok(Self { buffer, portion: ByteSize((buffer.0 as f64 * share) as u64), group, encoders })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_never_add_up_to_more_than_the_budget() {
+        for (memory, partitions, cores) in [
+            (256, 1, 1),
+            (256, 16, 64),
+            (512, 4, 2),
+            (1024, 16, 2),
+            (1024, 1, 64),
+            (1024, 1000, 64),
+            (65_536, 64, 64),
+        ] {
+            let budget = ByteSize::mib(memory);
+            let count = PartitionCount::new(partitions).unwrap();
+            let plan = MemoryPlan::new(budget, count, cores).unwrap();
+            let used = (BASE.0 + plan.encoders as u64 * PER_ENCODER.0) as f64
+                + plan.buffer.0 as f64 * PER_BUFFERED_BYTE
+                + (plan.portion.0 * plan.encoders as u64) as f64 * PER_ENCODED_BYTE;
+            assert!(used <= budget.0 as f64, "{memory} {partitions} {cores}: {plan:?} takes {used}");
+            assert!(plan.buffer >= ByteSize::mib(10) && plan.buffer <= LARGEST_BUFFER, "{plan:?}");
+            assert!((1..=cores).contains(&plan.encoders));
+        }
+    }
+
+    #[test]
+    fn a_budget_below_the_least_is_refused() {
+        let count = PartitionCount::new(16).unwrap();
+        assert!(MemoryPlan::new(LEAST_MEMORY, count, 1).is_ok());
+        assert!(MemoryPlan::new(ByteSize(LEAST_MEMORY.0 - 1), count, 1).is_err());
+    }
+}

@@ -1,0 +1,62 @@
+//! A snapshot in one file, so that opening does not read every commit.
+//!
+//! `_log/<version, 20 digits>.checkpoint.json` holds lines like a commit: `checkpoint`, `table`, an `add` for each visible
+//! portion, a `history` for each commit up to the version, and `end`. It says nothing that the commits do not say; a checkpoint
+//! that is damaged is passed over as long as the commits are there.
+
+use std::sync::Arc;
+
+use crate::log::LogError;
+use crate::log::entry::{CheckpointInfo, LogEntry, check_lines, write_entries};
+use crate::log::snapshot::Snapshot;
+use evenkeel_model::table::FORMAT_VERSION;
+use evenkeel_model::units::Version;
+
+/// The file that holds the checkpoint of a version.
+pub(super) fn checkpoint_path(version: Version) -> String {
+    format!("_log/{:020}.checkpoint.json", version.0)
+}
+
+/// The version that a file name in `_log` is the checkpoint of; `None` for other files.
+pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
+    super::entry::numbered(file_name.strip_suffix(".checkpoint.json")?)
+}
+
+/// The lines of the checkpoint of `snapshot`.
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
+    let info = CheckpointInfo { format: FORMAT_VERSION, version: snapshot.version() };
+    let mut entries = vec![LogEntry::Checkpoint(info), LogEntry::Table(snapshot.spec().definition().clone())];
+    entries.extend(snapshot.portions().iter().map(|portion| LogEntry::Add(portion.as_ref().clone())));
+    entries.extend(snapshot.commits().iter().map(|commit| LogEntry::History(commit.as_ref().clone())));
+    write_entries(&entries)
+}
+
+/// Reads a checkpoint back; `table` is what messages call the table.
+///
+/// # Errors
+/// [`LogError`] where the bytes are no checkpoint of this version.
+pub fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Snapshot, LogError> {
+    let file = checkpoint_path(version);
+    let entries = check_lines(table, &file, bytes)?;
+    let damaged = |line: usize, reason: &str| LogError::Damaged {
+        table: table.to_owned(),
+        file: file.clone(),
+        line,
+        reason: reason.to_owned(),
+    };
+    let (mut definition, mut portions, mut commits) = (None, Vec::new(), Vec::new());
+    for (index, entry) in entries.into_iter().enumerate() {
+        match entry {
+            LogEntry::Checkpoint(info) if index == 0 && info.version == version => {}
+            LogEntry::Table(table) => definition = Some(table),
+            LogEntry::Add(portion) if index > 0 => portions.push(Arc::new(portion)),
+            LogEntry::History(commit) if index > 0 => commits.push(Arc::new(commit)),
+            _ => return Err(damaged(index + 1, "this line does not belong into a checkpoint")),
+        }
+    }
+    let definition = definition.ok_or_else(|| damaged(2, "it declares no table"))?;
+    Snapshot::restore(table, &file, version, definition, portions, commits)
+}

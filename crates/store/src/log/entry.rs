@@ -1,0 +1,343 @@
+//! The lines of a commit.
+
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
+
+use crate::log::LogError;
+use crate::log::snapshot::CommitSummary;
+use evenkeel_model::table::{FORMAT_VERSION, KeyRange, KeyValue, TableDefinition};
+use evenkeel_model::units::{PartitionId, Version};
+
+/// One line of a commit file, tagged by its kind: `{"add": {...}}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogEntry {
+    /// The first line of every commit.
+    Commit(CommitInfo),
+    /// The first line of every checkpoint.
+    Checkpoint(CheckpointInfo),
+    /// The declaration of the table: in version 0, and in every commit that alters it.
+    Table(TableDefinition),
+    /// A portion becomes visible.
+    Add(PortionEntry),
+    /// A portion is no longer visible.
+    Remove {
+        /// Path of the portion, relative to the table.
+        path: String,
+    },
+    /// A file that no commit names, and from now on none can.
+    Sweep {
+        /// Path relative to the table.
+        path: String,
+    },
+    /// An input whose rows came with this commit.
+    Source(SourceEntry),
+    /// What a commit up to the checkpoint added; in checkpoints alone.
+    History(CommitSummary),
+    /// The last line of every commit: how many lines stand above it, and XXH64 of their bytes in hexadecimal.
+    End {
+        /// Lines above this one.
+        lines: usize,
+        /// XXH64, seed 0, of the bytes above this line.
+        xxh64: String,
+    },
+}
+
+/// What made a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// The declaration of the table.
+    Create,
+    /// Rows were added; newest wins.
+    Upsert,
+    /// Rows with new keys were added.
+    Insert,
+    /// Portions were merged, and expired rows dropped; no other row changed.
+    Compact,
+    /// The declaration was changed.
+    Alter,
+    /// Files that no commit names were given up.
+    Clean,
+}
+
+impl Operation {
+    /// One word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Upsert => "upsert",
+            Self::Insert => "insert",
+            Self::Compact => "compact",
+            Self::Alter => "alter",
+            Self::Clean => "clean",
+        }
+    }
+
+    /// Whether the commit brought rows, rather than moving those that were there.
+    #[must_use]
+    pub fn brings_rows(self) -> bool {
+        matches!(self, Self::Upsert | Self::Insert)
+    }
+}
+
+/// Facts about a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointInfo {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of the table that it holds.
+    pub version: Version,
+}
+
+/// Facts about a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitInfo {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of the table that the commit makes.
+    pub version: Version,
+    /// Unique id by which a writer knows its own commit again.
+    pub id: String,
+    /// What made the commit.
+    pub operation: Operation,
+    /// When, in microseconds since 1970 by the writer's clock. Which versions are old enough to be cleaned is decided by it,
+    /// nothing else.
+    pub at_micros: i64,
+}
+
+/// The age of a portion's rows: of two rows with one primary key, the one of the greater sequence is visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Sequence {
+    /// The commit that brought the rows.
+    pub version: Version,
+    /// The order of portions within the commit.
+    pub ordinal: u32,
+}
+
+/// A visible portion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortionEntry {
+    /// Path relative to the table: `partition=0007/<id>.parquet`.
+    pub path: String,
+    /// The partition whose rows it holds.
+    pub partition: PartitionId,
+    /// Age of its rows.
+    pub sequence: Sequence,
+    /// Rows in the file.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// First and last primary key.
+    pub key_range: KeyRange,
+    /// Smallest and largest value of each primary-key column alone, in key order.
+    pub column_ranges: Vec<KeyRange>,
+    /// XXH3 with 128 bits, seed 0, of the whole file, in hexadecimal.
+    pub xxh3: String,
+}
+
+impl PortionEntry {
+    /// Whether every row is older than what is kept: by the primary-key column at this place in the key, whose smallest value that
+    /// is kept is `oldest_kept`.
+    #[must_use]
+    pub fn has_expired(&self, column: usize, oldest_kept: &KeyValue) -> bool {
+        let newest = self.column_ranges.get(column).and_then(|range| range.max.first());
+        newest.is_some_and(|newest| newest < oldest_kept)
+    }
+}
+
+/// An input that was ingested, known by its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceEntry {
+    /// How the input was called.
+    pub name: String,
+    /// Bytes as read, compressed where the input is.
+    pub bytes: u64,
+    /// XXH3 with 128 bits, seed 0, of those bytes, in hexadecimal.
+    pub xxh3: String,
+    /// Rows taken from it.
+    pub rows: u64,
+    /// Rows that could not be taken.
+    #[serde(default)]
+    pub rejected: u64,
+}
+
+/// The file that holds a commit.
+pub(super) fn commit_path(version: Version) -> String {
+    format!("_log/{:020}.json", version.0)
+}
+
+/// The version that a file name in `_log` stands for; `None` for other files.
+pub(super) fn commit_version(file_name: &str) -> Option<Version> {
+    numbered(file_name.strip_suffix(".json")?)
+}
+
+/// The version that twenty digits stand for.
+pub(super) fn numbered(digits: &str) -> Option<Version> {
+    let number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    number.then(|| digits.parse().ok().map(Version)).flatten()
+}
+
+/// From so many lines on, they are parsed on all cores.
+const PARALLEL_LINES: usize = 256;
+
+fn checksum(bytes: &[u8]) -> String {
+    format!("{:016x}", XxHash64::oneshot(0, bytes))
+}
+
+/// Writes the lines of a commit, the end line included.
+///
+/// # Errors
+/// None that a caller can cause.
+pub fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        serde_json::to_writer(&mut bytes, entry)?;
+        bytes.push(b'\n');
+    }
+    let end = LogEntry::End { lines: entries.len(), xxh64: checksum(&bytes) };
+    serde_json::to_writer(&mut bytes, &end)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Reads the lines of a commit, without the end line, which is checked; `table` is what messages call the table.
+///
+/// # Errors
+/// [`LogError`] where the bytes are no commit of this version.
+pub fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
+    let file = commit_path(version);
+    let entries = check_lines(table, &file, bytes)?;
+    match entries.first() {
+        Some(LogEntry::Commit(info)) if info.version == version => Ok(entries),
+        _ => Err(LogError::Damaged {
+            table: table.to_owned(),
+            file,
+            line: 1,
+            reason: format!("it does not begin with commit {version}"),
+        }),
+    }
+}
+
+/// Reads the lines of a file of the log up to its end line, which is checked.
+pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
+    let damaged = |line: usize, reason: String| LogError::Damaged {
+        table: table.to_owned(),
+        file: file.to_owned(),
+        line,
+        reason,
+    };
+    let lines: Vec<&[u8]> = match std::str::from_utf8(bytes) {
+        // Text is searched for line breaks many bytes at a time.
+        Ok(text) => text.split_inclusive('\n').map(str::as_bytes).collect(),
+        Err(_) => bytes.split_inclusive(|byte| *byte == b'\n').collect(),
+    };
+    let parse = |line: &&[u8]| serde_json::from_slice(line);
+    // A checkpoint has thousands of lines, and opening a table waits for it.
+    let parsed: Vec<Result<LogEntry, serde_json::Error>> = match lines.len() {
+        ..PARALLEL_LINES => lines.iter().map(parse).collect(),
+        _ => lines.par_iter().map(parse).collect(),
+    };
+    let mut entries = Vec::with_capacity(parsed.len());
+    let mut above = 0;
+    for (index, (line, parsed)) in lines.into_iter().zip(parsed).enumerate() {
+        let entry = parsed.map_err(|error| {
+            // A newer format may have lines, or operations, that are not known here.
+            let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            newer_format(table, file, first).unwrap_or_else(|| damaged(index + 1, error.to_string()))
+        })?;
+        if let LogEntry::End { lines, xxh64 } = entry {
+            let read = bytes.get(..above).unwrap_or_default();
+            if lines != entries.len() || xxh64 != checksum(read) {
+                return Err(damaged(index + 1, "the checksum does not match the lines above it".to_owned()));
+            }
+            if above + line.len() != bytes.len() {
+                return Err(damaged(index + 2, "there is text after the last line".to_owned()));
+            }
+            let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            return newer_format(table, file, first).map_or(Ok(entries), Err);
+        }
+        above += line.len();
+        entries.push(entry);
+    }
+    Err(damaged(entries.len() + 1, "the file ends before its end line".to_owned()))
+}
+
+/// The error of a file whose first line names a format that is not known here.
+fn newer_format(table: &str, file: &str, first_line: &[u8]) -> Option<LogError> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let line: std::collections::HashMap<String, Format> = serde_json::from_slice(first_line).ok()?;
+    let found = line.into_values().next()?.format;
+    let newer = || LogError::Newer { table: table.to_owned(), file: file.to_owned(), found };
+    (found > FORMAT_VERSION).then(newer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(format: u32) -> LogEntry {
+        LogEntry::Commit(CommitInfo {
+            format,
+            version: Version(3),
+            id: "x".into(),
+            operation: Operation::Upsert,
+            at_micros: 0,
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
+        read_entries("t", Version(3), bytes)
+    }
+
+    #[test]
+    fn a_commit_is_read_back_as_written() {
+        let entries = vec![info(1), LogEntry::Remove { path: "p".into() }];
+        assert_eq!(read(&write_entries(&entries).unwrap()).unwrap(), entries);
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_found() {
+        let bytes = write_entries(&[info(1), LogEntry::Remove { path: "partition=0001/a".into() }]).unwrap();
+        // Without its last line break the commit is still whole.
+        for end in 0..bytes.len() - 1 {
+            assert!(read(&bytes[..end]).is_err(), "cut at {end}");
+        }
+        for position in 0..bytes.len() - 1 {
+            let mut flipped = bytes.clone();
+            flipped[position] ^= 1;
+            assert!(read(&flipped).is_err(), "flipped at {position}");
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_number() {
+        let newer = FORMAT_VERSION + 1;
+        let bytes = write_entries(&[info(newer)]).unwrap();
+        assert!(matches!(read(&bytes), Err(LogError::Newer { found, .. }) if found == newer));
+        let unknown = [bytes.split(|b| *b == b'\n').next().unwrap(), b"\n{\"novel\":1}\n"].concat();
+        assert!(matches!(read(&unknown), Err(LogError::Newer { found, .. }) if found == newer));
+        let operation = String::from_utf8(bytes).unwrap().replace("upsert", "novel");
+        assert!(matches!(read(operation.as_bytes()), Err(LogError::Newer { .. })));
+    }
+
+    #[test]
+    fn a_commit_in_the_place_of_another_is_refused() {
+        let bytes = write_entries(&[info(1)]).unwrap();
+        assert!(matches!(read_entries("t", Version(4), &bytes), Err(LogError::Damaged { line: 1, .. })));
+    }
+
+    #[test]
+    fn only_commits_are_taken_for_commits() {
+        assert_eq!(commit_version("00000000000000000007.json"), Some(Version(7)));
+        for name in ["7.json", "00000000000000000007.json.tmp", "0000000000000000000x.json", ".staging-1"] {
+            assert_eq!(commit_version(name), None, "{name}");
+        }
+        assert_eq!(commit_path(Version(7)), "_log/00000000000000000007.json");
+    }
+}

@@ -1,0 +1,96 @@
+//! The log of a table: which portions are visible is decided here and nowhere else.
+//!
+//! A table is the fold of its commits `_log/00000000000000000000.json`, `...001.json`, and so on without a gap. A commit
+//! is one file, written by put-if-absent, so two writers cannot make the same version, and its last line holds the
+//! checksum of the lines before it, so a torn file is recognised. A checkpoint holds the fold up to its version; what comes
+//! before the oldest version that is kept may be cleaned. `docs/FORMAT.md` specifies the lines.
+
+mod checkpoint;
+mod commit;
+mod entry;
+mod portions;
+mod snapshot;
+mod unlisted;
+
+use thiserror::Error;
+
+use evenkeel_model::table::{FORMAT_VERSION, SpecError};
+use evenkeel_model::units::Version;
+use evenkeel_storage::StorageError;
+
+pub use checkpoint::{read_checkpoint, write_checkpoint};
+pub use commit::{CommitDraft, CommitOutcome, DamagedLogFile, LogFiles, TableLog};
+pub use entry::{
+    CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, read_entries,
+    write_entries,
+};
+pub use portions::PortionDamage;
+pub use snapshot::{CommitSummary, Snapshot, fold, overlap_depths};
+
+/// Why a log cannot be read or written.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum LogError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(
+        "{table} is not a table: it has no _log/00000000000000000000.json. Declare one with 'evenkeel create'"
+    )]
+    NotATable { table: String },
+    #[error("{table} has no version {version}; its versions are {oldest} to {newest}")]
+    NoVersion { table: String, version: Version, oldest: Version, newest: Version },
+    #[error("{table}: {file}, which the log begins with, is missing; restore it from a copy")]
+    NoCheckpoint { table: String, file: String },
+    #[error("{table}: version {version} was cleaned away; the oldest that is kept is {oldest}")]
+    Cleaned { table: String, version: Version, oldest: Version },
+    #[error(
+        "{table}: {file} was cleaned away before it was committed, and nothing was committed. Run it again, and let \
+         'evenkeel clean --unnamed' keep files for longer than it takes"
+    )]
+    Swept { table: String, file: String },
+    #[error(
+        "{table}: {file} exists and is no part of the log; nothing was committed. 'evenkeel check' lists damaged files"
+    )]
+    Stuck { table: String, file: String },
+    #[error("{table}: {file} exists already, and its name was made up just now")]
+    Taken { table: String, file: String },
+    #[error(
+        "{table}: the store overwrites files that it should leave alone (If-None-Match is ignored), so that commits could be lost; \
+         use one that knows conditional writes, or a newer version of it"
+    )]
+    NoPutIfAbsent { table: String },
+    #[error("{table} is a table already; ingest into it, or choose another place")]
+    Exists { table: String },
+    #[error("{table} is not empty and is not a table; choose an empty or new directory")]
+    NotEmpty { table: String },
+    #[error(
+        "{table}: commit {missing} is missing while commit {last} exists; restore _log/{missing:0>20}.json"
+    )]
+    Gap { table: String, missing: Version, last: Version },
+    #[error("{table}: {file} is damaged at line {line}: {reason}; restore the file from a copy")]
+    Damaged { table: String, file: String, line: usize, reason: String },
+    #[error(
+        "{table}: {file} has format version {found}, this build reads up to {FORMAT_VERSION}; use a newer evenkeel"
+    )]
+    Newer { table: String, file: String, found: u32 },
+    #[error("{table}: {file} declares a table that is refused: {source}")]
+    Spec { table: String, file: String, source: SpecError },
+    #[error(
+        "{table}: it is not known whether version {version} was committed: {source}. 'evenkeel inspect --history' tells; inputs \
+         that were committed are skipped when they are ingested again"
+    )]
+    Unknown { table: String, version: Version, source: StorageError },
+}
+
+impl LogError {
+    /// Whether a cleaning went further than the reader of the log knew, who may look again.
+    #[must_use]
+    pub fn is_overtaken(&self) -> bool {
+        matches!(self, Self::Cleaned { .. }) || self.is_vanished_file()
+    }
+
+    /// Whether a file of the log that was there a moment ago is not there any more.
+    fn is_vanished_file(&self) -> bool {
+        matches!(self, Self::Storage(error) if error.is_not_found())
+    }
+}

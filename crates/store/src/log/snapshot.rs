@@ -1,0 +1,335 @@
+//! A table at one version: the fold of its commits.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use ahash::AHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path, read_entries};
+use crate::log::{LogError, SourceEntry};
+use evenkeel_model::table::{TableDefinition, TableSpec};
+use evenkeel_model::units::Version;
+use evenkeel_stats::overlap::depths;
+
+/// What one commit added, kept also when its portions are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitSummary {
+    /// Facts about the commit.
+    pub info: CommitInfo,
+    /// Rows added per partition; as long as the table has partitions.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of the portions added.
+    pub bytes: u64,
+    /// Number of portions added.
+    pub portions: u64,
+    /// Number of portions removed.
+    #[serde(default)]
+    pub removed: u64,
+    /// Inputs that came with it.
+    pub sources: Vec<SourceEntry>,
+    /// Files that it gave up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<String>,
+}
+
+impl CommitSummary {
+    /// Rows added.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows_per_partition.iter().sum()
+    }
+}
+
+/// By the content of an input, the commit that brought it first and its place among the inputs of that commit.
+type SourcesByContent = AHashMap<String, (Arc<CommitSummary>, usize)>;
+
+/// A table at one version. It does not change; a reader keeps it as long as it likes.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    version: Version,
+    spec: Arc<TableSpec>,
+    /// Visible portions by path, so that the fold finds those that go.
+    portions: AHashMap<String, Arc<PortionEntry>>,
+    commits: Vec<Arc<CommitSummary>>,
+    /// Inputs of `commits` by content, made when they are asked for: queries never do.
+    sources: OnceLock<SourcesByContent>,
+    /// Files that no commit may name any more.
+    swept: HashSet<String>,
+}
+
+impl Snapshot {
+    /// The snapshot of the first commit.
+    pub(super) fn first(table: &str, entries: &[LogEntry]) -> Result<Self, LogError> {
+        let file = commit_path(Version::FIRST);
+        let definition = entries.iter().find_map(|entry| match entry {
+            LogEntry::Table(definition) => Some(definition.clone()),
+            _ => None,
+        });
+        let definition: TableDefinition = definition.ok_or_else(|| LogError::Damaged {
+            table: table.to_owned(),
+            file: file.clone(),
+            line: 2,
+            reason: "it declares no table".to_owned(),
+        })?;
+        let spec = TableSpec::new(definition).map_err(|source| LogError::Spec {
+            table: table.to_owned(),
+            file,
+            source,
+        })?;
+        let empty = Self {
+            version: Version::FIRST,
+            spec: Arc::new(spec),
+            portions: AHashMap::new(),
+            commits: Vec::new(),
+            sources: OnceLock::new(),
+            swept: HashSet::new(),
+        };
+        empty.apply(table, Version::FIRST, entries)
+    }
+
+    /// The snapshot after one more commit. An entry that contradicts the snapshot is damage.
+    pub(super) fn apply(
+        mut self,
+        table: &str,
+        version: Version,
+        entries: &[LogEntry],
+    ) -> Result<Self, LogError> {
+        let partitions = self.spec.partitions();
+        let mut summary = None;
+        for (index, entry) in entries.iter().enumerate() {
+            let damaged = |reason: String| LogError::Damaged {
+                table: table.to_owned(),
+                file: commit_path(version),
+                line: index + 1,
+                reason,
+            };
+            match entry {
+                LogEntry::Commit(info) => {
+                    summary = Some(CommitSummary {
+                        info: info.clone(),
+                        rows_per_partition: vec![0; partitions.len()],
+                        bytes: 0,
+                        portions: 0,
+                        removed: 0,
+                        sources: Vec::new(),
+                        swept: Vec::new(),
+                    });
+                }
+                LogEntry::Add(portion) => {
+                    let summary =
+                        summary.as_mut().ok_or_else(|| damaged("an entry before the commit".into()))?;
+                    let rows = summary
+                        .rows_per_partition
+                        .get_mut(portion.partition.index())
+                        .ok_or_else(|| damaged(format!("there is no partition {}", portion.partition)))?;
+                    *rows += portion.rows;
+                    summary.bytes += portion.bytes;
+                    summary.portions += 1;
+                    if self.portions.insert(portion.path.clone(), Arc::new(portion.clone())).is_some() {
+                        return Err(damaged(format!("portion {} is added twice", portion.path)));
+                    }
+                }
+                LogEntry::Remove { path } => {
+                    if self.portions.remove(path).is_none() {
+                        return Err(damaged(format!("portion {path} is removed but not there")));
+                    }
+                    if let Some(summary) = summary.as_mut() {
+                        summary.removed += 1;
+                    }
+                }
+                LogEntry::Sweep { path } => {
+                    if self.portions.contains_key(path) {
+                        return Err(damaged(format!("portion {path} is given up while it is visible")));
+                    }
+                    self.swept.insert(path.clone());
+                    if let Some(summary) = summary.as_mut() {
+                        summary.swept.push(path.clone());
+                    }
+                }
+                LogEntry::Source(source) => {
+                    if let Some(summary) = summary.as_mut() {
+                        summary.sources.push(source.clone());
+                    }
+                }
+                LogEntry::Table(_) if version == Version::FIRST => {}
+                LogEntry::Table(definition) => {
+                    let altered = self.spec.altered(definition.clone());
+                    self.spec = Arc::new(altered.map_err(|error| damaged(error.to_string()))?);
+                }
+                LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
+                    return Err(damaged("this line does not belong into a commit".into()));
+                }
+            }
+        }
+        self.version = version;
+        self.sources = OnceLock::new();
+        self.commits.extend(summary.map(Arc::new));
+        Ok(self)
+    }
+
+    fn sources_by_content(&self) -> &SourcesByContent {
+        self.sources.get_or_init(|| {
+            let mut sources = SourcesByContent::new();
+            for commit in &self.commits {
+                for (place, source) in commit.sources.iter().enumerate() {
+                    sources.entry(source.xxh3.clone()).or_insert_with(|| (Arc::clone(commit), place));
+                }
+            }
+            sources
+        })
+    }
+
+    /// The snapshot that a checkpoint holds.
+    /// A snapshot that has these portions and nothing else.
+    ///
+    /// # Errors
+    /// [`LogError::Spec`] where the declaration is refused.
+    pub fn of_portions(
+        table: &str,
+        version: Version,
+        definition: TableDefinition,
+        portions: &[Arc<PortionEntry>],
+    ) -> Result<Self, LogError> {
+        Self::restore(table, "its declaration", version, definition, portions.to_vec(), Vec::new())
+    }
+
+    pub(super) fn restore(
+        table: &str,
+        file: &str,
+        version: Version,
+        definition: TableDefinition,
+        portions: Vec<Arc<PortionEntry>>,
+        commits: Vec<Arc<CommitSummary>>,
+    ) -> Result<Self, LogError> {
+        let spec = TableSpec::new(definition).map_err(|source| LogError::Spec {
+            table: table.to_owned(),
+            file: file.to_owned(),
+            source,
+        })?;
+        let portions = portions.into_iter().map(|portion| (portion.path.clone(), portion)).collect();
+        let swept = commits.iter().flat_map(|commit| commit.swept.iter().cloned()).collect();
+        Ok(Self { version, spec: Arc::new(spec), portions, commits, sources: OnceLock::new(), swept })
+    }
+
+    /// The version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The declaration of the table.
+    #[must_use]
+    pub fn spec(&self) -> &Arc<TableSpec> {
+        &self.spec
+    }
+
+    /// Visible portions by partition and age, oldest first.
+    #[must_use]
+    pub fn portions(&self) -> Vec<Arc<PortionEntry>> {
+        let mut portions: Vec<_> = self.portions.values().cloned().collect();
+        portions.sort_by(|a, b| (a.partition, a.sequence, &a.path).cmp(&(b.partition, b.sequence, &b.path)));
+        portions
+    }
+
+    /// The same without some portions.
+    #[must_use]
+    pub fn without(&self, paths: &[String]) -> Self {
+        let mut rest = self.clone();
+        for path in paths {
+            rest.portions.remove(path);
+        }
+        rest
+    }
+
+    /// The portion at a path, if it is visible.
+    #[must_use]
+    pub fn portion(&self, path: &str) -> Option<&Arc<PortionEntry>> {
+        self.portions.get(path)
+    }
+
+    /// Whether a file was given up, so that no commit may name it.
+    #[must_use]
+    pub fn is_swept(&self, path: &str) -> bool {
+        self.swept.contains(path)
+    }
+
+    /// Most portions of one partition that cover one key; 0 where there are none.
+    #[must_use]
+    pub fn max_depth(&self) -> u64 {
+        let portions = self.portions();
+        let partitions = portions.chunk_by(|a, b| a.partition == b.partition);
+        partitions.flat_map(overlap_depths).max().unwrap_or(0)
+    }
+
+    /// Rows of portions all of whose rows have expired at `now`, in microseconds since 1970.
+    #[must_use]
+    pub fn expired_rows(&self, now: i64) -> u64 {
+        let Some((column, oldest)) = self.spec.oldest_kept(now) else { return 0 };
+        let expired = self.portions.values().filter(|portion| portion.has_expired(column, &oldest));
+        expired.map(|portion| portion.rows).sum()
+    }
+
+    /// Number of visible portions.
+    #[must_use]
+    pub fn portion_count(&self) -> usize {
+        self.portions.len()
+    }
+
+    /// The inputs that were ingested, each as it came first, oldest first.
+    #[must_use]
+    pub fn sources(&self) -> Vec<SourceEntry> {
+        let mut seen = HashSet::new();
+        let all = self.commits.iter().flat_map(|commit| &commit.sources);
+        all.filter(|source| seen.insert(source.xxh3.as_str())).cloned().collect()
+    }
+
+    /// The commits, oldest first.
+    #[must_use]
+    pub fn commits(&self) -> &[Arc<CommitSummary>] {
+        &self.commits
+    }
+
+    /// The version that the commit of this id made, if it is there.
+    #[must_use]
+    pub fn version_of(&self, commit_id: &str) -> Option<Version> {
+        self.commits.iter().rev().find(|commit| commit.info.id == commit_id).map(|commit| commit.info.version)
+    }
+
+    /// An input of this content and the version that brought it first, if any did.
+    #[must_use]
+    pub fn source(&self, xxh3: &str) -> Option<(Version, &SourceEntry)> {
+        let (commit, place) = self.sources_by_content().get(xxh3)?;
+        Some((commit.info.version, commit.sources.get(*place)?))
+    }
+
+    /// The version that brought an input of this content, if any did.
+    #[must_use]
+    pub fn source_version(&self, xxh3: &str) -> Option<Version> {
+        self.source(xxh3).map(|(version, _)| version)
+    }
+}
+
+/// For each of the portions of one partition, in the order of where they begin, how many of them cover the key at which it begins.
+#[must_use]
+pub fn overlap_depths(portions: &[Arc<PortionEntry>]) -> Vec<u64> {
+    let ranges: Vec<_> =
+        portions.iter().map(|portion| (&portion.key_range.min, &portion.key_range.max)).collect();
+    depths(&ranges)
+}
+
+/// The table that commits make whose bytes are given from version 0 on; `table` is what messages call it.
+///
+/// # Errors
+/// [`LogError`] where one is damaged, contradicts those before it, or there is none.
+pub fn fold(table: &str, commits: &[Vec<u8>]) -> Result<Snapshot, LogError> {
+    let mut folded: Option<Snapshot> = None;
+    for (version, bytes) in (0..).map(Version).zip(commits) {
+        let entries = read_entries(table, version, bytes)?;
+        folded = Some(match folded {
+            None => Snapshot::first(table, &entries)?,
+            Some(snapshot) => snapshot.apply(table, version, &entries)?,
+        });
+    }
+    folded.ok_or_else(|| LogError::NotATable { table: table.to_owned() })
+}

@@ -1,0 +1,159 @@
+//! The ranges of the primary key in a portion, and single values of its columns.
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{
+    max, max_binary, max_binary_view, max_string, max_string_view, min, min_binary, min_binary_view,
+    min_string, min_string_view,
+};
+use arrow::datatypes::{
+    ArrowPrimitiveType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+use crate::portion::PortionError;
+use evenkeel_model::table::{ColumnType, KeyRange, KeyValue, TableSpec};
+use evenkeel_model::units::PartitionId;
+
+/// Collects the ranges of the primary key over sorted batches.
+pub(super) struct KeyRanges<'a> {
+    spec: &'a TableSpec,
+    partition: PartitionId,
+    key: Option<KeyRange>,
+    columns: Vec<KeyRange>,
+}
+
+impl<'a> KeyRanges<'a> {
+    pub(super) fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
+        Self { spec, partition, key: None, columns: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<(), PortionError> {
+        let mut first = Vec::new();
+        let mut last = Vec::new();
+        let mut ranges = Vec::new();
+        let key = self.spec.primary_key().iter().zip(self.spec.primary_key_columns());
+        for (index, column) in key {
+            let array = batch.columns().get(*index);
+            let read = |row: usize| array.and_then(|array| key_value(array, column.column_type, row));
+            let range = array.and_then(|array| column_range(array, column.column_type));
+            let (Some(low), Some(high), Some((min, max))) = (read(0), read(batch.num_rows() - 1), range)
+            else {
+                return Err(PortionError::Key {
+                    partition: self.partition,
+                    column: column.name.clone(),
+                    found: array.map_or("nothing".to_owned(), |array| array.data_type().to_string()),
+                });
+            };
+            first.push(low);
+            last.push(high);
+            ranges.push(KeyRange { min: vec![min], max: vec![max] });
+        }
+        match self.key.as_mut() {
+            None => {
+                self.key = Some(KeyRange { min: first, max: last });
+                self.columns = ranges;
+            }
+            Some(key) => {
+                key.max = last;
+                for (known, range) in self.columns.iter_mut().zip(ranges) {
+                    if range.min < known.min {
+                        known.min = range.min;
+                    }
+                    if range.max > known.max {
+                        known.max = range.max;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<(KeyRange, Vec<KeyRange>), PortionError> {
+        let key = self.key.ok_or(PortionError::Empty { partition: self.partition })?;
+        Ok((key, self.columns))
+    }
+}
+
+/// One value of a key column; `None` for NULL, and where the array is not of the column's type.
+#[must_use]
+pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Option<KeyValue> {
+    fn number<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> Option<T::Native> {
+        array.as_primitive_opt::<T>().map(|array| array.value(row))
+    }
+    if row >= array.len() || array.is_null(row) {
+        return None;
+    }
+    match column_type {
+        ColumnType::Int32 => number::<Int32Type>(array, row).map(|v| KeyValue::Int(v.into())),
+        ColumnType::Int64 => number::<Int64Type>(array, row).map(KeyValue::Int),
+        ColumnType::Date => number::<Date32Type>(array, row).map(|v| KeyValue::Int(v.into())),
+        ColumnType::Datetime | ColumnType::Datetime64 => {
+            number::<TimestampMillisecondType>(array, row).map(KeyValue::Int)
+        }
+        ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            number::<TimestampMicrosecondType>(array, row).map(KeyValue::Int)
+        }
+        ColumnType::Uint8 => number::<UInt8Type>(array, row).map(|v| KeyValue::Uint(v.into())),
+        ColumnType::Uint16 => number::<UInt16Type>(array, row).map(|v| KeyValue::Uint(v.into())),
+        ColumnType::Uint32 => number::<UInt32Type>(array, row).map(|v| KeyValue::Uint(v.into())),
+        ColumnType::Uint64 => number::<UInt64Type>(array, row).map(KeyValue::Uint),
+        ColumnType::Utf8 => {
+            let plain = array.as_string_opt::<i32>().map(|array| array.value(row));
+            let text = plain.or_else(|| array.as_string_view_opt().map(|array| array.value(row)));
+            text.map(|text| KeyValue::Text(text.to_owned()))
+        }
+        ColumnType::String => {
+            let plain = array.as_binary_opt::<i32>().map(|array| array.value(row));
+            let bytes = plain.or_else(|| array.as_binary_view_opt().map(|array| array.value(row)));
+            bytes.map(|bytes| KeyValue::Bytes(bytes.to_vec()))
+        }
+        _ => None,
+    }
+}
+
+/// Smallest and largest value of a key column without nulls.
+fn column_range(array: &ArrayRef, column_type: ColumnType) -> Option<(KeyValue, KeyValue)> {
+    fn number<T: ArrowPrimitiveType>(
+        array: &ArrayRef,
+        value: impl Fn(T::Native) -> KeyValue,
+    ) -> Option<(KeyValue, KeyValue)> {
+        let array = array.as_primitive_opt::<T>()?;
+        Some((value(min(array)?), value(max(array)?)))
+    }
+    match column_type {
+        ColumnType::Int32 => number::<Int32Type>(array, |v| KeyValue::Int(v.into())),
+        ColumnType::Int64 => number::<Int64Type>(array, KeyValue::Int),
+        ColumnType::Date => number::<Date32Type>(array, |v| KeyValue::Int(v.into())),
+        ColumnType::Datetime | ColumnType::Datetime64 => {
+            number::<TimestampMillisecondType>(array, KeyValue::Int)
+        }
+        ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            number::<TimestampMicrosecondType>(array, KeyValue::Int)
+        }
+        ColumnType::Uint8 => number::<UInt8Type>(array, |v| KeyValue::Uint(v.into())),
+        ColumnType::Uint16 => number::<UInt16Type>(array, |v| KeyValue::Uint(v.into())),
+        ColumnType::Uint32 => number::<UInt32Type>(array, |v| KeyValue::Uint(v.into())),
+        ColumnType::Uint64 => number::<UInt64Type>(array, KeyValue::Uint),
+        ColumnType::Utf8 => {
+            let (min, max) = match array.as_string_view_opt() {
+                Some(views) => (min_string_view(views)?, max_string_view(views)?),
+                None => {
+                    let array = array.as_string_opt::<i32>()?;
+                    (min_string(array)?, max_string(array)?)
+                }
+            };
+            Some((KeyValue::Text(min.to_owned()), KeyValue::Text(max.to_owned())))
+        }
+        ColumnType::String => {
+            let (min, max) = match array.as_binary_view_opt() {
+                Some(views) => (min_binary_view(views)?, max_binary_view(views)?),
+                None => {
+                    let array = array.as_binary_opt::<i32>()?;
+                    (min_binary(array)?, max_binary(array)?)
+                }
+            };
+            Some((KeyValue::Bytes(min.to_vec()), KeyValue::Bytes(max.to_vec())))
+        }
+        _ => None,
+    }
+}

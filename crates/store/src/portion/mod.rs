@@ -1,0 +1,438 @@
+//! One portion: an immutable Parquet file with the rows of one partition, sorted by the primary key, each key once.
+//!
+//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows and [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; a
+//! dictionary of columns that repeat; a bloom filter on each partition-key column but the leading primary-key column, whose ranges
+//! prune already; the sort order and the format's version in the file's metadata.
+
+mod dictionary;
+mod footer;
+mod key_ranges;
+mod row_group;
+mod statistics;
+
+use ahash::AHashSet;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use arrow::error::ArrowError;
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+use thiserror::Error;
+use twox_hash::XxHash3_128;
+
+pub use crate::portion::footer::{FooterError, PortionFooter};
+pub use crate::portion::key_ranges::key_value;
+pub use crate::portion::statistics::ColumnStatistics;
+use evenkeel_model::bounded::quote;
+
+use crate::portion::key_ranges::KeyRanges;
+use crate::portion::row_group::PortionFile;
+use evenkeel_model::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
+use evenkeel_model::units::{ByteSize, PartitionId};
+
+/// Rows of a page, at most: what a query needs of a portion is found page by page.
+const PAGE_ROWS: usize = 1 << 13;
+
+/// Bytes that a row group under way holds, about: the numbers of its rows and its dictionaries.
+pub const GROUP_MEMORY: ByteSize = ByteSize::mib(48);
+
+/// Rows gathered and encoded at one time.
+pub const WRITE_BATCH_ROWS: usize = 1 << 15;
+
+/// A portion, ready to be stored.
+#[derive(Debug, Clone)]
+pub struct EncodedPortion {
+    /// The file.
+    pub bytes: Bytes,
+    /// Rows in it, at least 1.
+    pub rows: u64,
+    /// First and last primary key.
+    pub key_range: KeyRange,
+    /// Smallest and largest value of each primary-key column, in key order.
+    pub column_ranges: Vec<KeyRange>,
+    /// Checksum of the file, see [`file_checksum`].
+    pub xxh3: String,
+}
+
+/// Why a portion cannot be encoded.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum PortionError {
+    #[error("cannot encode a portion of partition {partition}: {source}")]
+    Encode { partition: PartitionId, source: ParquetError },
+    #[error("cannot gather the rows of a portion of partition {partition}: {source}")]
+    Gather { partition: PartitionId, source: ArrowError },
+    #[error("a portion of partition {partition} has no rows")]
+    Empty { partition: PartitionId },
+    #[error("key column '{column}' of a portion of partition {partition} holds {found}", column = quote(column), found = quote(found))]
+    Key { partition: PartitionId, column: String, found: String },
+}
+
+/// XXH3 with 128 bits and seed 0 over a whole file, in hexadecimal.
+#[must_use]
+pub fn file_checksum(bytes: &[u8]) -> String {
+    format!("{:032x}", XxHash3_128::oneshot(bytes))
+}
+
+/// The checksum of a file that comes in pieces, see [`file_checksum`].
+#[derive(Default)]
+pub struct FileChecksum(XxHash3_128);
+
+impl std::fmt::Debug for FileChecksum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FileChecksum")
+    }
+}
+
+impl FileChecksum {
+    /// Adds the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    /// The checksum, in hexadecimal.
+    #[must_use]
+    pub fn finish(self) -> String {
+        format!("{:032x}", self.0.finish_128())
+    }
+}
+
+/// Encodes the batches, which are sorted by the primary key of `spec` without repeated keys.
+///
+/// # Errors
+/// [`PortionError`] where a batch fails to come or does not fit the spec.
+pub fn encode_portion(
+    spec: &TableSpec,
+    partition: PartitionId,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+) -> Result<EncodedPortion, PortionError> {
+    let mut encoder = PortionEncoder::new(spec, partition);
+    for batch in batches {
+        encoder.push(&batch.map_err(|source| PortionError::Gather { partition, source })?)?;
+    }
+    encoder.finish()
+}
+
+/// A portion under way.
+pub struct PortionEncoder<'a> {
+    spec: &'a TableSpec,
+    partition: PartitionId,
+    ranges: KeyRanges<'a>,
+    rows: u64,
+    /// Rows that it will have, at most, where that is known.
+    most_rows: Option<usize>,
+    group_memory: ByteSize,
+    file: Option<PortionFile>,
+}
+
+impl std::fmt::Debug for PortionEncoder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PortionEncoder")
+            .field("partition", &self.partition)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> PortionEncoder<'a> {
+    /// A portion of `partition` without rows.
+    #[must_use]
+    pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
+        let ranges = KeyRanges::new(spec, partition);
+        Self { spec, partition, ranges, rows: 0, most_rows: None, group_memory: GROUP_MEMORY, file: None }
+    }
+
+    /// Ends row groups, where memory is scarce, that hold so many bytes of numbers and dictionaries.
+    #[must_use]
+    pub fn with_group_memory(self, bytes: ByteSize) -> Self {
+        Self { group_memory: bytes.min(GROUP_MEMORY), ..self }
+    }
+
+    /// Says how many rows it will have at most, so that no more is set up than they need.
+    #[must_use]
+    pub fn for_rows(self, rows: usize) -> Self {
+        Self { most_rows: Some(rows), ..self }
+    }
+
+    /// Adds rows in the schema of the table, which follow those before them in key order.
+    ///
+    /// # Errors
+    /// [`PortionError`] where they do not fit the spec.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), PortionError> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let partition = self.partition;
+        let failed = |source| PortionError::Encode { partition, source };
+        self.rows += batch.num_rows() as u64;
+        self.ranges.add(batch)?;
+        let file = match self.file.as_mut() {
+            Some(file) => file,
+            None => {
+                let distinct = distinct_integers(batch);
+                let most_values = self.most_rows.unwrap_or(ROW_GROUP_ROWS).clamp(1, ROW_GROUP_ROWS);
+                let properties = writer_properties(self.spec, partition, most_values, &distinct);
+                let file = PortionFile::new(self.spec, properties, &distinct, self.group_memory.as_usize());
+                self.file.insert(file.map_err(failed)?)
+            }
+        };
+        file.push(batch).map_err(failed)
+    }
+
+    /// Rows so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of the file so far; for the row group under way, an estimate.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.bytes() as u64)
+    }
+
+    /// The finished portion.
+    ///
+    /// # Errors
+    /// [`PortionError::Empty`] where it has no rows, and where it cannot be encoded.
+    pub fn finish(self) -> Result<EncodedPortion, PortionError> {
+        let partition = self.partition;
+        let file = self.file.ok_or(PortionError::Empty { partition })?;
+        let bytes = file.finish().map_err(|source| PortionError::Encode { partition, source })?;
+        let (key_range, column_ranges) = self.ranges.finish()?;
+        let xxh3 = file_checksum(&bytes);
+        Ok(EncodedPortion { rows: self.rows, key_range, column_ranges, xxh3, bytes: bytes.into() })
+    }
+}
+
+/// How the library writes the file, and the columns that it encodes: those at `distinct` as differences, and types of which only it
+/// knows the form. A Bloom filter of these is for `most_values`.
+fn writer_properties(
+    spec: &TableSpec,
+    partition: PartitionId,
+    most_values: usize,
+    distinct: &[bool],
+) -> WriterProperties {
+    let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
+    let metadata = vec![
+        MetadataEntry::new("evenkeel.format".to_owned(), FORMAT_VERSION.to_string()),
+        MetadataEntry::new("evenkeel.partition".to_owned(), partition.to_string()),
+        MetadataEntry::new("evenkeel.primary_key".to_owned(), serde_json::json!(primary_key).to_string()),
+    ];
+    let sorting = spec
+        .primary_key()
+        .iter()
+        .filter_map(|index| i32::try_from(*index).ok())
+        .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: true })
+        .collect();
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_key_value_metadata(Some(metadata))
+        .set_sorting_columns(Some(sorting));
+    for (index, column) in spec.columns().iter().enumerate() {
+        if has_bloom_filter(spec, index) {
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder
+                .set_column_bloom_filter_enabled(path.clone(), true)
+                .set_column_bloom_filter_max_ndv(path, most_values as u64);
+        }
+    }
+    for (column, distinct) in spec.columns().iter().zip(distinct) {
+        if *distinct {
+            // A dictionary of values that hardly repeat costs time and holds them twice; their differences are small.
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_compression(path.clone(), Compression::UNCOMPRESSED)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    builder.build()
+}
+
+/// A column of the partition key has one, but for the leading column of the primary key, whose ranges prune already.
+fn has_bloom_filter(spec: &TableSpec, column: usize) -> bool {
+    spec.partition_key().contains(&column) && spec.primary_key().first() != Some(&column)
+}
+
+/// Which columns hold integers that hardly repeat.
+fn distinct_integers(first: &RecordBatch) -> Vec<bool> {
+    first.columns().iter().map(mostly_distinct_integers).collect()
+}
+
+/// Rows that are looked at to choose an encoding.
+const SAMPLE_ROWS: usize = 4096;
+
+/// Whether a column of integers or times has more than half as many values as rows, by its first rows.
+fn mostly_distinct_integers(array: &ArrayRef) -> bool {
+    let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
+    // These are the types that Parquet stores as integers.
+    let integers = sample.data_type().is_integer()
+        || matches!(sample.data_type(), DataType::Date32 | DataType::Timestamp(_, _) | DataType::Duration(_));
+    if !integers {
+        return false;
+    }
+    let Ok(numbers) = cast(&sample, &DataType::Int64) else { return false };
+    let distinct: AHashSet<i64> = numbers.as_primitive::<Int64Type>().iter().flatten().collect();
+    distinct.len() > sample.len() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int8Array, Int64Array, StringArray};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::file::properties::ReaderProperties;
+    use parquet::file::reader::FileReader;
+    use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
+
+    use super::*;
+    use evenkeel_model::table::{Column, ColumnType, KeyValue, PlacementFunction, TableDefinition};
+    use evenkeel_model::units::PartitionCount;
+
+    fn spec() -> TableSpec {
+        TableSpec::new(TableDefinition {
+            name: "t".into(),
+            columns: vec![Column::required("k", ColumnType::Int64), Column::required("u", ColumnType::Utf8)],
+            primary_key: vec!["k".into(), "u".into()],
+            partition_key: vec!["u".into()],
+            partitions: PartitionCount::new(2).unwrap(),
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        })
+        .unwrap()
+    }
+
+    fn batch(rows: &[(i64, &str)]) -> Result<RecordBatch, ArrowError> {
+        let keys: Int64Array = rows.iter().map(|r| r.0).collect::<Vec<_>>().into();
+        let users: StringArray = rows.iter().map(|r| r.1).collect::<Vec<_>>().into();
+        RecordBatch::try_new(Arc::clone(spec().schema()), vec![Arc::new(keys), Arc::new(users)])
+    }
+
+    #[test]
+    fn a_portion_reads_back_with_its_ranges_order_and_bloom_filter() {
+        let batches = [batch(&[(1, "z"), (3, "m")]), batch(&[]), batch(&[(3, "n"), (7, "a")])];
+        let portion = encode_portion(&spec(), PartitionId(1), batches.into_iter()).unwrap();
+        let (int, text) = (KeyValue::Int, |t: &str| KeyValue::Text(t.into()));
+        assert_eq!(
+            portion.key_range,
+            KeyRange { min: vec![int(1), text("z")], max: vec![int(7), text("a")] }
+        );
+        assert_eq!(portion.column_ranges[1], KeyRange { min: vec![text("a")], max: vec![text("z")] });
+        assert_eq!(portion.xxh3, file_checksum(&portion.bytes));
+        let mut pieces = FileChecksum::default();
+        portion.bytes.chunks(7).for_each(|piece| pieces.add(piece));
+        assert_eq!(portion.xxh3, pieces.finish());
+        let size = portion.bytes.len();
+        let footer = PortionFooter::read(&portion.bytes, size as u64).unwrap();
+        assert_eq!(
+            (footer.partition, footer.rows, footer.primary_key.concat().as_str()),
+            (PartitionId(1), 4, "ku")
+        );
+        let tail = portion.bytes.slice(size - 20..);
+        let needed = PortionFooter::read(&tail, size as u64).unwrap_err();
+        assert!(
+            matches!(needed, FooterError::NeedsMore { needed } if needed > 20 && needed <= size),
+            "{needed}"
+        );
+        let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
+        let group = reader.metadata().row_group(0);
+        assert_eq!(group.sorting_columns().unwrap().len(), 2);
+        assert!(group.column(0).bloom_filter_offset().is_none());
+        assert!(group.column(1).bloom_filter_offset().is_some());
+        let rows: usize = reader.build().unwrap().map(|b| b.unwrap().num_rows()).sum();
+        assert_eq!(rows as u64, portion.rows);
+    }
+
+    #[test]
+    fn integers_that_hardly_repeat_are_stored_as_differences() {
+        let keys: Vec<(i64, &str)> = (0..100).map(|key| (key * 1_000_003, "u")).collect();
+        let portion = encode_portion(&spec(), PartitionId(0), [batch(&keys)].into_iter()).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(portion.bytes).unwrap();
+        let group = reader.metadata().row_group(0);
+        let encodings = |column: usize| group.column(column).encodings().collect::<Vec<_>>();
+        assert!(encodings(0).contains(&Encoding::DELTA_BINARY_PACKED), "{:?}", encodings(0));
+        assert!(encodings(1).contains(&Encoding::RLE_DICTIONARY), "{:?}", encodings(1));
+        let read: Vec<i64> = reader
+            .build()
+            .unwrap()
+            .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().values().to_vec())
+            .collect();
+        assert_eq!(read, keys.iter().map(|key| key.0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_bloom_filter_is_as_large_as_the_portion_needs_though_batches_are_small() {
+        let definition = TableDefinition {
+            columns: vec![Column::required("k", ColumnType::Int64), Column::required("u", ColumnType::Int64)],
+            ..spec().definition().clone()
+        };
+        let spec = TableSpec::new(definition).unwrap();
+        let id = |row: i64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed());
+        let batch = |rows: std::ops::Range<i64>| {
+            let keys = Int64Array::from_iter_values(rows.clone());
+            let ids = Int64Array::from_iter_values(rows.map(id));
+            RecordBatch::try_new(Arc::clone(spec.schema()), vec![Arc::new(keys), Arc::new(ids)])
+        };
+        let mut encoder = PortionEncoder::new(&spec, PartitionId(0)).for_rows(50_000);
+        for first in (0..50_000).step_by(100) {
+            encoder.push(&batch(first..first + 100).unwrap()).unwrap();
+        }
+        let portion = encoder.finish().unwrap();
+        let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
+        let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
+        let reader = SerializedFileReader::new_with_options(portion.bytes, options).unwrap();
+        let group = reader.get_row_group(0).unwrap();
+        assert!(group.metadata().column(1).dictionary_page_offset().is_none());
+        let filter = group.get_column_bloom_filter(1).unwrap();
+        assert!((0..50_000).all(|row| filter.check(&id(row))));
+        let wrong = (50_000..60_000).filter(|row| filter.check(&id(*row))).count();
+        assert!(wrong < 1000, "{wrong} of 10000 that are not there");
+    }
+
+    #[test]
+    fn a_row_group_ends_where_its_memory_does() {
+        let names: Vec<String> = (0..60).map(|column| format!("c{column}")).collect();
+        let mut columns = vec![Column::required("k", ColumnType::Int64)];
+        columns.extend(names.iter().map(|name| Column::required(name, ColumnType::Int8)));
+        let definition = TableDefinition {
+            columns,
+            primary_key: vec!["k".into()],
+            partition_key: vec!["k".into()],
+            ..spec().definition().clone()
+        };
+        let spec = TableSpec::new(definition).unwrap();
+        let batch = |first: i64| {
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 5000));
+            let small: ArrayRef = Arc::new(Int8Array::from_iter_values((0..5000).map(|row| (row % 7) as i8)));
+            let columns = std::iter::once(keys).chain(std::iter::repeat_n(small, 60)).collect();
+            RecordBatch::try_new(Arc::clone(spec.schema()), columns).unwrap()
+        };
+        let rows_of_groups = |memory: ByteSize| {
+            let mut encoder = PortionEncoder::new(&spec, PartitionId(0)).with_group_memory(memory);
+            (0..20).for_each(|number| encoder.push(&batch(number * 5000)).unwrap());
+            let reader = ParquetRecordBatchReaderBuilder::try_new(encoder.finish().unwrap().bytes).unwrap();
+            reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows_of_groups(GROUP_MEMORY), [100_000]);
+        let small = rows_of_groups(ByteSize::mib(8));
+        assert_eq!(small.iter().sum::<i64>(), 100_000);
+        // 60 columns of 4 bytes each, and what the lists have left over.
+        assert!(small.iter().all(|rows| *rows <= 40_000) && small.len() <= 10, "{small:?}");
+    }
+
+    #[test]
+    fn a_portion_without_rows_is_refused() {
+        assert!(matches!(
+            encode_portion(&spec(), PartitionId(0), std::iter::empty()),
+            Err(PortionError::Empty { .. })
+        ));
+    }
+}
