@@ -9,8 +9,8 @@ use std::time::Instant;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
-    AssessOptions, Assessment, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, assess, compare,
-    mask_source,
+    AdvisorOptions, AdvisorReport, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, advise,
+    compare, mask_source,
 };
 use evenkeel::finding::Severity;
 use evenkeel::placement::{Function, FunctionError, PlacementError};
@@ -182,7 +182,7 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct Evaluated<'a> {
     #[serde(flatten)]
-    assessment: &'a Assessment,
+    assessment: &'a AdvisorReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     drift: Option<&'a [Drift]>,
 }
@@ -224,7 +224,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
         None => Vec::new(),
     };
-    let plan = AssessOptions {
+    let plan = AdvisorOptions {
         evaluate: EvaluateOptions {
             partition_keys: args.partition_keys.clone(),
             primary_keys: args.primary_keys.clone(),
@@ -295,18 +295,18 @@ enum Assessing {
 }
 
 impl Assessing {
-    fn assess(
+    fn advise(
         &self,
         export: &Export,
-        plan: AssessOptions,
+        plan: AdvisorOptions,
         progress: &(dyn Fn(u64) + Sync),
         stop: &AtomicBool,
-    ) -> Result<Assessment, EvaluateError> {
+    ) -> Result<AdvisorReport, EvaluateError> {
         match self {
-            Self::Here => assess(export, plan, progress, stop),
+            Self::Here => advise(export, plan, progress, stop),
             #[cfg(feature = "cluster")]
             Self::OnCluster(cluster, runtime) => {
-                evenkeel::cluster::assess(cluster, runtime, export, plan, stop)
+                evenkeel::cluster::advise(cluster, runtime, export, plan, stop)
             }
         }
     }
@@ -315,16 +315,16 @@ impl Assessing {
 /// Evaluates in a thread that Ctrl-C stops.
 async fn assess_in_background(
     export: Arc<Export>,
-    plan: AssessOptions,
+    plan: AdvisorOptions,
     assessing: Assessing,
     masked: bool,
     out: &Output,
-) -> Result<Assessment, Failure> {
+) -> Result<AdvisorReport, Failure> {
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
         let progress = |rows| bar.set_position(rows);
         let mut plan = plan;
         loop {
-            let error = match assessing.assess(&export, plan.clone(), &progress, stop) {
+            let error = match assessing.advise(&export, plan.clone(), &progress, stop) {
                 Err(error) => error,
                 assessment => return assessment,
             };
@@ -467,7 +467,11 @@ fn functions(named: &[Placements]) -> Vec<Function> {
 }
 
 /// What thresholds are checked on: the named keys, else those recommended, and the export as a whole.
-fn subjects(args: &Args, assessment: &Assessment, drift: &[Drift]) -> Result<Vec<(String, Value)>, Failure> {
+fn subjects(
+    args: &Args,
+    assessment: &AdvisorReport,
+    drift: &[Drift],
+) -> Result<Vec<(String, Value)>, Failure> {
     let mut subjects = Vec::new();
     for key in &assessment.evaluation.candidates {
         let recommended = key.partition_key == assessment.recommendation.partition_key;
@@ -508,7 +512,7 @@ fn subjects(args: &Args, assessment: &Assessment, drift: &[Drift]) -> Result<Vec
     Ok(subjects)
 }
 
-fn check_thresholds(args: &Args, assessment: &Assessment, drift: &[Drift]) -> Result<(), Failure> {
+fn check_thresholds(args: &Args, assessment: &AdvisorReport, drift: &[Drift]) -> Result<(), Failure> {
     if args.fail_on.is_empty() {
         return Ok(());
     }

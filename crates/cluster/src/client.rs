@@ -21,10 +21,10 @@ use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::codec::Codec;
-use crate::fetched::Fetched;
 use crate::scheduler::EXECUTORS;
 use crate::session::client_config;
-use crate::told::Told;
+use crate::spilled_result::SpilledResult;
+use crate::task_error::TaskError;
 use crate::{CONNECT_TIMEOUT, ClientSecurity, ClusterError, MESSAGE_BYTES};
 
 /// How often the state of a job is asked for.
@@ -66,7 +66,7 @@ pub struct ClusterSize {
 
 /// What a job gave.
 pub(super) struct JobResult {
-    pub(super) fetched: Fetched,
+    pub(super) fetched: SpilledResult,
     /// Tries that it took.
     pub(super) tries: u32,
 }
@@ -257,7 +257,7 @@ impl Cluster {
             let told = match tried {
                 Ok(fetched) => return Ok(JobResult { fetched, tries }),
                 Err(Attempt::Ended(error)) => return Err(error),
-                Err(Attempt::Failed(Told { message, again: false, too_large })) => {
+                Err(Attempt::Failed(TaskError { message, again: false, too_large })) => {
                     return Err(ClusterError::Job { reason: message, too_large });
                 }
                 Err(Attempt::Failed(told)) => told,
@@ -277,7 +277,7 @@ impl Cluster {
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         config: &SessionConfig,
-    ) -> Result<Fetched, Attempt> {
+    ) -> Result<SpilledResult, Attempt> {
         let codec = Codec::default();
         let node = PhysicalPlanNode::try_from_physical_plan(Arc::clone(plan), &codec)
             .map_err(|error| Attempt::Ended(error.into()))?;
@@ -308,7 +308,7 @@ impl Cluster {
         };
         let mut under_way = UnderWay { scheduler: self.scheduler.clone(), job: Some(job.clone()) };
         let locations = self.watch(&job).await?;
-        let mut fetched = Fetched::new(plan.schema());
+        let mut fetched = SpilledResult::new(plan.schema());
         for location in locations {
             self.fetch(location, &mut fetched).await?;
         }
@@ -331,14 +331,14 @@ impl Cluster {
                     return Ok(locations);
                 }
                 Some(job_status::Status::Failed(failed)) => {
-                    return Err(Attempt::Failed(Told::of_job(&failed.error)));
+                    return Err(Attempt::Failed(TaskError::of_job(&failed.error)));
                 }
                 Some(_) => unknown_since = None,
                 None => {
                     let since = *unknown_since.get_or_insert_with(Instant::now);
                     if since.elapsed() > UNKNOWN_FOR {
                         let message = "the scheduler does not know the job; it was started anew".to_owned();
-                        return Err(Attempt::Failed(Told::passing(message)));
+                        return Err(Attempt::Failed(TaskError::passing(message)));
                     }
                 }
             }
@@ -346,15 +346,15 @@ impl Cluster {
         }
     }
 
-    async fn fetch(&self, location: PartitionLocation, into: &mut Fetched) -> Result<(), Attempt> {
+    async fn fetch(&self, location: PartitionLocation, into: &mut SpilledResult) -> Result<(), Attempt> {
         let layout = location.layout();
         let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
-            return Err(Attempt::Failed(Told::passing("a result has no place".to_owned())));
+            return Err(Attempt::Failed(TaskError::passing("a result has no place".to_owned())));
         };
         let lost = |error: String| {
             let message =
                 format!("executor {}:{} does not give its results: {error}", executor.host, executor.port);
-            Attempt::Failed(Told::passing(message))
+            Attempt::Failed(TaskError::passing(message))
         };
         let partition: PartitionId = partition.into();
         let endpoint = Arc::new(BallistaConfigGrpcEndpoint::new(self.security.hook()));
@@ -383,7 +383,7 @@ impl Cluster {
         match self.refused(status) {
             ClusterError::NoScheduler { reason, .. } => {
                 let message = format!("the scheduler at {} does not answer: {reason}", self.url);
-                Attempt::Failed(Told::passing(message))
+                Attempt::Failed(TaskError::passing(message))
             }
             error => Attempt::Ended(error),
         }
@@ -393,7 +393,7 @@ impl Cluster {
 /// How a try ended that gave nothing.
 enum Attempt {
     /// The job failed; it may be run again.
-    Failed(Told),
+    Failed(TaskError),
     /// There is no point in another one.
     Ended(ClusterError),
 }

@@ -20,7 +20,7 @@ use datafusion::prelude::SessionConfig;
 use parquet::errors::ParquetError;
 use tonic::{Request, Response, Status};
 
-use crate::told::Told;
+use crate::task_error::TaskError;
 use evenkeel_engine::sql::{plain_message, plain_text};
 use evenkeel_placement::placement::PlacementError;
 
@@ -131,7 +131,7 @@ fn told(error: DataFusionError, place: &str) -> DataFusionError {
         }
     };
     let message = if of_machine { format!("executor {place}: {message}") } else { message };
-    Told { message, again, too_large }.pack()
+    TaskError { message, again, too_large }.pack()
 }
 
 /// An error and what it comes of, also where Ballista stands between.
@@ -205,12 +205,12 @@ fn may_pass(cause: &(dyn Error + 'static)) -> bool {
 }
 
 /// What the scheduler may ask of an executor that fetches its own work: to stop tasks of a job that nobody waits for.
-pub(super) struct Orders {
+pub(super) struct TaskCancellation {
     pub(super) executor: Arc<Executor>,
 }
 
 #[tonic::async_trait]
-impl ExecutorGrpc for Orders {
+impl ExecutorGrpc for TaskCancellation {
     async fn cancel_tasks(
         &self,
         request: Request<wire::CancelTasksParams>,
@@ -264,8 +264,8 @@ mod tests {
     use evenkeel_input::source::SourceError;
     use evenkeel_store::ingest::IngestError;
 
-    fn unpacked(error: DataFusionError) -> Told {
-        Told::of_job(&format!("Job x failed: {:?}", told(error, "h:1")))
+    fn unpacked(error: DataFusionError) -> TaskError {
+        TaskError::of_job(&format!("Job x failed: {:?}", told(error, "h:1")))
     }
 
     #[test]

@@ -9,12 +9,12 @@ use arrow::array::AsArray;
 use datafusion::physical_plan::ExecutionPlan;
 use tokio::runtime::Handle;
 
-use crate::fetched::Batches;
-use crate::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, errands};
+use crate::nodes::{CountErrand, CountSpec, TaskExec, TaskSpec, assignments};
+use crate::spilled_result::Batches;
 use crate::{Cluster, ClusterError};
 use evenkeel_advisor::evaluate::{
-    AssessOptions, Assessment, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, assemble,
-    assess_with, stretches, whole_shares,
+    AdvisorOptions, AdvisorReport, EvaluateError, EvaluateOptions, Evaluation, Evaluator, Share, advise_with,
+    assemble, stretches, whole_shares,
 };
 use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable, row_counts};
 
@@ -24,22 +24,22 @@ const STRETCHES_PER_CORE: usize = 2;
 /// How often is looked whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Judges keys on an export as [`evenkeel_advisor::evaluate::assess`] does, with its one pass over all rows on a cluster. What is looked at before and
+/// Judges keys on an export as [`evenkeel_advisor::evaluate::advise`] does, with its one pass over all rows on a cluster. What is looked at before and
 /// after it, a few rows mostly, is read here. To be called where blocking is allowed.
 ///
 /// # Errors
 /// [`EvaluateError`]: [`EvaluateError::Elsewhere`] where the cluster fails, else what an evaluation fails of.
-pub fn assess(
+pub fn advise(
     cluster: &Cluster,
     runtime: &Handle,
     export: &Export,
-    options: AssessOptions,
+    options: AdvisorOptions,
     stop: &AtomicBool,
-) -> Result<Assessment, EvaluateError> {
+) -> Result<AdvisorReport, EvaluateError> {
     let on_unreadable = options.on_unreadable;
     let count =
         |options: &EvaluateOptions| Ok(count(cluster, runtime, export, options, on_unreadable, stop)?);
-    assess_with(export, options, count, stop)
+    advise_with(export, options, count, stop)
 }
 
 impl From<ClusterError> for EvaluateError {
@@ -92,7 +92,7 @@ fn count(
         options: options.clone(),
         on_unreadable,
     };
-    let leaf = errands(&tasks)?;
+    let leaf = assignments(&tasks)?;
     let plan: Arc<dyn ExecutionPlan> =
         Arc::new(TaskExec::try_new(TaskSpec::Count(Box::new(spec)), Vec::new(), leaf)?);
     let config = cluster.session_config(cores);
@@ -126,7 +126,7 @@ fn count(
     Ok((assemble(export.columns(), options, counted, whole)?, unreadable))
 }
 
-/// What tasks gave, by the number of the errand.
+/// What tasks gave, by the number of the assignment.
 struct States(BTreeMap<u64, State>);
 
 #[derive(Default)]
@@ -141,13 +141,15 @@ impl States {
         let mut states: BTreeMap<u64, State> = BTreeMap::new();
         for batch in batches {
             let batch = batch.map_err(|error| wrong(&error.to_string()))?;
-            let [errands, unreadable, pieces] = batch.columns() else {
+            let [assignments, unreadable, pieces] = batch.columns() else {
                 return Err(wrong("it has other columns"));
             };
-            let (errands, unreadable) = (errands.as_string::<i32>(), unreadable.as_string::<i32>());
-            for ((errand, told), piece) in errands.iter().zip(unreadable).zip(pieces.as_binary::<i32>()) {
-                let number = errand
-                    .and_then(|errand| errand.parse().ok())
+            let (assignments, unreadable) = (assignments.as_string::<i32>(), unreadable.as_string::<i32>());
+            for ((assignment, told), piece) in
+                assignments.iter().zip(unreadable).zip(pieces.as_binary::<i32>())
+            {
+                let number = assignment
+                    .and_then(|assignment| assignment.parse().ok())
                     .ok_or_else(|| wrong("a share has no number"))?;
                 let state = match told {
                     Some(told) => {

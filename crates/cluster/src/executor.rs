@@ -34,7 +34,7 @@ use tonic::transport::Channel;
 
 use crate::client::refused;
 use crate::codec::Codec;
-use crate::engine::{Engine, LastTask, Orders};
+use crate::engine::{Engine, LastTask, TaskCancellation};
 use crate::scheduler::EXECUTORS;
 use crate::session::{base_config, state_of};
 use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
@@ -115,7 +115,7 @@ impl RunningExecutor {
             .max_decoding_message_size(MESSAGE_BYTES)
             .max_encoding_message_size(MESSAGE_BYTES);
         let flight = InterceptedService::new(flight, options.security.check());
-        let orders = ExecutorGrpcServer::new(Orders { executor: Arc::clone(&executor) });
+        let orders = ExecutorGrpcServer::new(TaskCancellation { executor: Arc::clone(&executor) });
         let orders = InterceptedService::new(orders, options.security.check());
         let mut builder = create_grpc_server(&grpc);
         if let Some(tls) = options.security.tls() {

@@ -13,10 +13,11 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use futures::StreamExt;
 
-use crate::fetched::Batches;
 use crate::nodes::{
-    InputPart, ManifestEntry, ReadSpec, TaskExec, TaskSpec, WriteSpec, arrival_order, arrival_schema, errands,
+    InputPart, ManifestEntry, ReadSpec, TaskExec, TaskSpec, WriteSpec, arrival_order, arrival_schema,
+    assignments,
 };
+use crate::spilled_result::Batches;
 use crate::{Cluster, ClusterError};
 use evenkeel_engine::compact::CompactionPolicy;
 use evenkeel_engine::handle::Table;
@@ -179,7 +180,7 @@ fn physical_plan(
         reject: plan.rejects.is_some(),
         only_one: plan.inputs.len() == 1,
     };
-    let leaf = errands(&deal(parts, tasks(cluster)))?;
+    let leaf = assignments(&deal(parts, tasks(cluster)))?;
     let read = TaskExec::try_new(TaskSpec::Read(read), Vec::new(), leaf)?;
     let schema = arrival_schema(spec);
     let columns = spec.columns().len();

@@ -15,14 +15,14 @@ mod codec;
 mod engine;
 mod evaluate;
 mod executor;
-mod fetched;
 mod ingest;
 mod nodes;
 mod query;
 mod scheduler;
 mod security;
 mod session;
-mod told;
+mod spilled_result;
+mod task_error;
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use datafusion::error::DataFusionError;
 use thiserror::Error;
 
 pub use crate::client::{Cluster, ClusterSize, JobOptions};
-pub use crate::evaluate::assess;
+pub use crate::evaluate::advise;
 pub use crate::executor::{ExecutorOptions, RunningExecutor};
 pub use crate::ingest::ingest_files;
 pub use crate::query::{explain, query};

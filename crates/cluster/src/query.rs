@@ -23,7 +23,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 
-use crate::nodes::{ScanSpec, TaskExec, TaskSpec, errands};
+use crate::nodes::{ScanSpec, TaskExec, TaskSpec, assignments};
 use crate::session::state_of;
 use crate::{Cluster, ClusterError};
 use evenkeel_engine::handle::Table;
@@ -222,7 +222,7 @@ impl TableProvider for ClusterTable {
             whole,
             hashed: false,
         };
-        let leaf = errands(&tasks)?;
+        let leaf = assignments(&tasks)?;
         Ok(Arc::new(TaskExec::try_new(TaskSpec::Scan(spec), predicate.into_iter().collect(), leaf)?))
     }
 }

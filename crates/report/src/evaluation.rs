@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::grid::{Heading, Layout, count, draw, grid, percent};
 use evenkeel_advisor::evaluate::{
-    Assessment, Drift, FanOut, Interval, Intervals, PartitionKeyReport, PlacementReport, PrimaryKeyReport,
+    AdvisorReport, Drift, FanOut, Interval, Intervals, PartitionKeyReport, PlacementReport, PrimaryKeyReport,
     RankedKey, Reach, StatementReport, UniqueBy,
 };
 use evenkeel_model::units::{ByteRate, ByteSize, PartitionCount, elapsed};
@@ -21,7 +21,7 @@ const MOST_DRAWN: usize = 128;
 
 /// The answer first, then the figures that it rests on.
 #[must_use]
-pub fn assessment(assessment: &Assessment, layout: Layout) -> String {
+pub fn assessment(assessment: &AdvisorReport, layout: Layout) -> String {
     let sections = [
         header(assessment),
         recommendation(assessment, layout),
@@ -79,11 +79,11 @@ pub fn rate(bytes_per_second: f64) -> String {
     ByteRate(bytes_per_second).to_string()
 }
 
-fn chosen_partitions(assessment: &Assessment) -> PartitionCount {
+fn chosen_partitions(assessment: &AdvisorReport) -> PartitionCount {
     PartitionCount::new(u64::from(assessment.recommendation.partitions)).unwrap_or(PartitionCount::ONE)
 }
 
-fn header(assessment: &Assessment) -> String {
+fn header(assessment: &AdvisorReport) -> String {
     let evaluation = &assessment.evaluation;
     let inputs = match assessment.inputs.as_slice() {
         [only] => only.clone(),
@@ -122,7 +122,7 @@ fn header(assessment: &Assessment) -> String {
     text
 }
 
-fn recommendation(assessment: &Assessment, layout: Layout) -> String {
+fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
     let found = &assessment.recommendation;
     let mut text = heading(layout, "Recommendation");
     let list = |text: &mut String, lines: &[String]| {
@@ -147,7 +147,7 @@ fn recommendation(assessment: &Assessment, layout: Layout) -> String {
 
 /// Candidates in the order of the ranking, each with its placement over the recommended number of partitions.
 pub(super) fn ranked(
-    assessment: &Assessment,
+    assessment: &AdvisorReport,
 ) -> impl Iterator<Item = (&RankedKey, &PartitionKeyReport, &PlacementReport)> {
     let partitions = chosen_partitions(assessment);
     assessment.ranking.iter().filter_map(move |ranked| {
@@ -173,7 +173,7 @@ fn with_interval(
     }
 }
 
-fn candidates(assessment: &Assessment, layout: Layout) -> String {
+fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
     let statements = assessment.statements.iter().any(|statement| statement.problem.is_none());
     let rows = ranked(assessment).map(|(ranked, key, placement)| {
         let time = placement.over_time.as_ref();
@@ -244,7 +244,7 @@ fn candidates(assessment: &Assessment, layout: Layout) -> String {
 }
 
 /// Rows of each partition as a line of bars.
-fn partitions(assessment: &Assessment, layout: Layout) -> String {
+fn partitions(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).map(|(_, key, placement)| {
         let drawn = if placement.skew.partitions <= MOST_DRAWN {
             spark(&placement.rows_per_partition)
@@ -262,7 +262,7 @@ fn partitions(assessment: &Assessment, layout: Layout) -> String {
 }
 
 /// What the windows of time and the batches of an ingest see.
-fn over_time(assessment: &Assessment, layout: Layout) -> String {
+fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).filter_map(|(_, key, placement)| {
         let time = placement.over_time.as_ref()?;
         let effective = &time.effective_partitions;
@@ -325,7 +325,7 @@ const MANY_FUNCTIONS: usize = 4;
 const KEYS_OF_MANY: usize = 2;
 
 /// How the figures change with the number of partitions and the placement function, where there are several.
-fn counts(assessment: &Assessment, layout: Layout) -> String {
+fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
     if !several {
         return of_systems(assessment);
@@ -391,7 +391,7 @@ fn counts(assessment: &Assessment, layout: Layout) -> String {
 }
 
 /// What nodes with weights get, where these are given.
-fn nodes(assessment: &Assessment, layout: Layout) -> String {
+fn nodes(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
         key.placements.iter().filter_map(move |placement| {
             let nodes = placement.nodes.as_ref()?;
@@ -426,7 +426,7 @@ pub(super) fn checked(placement: &PlacementReport) -> String {
 }
 
 /// What is known of the functions of other systems, and why some were left out.
-pub(super) fn of_systems(assessment: &Assessment) -> String {
+pub(super) fn of_systems(assessment: &AdvisorReport) -> String {
     let candidates = &assessment.evaluation.candidates;
     let mut names: Vec<&str> = Vec::new();
     for placement in candidates.iter().flat_map(|key| &key.placements) {
@@ -478,7 +478,7 @@ pub(super) fn of_systems(assessment: &Assessment) -> String {
     text
 }
 
-fn heaviest(assessment: &Assessment, layout: Layout) -> String {
+fn heaviest(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
         // A value that could not fill a tenth of a partition's share is not heavy.
         let least = 0.1 / f64::from(assessment.recommendation.partitions.max(1));
@@ -503,7 +503,7 @@ fn heaviest(assessment: &Assessment, layout: Layout) -> String {
     section(layout, "Heaviest values", &headings, rows.collect())
 }
 
-fn primary_keys(assessment: &Assessment, layout: Layout) -> String {
+fn primary_keys(assessment: &AdvisorReport, layout: Layout) -> String {
     let row = |key: &PrimaryKeyReport| {
         vec![
             key.columns.join(", "),
@@ -600,7 +600,7 @@ pub(super) fn visited(visit: &FanOut) -> String {
     }
 }
 
-fn statements(assessment: &Assessment, layout: Layout) -> String {
+fn statements(assessment: &AdvisorReport, layout: Layout) -> String {
     let planned: Vec<&StatementReport> =
         assessment.statements.iter().filter(|statement| statement.problem.is_none()).collect();
     let Some(first) = planned.first() else { return String::new() };
@@ -620,7 +620,7 @@ fn statements(assessment: &Assessment, layout: Layout) -> String {
     heading(layout, "Partitions that statements visit") + &draw(layout, &headings, rows.collect()) + note
 }
 
-fn findings(assessment: &Assessment, layout: Layout) -> String {
+fn findings(assessment: &AdvisorReport, layout: Layout) -> String {
     if assessment.findings.is_empty() {
         return String::new();
     }
@@ -639,13 +639,13 @@ fn findings(assessment: &Assessment, layout: Layout) -> String {
     text
 }
 
-fn dropped(assessment: &Assessment, layout: Layout) -> String {
+fn dropped(assessment: &AdvisorReport, layout: Layout) -> String {
     let dropped = assessment.considered.iter().filter(|considered| !considered.kept);
     let rows = dropped.map(|considered| vec![considered.key.join(", "), considered.reason.clone()]);
     section(layout, "Not evaluated", &[Heading::text("column"), Heading::text("why")], rows.collect())
 }
 
-fn table(assessment: &Assessment, layout: Layout) -> String {
+fn table(assessment: &AdvisorReport, layout: Layout) -> String {
     let Some(ddl) = &assessment.recommendation.ddl else { return String::new() };
     let fence = |language: &str, text: &str| match layout {
         Layout::Plain => format!("{}\n\n", text.trim_end()),

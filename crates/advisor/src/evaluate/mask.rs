@@ -7,12 +7,12 @@
 use serde_json::Value;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::assess::Assessment;
-use crate::evaluate::evaluator::Evaluation;
-use crate::evaluate::fan_out::StatementReport;
-use crate::evaluate::over_time::{OverTime, WindowFigures};
-use crate::evaluate::partition_key::{HeavyHitter, PartitionKeyReport, PlacementReport};
-use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
+use crate::evaluate::advice::AdvisorReport;
+use crate::evaluate::candidates::workload::StatementReport;
+use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::over_time::{OverTime, WindowFigures};
+use crate::evaluate::figures::partition_key::{HeavyHitter, PartitionKeyReport, PlacementReport};
+use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use evenkeel_input::source::SourceError;
 use evenkeel_model::note::Note;
 use evenkeel_placement::placement::PlacementError;
@@ -21,7 +21,7 @@ use evenkeel_stats::windows::TimeRange;
 /// In place of the reason of a fault that quotes values.
 const MASKED: &str = "(the reason may quote values, and they are masked)";
 
-impl Assessment {
+impl AdvisorReport {
     /// Replaces the values of keys by their numbers and times by the time since the first one, so that a result can be shown
     /// around. Equal numbers of one key stand for equal values.
     pub fn mask_values(&mut self) {
@@ -230,7 +230,7 @@ impl EvaluateError {
             | Self::Memory { .. }
             | Self::Repeats(_)
             | Self::NotMergeable
-            | Self::Parts { .. }
+            | Self::KeyParts { .. }
             | Self::Interrupted) => other,
         }
     }

@@ -1,60 +1,44 @@
 //! Keys judged on an export, before any table exists.
 //!
 //! ```text
-//! batches -> Prepared (hash input, identities, row bytes, windows; once for all keys)
+//! batches -> KeyedBatch (hash input, identities, row bytes, windows; once for all keys)
 //!              -> PartitionKeyCounter per candidate: rows and bytes per partition, per window, distinct and heavy keys
 //!              -> PrimaryKeyCounter per candidate: repeated keys, order of arrival, simulated portions
 //!         -> Evaluation: figures -> findings -> ranking -> recommendation
 //! ```
 //! One pass over the data serves all candidates. The modules here know arrays and figures; they never see a stored table.
 
-mod assess;
-mod capacity;
-mod drift;
-mod evaluator;
-mod examples;
-mod fan_out;
-mod find;
-mod findings;
-mod layout;
+mod advice;
+mod candidates;
+mod figures;
 mod mask;
-mod moment;
-mod nodes;
 mod options;
-mod over_time;
-mod partition_key;
-mod preparation;
-mod prepared;
-mod primary_key;
-mod primary_key_report;
-mod proposal;
-mod recommend;
-mod sample;
-mod share;
-mod threshold;
-mod uniqueness;
+mod pass;
+mod verdict;
 
 use arrow::error::ArrowError;
 use thiserror::Error;
 
-pub use assess::{AssessOptions, Assessment, ColumnReport, assess, assess_with};
-pub use drift::{BaselineError, Drift, compare};
-pub use evaluator::{Evaluation, Evaluator, SampleReport};
-pub use fan_out::{FanOut, Reach, StatementReport};
-pub use find::{Considered, Role};
-pub use layout::{LayoutReport, MERGE_FAN_IN};
+pub use advice::{AdvisorReport, ColumnReport, advise, advise_with};
+pub use candidates::search::{ConsideredCandidate, Role};
+pub use candidates::workload::{FanOut, Reach, StatementReport};
+pub use figures::evaluation::{Evaluation, SampleReport};
+pub use figures::interval::{Interval, Intervals};
+pub use figures::layout::{LayoutReport, MERGE_FAN_IN};
+pub use figures::moment::Examined;
+pub use figures::over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
+pub use figures::partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
+pub use figures::primary_key::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
+pub use figures::recommendation::{RankedKey, Recommendation};
+pub use figures::uniqueness::{UniqueBy, Uniqueness};
+pub use figures::weights::NodeLoads;
 pub use mask::mask_source;
-pub use moment::Examined;
-pub use nodes::NodeLoads;
-pub use options::{DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
-pub use over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
-pub use partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
-pub use primary_key_report::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
-pub use recommend::{RankedKey, Recommendation};
-pub use sample::{Interval, Intervals};
-pub use share::{Share, assemble, count_share, stretches, whole_shares};
-pub use threshold::{Crossing, Threshold, ThresholdError};
-pub use uniqueness::{UniqueBy, Uniqueness};
+pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
+pub use pass::evaluator::Evaluator;
+pub use pass::shards::{assemble, count_share, stretches, whole_shares};
+pub use pass::share::Share;
+pub use verdict::drift::{BaselineError, Drift, compare};
+pub use verdict::threshold::{Crossing, Threshold, ThresholdError};
 
 use evenkeel_model::bounded::quote;
 pub use evenkeel_model::table::{Candidate, CandidateError, KeyPart, Transform};
@@ -102,7 +86,7 @@ pub enum EvaluateError {
     #[error("{reason}")]
     Elsewhere { reason: String, too_large: bool },
     #[error("the parts of an evaluation cannot be put together: {reason}")]
-    Parts { reason: String },
+    KeyParts { reason: String },
     #[error("interrupted")]
     Interrupted,
 }
@@ -121,7 +105,7 @@ impl EvaluateError {
 
 impl From<WireError> for EvaluateError {
     fn from(WireError(reason): WireError) -> Self {
-        Self::Parts { reason: format!("what was counted of one cannot be read: {reason}") }
+        Self::KeyParts { reason: format!("what was counted of one cannot be read: {reason}") }
     }
 }
 

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use evenkeel_model::table::Candidate;
+use evenkeel_input::source::OnUnreadable;
+use evenkeel_model::table::{Candidate, YdbVersion};
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::{ByteSize, PartitionCount};
+use evenkeel_model::workload::PlannedStatement;
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;
 
@@ -70,7 +72,7 @@ mod bits {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Something made of fractions.
-    pub(super) trait Fractions {
+    pub(crate) trait Fractions {
         type Bits: Serialize + DeserializeOwned;
         fn bits(&self) -> Self::Bits;
         fn of_bits(bits: Self::Bits) -> Self;
@@ -106,13 +108,42 @@ mod bits {
         }
     }
 
-    pub(super) fn serialize<F: Fractions, S: Serializer>(value: &F, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<F: Fractions, S: Serializer>(value: &F, to: S) -> Result<S::Ok, S::Error> {
         value.bits().serialize(to)
     }
 
-    pub(super) fn deserialize<'de, F: Fractions, D: Deserializer<'de>>(from: D) -> Result<F, D::Error> {
+    pub(crate) fn deserialize<'de, F: Fractions, D: Deserializer<'de>>(from: D) -> Result<F, D::Error> {
         F::Bits::deserialize(from).map(F::of_bits)
     }
+}
+
+/// What is wanted of an export.
+#[derive(Debug, Clone)]
+pub struct AdvisorOptions {
+    /// Keys and how they are evaluated; candidates are found where none are named.
+    pub evaluate: EvaluateOptions,
+    /// Whether primary keys are found and judged where none are named.
+    pub find_primary_keys: bool,
+    /// Statements whose fan-out is wanted.
+    pub statements: Vec<PlannedStatement>,
+    /// What is done with rows that cannot be read.
+    pub on_unreadable: OnUnreadable,
+    /// Inserts that the table is to take, in bytes per second; that of the export itself where it is not given.
+    pub ingest_rate: Option<f64>,
+    /// Numbers of nodes that the numbers of partitions follow from, where they do.
+    pub nodes: Vec<u64>,
+    /// Whether these are the user's.
+    pub nodes_given: bool,
+    /// The inputs as they were named, for what is proposed.
+    pub inputs: Vec<String>,
+    /// Arguments that say how they are read, likewise.
+    pub reading: Vec<String>,
+    /// Name of the table in what is proposed.
+    pub table: String,
+    /// The version of YDB that the proposed YQL is for.
+    pub ydb_version: YdbVersion,
+    /// Placement functions that were left out before, each with the reason.
+    pub left_out: Vec<String>,
 }
 
 #[cfg(test)]

@@ -39,10 +39,10 @@ pub(crate) struct CountErrand {
     pub stretch: Option<Stretch>,
 }
 
-/// Columns of the output: the number of the errand (as text), rows that could not be read (JSON, in the first piece), and a piece of the state.
+/// Columns of the output: the number of the assignment (as text), rows that could not be read (JSON, in the first piece), and a piece of the state.
 pub(crate) fn count_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
-        Field::new("errand", DataType::Utf8, false),
+        Field::new("assignment", DataType::Utf8, false),
         Field::new("unreadable", DataType::Utf8, true),
         Field::new("piece", DataType::Binary, false),
     ]))
@@ -75,13 +75,13 @@ impl Work for Count {
     ) -> Result<SendableRecordBatchStream> {
         let spec = Arc::clone(&self.spec);
         let pieces = async move {
-            let errands: Vec<CountErrand> = read_errands(input).await?;
-            let each = stream::iter(errands).then(move |errand| {
+            let assignments: Vec<CountErrand> = read_errands(input).await?;
+            let each = stream::iter(assignments).then(move |assignment| {
                 let spec = Arc::clone(&spec);
                 async move {
                     let gone = Gone(Arc::new(AtomicBool::new(false)));
                     let stop = Arc::clone(&gone.0);
-                    let counted = tokio::task::spawn_blocking(move || count(&spec, &errand, &stop)).await;
+                    let counted = tokio::task::spawn_blocking(move || count(&spec, &assignment, &stop)).await;
                     drop(gone);
                     let batches = counted.map_err(of_ours)??;
                     Ok::<_, DataFusionError>(stream::iter(batches.into_iter().map(Ok)))
@@ -103,13 +103,13 @@ impl Drop for Gone {
     }
 }
 
-fn count(spec: &CountSpec, errand: &CountErrand, stop: &AtomicBool) -> Result<Vec<RecordBatch>> {
+fn count(spec: &CountSpec, assignment: &CountErrand, stop: &AtomicBool) -> Result<Vec<RecordBatch>> {
     let export = Export::with_columns(spec.inputs.clone(), spec.reading.clone(), spec.columns.clone());
     let counted = count_share(
         &export,
         &spec.options,
-        errand.share,
-        errand.stretch.as_ref(),
+        assignment.share,
+        assignment.stretch.as_ref(),
         spec.on_unreadable,
         &|_| {},
         stop,
@@ -120,7 +120,7 @@ fn count(spec: &CountSpec, errand: &CountErrand, stop: &AtomicBool) -> Result<Ve
     if pieces.is_empty() {
         pieces.push(&[]);
     }
-    let number = errand.number.to_string();
+    let number = assignment.number.to_string();
     let batch = |(place, piece): (usize, &[u8])| {
         let columns: [Arc<dyn arrow::array::Array>; 3] = [
             Arc::new(StringArray::from(vec![number.as_str()])),

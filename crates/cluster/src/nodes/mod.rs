@@ -242,15 +242,15 @@ fn json_lines<T: Serialize>(entries: &[T]) -> Result<StringArray> {
 }
 
 /// The column of a leaf: what one task after the other is to do, as JSON.
-fn errand_schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("errand", DataType::Utf8, false)]))
+fn assignment_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("assignment", DataType::Utf8, false)]))
 }
 
 /// A leaf with what each task is to do: one partition a task. Ballista cuts it between partitions, as it cuts nothing else.
-pub(super) fn errands<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn ExecutionPlan>> {
-    let schema = errand_schema();
-    let batch = |errands: &Vec<T>| {
-        Ok(vec![RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(json_lines(errands)?)])?])
+pub(super) fn assignments<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn ExecutionPlan>> {
+    let schema = assignment_schema();
+    let batch = |assignments: &Vec<T>| {
+        Ok(vec![RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(json_lines(assignments)?)])?])
     };
     let partitions = tasks.iter().map(batch).collect::<Result<Vec<_>>>()?;
     Ok(DataSourceExec::from_data_source(MemorySourceConfig::try_new(&partitions, Arc::clone(&schema), None)?))
@@ -258,16 +258,16 @@ pub(super) fn errands<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn Executio
 
 /// Reads what a task is to do.
 async fn read_errands<T: DeserializeOwned>(mut input: SendableRecordBatchStream) -> Result<Vec<T>> {
-    let mut errands = Vec::new();
+    let mut assignments = Vec::new();
     while let Some(batch) = input.try_next().await? {
         let Some(lines) =
             batch.columns().first().and_then(|column| column.as_any().downcast_ref::<StringArray>())
         else {
-            return internal_err!("errands are text");
+            return internal_err!("assignments are text");
         };
         for line in lines.iter().flatten() {
-            errands.push(serde_json::from_str(line).map_err(of_ours)?);
+            assignments.push(serde_json::from_str(line).map_err(of_ours)?);
         }
     }
-    Ok(errands)
+    Ok(assignments)
 }

@@ -98,13 +98,13 @@ impl Work for Read {
     ) -> Result<SendableRecordBatchStream> {
         let reading = (Arc::clone(&self.spec), Arc::clone(&self.table), Arc::clone(&self.schema));
         let rows = async move {
-            let errands: Vec<InputPart> = read_errands(input).await?;
+            let assignments: Vec<InputPart> = read_errands(input).await?;
             let (spec, table, schema) = reading;
             let mut batches = RecordBatchReceiverStream::builder(Arc::clone(&schema), BATCHES_AHEAD);
             let sender = batches.tx();
             batches.spawn_blocking(move || {
                 let reader = Reader { spec: &spec, table: &table, schema: &schema, sender: &sender };
-                for part in &errands {
+                for part in &assignments {
                     // Nobody listens any more.
                     if !reader.read(part).map_err(of_ours)? {
                         break;

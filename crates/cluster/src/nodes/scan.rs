@@ -20,7 +20,7 @@ use evenkeel_model::units::Version;
 use evenkeel_storage::TableStorage;
 use evenkeel_store::log::{PortionEntry, Snapshot};
 
-/// Rows of a table at a version. An errand is a list of portions of one partition, with all that share keys with any of them.
+/// Rows of a table at a version. An assignment is a list of portions of one partition, with all that share keys with any of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ScanSpec {
     /// Directory or URL of the table.
@@ -29,7 +29,7 @@ pub(crate) struct ScanSpec {
     pub version: Version,
     /// Positions of the columns in the table.
     pub projection: Vec<usize>,
-    /// Whether each task has at most one errand, so that it gives its rows in the order of the primary key.
+    /// Whether each task has at most one assignment, so that it gives its rows in the order of the primary key.
     pub ordered: bool,
     /// Whether each partition is read by one task.
     pub whole: bool,
@@ -123,9 +123,9 @@ impl Work for Scan {
             .with_runtime_env(context.runtime_env())
             .build();
         let rows = async move {
-            let errands: Vec<Vec<PortionEntry>> = read_errands(input).await?;
+            let assignments: Vec<Vec<PortionEntry>> = read_errands(input).await?;
             let storage = storage_of(&spec.place)?;
-            let units = stream::iter(errands).map(move |portions| {
+            let units = stream::iter(assignments).map(move |portions| {
                 let portions: Vec<Arc<PortionEntry>> = portions.into_iter().map(Arc::new).collect();
                 let snapshot =
                     Snapshot::of_portions(&spec.place, spec.version, spec.definition.clone(), &portions);

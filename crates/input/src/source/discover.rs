@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::source::SourceError;
+use crate::source::file_name::format_of_name;
 use crate::source::remote::{self, RemoteFile};
-use crate::source::{InputFormat, SourceError};
 use evenkeel_storage::Place;
 
 /// One input to read.
@@ -185,28 +186,11 @@ impl Walk {
     }
 }
 
-/// The format that a file's ending stands for, with `.gz` and `.zst` taken off.
-pub(super) fn format_of_name(path: &Path) -> Option<InputFormat> {
-    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let name = [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    match name.rsplit_once('.')?.1 {
-        "parquet" | "pq" => Some(InputFormat::Parquet),
-        "csv" | "tsv" => Some(InputFormat::Csv),
-        "ndjson" | "jsonl" | "json" => Some(InputFormat::Ndjson),
-        "arrow" | "ipc" | "arrows" | "feather" => Some(InputFormat::Arrow),
-        _ => None,
-    }
-}
-
-/// Whether a file's ending says that its fields are separated by tabs.
-pub(super) fn is_tab_separated(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    name.split('.').skip(1).any(|part| part == "tsv")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::InputFormat;
+    use crate::source::file_name::is_tab_separated;
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

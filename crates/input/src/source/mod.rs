@@ -14,6 +14,7 @@ mod conform;
 mod csv;
 mod discover;
 mod export;
+mod file_name;
 mod infer;
 mod lossless;
 mod ndjson;

@@ -10,7 +10,8 @@ use arrow::datatypes::SchemaRef;
 use crate::source::arrow_ipc::{ArrowFileReader, ArrowStreamReader};
 use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
-use crate::source::discover::{InputPath, format_of_name, is_tab_separated};
+use crate::source::discover::InputPath;
+use crate::source::file_name::{format_of_name, is_tab_separated};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{

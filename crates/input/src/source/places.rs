@@ -17,8 +17,8 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use serde::Serialize;
 
-use crate::source::discover::is_tab_separated;
 use crate::source::export::{Export, OnUnreadable, Unreadable};
+use crate::source::file_name::is_tab_separated;
 use crate::source::open::open_decompressed;
 use crate::source::stream::buffered;
 use crate::source::{Input, InputFormat, InputOptions, InputPath, MAX_RECORD_BYTES, SourceError};

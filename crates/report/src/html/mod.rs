@@ -11,7 +11,7 @@ use crate::grid::{count, percent};
 use crate::html::heat_map::heat_map;
 use crate::html::svg::{heavy_values, keys_per_partition, partition_bars};
 use evenkeel_advisor::evaluate::{
-    Assessment, Interval, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey,
+    AdvisorReport, Interval, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey,
 };
 use evenkeel_model::units::ByteSize;
 
@@ -40,7 +40,7 @@ pub(super) fn escape(text: &str) -> String {
 
 /// The whole report.
 #[must_use]
-pub fn html(assessment: &Assessment) -> String {
+pub fn html(assessment: &AdvisorReport) -> String {
     let mut page = String::new();
     let title =
         escape(&format!("Keys for {}", assessment.inputs.first().map_or("an export", String::as_str)));
@@ -98,7 +98,7 @@ fn list(page: &mut String, lines: &[String]) {
     page.push_str("</ul>\n");
 }
 
-fn header(page: &mut String, assessment: &Assessment) {
+fn header(page: &mut String, assessment: &AdvisorReport) {
     let evaluation = &assessment.evaluation;
     let _ = write!(
         page,
@@ -132,7 +132,7 @@ fn header(page: &mut String, assessment: &Assessment) {
     }
 }
 
-fn recommendation(page: &mut String, assessment: &Assessment) {
+fn recommendation(page: &mut String, assessment: &AdvisorReport) {
     let found = &assessment.recommendation;
     page.push_str("<section class=\"card long\">\n<h2>Recommendation</h2>\n");
     if !found.partition_key.is_empty() {
@@ -159,7 +159,7 @@ fn recommendation(page: &mut String, assessment: &Assessment) {
     page.push_str("</section>\n");
 }
 
-fn overview(page: &mut String, assessment: &Assessment) {
+fn overview(page: &mut String, assessment: &AdvisorReport) {
     let _ = writeln!(
         page,
         "<h2>Partition keys over {} partitions, the best first</h2>",
@@ -204,7 +204,7 @@ fn overview(page: &mut String, assessment: &Assessment) {
 }
 
 /// The figures over every number of partitions and by every function, where there are several.
-fn every_number(page: &mut String, assessment: &Assessment) {
+fn every_number(page: &mut String, assessment: &AdvisorReport) {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
     of_systems(assessment).lines().for_each(|line| {
         let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(line));
@@ -253,7 +253,7 @@ fn distinct(key: &PartitionKeyReport) -> String {
 
 fn candidate(
     page: &mut String,
-    assessment: &Assessment,
+    assessment: &AdvisorReport,
     ranked: &RankedKey,
     key: &PartitionKeyReport,
     placement: &PlacementReport,
@@ -361,7 +361,7 @@ fn figures(page: &mut String, key: &PartitionKeyReport, placement: &PlacementRep
     page.push_str("</dl>\n");
 }
 
-fn statements(page: &mut String, assessment: &Assessment) {
+fn statements(page: &mut String, assessment: &AdvisorReport) {
     let planned: Vec<_> =
         assessment.statements.iter().filter(|statement| statement.problem.is_none()).collect();
     let Some(first) = planned.first() else { return };
@@ -380,7 +380,7 @@ fn statements(page: &mut String, assessment: &Assessment) {
     page.push_str("</tbody></table></div>\n");
 }
 
-fn primary_keys(page: &mut String, assessment: &Assessment) {
+fn primary_keys(page: &mut String, assessment: &AdvisorReport) {
     let keys = &assessment.evaluation.primary_keys;
     if keys.is_empty() {
         return;
@@ -451,7 +451,7 @@ fn primary_keys(page: &mut String, assessment: &Assessment) {
     }
 }
 
-fn findings(page: &mut String, assessment: &Assessment) {
+fn findings(page: &mut String, assessment: &AdvisorReport) {
     if assessment.findings.is_empty() {
         return;
     }
@@ -469,7 +469,7 @@ fn findings(page: &mut String, assessment: &Assessment) {
     }
 }
 
-fn considered(page: &mut String, assessment: &Assessment) {
+fn considered(page: &mut String, assessment: &AdvisorReport) {
     if assessment.considered.is_empty() {
         return;
     }

@@ -5,8 +5,8 @@ use arrow::datatypes::DataType;
 use uuid::Uuid;
 
 use crate::schema::ShardFront;
-use crate::simulate::design::KeyColumn;
 use crate::simulate::index::{Index, IndexShard, IndexSpec};
+use crate::simulate::key::KeyColumn;
 use crate::simulate::{KeyOrder, SimulateError, Strategy};
 use evenkeel_model::table::{Column, only_time_column};
 

@@ -1,9 +1,17 @@
 //! What a schema declares of a table, in the terms of a simulation.
 
 use crate::schema::{Dialect, Made, Schema, SchemaColumn, SchemaIndex, SchemaTable, ShardFront};
-use crate::simulate::schema::Parent;
 use crate::simulate::{IndexSpec, KeyOrder, Strategy, UuidForm};
 use evenkeel_placement::transform::UuidKind;
+
+/// A table that it is interleaved in, by its name and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// Its name.
+    pub name: String,
+    /// Its primary key.
+    pub key: Vec<KeyOrder>,
+}
 
 /// A table as it is declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use crate::simulate::SimulateError;
 use crate::simulate::arrivals::Arrived;
 use crate::simulate::index::Index;
+use crate::simulate::key::KeyColumn;
 use crate::simulate::splits::{HeatMap, Key, KeyRange, Outcome, SplitFigures, StartKey};
 use crate::simulate::strategy::{Strategy, UuidForm};
 use evenkeel_model::table::{Column, ColumnType, PlacementFunction};
@@ -19,15 +20,6 @@ use evenkeel_placement::placement::Placement;
 use evenkeel_placement::transform::{
     BitReversedSequence, UuidSource, fingerprints, shard_id, signed_shard_id,
 };
-
-/// A column of a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KeyColumn {
-    /// Its position in the export.
-    pub(super) column: usize,
-    /// Whether it descends.
-    pub(super) descending: bool,
-}
 
 /// One part of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]

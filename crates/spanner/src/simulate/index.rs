@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::schema::ShardFront;
 use crate::simulate::KeyOrder;
-use crate::simulate::design::KeyColumn;
+use crate::simulate::key::KeyColumn;
 use evenkeel_model::bounded::quote;
 
 /// An index by the names of its columns.

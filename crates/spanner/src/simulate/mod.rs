@@ -11,6 +11,7 @@ mod declared;
 mod design;
 mod index;
 mod interleave;
+mod key;
 mod migrate;
 mod reads;
 mod replay;
@@ -27,7 +28,7 @@ use evenkeel_model::bounded::{names, quote};
 use evenkeel_placement::placement::PlacementError;
 
 pub use crate::simulate::advice::{AS_GOOD, HARMLESS, few_digits};
-pub use crate::simulate::declared::{Declared, Written};
+pub use crate::simulate::declared::{Declared, Parent, Written};
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
 pub use crate::simulate::migrate::{KeyKind, Migration, migrate, normalize_uuids};
@@ -36,7 +37,7 @@ pub use crate::simulate::result::{
     IndexReport, KeyOrder, Load, RateSource, ReadKind, ReadReport, SimulateOptions, Simulation,
     StrategyReport,
 };
-pub use crate::simulate::schema::{Declaration, Parent};
+pub use crate::simulate::schema::Declaration;
 pub use crate::simulate::strategy::{Strategy, StrategyError, StrategyName, UuidForm};
 
 /// Why there is no simulation.

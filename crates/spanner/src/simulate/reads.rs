@@ -9,8 +9,9 @@ use arrow::datatypes::{DataType, TimestampMicrosecondType};
 
 use crate::simulate::SimulateError;
 use crate::simulate::arrivals::Survey;
-use crate::simulate::design::{Asked, Design, KeyColumn};
+use crate::simulate::design::{Asked, Design};
 use crate::simulate::index::Index;
+use crate::simulate::key::KeyColumn;
 use crate::simulate::result::{IndexReport, ReadKind, ReadReport};
 use crate::simulate::splits::{KeySpace, Outcome};
 use evenkeel_model::table::Column;

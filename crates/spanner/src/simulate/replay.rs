@@ -10,8 +10,9 @@ use crate::simulate::arrivals::{Arrived, BEFORE, Block, Order, Rate, Source, Sur
 use crate::simulate::columns::{
     check_suited, indexes_of, key_columns, nullable, position, time_column, timed_uuids,
 };
-use crate::simulate::design::{Design, Hashed, KeyColumn, name_keys};
+use crate::simulate::design::{Design, Hashed, name_keys};
 use crate::simulate::index::Index;
+use crate::simulate::key::KeyColumn;
 use crate::simulate::reads::{Found, Reads, read_length};
 use crate::simulate::result::{Load, RateSource, SimulateOptions, Simulation, StrategyReport};
 use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, StartKey};

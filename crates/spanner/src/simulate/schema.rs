@@ -1,21 +1,12 @@
 //! The statements that declare a table under a strategy.
 
 use crate::schema::{Dialect, IndexDraft, KeyFront, SchemaKey, ShardFront, TableDraft};
-use crate::simulate::declared::{Declared, Written};
+use crate::simulate::declared::{Declared, Parent, Written};
 use crate::simulate::strategy::UuidForm;
 use crate::simulate::{IndexSpec, KeyOrder, Strategy};
 use evenkeel_model::table::{Column, Ttl};
 use evenkeel_model::units::Micros;
 use evenkeel_placement::transform::UuidKind;
-
-/// A table that it is interleaved in, by its name and its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
-    /// Its name.
-    pub name: String,
-    /// Its primary key.
-    pub key: Vec<KeyOrder>,
-}
 
 /// A table as it is declared: what a strategy changes.
 #[derive(Debug, Clone, Copy)]

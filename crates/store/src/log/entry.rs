@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use crate::log::LogError;
-use crate::log::snapshot::CommitSummary;
 use evenkeel_model::table::{FORMAT_VERSION, KeyRange, KeyValue, TableDefinition};
 use evenkeel_model::units::{PartitionId, Version};
 
@@ -276,6 +275,37 @@ fn newer_format(table: &str, file: &str, first_line: &[u8]) -> Option<LogError> 
     let newer = || LogError::Newer { table: table.to_owned(), file: file.to_owned(), found };
     (found > FORMAT_VERSION).then(newer)
 }
+
+/// What one commit added, kept also when its portions are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitSummary {
+    /// Facts about the commit.
+    pub info: CommitInfo,
+    /// Rows added per partition; as long as the table has partitions.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of the portions added.
+    pub bytes: u64,
+    /// Number of portions added.
+    pub portions: u64,
+    /// Number of portions removed.
+    #[serde(default)]
+    pub removed: u64,
+    /// Inputs that came with it.
+    pub sources: Vec<SourceEntry>,
+    /// Files that it gave up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<String>,
+}
+
+impl CommitSummary {
+    /// Rows added.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows_per_partition.iter().sum()
+    }
+}
+
+/// By the content of an input, the commit that brought it first and its place among the inputs of that commit.
 
 #[cfg(test)]
 mod tests {

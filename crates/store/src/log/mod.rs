@@ -21,11 +21,11 @@ use evenkeel_storage::StorageError;
 pub use checkpoint::{read_checkpoint, write_checkpoint};
 pub use commit::{CommitDraft, CommitOutcome, DamagedLogFile, LogFiles, TableLog};
 pub use entry::{
-    CheckpointInfo, CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, read_entries,
-    write_entries,
+    CheckpointInfo, CommitInfo, CommitSummary, LogEntry, Operation, PortionEntry, Sequence, SourceEntry,
+    read_entries, write_entries,
 };
 pub use portions::PortionDamage;
-pub use snapshot::{CommitSummary, Snapshot, fold, overlap_depths};
+pub use snapshot::{Snapshot, fold, overlap_depths};
 
 /// Why a log cannot be read or written.
 #[derive(Debug, Error)]

@@ -4,44 +4,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use ahash::AHashMap;
-use serde::{Deserialize, Serialize};
 
-use crate::log::entry::{CommitInfo, LogEntry, PortionEntry, commit_path, read_entries};
+use crate::log::entry::{CommitSummary, LogEntry, PortionEntry, commit_path, read_entries};
 use crate::log::{LogError, SourceEntry};
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
 use evenkeel_stats::overlap::depths;
 
-/// What one commit added, kept also when its portions are gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommitSummary {
-    /// Facts about the commit.
-    pub info: CommitInfo,
-    /// Rows added per partition; as long as the table has partitions.
-    pub rows_per_partition: Vec<u64>,
-    /// Bytes of the portions added.
-    pub bytes: u64,
-    /// Number of portions added.
-    pub portions: u64,
-    /// Number of portions removed.
-    #[serde(default)]
-    pub removed: u64,
-    /// Inputs that came with it.
-    pub sources: Vec<SourceEntry>,
-    /// Files that it gave up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub swept: Vec<String>,
-}
-
-impl CommitSummary {
-    /// Rows added.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.rows_per_partition.iter().sum()
-    }
-}
-
-/// By the content of an input, the commit that brought it first and its place among the inputs of that commit.
 type SourcesByContent = AHashMap<String, (Arc<CommitSummary>, usize)>;
 
 /// A table at one version. It does not change; a reader keeps it as long as it likes.

@@ -82,7 +82,7 @@ struct Alike {
 
 impl Uniqueness {
     /// Of a key that repeats in none of `rows` rows, from the values of some of them, column by column.
-    pub(super) fn of(columns: &[ArrayRef], rows: u64) -> Option<Self> {
+    pub(crate) fn of(columns: &[ArrayRef], rows: u64) -> Option<Self> {
         if columns.is_empty() || rows < 2 {
             return None;
         }

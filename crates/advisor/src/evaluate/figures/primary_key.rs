@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::evaluate::layout::LayoutReport;
-use crate::evaluate::sample::Interval;
-use crate::evaluate::uniqueness::Uniqueness;
+use crate::evaluate::figures::interval::Interval;
+use crate::evaluate::figures::layout::LayoutReport;
+use crate::evaluate::figures::uniqueness::Uniqueness;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::wire::wire;
 use evenkeel_stats::sketch::RepeatedKey;
@@ -102,7 +102,7 @@ pub struct PrimaryKeyReport {
     pub candidate: Candidate,
     /// Keys that repeat, of which examples are to be found.
     #[serde(skip)]
-    pub(super) repeated: Vec<RepeatedKey>,
+    pub(crate) repeated: Vec<RepeatedKey>,
 }
 
 wire!(DuplicateExample { key, first, second, differs_in });

@@ -1,14 +1,14 @@
 //! Which keys to choose: a ranking by quantities that mean something, and the reasons in order.
 
-use serde::Serialize;
-
-use crate::evaluate::assess::AssessOptions;
-use crate::evaluate::evaluator::Evaluation;
-use crate::evaluate::fan_out::{Reach, StatementReport, fan_out};
-use crate::evaluate::partition_key::PartitionKeyReport;
-use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::proposal::propose_table;
-use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
+use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::partition_key::PartitionKeyReport;
+use crate::evaluate::figures::primary_key::PrimaryKeyReport;
+use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
+use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::options::AdvisorOptions;
+use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
+use crate::evaluate::verdict::ddl::propose_table;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{ByteRate, PartitionCount};
@@ -20,8 +20,6 @@ use evenkeel_stats::skew::Verdict;
 const HEADROOM: f64 = 2.0;
 /// Keys whose sustained rate is at least this part of the best one's count as equally even.
 const AS_EVEN: f64 = 0.9;
-/// Distinct values that YDB advises per partition, at least.
-pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;
 /// Partitions that YDB advises for streams that do not need more, at most.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
@@ -39,48 +37,8 @@ struct Ranked {
     keys: Vec<RankedKey>,
 }
 
-/// A candidate for the partition key among the others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RankedKey {
-    /// The key.
-    pub partition_key: Vec<String>,
-    /// The judgement of its balance.
-    pub verdict: Verdict,
-    /// Inserts that the table sustains, in bytes per second.
-    pub sustained_rate: f64,
-    /// The same if all partitions were equally busy.
-    pub rate_if_even: f64,
-    /// Partitions that a statement visits, on average; none without statements.
-    pub mean_partitions_read: Option<f64>,
-    /// Statements that visit all partitions.
-    pub statements_on_all: usize,
-    /// Bytes of a key, on average.
-    pub mean_key_bytes: f64,
-    /// Why a table of this export cannot have it as it is; none where it can.
-    pub obstacle: Option<String>,
-}
-
-/// What to choose, and why.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Recommendation {
-    /// The partition key; empty where no candidate can serve.
-    pub partition_key: Vec<String>,
-    /// The primary key; empty where none can serve.
-    pub primary_key: Vec<String>,
-    /// The number of partitions.
-    pub partitions: u32,
-    /// Why, the weightiest first.
-    pub reasons: Vec<String>,
-    /// What another choice would give and cost.
-    pub trade_offs: Vec<String>,
-    /// The YQL of the table.
-    pub ddl: Option<String>,
-    /// Commands that make it and fill it, in YDB and here.
-    pub commands: Vec<String>,
-}
-
 impl Needed {
-    fn of(evaluation: &Evaluation, options: &AssessOptions) -> Self {
+    fn of(evaluation: &Evaluation, options: &AdvisorOptions) -> Self {
         let row_bytes = evaluation.bytes as f64 / evaluation.rows.max(1) as f64;
         let each = ByteRate(options.evaluate.partition_rate);
         if let Some(rate) = options.ingest_rate {
@@ -105,11 +63,11 @@ impl Needed {
 
 /// Ranks the candidates over every number of partitions that was evaluated, and proposes a table: the smallest number whose best
 /// key takes the inserts and has enough distinct values.
-pub(super) fn recommend(
+pub(crate) fn recommend(
     evaluation: &Evaluation,
     planned: &[PlannedStatement],
     export: &Export,
-    options: &AssessOptions,
+    options: &AdvisorOptions,
 ) -> Choice {
     let needed = Needed::of(evaluation, options);
     let mut counts: Vec<PartitionCount> = options.evaluate.partitions.clone();
@@ -170,7 +128,7 @@ enum Rule {
 }
 
 impl Rule {
-    fn words(&self, ranked: &Ranked, options: &AssessOptions) -> String {
+    fn words(&self, ranked: &Ranked, options: &AdvisorOptions) -> String {
         let partitions = ranked.partitions;
         let nodes =
             options.nodes.iter().find(|nodes| PartitionCount::for_nodes(**nodes).ok() == Some(partitions));
@@ -203,11 +161,11 @@ impl Rule {
 
 /// What is chosen.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
-    pub(super) partitions: Option<PartitionCount>,
-    pub(super) ranking: Vec<RankedKey>,
-    pub(super) statements: Vec<StatementReport>,
-    pub(super) recommendation: Recommendation,
+pub(crate) struct Choice {
+    pub(crate) partitions: Option<PartitionCount>,
+    pub(crate) ranking: Vec<RankedKey>,
+    pub(crate) statements: Vec<StatementReport>,
+    pub(crate) recommendation: Recommendation,
 }
 
 /// Ranks the candidates by what differs first: whether they can serve; whether they are even, which is as even as the best within
@@ -246,7 +204,7 @@ fn propose(
     statements: &[StatementReport],
     sizing: Vec<String>,
     export: &Export,
-    options: &AssessOptions,
+    options: &AdvisorOptions,
     function: Function,
 ) -> Recommendation {
     let Some(chosen) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else {
@@ -379,7 +337,7 @@ fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[Statement
 }
 
 /// What it is worth that a key repeats in no row.
-pub(super) fn unique_words(key: &PrimaryKeyReport) -> String {
+pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
     let rows = key.distinct_keys;
     match key.uniqueness {
         Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {

@@ -16,21 +16,21 @@ use evenkeel_stats::windows::{MomentRows, WindowedRows};
 
 /// One part of some key, in every key that has it.
 #[derive(Debug, Clone)]
-pub(super) struct ResolvedPart {
-    pub(super) part: KeyPart,
+pub(crate) struct ResolvedPart {
+    pub(crate) part: KeyPart,
     /// Position of its column.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     /// Type of the part itself.
-    pub(super) column_type: ColumnType,
+    pub(crate) column_type: ColumnType,
 }
 
 /// The parts of all keys, each once.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parts(Vec<ResolvedPart>);
+pub(crate) struct KeyParts(Vec<ResolvedPart>);
 
-impl Parts {
+impl KeyParts {
     /// Positions of the parts of `key`, which are added where they are new.
-    pub(super) fn resolve(
+    pub(crate) fn resolve(
         &mut self,
         key: &Candidate,
         columns: &[Column],
@@ -71,47 +71,47 @@ impl Parts {
     }
 
     /// Whether some part is made of a column.
-    pub(super) fn have(&self, column: usize) -> bool {
+    pub(crate) fn have(&self, column: usize) -> bool {
         self.0.iter().any(|part| part.column == column)
     }
 
-    pub(super) fn get(&self, position: usize) -> Option<&ResolvedPart> {
+    pub(crate) fn get(&self, position: usize) -> Option<&ResolvedPart> {
         self.0.get(position)
     }
 }
 
 /// One part of the keys, in one batch.
 #[derive(Debug)]
-pub(super) struct PreparedPart {
-    pub(super) array: ArrayRef,
-    pub(super) identities: Vec<u64>,
+pub(crate) struct PreparedPart {
+    pub(crate) array: ArrayRef,
+    pub(crate) identities: Vec<u64>,
     /// Bytes of its values in all, and of the longest.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     longest: u64,
     column_type: ColumnType,
 }
 
 /// A batch with what keys need of it.
 #[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) rows: usize,
+pub(crate) struct KeyedBatch {
+    pub(crate) rows: usize,
     /// Rows that came before.
-    pub(super) first_row: u64,
+    pub(crate) first_row: u64,
     parts: Vec<PreparedPart>,
     /// Bytes of each row's values.
-    pub(super) row_bytes: Vec<u32>,
+    pub(crate) row_bytes: Vec<u32>,
     /// Identity of each whole row, where primary keys are evaluated.
-    pub(super) row_identities: Vec<u64>,
-    pub(super) windows: Option<WindowedRows>,
-    pub(super) moments: Option<MomentRows>,
+    pub(crate) row_identities: Vec<u64>,
+    pub(crate) windows: Option<WindowedRows>,
+    pub(crate) moments: Option<MomentRows>,
 }
 
-impl Prepared {
+impl KeyedBatch {
     /// Prepares a batch in the schema of the export.
-    pub(super) fn new(
+    pub(crate) fn new(
         batch: &RecordBatch,
         first_row: u64,
-        parts: &Parts,
+        parts: &KeyParts,
         whole_rows: bool,
     ) -> Result<Self, EvaluateError> {
         let rows = batch.num_rows();
@@ -128,22 +128,22 @@ impl Prepared {
         })
     }
 
-    pub(super) fn part(&self, position: usize) -> Option<&PreparedPart> {
+    pub(crate) fn part(&self, position: usize) -> Option<&PreparedPart> {
         self.parts.get(position)
     }
 
     /// The parts of a key.
-    pub(super) fn parts_of<'a>(&'a self, key: &'a [usize]) -> impl Iterator<Item = &'a PreparedPart> {
+    pub(crate) fn parts_of<'a>(&'a self, key: &'a [usize]) -> impl Iterator<Item = &'a PreparedPart> {
         key.iter().filter_map(|position| self.parts.get(*position))
     }
 
     /// The identity of every row's key.
-    pub(super) fn identities(&self, key: &[usize]) -> Vec<u64> {
+    pub(crate) fn identities(&self, key: &[usize]) -> Vec<u64> {
         combine(&self.parts_of(key).map(|part| part.identities.as_slice()).collect::<Vec<_>>())
     }
 
     /// Rows with NULL in some part of a key.
-    pub(super) fn null_rows(&self, key: &[usize]) -> u64 {
+    pub(crate) fn null_rows(&self, key: &[usize]) -> u64 {
         let mut with_nulls = self.parts_of(key).filter(|part| part.array.null_count() > 0);
         let (Some(first), second) = (with_nulls.next(), with_nulls.next()) else { return 0 };
         if second.is_none() {
@@ -154,7 +154,7 @@ impl Prepared {
     }
 
     /// Bytes of the longest key, where that is longer than `known`; else `known`.
-    pub(super) fn longest_key(&self, key: &[usize], known: u64) -> u64 {
+    pub(crate) fn longest_key(&self, key: &[usize], known: u64) -> u64 {
         // Mostly its parts are too short, even were they of one row.
         let most = self.parts_of(key).map(|part| part.longest).sum();
         if most <= known || key.len() == 1 {
@@ -174,7 +174,7 @@ impl Prepared {
     }
 
     /// The columns of a key, of these rows alone.
-    pub(super) fn rows_of(&self, key: &[usize], rows: &[u32]) -> Vec<ArrayRef> {
+    pub(crate) fn rows_of(&self, key: &[usize], rows: &[u32]) -> Vec<ArrayRef> {
         let rows = UInt32Array::from(rows.to_vec());
         // Taking rows that exist cannot fail.
         let taken = self.parts_of(key).map(|part| take(&part.array, &rows, None));
@@ -182,7 +182,7 @@ impl Prepared {
     }
 
     /// The values of one row's key.
-    pub(super) fn values(&self, key: &[usize], row: usize) -> Vec<Value> {
+    pub(crate) fn values(&self, key: &[usize], row: usize) -> Vec<Value> {
         self.parts_of(key).map(|part| json_value(&part.array, row)).collect()
     }
 }
@@ -239,7 +239,7 @@ fn shown(text: &str) -> Value {
 }
 
 /// A value as JSON: numbers and truth values as such, everything else as text, of which at most 1 KiB.
-pub(super) fn json_value(array: &ArrayRef, row: usize) -> Value {
+pub(crate) fn json_value(array: &ArrayRef, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// An error of a task, as it is told to people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct TaskError {
     /// The message.
     pub(super) message: String,
     /// Whether the same may succeed when it is done again.
@@ -16,7 +16,7 @@ pub(super) struct Told {
     pub(super) too_large: bool,
 }
 
-impl Told {
+impl TaskError {
     /// What a machine could not do, and another one, or a later time, may.
     pub(super) fn passing(message: String) -> Self {
         Self { message, again: true, too_large: false }
@@ -25,7 +25,7 @@ impl Told {
 
 const OPEN: &str = "EVENKEEL[";
 
-impl Told {
+impl TaskError {
     /// The error as one that passes through Ballista whole.
     pub(super) fn pack(&self) -> DataFusionError {
         let json = serde_json::to_vec(self).unwrap_or_default();
@@ -74,16 +74,16 @@ mod tests {
 
     #[test]
     fn what_is_told_survives_the_texts_of_others() {
-        let told = Told {
+        let told = TaskError {
             message: "a.csv, line 7, column 'x': \"y\" [is] no number".into(),
             again: false,
             too_large: true,
         };
         let text = format!("Job x failed: stage 1 failed: {:?}\n", told.pack());
-        assert_eq!(Told::of_job(&text), told);
-        assert!(Told::of_job("Job x failed: Cancelled").again);
+        assert_eq!(TaskError::of_job(&text), told);
+        assert!(TaskError::of_job("Job x failed: Cancelled").again);
         let text = r#"stage 1 failed: DataFusionError(Shared(External(ArrowError(CastError("no \"number\" here")))))"#;
-        let query = Told::of_job(text);
+        let query = TaskError::of_job(text);
         assert_eq!((query.again, query.message.as_str()), (false, "no \"number\" here"));
     }
 }

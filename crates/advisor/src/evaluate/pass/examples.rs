@@ -8,9 +8,9 @@ use ahash::AHashSet;
 use arrow::array::{ArrayRef, RecordBatch};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::partition_key::PartitionKeyReport;
-use crate::evaluate::prepared::json_value;
-use crate::evaluate::primary_key_report::{DuplicateExample, PrimaryKeyReport};
+use crate::evaluate::figures::partition_key::PartitionKeyReport;
+use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
+use crate::evaluate::pass::batch::json_value;
 use evenkeel_input::source::{Export, ExportPlace, OnUnreadable};
 use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::values::derived_column;
@@ -31,7 +31,7 @@ struct Search {
 }
 
 /// Finds rows for the repeated keys of `reports`. Reading ends when all are found.
-pub(super) fn find_examples(
+pub(crate) fn find_examples(
     export: &Export,
     on_unreadable: OnUnreadable,
     reports: &mut [PrimaryKeyReport],
@@ -76,7 +76,7 @@ pub(super) fn find_examples(
 }
 
 /// Finds the values of heavy keys of which only the identity is known. Reading ends when all are found.
-pub(super) fn find_values(
+pub(crate) fn find_values(
     export: &Export,
     on_unreadable: OnUnreadable,
     reports: &mut [PartitionKeyReport],

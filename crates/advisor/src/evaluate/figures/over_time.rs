@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::evaluate::moment::{Examined, enough_rows};
+use crate::evaluate::figures::moment::{Examined, enough_rows};
 use evenkeel_model::units::Micros;
 use evenkeel_stats::skew::{AtATime, MaxOverMeanByChance, SkewFigures, balance, median};
 use evenkeel_stats::windows::Window;
@@ -178,7 +178,7 @@ impl OverTime {
 
     /// The figures of the windows that are examined, and how the load moves, from those that are shown too.
     #[must_use]
-    pub(super) fn of_examined(
+    pub(crate) fn of_examined(
         (shown, length): (&[Window], Micros),
         (windows, examined): (&[Window], Examined),
     ) -> Option<Self> {

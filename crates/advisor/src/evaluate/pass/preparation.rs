@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::prepared::{Parts, Prepared};
+use crate::evaluate::pass::batch::{KeyParts, KeyedBatch};
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{Micros, PartitionId};
 use evenkeel_model::values::instants;
@@ -18,36 +18,36 @@ use evenkeel_stats::windows::{MomentAxis, MomentRows, TimeAxis, WindowedRows};
 
 /// A candidate for the partition key, as far as it is known before the first row.
 #[derive(Debug)]
-pub(super) struct KeyPlan {
-    pub(super) candidate: Candidate,
+pub(crate) struct CandidatePlan {
+    pub(crate) candidate: Candidate,
     /// Positions of its parts.
-    pub(super) key: Vec<usize>,
+    pub(crate) key: Vec<usize>,
     /// Functions that do not take it, each with the reason.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
     /// Its placements, in groups that share cells.
-    pub(super) placements: Vec<Arc<JointPlacement>>,
+    pub(crate) placements: Vec<Arc<JointPlacement>>,
 }
 
 /// What is known of a key in a batch before its rows are counted.
-pub(super) struct KeyOfBatch {
+pub(crate) struct BatchKeys {
     /// Their identities; where the key has one part, those of the part.
-    pub(super) identities: Option<Vec<u64>>,
+    pub(crate) identities: Option<Vec<u64>>,
     /// The cells of every row, for each group of placements; none while keys are few, and looked up by number.
-    pub(super) cells: Option<Vec<Vec<PartitionId>>>,
+    pub(crate) cells: Option<Vec<Vec<PartitionId>>>,
 }
 
-impl KeyPlan {
-    fn prepare(&self, batch: &Prepared, numbered: bool) -> Result<KeyOfBatch, EvaluateError> {
+impl CandidatePlan {
+    fn prepare(&self, batch: &KeyedBatch, numbered: bool) -> Result<BatchKeys, EvaluateError> {
         let identities = match self.key.as_slice() {
             [_] => None,
             _ => Some(batch.identities(&self.key)),
         };
         let cells = if numbered { None } else { Some(self.cells(batch)?) };
-        Ok(KeyOfBatch { identities, cells })
+        Ok(BatchKeys { identities, cells })
     }
 
     /// The cells of every row, for each group of placements.
-    pub(super) fn cells(&self, batch: &Prepared) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
+    pub(crate) fn cells(&self, batch: &KeyedBatch) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
         let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
         let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
         let mut hashes = Hashes::default();
@@ -63,10 +63,10 @@ impl KeyPlan {
 
 /// The hashes of some keys by one function after the other: those that share a hash take it from each other.
 #[derive(Default)]
-pub(super) struct Hashes(Option<(&'static str, Vec<u64>)>);
+pub(crate) struct Hashes(Option<(&'static str, Vec<u64>)>);
 
 impl Hashes {
-    pub(super) fn of(
+    pub(crate) fn of(
         &mut self,
         placement: &JointPlacement,
         columns: &[ArrayRef],
@@ -82,11 +82,11 @@ impl Hashes {
 }
 
 /// Batches, and what is known of them.
-pub(super) struct PreparedBatches {
+pub(crate) struct PreparedBatches {
     /// Each with whether a batch of the simulated ingest ends with it.
-    pub(super) batches: Vec<(Prepared, bool)>,
+    pub(crate) batches: Vec<(KeyedBatch, bool)>,
     /// For each partition key, its rows in each batch.
-    pub(super) keys: Vec<Vec<KeyOfBatch>>,
+    pub(crate) keys: Vec<Vec<BatchKeys>>,
 }
 
 /// Rows of one batch of the simulated ingest.
@@ -100,29 +100,29 @@ struct Piece {
 
 /// Prepares batches in the order in which they come.
 #[derive(Debug)]
-pub(super) struct Preparation {
-    pub(super) parts: Parts,
-    pub(super) keys: Vec<Arc<KeyPlan>>,
+pub(crate) struct Preparation {
+    pub(crate) parts: KeyParts,
+    pub(crate) keys: Vec<Arc<CandidatePlan>>,
     /// Whether rows are told apart as a whole.
-    pub(super) whole_rows: bool,
-    pub(super) time: Option<(usize, String)>,
-    pub(super) axis: TimeAxis,
+    pub(crate) whole_rows: bool,
+    pub(crate) time: Option<(usize, String)>,
+    pub(crate) axis: TimeAxis,
     /// Short windows, where partition keys are counted along the time.
-    pub(super) moments: Option<MomentAxis>,
+    pub(crate) moments: Option<MomentAxis>,
     /// The length of windows that was asked for, and how many there may be of it.
-    pub(super) window: Option<Micros>,
-    pub(super) most_windows: usize,
+    pub(crate) window: Option<Micros>,
+    pub(crate) most_windows: usize,
     /// Rows of a batch of the simulated ingest.
-    pub(super) batch_rows: u64,
-    pub(super) sampling: Option<(f64, ChaCha8Rng)>,
-    pub(super) rows_read: u64,
-    pub(super) rows: u64,
+    pub(crate) batch_rows: u64,
+    pub(crate) sampling: Option<(f64, ChaCha8Rng)>,
+    pub(crate) rows_read: u64,
+    pub(crate) rows: u64,
 }
 
 impl Preparation {
     /// Prepares batches. `numbered` says of each partition key whether its keys are few enough to be numbered; where that has changed
     /// meanwhile, less is prepared than could be.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         &mut self,
         batches: &[RecordBatch],
         numbered: &[bool],
@@ -133,8 +133,8 @@ impl Preparation {
         }
         let (parts, whole_rows, keys) = (&self.parts, self.whole_rows, &self.keys);
         let prepare = |piece: &Piece| {
-            let prepared = Prepared::new(&piece.rows, piece.first_row, parts, whole_rows)?;
-            let of_key = |(key, numbered): (&Arc<KeyPlan>, &bool)| key.prepare(&prepared, *numbered);
+            let prepared = KeyedBatch::new(&piece.rows, piece.first_row, parts, whole_rows)?;
+            let of_key = |(key, numbered): (&Arc<CandidatePlan>, &bool)| key.prepare(&prepared, *numbered);
             let keys = keys.iter().zip(numbered).map(of_key).collect::<Result<Vec<_>, EvaluateError>>()?;
             Ok((prepared, keys))
         };
@@ -150,7 +150,7 @@ impl Preparation {
             pieces.par_iter().with_max_len(1).map(prepare).collect::<Result<Vec<_>, EvaluateError>>()
         });
         let mut batches = Vec::with_capacity(pieces.len());
-        let mut by_key: Vec<Vec<KeyOfBatch>> = self.keys.iter().map(|_| Vec::new()).collect();
+        let mut by_key: Vec<Vec<BatchKeys>> = self.keys.iter().map(|_| Vec::new()).collect();
         for (((mut prepared, keys), windows), piece) in prepared?.into_iter().zip(windows?).zip(&pieces) {
             (prepared.windows, prepared.moments) = windows;
             batches.push((prepared, piece.ends));
@@ -160,7 +160,7 @@ impl Preparation {
     }
 
     /// Adds what was found of rows that come after these: their axes, and how many were read and kept.
-    pub(super) fn merge(
+    pub(crate) fn merge(
         &mut self,
         axis: TimeAxis,
         moments: Option<MomentAxis>,

@@ -14,9 +14,9 @@ use evenkeel_placement::placement::Function;
 use evenkeel_stats::sketch::{column_identities, combine};
 
 /// Rows that are looked at.
-pub(super) const ROWS_LOOKED_AT: usize = 100_000;
+pub(crate) const ROWS_LOOKED_AT: usize = 100_000;
 /// Bytes that these take, about, where rows are wide.
-pub(super) const BYTES_LOOKED_AT: usize = 64 << 20;
+pub(crate) const BYTES_LOOKED_AT: usize = 64 << 20;
 /// Single columns that are evaluated, at most.
 const MOST_SINGLES: usize = 6;
 /// Columns that are paired with the time, and with each other.
@@ -28,7 +28,7 @@ const MOST_KEY_COLUMNS: usize = 4;
 
 /// A candidate that was thought of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Considered {
+pub struct ConsideredCandidate {
     /// The key.
     pub key: Vec<String>,
     /// Whether it is one for the partition key or the primary key.
@@ -39,7 +39,7 @@ pub struct Considered {
     pub reason: String,
     /// Whether it was dropped because the rows looked at have too few values, and these are not all rows.
     #[serde(skip)]
-    pub(super) too_few_values: bool,
+    pub(crate) too_few_values: bool,
 }
 
 /// What a key is for.
@@ -63,7 +63,7 @@ struct Looked<'a> {
 }
 
 /// Rows of an export.
-pub(super) struct Finder<'a> {
+pub(crate) struct Finder<'a> {
     columns: Vec<Looked<'a>>,
     rows: usize,
     /// Whether these are all rows.
@@ -85,7 +85,7 @@ fn takes(function: Function, column_type: ColumnType) -> bool {
 
 impl<'a> Finder<'a> {
     /// Looks at rows that have the columns `columns`.
-    pub(super) fn new(
+    pub(crate) fn new(
         columns: &'a [Column],
         rows: &RowsAcross,
         time: Option<&str>,
@@ -157,11 +157,11 @@ impl<'a> Finder<'a> {
 
     /// Candidates for the partition key: single columns and pairs, and prefixes of primary keys; of the columns of
     /// `primary_keys` alone where some were given, because a partition key is part of a primary key.
-    pub(super) fn partition_keys(
+    pub(crate) fn partition_keys(
         &self,
         primary_keys: &[Candidate],
         found_keys: &[Candidate],
-    ) -> Vec<Considered> {
+    ) -> Vec<ConsideredCandidate> {
         let within: HashSet<&str> =
             primary_keys.iter().flat_map(Candidate::parts).map(|part| part.column.as_str()).collect();
         let mut found = Considerations::new(Role::PartitionKey);
@@ -259,7 +259,7 @@ impl<'a> Finder<'a> {
 
     /// Candidates for the primary key: the fewest columns that tell the rows looked at apart, the time first and second.
     /// Each contains the partition key, where one was named.
-    pub(super) fn primary_keys(&self, partition_key: Option<&Candidate>) -> Vec<Considered> {
+    pub(crate) fn primary_keys(&self, partition_key: Option<&Candidate>) -> Vec<ConsideredCandidate> {
         let mut found = Considerations::new(Role::PrimaryKey);
         let usable = self.usable();
         let time = usable.iter().find(|looked| self.is_time(looked)).copied();
@@ -365,7 +365,7 @@ fn identities_of(key: &[&Looked<'_>]) -> Vec<u64> {
 /// Candidates so far, each once.
 struct Considerations {
     role: Role,
-    all: Vec<Considered>,
+    all: Vec<ConsideredCandidate>,
 }
 
 impl Considerations {
@@ -377,9 +377,17 @@ impl Considerations {
         let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
         match self.all.iter_mut().find(|known| known.key == key) {
             // A prefix that was given is evaluated, whatever else speaks against it.
-            Some(known) if kept && !known.kept => *known = Considered { kept, reason, ..known.clone() },
+            Some(known) if kept && !known.kept => {
+                *known = ConsideredCandidate { kept, reason, ..known.clone() }
+            }
             Some(_) => {}
-            None => self.all.push(Considered { key, role: self.role, kept, reason, too_few_values: false }),
+            None => self.all.push(ConsideredCandidate {
+                key,
+                role: self.role,
+                kept,
+                reason,
+                too_few_values: false,
+            }),
         }
     }
 
@@ -432,7 +440,7 @@ fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
 
 /// Counts, in the pass over all rows, the values of columns that were dropped because the rows looked at have too few.
 #[derive(Debug)]
-pub(super) struct FewValues {
+pub(crate) struct FewValues {
     columns: Vec<Counted>,
     /// With so many values, a column would not have been dropped.
     enough: usize,
@@ -449,7 +457,11 @@ struct Counted {
 }
 
 impl FewValues {
-    pub(super) fn new(considered: &[Considered], columns: &[Column], partitions: &[PartitionCount]) -> Self {
+    pub(crate) fn new(
+        considered: &[ConsideredCandidate],
+        columns: &[Column],
+        partitions: &[PartitionCount],
+    ) -> Self {
         let doubtful = considered.iter().filter(|candidate| candidate.too_few_values && !candidate.kept);
         let counted = doubtful.filter_map(|candidate| {
             let name = candidate.key.first()?;
@@ -461,12 +473,12 @@ impl FewValues {
     }
 
     /// Forgets columns that are not read, at positions that are not `asked` for.
-    pub(super) fn keep_only(&mut self, asked: &[bool]) {
+    pub(crate) fn keep_only(&mut self, asked: &[bool]) {
         self.columns.retain(|column| asked.get(column.position) == Some(&true));
     }
 
     /// Counts rows, in any order.
-    pub(super) fn count(&mut self, batches: &[RecordBatch]) {
+    pub(crate) fn count(&mut self, batches: &[RecordBatch]) {
         for batch in batches {
             self.rows += batch.num_rows() as u64;
             for column in &mut self.columns {
@@ -485,7 +497,7 @@ impl FewValues {
     }
 
     /// Says of each column what all rows have, and gives those that should not have been dropped.
-    pub(super) fn settle(self, considered: &mut [Considered]) -> Vec<String> {
+    pub(crate) fn settle(self, considered: &mut [ConsideredCandidate]) -> Vec<String> {
         let mut withdrawn = Vec::new();
         for Counted { name, values, .. } in self.columns {
             let Some(candidate) =
@@ -516,7 +528,10 @@ mod tests {
     use evenkeel_input::source::Extent;
     use evenkeel_testkit::{AdEvents, ad_events_definition};
 
-    fn found(primary_keys: &[&str], partition_key: Option<&str>) -> (Vec<Considered>, Vec<Considered>) {
+    fn found(
+        primary_keys: &[&str],
+        partition_key: Option<&str>,
+    ) -> (Vec<ConsideredCandidate>, Vec<ConsideredCandidate>) {
         let columns = ad_events_definition().unwrap().columns;
         let options = AdEvents { rows: 20_000, duplicate_share: 0.0, ..AdEvents::default() };
         let batches: Vec<RecordBatch> = options.batches(5_000).unwrap().map(Result::unwrap).collect();
@@ -529,7 +544,7 @@ mod tests {
         (finder.partition_keys(&primary_keys, &[]), finder.primary_keys(partition_key.as_ref()))
     }
 
-    fn kept(considered: &[Considered]) -> Vec<String> {
+    fn kept(considered: &[ConsideredCandidate]) -> Vec<String> {
         considered.iter().filter(|c| c.kept).map(|c| c.key.join(", ")).collect()
     }
 

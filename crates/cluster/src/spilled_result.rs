@@ -15,7 +15,7 @@ use crate::ClusterError;
 const IN_MEMORY: usize = 64 << 20;
 
 /// Batches of one schema, in the order in which they came.
-pub(super) struct Fetched {
+pub(super) struct SpilledResult {
     schema: SchemaRef,
     in_memory: Vec<RecordBatch>,
     room: usize,
@@ -36,7 +36,7 @@ fn memory_of(batch: &RecordBatch) -> usize {
         .sum()
 }
 
-impl Fetched {
+impl SpilledResult {
     pub(super) fn new(schema: SchemaRef) -> Self {
         Self::with_room(schema, IN_MEMORY)
     }
@@ -82,7 +82,7 @@ impl Fetched {
     }
 }
 
-/// The batches of [`Fetched`].
+/// The batches of [`SpilledResult`].
 pub(super) struct Batches {
     in_memory: std::vec::IntoIter<RecordBatch>,
     on_disk: Option<StreamReader<BufReader<File>>>,
@@ -114,7 +114,7 @@ mod tests {
         let batches: Vec<RecordBatch> = (0..20).map(|index| batch(index * 100)).collect();
         let bytes = batches[0..].iter().map(memory_of).max().unwrap();
         for room in [0, bytes, 3 * bytes, 12 * bytes, 30 * bytes] {
-            let mut fetched = Fetched::with_room(batches[0].schema(), room);
+            let mut fetched = SpilledResult::with_room(batches[0].schema(), room);
             batches.iter().for_each(|batch| fetched.push(batch.clone()).unwrap());
             assert_eq!(fetched.on_disk.is_none(), room == 30 * bytes);
             for _ in 0..2 {
@@ -122,6 +122,6 @@ mod tests {
                 assert_eq!(found, batches);
             }
         }
-        assert_eq!(Fetched::new(batches[0].schema()).batches().unwrap().count(), 0);
+        assert_eq!(SpilledResult::new(batches[0].schema()).batches().unwrap().count(), 0);
     }
 }

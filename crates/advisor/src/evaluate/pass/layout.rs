@@ -4,35 +4,29 @@
 //! Each batch of the simulated ingest makes one portion in every partition that it has rows for, from the least to the
 //! greatest primary key of those rows. Keys are compared as bytes in the order of the row format of Arrow.
 
+use crate::evaluate::figures::layout::{LayoutReport, MERGE_FAN_IN};
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use evenkeel_model::wire::wire;
 use evenkeel_stats::overlap::{OverlapDepth, depths};
 
-/// Portions of one level that overlap before they are merged into one of the next: the fan-in of a tiered merge policy
-/// (O'Neil and others, "The Log-Structured Merge-Tree"; RocksDB, "Universal Compaction").
-pub const MERGE_FAN_IN: usize = 8;
-
 /// A key in a form whose byte order is the order of keys.
-pub(super) type KeyBytes = Box<[u8]>;
+pub(crate) type KeyBytes = Box<[u8]>;
 
 /// The rows of one batch in one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Portion {
+pub(crate) struct Portion {
     /// Number of its batch.
-    pub(super) batch: u64,
-    pub(super) rows: u64,
-    pub(super) min: KeyBytes,
-    pub(super) max: KeyBytes,
+    pub(crate) batch: u64,
+    pub(crate) rows: u64,
+    pub(crate) min: KeyBytes,
+    pub(crate) max: KeyBytes,
     /// Least and greatest value of each column that conditions are tried on.
-    pub(super) columns: Vec<(KeyBytes, KeyBytes)>,
+    pub(crate) columns: Vec<(KeyBytes, KeyBytes)>,
 }
 
 impl Portion {
     /// Two portions as one.
-    pub(super) fn join(self, other: Self) -> Self {
+    pub(crate) fn join(self, other: Self) -> Self {
         let widen = |a: (KeyBytes, KeyBytes), b: (KeyBytes, KeyBytes)| (a.0.min(b.0), a.1.max(b.1));
         let (min, max) = widen((self.min, self.max), (other.min, other.max));
         let columns = self.columns.into_iter().zip(other.columns).map(|(a, b)| widen(a, b)).collect();
@@ -41,7 +35,7 @@ impl Portion {
 }
 
 /// Joins the portions of each two batches, so that fewer are kept: what batches of twice as many rows would have made.
-pub(super) fn join_batches(portions: &mut Vec<Portion>) {
+pub(crate) fn join_batches(portions: &mut Vec<Portion>) {
     let mut joined: Vec<Portion> = Vec::with_capacity(portions.len().div_ceil(2));
     for mut portion in portions.drain(..) {
         portion.batch /= 2;
@@ -56,36 +50,9 @@ pub(super) fn join_batches(portions: &mut Vec<Portion>) {
     *portions = joined;
 }
 
-/// How much the portions of a table overlap.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LayoutReport {
-    /// Rows of a batch.
-    pub batch_rows: u64,
-    /// Batches.
-    pub batches: u64,
-    /// Portions, over all partitions.
-    pub portions: u64,
-    /// How deep they overlap.
-    #[serde(flatten)]
-    pub depth: OverlapDepth,
-    /// Rows written per row ingested, when portions of one size are merged wherever [`MERGE_FAN_IN`] of them cover one key. 1 is
-    /// no rewriting at all; fewer batches than the fan-in tell nothing.
-    pub write_amplification: f64,
-}
-
-wire!(LayoutReport { batch_rows, batches, portions, depth, write_amplification });
-
-impl LayoutReport {
-    /// The write amplification, where there are enough batches for one.
-    #[must_use]
-    pub fn known_amplification(&self) -> Option<f64> {
-        (self.batches >= MERGE_FAN_IN as u64).then_some(self.write_amplification)
-    }
-}
-
 impl LayoutReport {
     /// The overlap of portions, given per partition in the order in which they were made.
-    pub(super) fn of(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
+    pub(crate) fn of(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
         let ranges = |portions: &Vec<Portion>| -> Vec<(KeyBytes, KeyBytes)> {
             portions.iter().map(|portion| (portion.min.clone(), portion.max.clone())).collect()
         };
@@ -180,7 +147,7 @@ fn rows_rewritten(portions: &[Portion]) -> u64 {
 }
 
 /// A group of rows with the ranges of some columns.
-pub(super) trait Ranges {
+pub(crate) trait Ranges {
     /// Least and greatest value of a column.
     fn range(&self, column: usize) -> Option<(&[u8], &[u8])>;
 }
@@ -193,7 +160,7 @@ impl Ranges for Portion {
 
 /// The share of the groups that a condition `low <= column <= high` leaves unread, on average over some conditions; none
 /// without groups or conditions.
-pub(super) fn pruned_share<'a, R: Ranges + 'a>(
+pub(crate) fn pruned_share<'a, R: Ranges + 'a>(
     groups: impl Iterator<Item = &'a R> + Clone,
     column: usize,
     conditions: &[(KeyBytes, KeyBytes)],

@@ -1,54 +1,28 @@
 //! From an export to an answer: find candidates, read once, judge.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use arrow::array::RecordBatch;
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
-use crate::evaluate::examples::{find_examples, find_values};
-use crate::evaluate::fan_out::{StatementReport, equality_columns};
-use crate::evaluate::find::{BYTES_LOOKED_AT, Considered, FewValues, Finder, ROWS_LOOKED_AT, Role};
-use crate::evaluate::findings::find_findings;
+use crate::evaluate::candidates::search::{
+    BYTES_LOOKED_AT, ConsideredCandidate, FewValues, Finder, ROWS_LOOKED_AT, Role,
+};
+use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
+use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
+use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::recommend::{Choice, RankedKey, Recommendation, recommend};
-use evenkeel_input::source::{Export, Extent, OnUnreadable, Unreadable};
+use crate::evaluate::pass::evaluator::{Evaluator, time_column};
+use crate::evaluate::pass::examples::{find_examples, find_values};
+use crate::evaluate::pass::reader::read_into;
+use crate::evaluate::verdict::findings::find_findings;
+use crate::evaluate::verdict::ranking::{Choice, recommend};
+use evenkeel_input::source::{Export, Extent, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
-use evenkeel_model::table::{Candidate, ColumnType, YdbVersion};
-use evenkeel_model::workload::PlannedStatement;
-
-/// What is wanted of an export.
-#[derive(Debug, Clone)]
-pub struct AssessOptions {
-    /// Keys and how they are evaluated; candidates are found where none are named.
-    pub evaluate: EvaluateOptions,
-    /// Whether primary keys are found and judged where none are named.
-    pub find_primary_keys: bool,
-    /// Statements whose fan-out is wanted.
-    pub statements: Vec<PlannedStatement>,
-    /// What is done with rows that cannot be read.
-    pub on_unreadable: OnUnreadable,
-    /// Inserts that the table is to take, in bytes per second; that of the export itself where it is not given.
-    pub ingest_rate: Option<f64>,
-    /// Numbers of nodes that the numbers of partitions follow from, where they do.
-    pub nodes: Vec<u64>,
-    /// Whether these are the user's.
-    pub nodes_given: bool,
-    /// The inputs as they were named, for what is proposed.
-    pub inputs: Vec<String>,
-    /// Arguments that say how they are read, likewise.
-    pub reading: Vec<String>,
-    /// Name of the table in what is proposed.
-    pub table: String,
-    /// The version of YDB that the proposed YQL is for.
-    pub ydb_version: YdbVersion,
-    /// Placement functions that were left out before, each with the reason.
-    pub left_out: Vec<String>,
-}
+use evenkeel_model::table::{Candidate, ColumnType};
 
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -62,7 +36,7 @@ pub struct ColumnReport {
 
 /// What an export says about keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Assessment {
+pub struct AdvisorReport {
     /// The inputs.
     pub inputs: Vec<String>,
     /// Their bytes as stored.
@@ -73,7 +47,7 @@ pub struct Assessment {
     #[serde(flatten)]
     pub evaluation: Evaluation,
     /// Candidates that were thought of, where none were named.
-    pub considered: Vec<Considered>,
+    pub considered: Vec<ConsideredCandidate>,
     /// The rows that candidates were found from, if any had to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub considered_from: Option<Extent>,
@@ -98,9 +72,9 @@ pub struct Assessment {
     pub seconds: f64,
 }
 
-impl Assessment {
+impl AdvisorReport {
     /// Finds anew what to look out for.
-    pub(super) fn find_findings(&mut self) {
+    pub(crate) fn find_findings(&mut self) {
         self.findings = find_findings(
             &self.evaluation,
             &self.statements,
@@ -115,12 +89,12 @@ impl Assessment {
 ///
 /// # Errors
 /// [`EvaluateError`] where the export cannot be read, or a key that was named cannot be evaluated.
-pub fn assess(
+pub fn advise(
     export: &Export,
-    options: AssessOptions,
+    options: AdvisorOptions,
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
-) -> Result<Assessment, EvaluateError> {
+) -> Result<AdvisorReport, EvaluateError> {
     let on_unreadable = options.on_unreadable;
     let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
         let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
@@ -136,17 +110,17 @@ pub fn assess(
     assess_counted(export, options, count, stop)
 }
 
-/// As [`assess`], with the rows counted by someone else: `count` gives the figures of the whole export under the options it is given,
+/// As [`advise`], with the rows counted by someone else: `count` gives the figures of the whole export under the options it is given,
 /// which have all candidates, and the rows that it left out.
 ///
 /// # Errors
-/// As for [`assess`], and what `count` says.
-pub fn assess_with(
+/// As for [`advise`], and what `count` says.
+pub fn advise_with(
     export: &Export,
-    options: AssessOptions,
+    options: AdvisorOptions,
     count: impl FnOnce(&EvaluateOptions) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
-) -> Result<Assessment, EvaluateError> {
+) -> Result<AdvisorReport, EvaluateError> {
     let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
         // Nobody here sees the rows.
         few_values.keep_only(&[]);
@@ -157,10 +131,10 @@ pub fn assess_with(
 
 fn assess_counted(
     export: &Export,
-    mut options: AssessOptions,
+    mut options: AdvisorOptions,
     count: impl FnOnce(&EvaluateOptions, &mut FewValues) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
-) -> Result<Assessment, EvaluateError> {
+) -> Result<AdvisorReport, EvaluateError> {
     let started = Instant::now();
     let mut notes = export.notes().to_vec();
     if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
@@ -199,7 +173,7 @@ fn assess_counted(
         report.over_time = chosen.and_then(|placement| placement.over_time.clone());
     }
     let wants_primary_key = options.find_primary_keys || !options.evaluate.primary_keys.is_empty();
-    let mut assessment = Assessment {
+    let mut assessment = AdvisorReport {
         inputs: export.input_names(),
         input_bytes: export.stored_bytes(),
         columns: export
@@ -227,9 +201,9 @@ fn assess_counted(
 /// Adds candidates where none are named.
 fn find_candidates(
     export: &Export,
-    options: &mut AssessOptions,
+    options: &mut AdvisorOptions,
     stop: &AtomicBool,
-) -> Result<(Vec<Considered>, Option<Extent>), EvaluateError> {
+) -> Result<(Vec<ConsideredCandidate>, Option<Extent>), EvaluateError> {
     let evaluate = &mut options.evaluate;
     let primary_keys_wanted = options.find_primary_keys && evaluate.primary_keys.is_empty();
     if !evaluate.partition_keys.is_empty() && !primary_keys_wanted {
@@ -242,7 +216,7 @@ fn find_candidates(
     let finder = Finder::new(export.columns(), &rows, time.as_deref(), &evaluate.partitions, function);
     let mut considered = Vec::new();
     let given_primary = evaluate.primary_keys.clone();
-    let of = |considered: &[Considered]| {
+    let of = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);
         kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
     };
@@ -262,7 +236,7 @@ fn find_candidates(
 }
 
 /// Adds what all rows have to what was seen of some of them.
-fn confirm(considered: &mut [Considered], evaluation: &Evaluation) {
+fn confirm(considered: &mut [ConsideredCandidate], evaluation: &Evaluation) {
     for candidate in considered.iter_mut().filter(|candidate| candidate.kept) {
         let found = match candidate.role {
             Role::PartitionKey => {
@@ -285,33 +259,4 @@ fn confirm(considered: &mut [Considered], evaluation: &Evaluation) {
             candidate.reason = format!("{}; {found}", candidate.reason);
         }
     }
-}
-
-/// Takes blocks of batches; whether to go on.
-type Blocks<'a> = &'a mut dyn FnMut(Vec<RecordBatch>) -> bool;
-
-/// Reads rows in a thread of its own, while they are counted in this one and its helpers. `read` gives the rows of the columns that are
-/// asked for.
-pub(super) fn read_into(
-    evaluator: &mut Evaluator,
-    progress: &(dyn Fn(u64) + Sync),
-    stop: &AtomicBool,
-    read: impl FnOnce(&[bool], Blocks<'_>) -> Result<Unreadable, EvaluateError> + Send,
-) -> Result<Unreadable, EvaluateError> {
-    let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
-    let asked = evaluator.asked();
-    std::thread::scope(|scope| {
-        // Where nobody receives any more, counting has failed, and says so itself.
-        let reading = scope.spawn(move || read(&asked, &mut |block| sender.send(block).is_ok()));
-        let counted = evaluator.add_all(
-            || receiver.recv().ok(),
-            |rows_read| {
-                progress(rows_read);
-                if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
-            },
-        );
-        drop(receiver);
-        let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
-        counted.and(read)
-    })
 }

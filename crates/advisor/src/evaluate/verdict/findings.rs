@@ -1,12 +1,14 @@
 //! What to look out for.
 
-use crate::evaluate::evaluator::Evaluation;
-use crate::evaluate::fan_out::{FanOut, Reach, StatementReport};
-use crate::evaluate::over_time::Pattern;
-use crate::evaluate::partition_key::{PartitionKeyReport, PlacementReport};
-use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::recommend::{FEWEST_KEYS_PER_PARTITION, RankedKey, Recommendation, unique_words};
-use crate::evaluate::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::candidates::workload::{FanOut, Reach, StatementReport};
+use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::over_time::Pattern;
+use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
+use crate::evaluate::figures::primary_key::PrimaryKeyReport;
+use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
+use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
+use crate::evaluate::verdict::ranking::unique_words;
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::{ByteRate, PartitionCount};
@@ -35,7 +37,7 @@ const UNORDERED: f64 = 0.01;
 /// What to look out for, the gravest first.
 ///
 /// `wants_primary_key` says whether a primary key was looked for or named.
-pub(super) fn find_findings(
+pub(crate) fn find_findings(
     evaluation: &Evaluation,
     statements: &[StatementReport],
     ranking: &[RankedKey],

@@ -43,26 +43,26 @@ wire!(Interval { lower, upper });
 
 /// How many rows of how many are in a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Drawn {
+pub(crate) struct Drawn {
     /// The chance that each row had.
-    pub(super) chance: f64,
+    pub(crate) chance: f64,
     /// Rows of the export.
-    pub(super) of: u64,
+    pub(crate) of: u64,
     /// Rows of the sample.
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
 }
 
 impl Drawn {
     /// The rows in the export of a key, of which the sample has `found` to `most`, as a share of all rows. It holds for all keys
     /// together, since the keys that are shown are those which the sample has most of.
-    pub(super) fn share_of_key(self, found: u64, most: u64) -> Interval {
+    pub(crate) fn share_of_key(self, found: u64, most: u64) -> Interval {
         let all = self.of.max(1) as f64;
         Interval { lower: self.fewest(found, self.of) as f64 / all, upper: self.most(most) as f64 / all }
     }
 
     /// The rows of the export whose key an earlier row has, where the sample has `repeated` such rows and `distinct` keys. Of a key
     /// with two rows both are drawn with a chance of f^2, of one with very many a share of f.
-    pub(super) fn repeated_rows(self, repeated: u64, distinct: u64) -> Interval {
+    pub(crate) fn repeated_rows(self, repeated: u64, distinct: u64) -> Interval {
         let half = DEVIATIONS / 2.0 * SCATTER_OF_REPEATS.sqrt();
         let lower = ((repeated as f64).sqrt() - half).max(0.0).powi(2) / self.chance;
         let upper = (((repeated + 1) as f64).sqrt() + half).powi(2) / (self.chance * self.chance);
@@ -177,7 +177,7 @@ pub struct Intervals {
 
 impl Intervals {
     /// The intervals for an export of `of` rows, of which a sample has these rows per partition.
-    pub(super) fn new(rows: &[u64], drawn: Drawn) -> Self {
+    pub(crate) fn new(rows: &[u64], drawn: Drawn) -> Self {
         let partitions = rows.len().max(1) as f64;
         let share_of_fullest = share_of_fullest(rows, drawn);
         let over_mean = |share: f64| share * partitions;

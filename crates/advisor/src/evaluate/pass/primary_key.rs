@@ -7,11 +7,12 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::layout::{KeyBytes, LayoutReport, Portion, Ranges, join_batches, pruned_share};
-use crate::evaluate::prepared::Prepared;
-use crate::evaluate::primary_key_report::{LateReach, LateRows, PrimaryKeyReport, Pruning};
-use crate::evaluate::sample::Drawn;
-use crate::evaluate::uniqueness::Uniqueness;
+use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::layout::LayoutReport;
+use crate::evaluate::figures::primary_key::{LateReach, LateRows, PrimaryKeyReport, Pruning};
+use crate::evaluate::figures::uniqueness::Uniqueness;
+use crate::evaluate::pass::batch::KeyedBatch;
+use crate::evaluate::pass::layout::{KeyBytes, Portion, Ranges, join_batches, pruned_share};
 use evenkeel_model::table::{Candidate, ColumnType};
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::PartitionId;
@@ -21,7 +22,7 @@ use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir};
 use evenkeel_stats::windows::count_late;
 
 /// Examples of keys that repeat.
-pub(super) const EXAMPLES: usize = 5;
+pub(crate) const EXAMPLES: usize = 5;
 /// Rows that the order of arrival and the merged layout are judged by.
 const SAMPLE_ROWS: usize = 100_000;
 /// Batches whose portions are kept; of more, those of each two are joined.
@@ -37,20 +38,20 @@ const CONDITIONS: usize = 100;
 
 /// A column that conditions are tried on, in the key or not.
 #[derive(Debug, Clone)]
-pub(super) struct Condition {
+pub(crate) struct Condition {
     /// Its name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Position of its part among all.
-    pub(super) part: usize,
+    pub(crate) part: usize,
     /// Its type.
-    pub(super) column_type: ColumnType,
+    pub(crate) column_type: ColumnType,
     /// What is tried.
-    pub(super) kind: ConditionKind,
+    pub(crate) kind: ConditionKind,
 }
 
 /// What is tried on a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConditionKind {
+pub(crate) enum ConditionKind {
     /// Its values one by one.
     Equal,
     /// Ranges of an hour and of a day.
@@ -59,22 +60,22 @@ pub(super) enum ConditionKind {
 
 /// One candidate, as the plan has it.
 #[derive(Debug)]
-pub(super) struct PrimaryKeyPlan {
-    pub(super) candidate: Candidate,
+pub(crate) struct PrimaryKeyPlan {
+    pub(crate) candidate: Candidate,
     /// Positions of its parts.
-    pub(super) key: Vec<usize>,
-    pub(super) types: Vec<ColumnType>,
-    pub(super) partition_key: Candidate,
+    pub(crate) key: Vec<usize>,
+    pub(crate) types: Vec<ColumnType>,
+    pub(crate) partition_key: Candidate,
     /// Positions of the partition key's parts.
-    pub(super) placed: Vec<usize>,
-    pub(super) placement: Placement,
-    pub(super) conditions: Vec<Condition>,
-    pub(super) budget: usize,
-    pub(super) batch_rows: u64,
+    pub(crate) placed: Vec<usize>,
+    pub(crate) placement: Placement,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) budget: usize,
+    pub(crate) batch_rows: u64,
 }
 
 /// Counts the rows of one candidate.
-pub(super) struct PrimaryKeyCounter {
+pub(crate) struct PrimaryKeyCounter {
     plan: PrimaryKeyPlan,
     rows_of_key: KeyRows,
     rows_of_columns: Vec<KeyRows>,
@@ -157,7 +158,7 @@ impl KeyRows {
 }
 
 impl PrimaryKeyCounter {
-    pub(super) fn new(plan: PrimaryKeyPlan) -> Result<Self, EvaluateError> {
+    pub(crate) fn new(plan: PrimaryKeyPlan) -> Result<Self, EvaluateError> {
         let rows_of_columns =
             plan.conditions.iter().map(|condition| KeyRows::of(&[condition.column_type], &plan.candidate));
         let partitions = plan.placement.partitions().len();
@@ -182,7 +183,7 @@ impl PrimaryKeyCounter {
     }
 
     /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
-    pub(super) fn add_all(&mut self, batches: &[(Prepared, bool)]) -> Result<(), EvaluateError> {
+    pub(crate) fn add_all(&mut self, batches: &[(KeyedBatch, bool)]) -> Result<(), EvaluateError> {
         for (batch, ends) in batches {
             self.add(batch)?;
             if *ends {
@@ -192,7 +193,7 @@ impl PrimaryKeyCounter {
         Ok(())
     }
 
-    fn add(&mut self, batch: &Prepared) -> Result<(), EvaluateError> {
+    fn add(&mut self, batch: &KeyedBatch) -> Result<(), EvaluateError> {
         let key = &self.plan.key;
         self.repeats.add(&batch.identities(key), &batch.row_identities)?;
         self.rows += batch.rows as u64;
@@ -221,7 +222,7 @@ impl PrimaryKeyCounter {
         Ok(())
     }
 
-    fn place(&self, batch: &Prepared) -> Result<Vec<PartitionId>, EvaluateError> {
+    fn place(&self, batch: &KeyedBatch) -> Result<Vec<PartitionId>, EvaluateError> {
         let failed = |source| EvaluateError::Placement { key: self.plan.partition_key.to_string(), source };
         let columns: Vec<ArrayRef> =
             batch.parts_of(&self.plan.placed).map(|part| part.array.clone()).collect();
@@ -232,7 +233,13 @@ impl PrimaryKeyCounter {
     }
 
     /// Counts the rows that come after rows of their partition with a greater key.
-    fn order(&mut self, batch: &Prepared, keys: &Rows, partitions: &[PartitionId], first: Option<&ArrayRef>) {
+    fn order(
+        &mut self,
+        batch: &KeyedBatch,
+        keys: &Rows,
+        partitions: &[PartitionId],
+        first: Option<&ArrayRef>,
+    ) {
         let times = first.and_then(instants);
         let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
         // The greatest key of a partition is copied once a batch, not with every row.
@@ -328,7 +335,7 @@ impl PrimaryKeyCounter {
         }
     }
 
-    pub(super) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
+    pub(crate) fn finish(mut self, sample: Option<Drawn>) -> Result<PrimaryKeyReport, EvaluateError> {
         // A last batch with fewer rows makes portions too.
         if self.partitions.iter().any(|state| state.open.is_some()) {
             self.end_batch();

@@ -74,7 +74,7 @@ impl StatementReport {
 }
 
 /// What statements visit under candidates, over so many partitions.
-pub(super) fn fan_out(
+pub(crate) fn fan_out(
     statements: &[PlannedStatement],
     candidates: &[Candidate],
     columns: &[Column],
@@ -120,7 +120,7 @@ pub(super) fn fan_out(
 }
 
 /// Columns that any of the statements fixes to values.
-pub(super) fn equality_columns(statements: &[PlannedStatement]) -> Vec<String> {
+pub(crate) fn equality_columns(statements: &[PlannedStatement]) -> Vec<String> {
     let scans = statements.iter().filter_map(|statement| statement.scans.as_ref().ok()).flatten();
     scans.flat_map(ScanCondition::fixed_columns).collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -211,7 +211,7 @@ mod tests {
 
     /// Partitions of 64 that a statement with these scans reads under each key.
     fn read(scans: &[ScanCondition], keys: &[&str]) -> Vec<usize> {
-        let create = parse_create_table(include_str!("../../../../data/ad_events.sql")).unwrap();
+        let create = parse_create_table(include_str!("../../../../../data/ad_events.sql")).unwrap();
         let spec = TableSpec::new(create.definition).unwrap();
         let planned = [PlannedStatement { name: "s".into(), scans: Ok(scans.to_vec()) }];
         let candidates: Vec<Candidate> = keys.iter().map(|key| key.parse().unwrap()).collect();

@@ -9,24 +9,24 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
-use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::moment::TimeOfKey;
+use crate::evaluate::figures::evaluation::{Evaluation, SampleReport};
+use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::moment::TimeOfKey;
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::partition_key::{Finishing, PartitionKeyCounter, PartitionKeyReport};
-use crate::evaluate::preparation::{KeyOfBatch, KeyPlan, Preparation, PreparedBatches};
-use crate::evaluate::prepared::{Parts, ResolvedPart};
-use crate::evaluate::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
-use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::sample::Drawn;
-use crate::evaluate::share::{Share, no_such_key};
+use crate::evaluate::pass::batch::{KeyParts, ResolvedPart};
+use crate::evaluate::pass::context::ReportContext;
+use crate::evaluate::pass::partition_key::PartitionKeyCounter;
+use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Preparation, PreparedBatches};
+use crate::evaluate::pass::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
+use crate::evaluate::pass::share::{Share, no_such_key};
 use evenkeel_model::table::{Candidate, Column, ColumnType, Transform, only_time_column};
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 use evenkeel_model::values::width;
 use evenkeel_placement::placement::{Function, JointPlacement, Placement, PlacementError};
-use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, TimeRange, moment_counters, most_moments};
+use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, moment_counters, most_moments};
 
 /// The program itself and batches on their way (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);
@@ -39,58 +39,27 @@ const MOST_EQUALITY_COLUMNS: usize = 8;
 /// Partitions where none are asked for: the default of YDB.
 const DEFAULT_PARTITIONS: u64 = 64;
 
-/// A part of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SampleReport {
-    /// The share of the rows that was asked for.
-    pub fraction: f64,
-    /// Rows of the export.
-    pub rows_read: u64,
-    /// Rows of the sample.
-    pub rows_sampled: u64,
-}
-
-/// What one pass over the rows gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evaluation {
-    /// Rows that the figures are for.
-    pub rows: u64,
-    /// Bytes of their values, before compression.
-    pub bytes: u64,
-    /// Where only a sample was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sample: Option<SampleReport>,
-    /// The time column.
-    pub time: Option<String>,
-    /// How the export runs through it.
-    pub time_range: Option<TimeRange>,
-    /// Candidates for the partition key, in the order in which they were asked for.
-    pub candidates: Vec<PartitionKeyReport>,
-    /// Candidates for the primary key, likewise.
-    pub primary_keys: Vec<PrimaryKeyReport>,
-}
-
 /// Evaluates keys on batches in one schema.
 #[derive(Debug)]
 pub struct Evaluator {
-    pub(super) options: EvaluateOptions,
+    pub(crate) options: EvaluateOptions,
     /// Columns whose values differ in length, which counts among the bytes of a row.
     of_any_length: Vec<usize>,
     /// Columns of a batch.
     columns: usize,
-    pub(super) preparation: Preparation,
-    pub(super) counters: Counters,
+    pub(crate) preparation: Preparation,
+    pub(crate) counters: Counters,
 }
 
 /// Counts what was prepared.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     /// Bytes for the exact tables of all partition keys together.
     budget: usize,
-    pub(super) partition_keys: Vec<PartitionKeyCounter>,
-    pub(super) primary_keys: Vec<PrimaryKeyCounter>,
-    pub(super) rows: u64,
-    pub(super) bytes: u64,
+    pub(crate) partition_keys: Vec<PartitionKeyCounter>,
+    pub(crate) primary_keys: Vec<PrimaryKeyCounter>,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Counters {
@@ -100,7 +69,7 @@ impl Counters {
         let (first, second) = rayon::join(
             || {
                 let add =
-                    |(key, known): (&mut PartitionKeyCounter, Vec<KeyOfBatch>)| key.add_all(&batches, known);
+                    |(key, known): (&mut PartitionKeyCounter, Vec<BatchKeys>)| key.add_all(&batches, known);
                 partition_keys.par_iter_mut().zip(keys).with_max_len(1).try_for_each(add)
             },
             || primary_keys.par_iter_mut().with_max_len(1).try_for_each(|key| key.add_all(&batches)),
@@ -116,7 +85,7 @@ impl Counters {
     }
 
     /// Before the next rows could make the exact tables of distinct keys exceed their budget, the largest gives way to sketches.
-    pub(super) fn keep_within_budget(&mut self, next: usize) {
+    pub(crate) fn keep_within_budget(&mut self, next: usize) {
         loop {
             let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
             let bytes: Vec<usize> = self.partition_keys.iter().map(bytes_after).collect();
@@ -162,7 +131,7 @@ impl Evaluator {
             }
             Some(Share::TimeAxis) => ([].as_slice(), [].as_slice()),
         };
-        let mut parts = Parts::default();
+        let mut parts = KeyParts::default();
         let counts = match options.partitions.as_slice() {
             [] => PartitionCount::new(DEFAULT_PARTITIONS).into_iter().collect(),
             given => given.to_vec(),
@@ -183,7 +152,7 @@ impl Evaluator {
             let (placements, left_out) = placeable(candidate, &types, &placements)?;
             let of_key = key.iter().map(|position| time_of_part(parts.get(*position), time.as_ref()));
             let time_of_key = of_key.fold(TimeOfKey::None, TimeOfKey::with);
-            let plan = Arc::new(KeyPlan {
+            let plan = Arc::new(CandidatePlan {
                 candidate: candidate.clone(),
                 key,
                 left_out,
@@ -380,7 +349,7 @@ impl Evaluator {
         };
         let windows: HashMap<usize, Micros> =
             axis.map(|axis| counts.iter().map(|count| length(axis, *count)).collect()).unwrap_or_default();
-        let how = Finishing {
+        let how = ReportContext {
             windows: &windows,
             window_is_asked: options.window.is_some(),
             moments: moments.as_ref(),
@@ -455,7 +424,7 @@ fn time_of_part(part: Option<&ResolvedPart>, time: Option<&(usize, String)>) -> 
     }
 }
 
-fn types_of(parts: &Parts, key: &[usize]) -> Vec<ColumnType> {
+fn types_of(parts: &KeyParts, key: &[usize]) -> Vec<ColumnType> {
     key.iter().filter_map(|position| parts.get(*position)).map(|part| part.column_type).collect()
 }
 
@@ -494,7 +463,7 @@ fn placeable(
 }
 
 /// The time column: the one that is named, or the only point in time, or where there is none, the only date.
-pub(super) fn time_column(
+pub(crate) fn time_column(
     columns: &[Column],
     name: Option<&str>,
 ) -> Result<Option<(usize, String)>, EvaluateError> {
@@ -523,7 +492,7 @@ impl PrimaryKeyInputs<'_> {
     fn plan(
         &self,
         candidate: &Candidate,
-        parts: &mut Parts,
+        parts: &mut KeyParts,
         budget: usize,
     ) -> Result<PrimaryKeyPlan, EvaluateError> {
         let key = parts.resolve(candidate, self.columns)?;
@@ -560,7 +529,7 @@ impl PrimaryKeyInputs<'_> {
     }
 
     /// Ranges of the time column, and values of the columns that statements fix, whether they are in the key or not.
-    fn conditions(&self, parts: &mut Parts) -> Result<Vec<Condition>, EvaluateError> {
+    fn conditions(&self, parts: &mut KeyParts) -> Result<Vec<Condition>, EvaluateError> {
         let time = self.time.map(|(_, name)| (name, ConditionKind::TimeRanges));
         let equal = self
             .options

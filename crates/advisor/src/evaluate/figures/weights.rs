@@ -20,7 +20,7 @@ pub struct NodeLoads {
 
 impl NodeLoads {
     /// Of rows per partition. None without weights.
-    pub(super) fn of(rows_per_partition: &[u64], weights: &[f64]) -> Option<Self> {
+    pub(crate) fn of(rows_per_partition: &[u64], weights: &[f64]) -> Option<Self> {
         let sum: f64 = weights.iter().sum();
         if weights.is_empty() || sum <= 0.0 {
             return None;

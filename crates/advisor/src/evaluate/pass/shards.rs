@@ -13,30 +13,18 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use serde::{Deserialize, Serialize};
-
 use crate::evaluate::EvaluateError;
-use crate::evaluate::assess::read_into;
-use crate::evaluate::evaluator::{Evaluation, Evaluator, time_column};
+use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::interval::Drawn;
+use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::primary_key_report::PrimaryKeyReport;
-use crate::evaluate::sample::Drawn;
+use crate::evaluate::pass::evaluator::{Evaluator, time_column};
+use crate::evaluate::pass::reader::read_into;
+use crate::evaluate::pass::share::{Share, no_such_key};
 use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable};
 use evenkeel_model::table::Column;
 use evenkeel_model::wire::{Wire, WireError, seal, unseal, wire};
 use evenkeel_stats::windows::TimeRange;
-
-/// What one pass over rows counts, where others count the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Share {
-    /// All partition keys, of a stretch of the rows.
-    PartitionKeys,
-    /// The primary key of this number, from 0, and the time axis: of all rows, because their order matters.
-    PrimaryKey(usize),
-    /// The time axis alone, of all rows: which of them are late is known only to someone who saw those before.
-    TimeAxis,
-}
 
 /// What a pass over all rows found.
 #[derive(Debug)]
@@ -117,7 +105,7 @@ pub fn count_share(
 /// [`crate::evaluate::HeavyHitter::key`] has it.
 ///
 /// # Errors
-/// [`EvaluateError::Parts`] where a share is missing, comes twice, is damaged or is one of other options; [`EvaluateError::NoRows`] where
+/// [`EvaluateError::KeyParts`] where a share is missing, comes twice, is damaged or is one of other options; [`EvaluateError::NoRows`] where
 /// there are no rows.
 pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
     columns: &[Column],
@@ -141,28 +129,25 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
         left.end()?;
         if whole.rows_read != rows_read {
             let reason = format!("one has {} rows, the others {rows_read}", whole.rows_read);
-            return Err(EvaluateError::Parts { reason });
+            return Err(EvaluateError::KeyParts { reason });
         }
         if let Some((number, report)) = whole.primary_key {
             let place = primary_keys.get_mut(number).ok_or_else(|| no_such_key(number))?;
             if place.replace(report).is_some() {
-                return Err(EvaluateError::Parts { reason: format!("primary key {number} comes twice") });
+                return Err(EvaluateError::KeyParts { reason: format!("primary key {number} comes twice") });
             }
         }
         evaluation.time_range = whole.time_range;
         axis_is_whole = true;
     }
     if !axis_is_whole && evaluation.time_range.is_some() {
-        return Err(EvaluateError::Parts { reason: "the time axis is missing".to_owned() });
+        return Err(EvaluateError::KeyParts { reason: "the time axis is missing".to_owned() });
     }
-    let missing = |number: usize| EvaluateError::Parts { reason: format!("primary key {number} is missing") };
+    let missing =
+        |number: usize| EvaluateError::KeyParts { reason: format!("primary key {number} is missing") };
     let found = (0..).zip(primary_keys).map(|(number, report)| report.ok_or_else(|| missing(number)));
     evaluation.primary_keys = found.collect::<Result<_, _>>()?;
     Ok(evaluation)
-}
-
-pub(super) fn no_such_key(number: usize) -> EvaluateError {
-    EvaluateError::Parts { reason: format!("there is no primary key {number}") }
 }
 
 impl Evaluator {
@@ -189,7 +174,7 @@ impl Evaluator {
     /// any more.
     ///
     /// # Errors
-    /// As for [`Evaluator::merge`], and [`EvaluateError::Parts`] where the state is damaged, or that of other options.
+    /// As for [`Evaluator::merge`], and [`EvaluateError::KeyParts`] where the state is damaged, or that of other options.
     pub fn merge_state(&mut self, state: &[u8]) -> Result<(), EvaluateError> {
         if !self.counters.primary_keys.is_empty() {
             return Err(EvaluateError::NotMergeable);
@@ -249,7 +234,7 @@ mod tests {
     use parquet::file::properties::WriterProperties;
 
     use super::*;
-    use crate::evaluate::{AssessOptions, Assessment, Candidate, HeavyHitter, assess, assess_with};
+    use crate::evaluate::{AdvisorOptions, AdvisorReport, Candidate, HeavyHitter, advise, advise_with};
     use evenkeel_input::source::{InputOptions, InputPath, row_counts};
     use evenkeel_model::table::ColumnType;
     use evenkeel_model::units::{ByteSize, Micros, PartitionCount};
@@ -497,7 +482,7 @@ mod tests {
         assert!(assembled(&states, &wholes).is_ok());
         let refused = |states: &[Vec<u8>], wholes: &[Vec<u8>]| {
             let error = assembled(states, wholes).unwrap_err();
-            assert!(matches!(error, EvaluateError::Parts { .. }), "{error}");
+            assert!(matches!(error, EvaluateError::KeyParts { .. }), "{error}");
         };
         refused(&states[..2], &wholes);
         refused(&states, &wholes[..1]);
@@ -517,7 +502,7 @@ mod tests {
         }
         let other = EvaluateOptions { partitions: partitions(&[8]), ..options.clone() };
         let other = assemble(&rows.columns, &other, &states, &wholes);
-        assert!(matches!(other, Err(EvaluateError::Parts { .. })));
+        assert!(matches!(other, Err(EvaluateError::KeyParts { .. })));
     }
 
     #[test]
@@ -591,7 +576,7 @@ mod tests {
         // Keys that are named, and keys that are found.
         let found = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
         for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
-            let options = AssessOptions {
+            let options = AdvisorOptions {
                 evaluate,
                 find_primary_keys: true,
                 statements: Vec::new(),
@@ -605,11 +590,11 @@ mod tests {
                 table: "t".to_owned(),
                 left_out: Vec::new(),
             };
-            let timeless = |assessment: Assessment| Assessment { seconds: 0.0, ..assessment };
-            let local = timeless(assess(&export, options.clone(), &|_| (), &stop).unwrap());
+            let timeless = |assessment: AdvisorReport| AdvisorReport { seconds: 0.0, ..assessment };
+            let local = timeless(advise(&export, options.clone(), &|_| (), &stop).unwrap());
             for most in [1, 4] {
                 let count = |options: &EvaluateOptions| elsewhere(&export, options, most);
-                let shared = assess_with(&export, options.clone(), count, &stop).unwrap();
+                let shared = advise_with(&export, options.clone(), count, &stop).unwrap();
                 assert_eq!(timeless(shared), local);
             }
         }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::evaluate::assess::AssessOptions;
-use crate::evaluate::recommend::Recommendation;
+use crate::evaluate::figures::recommendation::Recommendation;
+use crate::evaluate::options::AdvisorOptions;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::{
     Candidate, Column, PlacementFunction, TableDefinition, TableSpec, write_create_table_for,
@@ -15,11 +15,11 @@ use evenkeel_placement::placement::Function;
 const MOST_FILES_LISTED: usize = 5;
 
 /// The YQL, and the commands that use it.
-pub(super) fn propose_table(
+pub(crate) fn propose_table(
     recommendation: &mut Recommendation,
     partition_key: &Candidate,
     export: &Export,
-    options: &AssessOptions,
+    options: &AdvisorOptions,
     partitions: PartitionCount,
     function: Function,
 ) {

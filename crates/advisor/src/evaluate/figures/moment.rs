@@ -24,7 +24,7 @@ const MOST_OTHERS: f64 = 3.0;
 
 /// How a key contains the time column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TimeOfKey {
+pub(crate) enum TimeOfKey {
     /// It does not.
     None,
     /// As it is.
@@ -35,7 +35,7 @@ pub(super) enum TimeOfKey {
 
 impl TimeOfKey {
     /// Of a key with another part.
-    pub(super) fn with(self, other: Self) -> Self {
+    pub(crate) fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::None, one) | (one, Self::None) => one,
             (Self::Slice(a), Self::Slice(b)) => Self::Slice(a.min(b)),
@@ -60,7 +60,7 @@ pub struct Examined {
 }
 
 /// Rows that a window needs to be judged alone.
-pub(super) fn enough_rows(partitions: usize) -> u64 {
+pub(crate) fn enough_rows(partitions: usize) -> u64 {
     FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
 }
 
@@ -108,7 +108,7 @@ fn are_shared(windows: &[Window], sample: f64) -> bool {
 
 /// The windows to judge `partitions` by, and how they were chosen. `shown` are the windows that are shown, of the length `length`;
 /// where that was asked for, no others are judged, unless they are moments of the key. `scales` are short windows, the shortest first.
-pub(super) fn examine<'a>(
+pub(crate) fn examine<'a>(
     scales: impl Iterator<Item = Scale>,
     (shown, length): (&'a [Window], Micros),
     asked: bool,

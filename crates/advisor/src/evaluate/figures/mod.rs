@@ -1,0 +1,13 @@
+//! Results: plain values that reports render and JSON holds. Nothing here reads or decides.
+
+pub(super) mod capacity;
+pub(super) mod evaluation;
+pub(super) mod interval;
+pub(super) mod layout;
+pub(super) mod moment;
+pub(super) mod over_time;
+pub(super) mod partition_key;
+pub(super) mod primary_key;
+pub(super) mod recommendation;
+pub(super) mod uniqueness;
+pub(super) mod weights;

@@ -1,0 +1,230 @@
+//! Figures of a candidate for the partition key.
+
+use arrow::array::ArrayRef;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::figures::interval::{Interval, Intervals};
+use crate::evaluate::figures::over_time::{OverTime, Spread};
+use crate::evaluate::figures::weights::NodeLoads;
+use evenkeel_model::table::{Candidate, PlacementFunction};
+use evenkeel_model::units::PartitionCount;
+use evenkeel_placement::placement::systems::Status;
+use evenkeel_placement::placement::{Function, Placement};
+use evenkeel_stats::sketch::DistinctKeys;
+use evenkeel_stats::skew::{BEYOND_CHANCE, NoiseFloor, SkewFigures, Verdict, leaves_empty};
+use evenkeel_stats::throughput::Capacity;
+use evenkeel_stats::windows::Window;
+
+/// A key with many rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeavyHitter {
+    /// Its values, in the order of the key. None of a key that never stood out while rows came: [`crate::evaluate::advise`] reads the
+    /// export again for these; an [`crate::evaluate::Evaluator`] alone cannot.
+    pub key: Vec<Value>,
+    /// What to find it by in the export, where its values are not known yet.
+    #[serde(skip)]
+    pub(crate) identity: Option<u64>,
+    /// Its rows, at least; exact where `error` is 0.
+    pub rows: u64,
+    /// So many more rows it may have.
+    pub error: u64,
+    /// Share of all rows, by `rows`.
+    pub share: f64,
+    /// Where only a sample was read: a 95 % interval of its share of the whole export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_interval: Option<Interval>,
+}
+
+/// What skew is made of, in parts of the CV, and in words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SkewCauses {
+    /// What a perfect hash gives to so many keys, were they equal.
+    pub too_few_keys: f64,
+    /// What unequal keys add to that.
+    pub heavy_keys: f64,
+    /// What is left for the hash function, beyond chance: 0 where the rows are within five standard deviations of what these keys let
+    /// expect.
+    pub hash_function: f64,
+    /// The same in words.
+    pub words: String,
+}
+
+/// How rows arrive, batch by batch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PerBatch {
+    /// Rows of a batch.
+    pub batch_rows: u64,
+    /// Batches; a last one with fewer rows is not counted.
+    pub batches: u64,
+    /// Partitions that a batch writes to.
+    pub partitions_written: Spread,
+    /// Share of a batch's rows in its fullest partition.
+    pub share_of_fullest: Spread,
+}
+
+/// One placement of the rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlacementReport {
+    /// The placement function.
+    pub function: String,
+    /// How far it is checked.
+    pub status: Status,
+    /// Rows per partition.
+    pub rows_per_partition: Vec<u64>,
+    /// Bytes of values per partition, before compression.
+    pub bytes_per_partition: Vec<u64>,
+    /// Skew of the rows.
+    #[serde(flatten)]
+    pub skew: SkewFigures,
+    /// What a perfect hash would give.
+    #[serde(flatten)]
+    pub noise_floor: NoiseFloor,
+    /// What the skew is made of.
+    pub causes: SkewCauses,
+    /// Partitions without a key that a perfect hash leaves, on average.
+    pub empty_by_chance: f64,
+    /// Share of the rows in the partition of the heaviest key.
+    pub share_of_heaviest_partition: f64,
+    /// Balance over time, where there is a time column and a window has enough rows.
+    pub over_time: Option<OverTime>,
+    /// The rate of inserts that the table can take.
+    pub capacity: Capacity,
+    /// How rows arrive, where there is at least one whole batch.
+    pub per_batch: Option<PerBatch>,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// What nodes with weights get, where these are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeLoads>,
+    /// Where only a sample was read: 95 % intervals of the figures of the whole export.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+    /// The windows themselves.
+    #[serde(skip)]
+    pub windows: Vec<Window>,
+    /// The placement itself.
+    #[serde(skip)]
+    pub(crate) placement: Placement,
+}
+
+/// What a candidate for the partition key would do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartitionKeyReport {
+    /// The parts of the key.
+    pub partition_key: Vec<String>,
+    /// Distinct values.
+    pub distinct: DistinctKeys,
+    /// Rows with NULL in some part.
+    pub null_rows: u64,
+    /// Bytes of a key, on average.
+    pub mean_key_bytes: f64,
+    /// Bytes of the longest key.
+    pub max_key_bytes: u64,
+    /// Why YDB does not take it in a key, where its type is the reason.
+    pub type_obstacle: Option<String>,
+    /// The heaviest values.
+    pub heavy_hitters: Vec<HeavyHitter>,
+    /// Every placement, in the order in which they were asked for.
+    pub placements: Vec<PlacementReport>,
+    /// Functions that take no such key, each with the reason.
+    pub left_out: Vec<String>,
+    /// Balance over time of the placement that is recommended, else of the first.
+    pub over_time: Option<OverTime>,
+    /// The key itself.
+    #[serde(skip)]
+    pub candidate: Candidate,
+}
+
+impl PlacementReport {
+    /// Whether all partitions have the same share of the hashes.
+    #[must_use]
+    pub fn has_even_ranges(&self) -> bool {
+        self.placement.function().has_even_ranges()
+    }
+
+    /// Whether the function has few active partitions at a time, by its own rule.
+    pub(crate) fn has_active_partitions(&self) -> bool {
+        matches!(self.placement.function(), Function::Ydb(PlacementFunction::YdbCloudLogs { .. }))
+    }
+
+    /// Whether the hash function leaves partitions empty that chance would fill: that does not depend on how many rows the keys have.
+    #[must_use]
+    pub fn leaves_empty(&self) -> bool {
+        self.has_even_ranges() && leaves_empty(&self.skew, &self.noise_floor)
+    }
+}
+
+impl PartitionKeyReport {
+    /// The placement over so many partitions; the first one of several functions.
+    #[must_use]
+    pub fn over(&self, partitions: PartitionCount) -> Option<&PlacementReport> {
+        self.placements.iter().find(|placement| placement.skew.partitions == partitions.len())
+    }
+
+    /// Finds the partitions of the heaviest key, by a row that has it.
+    pub(crate) fn place_heaviest(&mut self, key: &[ArrayRef], row: usize) -> Result<(), EvaluateError> {
+        let key: Vec<ArrayRef> = key.iter().map(|array| array.slice(row, 1)).collect();
+        for report in &mut self.placements {
+            let placed = report.placement.assign(&key);
+            let placed = placed
+                .map_err(|source| EvaluateError::Placement { key: self.candidate.to_string(), source })?;
+            let rows = placed.first().and_then(|partition| report.rows_per_partition.get(partition.index()));
+            report.share_of_heaviest_partition =
+                rows.copied().unwrap_or(0) as f64 / report.skew.rows.max(1) as f64;
+        }
+        Ok(())
+    }
+}
+
+impl SkewCauses {
+    /// What the skew is made of, and what is at fault. Where the weights of the keys are estimated, the expectation is too low to blame the
+    /// function by.
+    #[must_use]
+    pub fn of(skew: &SkewFigures, floor: &NoiseFloor, exact: bool, verdict: Verdict) -> Self {
+        let beyond = floor.deviations > BEYOND_CHANCE && skew.cv > floor.expected_cv_weighted;
+        let above = if beyond { skew.cv - floor.expected_cv_weighted } else { 0.0 };
+        let hash_function = if exact { above } else { 0.0 };
+        let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
+        let mut words = format!(
+            "the CV is {}; a perfect hash gives {} to {} equal keys in {} partitions",
+            percent(skew.cv),
+            percent(floor.expected_cv_equal_keys),
+            floor.distinct_keys,
+            skew.partitions,
+        );
+        if floor.cv_of_heavy_keys > 0.001 {
+            words.push_str(&format!(
+                ", and {} to these, which differ in rows",
+                percent(floor.expected_cv_weighted)
+            ));
+        }
+        words.push_str(&if hash_function > 0.0 {
+            format!("; the other {} are the hash function's own", percent(hash_function))
+        } else if above > 0.0 {
+            "; keys are estimated here, so the rest is not explained".to_owned()
+        } else if leaves_empty(skew, floor) {
+            "; the hash function leaves partitions empty that chance would fill".to_owned()
+        } else {
+            match verdict {
+                Verdict::Even | Verdict::Empty => "; chance explains it".to_owned(),
+                Verdict::FewRows => format!("; {} rows are too few to say more", skew.rows),
+                Verdict::HeavyKeys => "; keys with many rows are at fault, not the hash function".to_owned(),
+                Verdict::FewKeys => {
+                    "; the small number of keys is at fault, not the hash function".to_owned()
+                }
+                Verdict::Moving => {
+                    "; in total chance explains it, but at any one time few partitions are at work".to_owned()
+                }
+                Verdict::Uneven => "; at any one time the same few partitions are at work".to_owned(),
+            }
+        });
+        Self {
+            too_few_keys: floor.expected_cv_equal_keys,
+            heavy_keys: floor.cv_of_heavy_keys,
+            hash_function,
+            words,
+        }
+    }
+}

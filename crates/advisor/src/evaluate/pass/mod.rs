@@ -1,0 +1,22 @@
+//! The one reading of an export, which counts all candidates.
+//!
+//! ```text
+//! reader -> blocks of batches -> preparation: KeyedBatch (identities, hash input, bytes, windows), each batch alone
+//!                              -> partition_key: PartitionKeyCounter (cells: rows by cell, window and batch; distinct keys)
+//!                              -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
+//!                              -> figures
+//! ```
+//! `shards` shares the counting among machines; `examples` reads a second time for rows that share a key.
+
+pub(super) mod batch;
+pub(super) mod cells;
+pub(super) mod context;
+pub(super) mod evaluator;
+pub(super) mod examples;
+pub(super) mod layout;
+pub(super) mod partition_key;
+pub(super) mod preparation;
+pub(super) mod primary_key;
+pub(super) mod reader;
+pub(super) mod shards;
+pub(super) mod share;

@@ -1,0 +1,298 @@
+//! What one candidate for the partition key would do with the rows.
+
+use std::sync::Arc;
+
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use serde_json::Value;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::figures::moment::TimeOfKey;
+use crate::evaluate::figures::partition_key::PlacementReport;
+use crate::evaluate::figures::partition_key::{HeavyHitter, PartitionKeyReport};
+use crate::evaluate::pass::batch::KeyedBatch;
+use crate::evaluate::pass::cells::GroupCounter;
+use crate::evaluate::pass::cells::by_partition;
+use crate::evaluate::pass::context::{KeyContext, ReportContext};
+use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Hashes};
+use evenkeel_model::table::ColumnType;
+use evenkeel_model::units::Micros;
+use evenkeel_model::units::PartitionId;
+use evenkeel_model::wire::{Left, Wire, WireError, wire};
+use evenkeel_stats::sketch::KeyCounter;
+use evenkeel_stats::windows::MomentAxis;
+
+/// Heaviest keys that are shown.
+const HEAVIEST_SHOWN: usize = 10;
+
+/// What is remembered of a heavy key.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyFound {
+    values: Vec<Value>,
+    /// Its partition in every placement.
+    partitions: Vec<PartitionId>,
+}
+
+wire!(KeyFound { values, partitions });
+
+/// Counts the rows of one candidate, batch by batch.
+#[derive(Debug, Clone)]
+pub(crate) struct PartitionKeyCounter {
+    plan: Arc<CandidatePlan>,
+    types: Vec<ColumnType>,
+    time: TimeOfKey,
+    groups: Vec<GroupCounter>,
+    keys: KeyCounter<KeyFound>,
+    /// The number of each row's key in the batch under way, while keys are few.
+    numbers: Vec<u32>,
+    rows: u64,
+    null_rows: u64,
+    key_bytes: u64,
+    max_key_bytes: u64,
+}
+
+impl PartitionKeyCounter {
+    pub(crate) fn new(plan: Arc<CandidatePlan>, types: Vec<ColumnType>, time: TimeOfKey) -> Self {
+        let groups = plan.placements.iter().map(|joint| GroupCounter::new(Arc::clone(joint))).collect();
+        Self {
+            plan,
+            types,
+            time,
+            groups,
+            keys: KeyCounter::new(),
+            numbers: Vec::new(),
+            rows: 0,
+            null_rows: 0,
+            key_bytes: 0,
+            max_key_bytes: 0,
+        }
+    }
+
+    /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
+    pub(crate) fn add_all(
+        &mut self,
+        batches: &[(KeyedBatch, bool)],
+        keys: Vec<BatchKeys>,
+    ) -> Result<(), EvaluateError> {
+        for ((batch, ends), key) in batches.iter().zip(keys) {
+            self.add(batch, key)?;
+            if *ends {
+                self.groups.iter_mut().for_each(GroupCounter::end_batch);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, batch: &KeyedBatch, prepared: BatchKeys) -> Result<(), EvaluateError> {
+        let first_part = self.plan.key.first().and_then(|position| batch.part(*position));
+        let of_part = || first_part.map(|part| part.identities.as_slice());
+        let identities = prepared.identities.as_deref().or_else(of_part).unwrap_or_default();
+        let numbered = self.keys.number(identities, &mut self.numbers);
+        if numbered {
+            self.place_new_keys(batch)?;
+            if let Some(runs) = runs(&self.numbers) {
+                let numbers = &self.numbers;
+                self.groups.iter_mut().for_each(|group| {
+                    group.add_runs(batch, &runs);
+                    group.add_moments(batch, |group, row| {
+                        group.cell_of_number.get(*numbers.get(row)? as usize).copied()
+                    });
+                });
+                let (key, groups, numbers) = (&self.plan.key, &self.groups, &self.numbers);
+                self.keys.add_runs(&runs, |row| KeyFound {
+                    values: batch.values(key, row),
+                    partitions: groups
+                        .iter()
+                        .flat_map(|group| group.partitions_of(numbers.get(row)))
+                        .collect(),
+                });
+                self.count_bytes(batch);
+                return Ok(());
+            }
+            let numbers = &self.numbers;
+            self.groups.iter_mut().for_each(|group| group.look_up(numbers));
+        } else {
+            // They were not found beforehand where keys became too many only now.
+            let cells = prepared.cells.map_or_else(|| self.plan.cells(batch), Ok)?;
+            self.groups.iter_mut().zip(cells).for_each(|(group, cells)| group.cells = cells);
+        }
+        self.groups.iter_mut().for_each(|group| {
+            group.add(batch);
+            group.add_moments(batch, |group, row| group.cells.get(row).copied());
+        });
+        let (key, groups) = (&self.plan.key, &self.groups);
+        let found = |row: usize| KeyFound {
+            values: batch.values(key, row),
+            partitions: groups
+                .iter()
+                .flat_map(|group| group.partitions_of_cell(group.cells.get(row)))
+                .collect(),
+        };
+        match numbered {
+            true => self.keys.add_numbered(&self.numbers, found),
+            false => self.keys.add(identities, found),
+        }
+        self.count_bytes(batch);
+        Ok(())
+    }
+
+    fn count_bytes(&mut self, batch: &KeyedBatch) {
+        self.rows += batch.rows as u64;
+        self.null_rows += batch.null_rows(&self.plan.key);
+        self.key_bytes += batch.parts_of(&self.plan.key).map(|part| part.bytes).sum::<u64>();
+        self.max_key_bytes = batch.longest_key(&self.plan.key, self.max_key_bytes);
+    }
+
+    /// Places keys that have a number since this batch: each by its first row.
+    fn place_new_keys(&mut self, batch: &KeyedBatch) -> Result<(), EvaluateError> {
+        let Some(first) =
+            self.groups.first().filter(|group| group.cell_of_number.len() < self.keys.numbered())
+        else {
+            return Ok(());
+        };
+        let mut known = first.cell_of_number.len() as u32;
+        let is_new = |(row, number): (u32, &u32)| {
+            let new = *number == known;
+            known += u32::from(new);
+            new.then_some(row)
+        };
+        let rows: Vec<u32> = (0u32..).zip(&self.numbers).filter_map(is_new).collect();
+        let failed = |source| EvaluateError::Placement { key: self.plan.candidate.to_string(), source };
+        let columns = batch.rows_of(&self.plan.key, &rows);
+        let mut hashes = Hashes::default();
+        for group in &mut self.groups {
+            let hashes = hashes.of(&group.joint, &columns).map_err(failed)?;
+            group.joint.assign_hashes(hashes, &columns, &mut group.cells).map_err(failed)?;
+            group.cell_of_number.extend_from_slice(&group.cells);
+        }
+        Ok(())
+    }
+
+    /// What it counts.
+    pub(crate) fn plan(&self) -> Arc<CandidatePlan> {
+        Arc::clone(&self.plan)
+    }
+
+    /// The numbers of partitions that it counts for.
+    pub(crate) fn partition_counts(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().flat_map(|group| group.joint.counts()).map(|count| count.len())
+    }
+
+    /// The counter of its distinct values.
+    pub(crate) fn keys(&self) -> &KeyCounter<KeyFound> {
+        &self.keys
+    }
+
+    /// Lets sketches count its distinct values from now on.
+    pub(crate) fn estimate_keys(&mut self) {
+        self.keys.estimate();
+    }
+
+    /// Rows and bytes per partition so far, of the first placement.
+    pub(crate) fn counted(&self) -> (Vec<u64>, Vec<u64>) {
+        let first = self.groups.first().and_then(|group| Some((group, group.joint.partitions().first()?)));
+        let by_partition = |(group, partitions): (&GroupCounter, &Vec<PartitionId>)| {
+            (by_partition(&group.rows, partitions), by_partition(&group.bytes, partitions))
+        };
+        first.map(by_partition).unwrap_or_default()
+    }
+
+    /// Adds what another counter of the same candidate counted, of rows that come later. No window of either is longer than `window`.
+    /// `moments` is the axis of both.
+    pub(crate) fn merge(&mut self, other: Self, window: Micros, moments: Option<&MomentAxis>) {
+        self.keys.merge(other.keys);
+        self.rows += other.rows;
+        self.null_rows += other.null_rows;
+        self.key_bytes += other.key_bytes;
+        self.max_key_bytes = self.max_key_bytes.max(other.max_key_bytes);
+        for (group, more) in self.groups.iter_mut().zip(other.groups) {
+            group.merge(more, window, moments);
+        }
+    }
+
+    /// Appends what it counted.
+    pub(crate) fn put(&mut self, bytes: &mut Vec<u8>) {
+        self.keys.put_together();
+        self.keys.put(bytes);
+        (self.rows, self.null_rows).put(bytes);
+        (self.key_bytes, self.max_key_bytes).put(bytes);
+        self.groups.iter().for_each(|group| group.put(bytes));
+    }
+
+    /// What another counter of the same candidate counted.
+    pub(crate) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let keys = KeyCounter::take(left)?;
+        let (rows, null_rows) = Wire::take(left)?;
+        let (key_bytes, max_key_bytes) = Wire::take(left)?;
+        let groups = self.groups.iter().map(|group| group.take(left)).collect::<Result<_, _>>()?;
+        let empty = Self::new(Arc::clone(&self.plan), self.types.clone(), self.time);
+        Ok(Self { groups, keys, rows, null_rows, key_bytes, max_key_bytes, ..empty })
+    }
+
+    pub(crate) fn finish(self, how: ReportContext<'_>) -> PartitionKeyReport {
+        let counts = self.keys.finish(HEAVIEST_SHOWN);
+        let rows = self.rows.max(1) as f64;
+        let heaviest: Vec<PartitionId> = counts
+            .heaviest
+            .first()
+            .and_then(|key| Some(key.value.as_ref()?.partitions.clone()))
+            .unwrap_or_default();
+        let hitters = counts.heaviest.into_iter().map(|key| HeavyHitter {
+            identity: key.value.is_none().then_some(key.identity),
+            key: key.value.map(|found| found.values).unwrap_or_default(),
+            rows: key.rows,
+            error: key.error,
+            share: key.rows as f64 / rows,
+            share_interval: how.sample.map(|drawn| drawn.share_of_key(key.rows, key.rows + key.error)),
+        });
+        let exact = counts.distinct.exact;
+        let distinct = match how.sample {
+            Some(drawn) => {
+                let most = drawn.of.saturating_sub(drawn.rows).saturating_add(counts.distinct.upper);
+                counts.distinct.of_whole(counts.keys_with_one_row, drawn.chance, most)
+            }
+            None => counts.distinct,
+        };
+        let of_key = KeyContext { weights: &counts.weights, distinct, exact };
+        let time = self.time;
+        let placements = self
+            .groups
+            .into_iter()
+            .flat_map(|group| group.finish(how, time))
+            .collect::<Vec<_>>()
+            .into_par_iter()
+            .enumerate()
+            .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
+        let placements: Vec<PlacementReport> = placements.collect();
+        let mut parts = self.plan.candidate.part_names().into_iter().zip(&self.types);
+        // Other systems have said already what they take.
+        let of_ydb =
+            placements.first().is_none_or(|placement| placement.placement.function().of_ydb().is_some());
+        let type_obstacle = parts
+            .find(|(_, column_type)| of_ydb && !column_type.is_key_type())
+            .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
+        PartitionKeyReport {
+            type_obstacle,
+            partition_key: self.plan.candidate.part_names(),
+            distinct,
+            null_rows: self.null_rows,
+            mean_key_bytes: self.key_bytes as f64 / rows,
+            max_key_bytes: self.max_key_bytes,
+            heavy_hitters: hitters.collect(),
+            left_out: self.plan.left_out.clone(),
+            over_time: placements.first().and_then(|placement| placement.over_time.clone()),
+            placements,
+            candidate: self.plan.candidate.clone(),
+        }
+    }
+}
+
+/// The runs of equal numbers with their lengths, where they are long.
+fn runs(numbers: &[u32]) -> Option<Vec<(u32, u32)>> {
+    const LONG: usize = 8;
+    let ends = numbers.iter().zip(numbers.iter().skip(1)).filter(|(a, b)| a != b).count();
+    if ends * LONG > numbers.len() {
+        return None;
+    }
+    let runs = numbers.chunk_by(|a, b| a == b);
+    Some(runs.filter_map(|run| Some((*run.first()?, run.len() as u32))).collect())
+}

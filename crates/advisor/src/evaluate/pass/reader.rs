@@ -1,0 +1,39 @@
+//! The thread that reads while rows are counted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use arrow::array::RecordBatch;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::pass::evaluator::Evaluator;
+use evenkeel_input::source::Unreadable;
+
+/// Takes blocks of batches; whether to go on.
+type Blocks<'a> = &'a mut dyn FnMut(Vec<RecordBatch>) -> bool;
+
+/// Reads rows in a thread of its own, while they are counted in this one and its helpers. `read` gives the rows of the columns that are
+/// asked for.
+pub(crate) fn read_into(
+    evaluator: &mut Evaluator,
+    progress: &(dyn Fn(u64) + Sync),
+    stop: &AtomicBool,
+    read: impl FnOnce(&[bool], Blocks<'_>) -> Result<Unreadable, EvaluateError> + Send,
+) -> Result<Unreadable, EvaluateError> {
+    let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
+    let asked = evaluator.asked();
+    std::thread::scope(|scope| {
+        // Where nobody receives any more, counting has failed, and says so itself.
+        let reading = scope.spawn(move || read(&asked, &mut |block| sender.send(block).is_ok()));
+        let counted = evaluator.add_all(
+            || receiver.recv().ok(),
+            |rows_read| {
+                progress(rows_read);
+                if stop.load(Ordering::Relaxed) { Err(EvaluateError::Interrupted) } else { Ok(()) }
+            },
+        );
+        drop(receiver);
+        let read = reading.join().unwrap_or(Err(EvaluateError::Interrupted));
+        counted.and(read)
+    })
+}
