@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use evenkeel::bounded::{MESSAGE_CHARS, message};
 
 use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
@@ -109,7 +108,7 @@ fn main() -> ExitCode {
             tell(panic);
         }
     }));
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };

@@ -128,7 +128,7 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
     };
     let mut text = format!(
         "{}\nmodel: a partition takes {} of values, {each}; sustains: the rate at which the busiest is offered what it takes \
-         at a time, as evaluate and simulate nodes have it; no backlog up to: the same, and no batch leaves anything waiting; \
+         at a time, as evaluate and capacity have it; no backlog up to: the same, and no batch leaves anything waiting; \
          long run: if all that waits may wait, however long; waiting: at the end of a batch, within one not looked at\n",
         grid(layout, &headings, rows.collect()),
         rate(bench.limits.partition_rate)

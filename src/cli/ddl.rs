@@ -1,231 +1,33 @@
 //! `evenkeel ddl`.
 
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use evenkeel::query::Params;
-use evenkeel::sink::{OutputFormat, PartFile};
-use evenkeel::source::{Export, InputOptions, InputPath, OnUnreadable};
-use evenkeel::spanner::schema::Dialect;
-use evenkeel::spanner::simulate::splits::ModelParameters;
-use evenkeel::spanner::simulate::{
-    Declaration, KeyOrder, SimulateOptions, Simulation, Strategy, StrategyName,
-};
-use evenkeel::table::{TableSpec, YdbVersion, only_time_column, write_create_table_for};
-use evenkeel::{Table, report};
+use evenkeel::Table;
+use evenkeel::table::{YdbVersion, write_create_table_for};
 
-use crate::cli::query::write;
-use crate::cli::simulate::in_background;
-use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// Shards in front of a key of one column of time.
-const SHARDS: u32 = 16;
-
-/// Print the statements that declare a table: YQL, or those of Spanner with the key that suits its rows.
+/// Print the YQL statement that declares a table.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Examples:
+Example:
   evenkeel ddl events > events.sql
-  evenkeel ddl events --target spanner
-  evenkeel ddl events --target spanner-postgres --strategy shard-16
 
-Without --strategy the rows of the table are inserted into the model of 'evenkeel simulate splits', in the order of their times, and
-the statements are those of the strategy that it recommends. So that few rows divide splits too, each stands for as many as make sixteen
-full ones.")]
+'evenkeel spanner ddl' prints the statements for Spanner.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
-
-    /// What the statements are for: ydb, spanner (GoogleSQL) or spanner-postgres.
-    #[arg(long, default_value = "ydb")]
-    target: Target,
-
-    /// How the key of Spanner is chosen, as in 'simulate splits' [default: what the rows of the table recommend].
-    #[arg(long, value_name = "NAME")]
-    strategy: Option<Strategy>,
 
     /// The version of YDB that YQL is for. Types that its column tables do not take are replaced by the nearest, with a note
     /// (docs/YDB_TYPES.md) [default: 26.2].
     #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
-
-    /// Column of time that rows came along [default: the only point in time, or the only date, or that of the key].
-    #[arg(long, value_name = "COLUMN", conflicts_with = "strategy")]
-    time: Option<String>,
-}
-
-/// What statements are for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Target {
-    Ydb,
-    Spanner(Dialect),
-}
-
-impl std::str::FromStr for Target {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = |_| format!("unknown target '{text}'; there are: ydb, spanner, spanner-postgres");
-        if text == "ydb" { Ok(Self::Ydb) } else { text.parse().map(Self::Spanner).map_err(unknown) }
-    }
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let table = Table::open(&args.dir).await?;
-    let spec = table.spec();
-    match args.target {
-        Target::Ydb if args.strategy.is_some() => Err(Failure::wrong_usage(
-            "--strategy is about keys of Spanner; give --target spanner or spanner-postgres",
-        )),
-        Target::Ydb => {
-            let version = args.ydb_version.unwrap_or_default();
-            let statement = write_create_table_for(spec, version)?;
-            statement.notes.iter().for_each(|note| out.note(note));
-            out.text(&statement.text)
-        }
-        Target::Spanner(_) if args.ydb_version.is_some() => {
-            Err(Failure::wrong_usage("--ydb-version is about YQL; leave --target out, or give --target ydb"))
-        }
-        Target::Spanner(dialect) => {
-            let key: Vec<KeyOrder> = spec
-                .primary_key_columns()
-                .map(|column| KeyOrder { column: column.name.clone(), descending: false })
-                .collect();
-            let strategy = match args.strategy {
-                Some(strategy) => strategy,
-                None => suited(&table, &key, args.time.as_deref(), out).await?,
-            };
-            let declaration = Declaration {
-                name: spec.name(),
-                columns: spec.columns(),
-                key: &key,
-                indexes: &[],
-                parent: None,
-                nullable: &[],
-                declared: None,
-                ttl: spec.definition().ttl.as_ref(),
-            };
-            let schema = declaration.statements(strategy, dialect).ok_or_else(|| {
-                Failure::wrong_usage(match strategy {
-                    Strategy::Swapped => "strategy swapped needs a key of two columns".to_owned(),
-                    _ => format!(
-                        "strategy {strategy} is there to be compared with; no schema is written for it"
-                    ),
-                })
-            })?;
-            out.text(&schema)
-        }
-    }
-}
-
-/// The strategy that suits the rows of a table.
-async fn suited(
-    table: &Table,
-    key: &[KeyOrder],
-    time: Option<&str>,
-    out: &Output,
-) -> Result<Strategy, Failure> {
-    let spec = table.spec();
-    let time = match time {
-        Some(name) => match spec.columns().iter().find(|column| column.name == name) {
-            Some(column) if column.column_type.is_time() => Some(column),
-            Some(_) => {
-                return Err(Failure::wrong_usage(format!(
-                    "column '{name}' is not a point in time or a date"
-                )));
-            }
-            None => return Err(Failure::wrong_usage(format!("there is no column '{name}'"))),
-        },
-        None => {
-            let only = only_time_column(spec.columns()).and_then(|position| spec.columns().get(position));
-            // A key may say which of several times counts.
-            only.or_else(|| spec.primary_key_columns().find(|column| column.column_type.is_time()))
-        }
-    };
-    let by_types = |reason: &str| {
-        let strategy = by_type(spec);
-        out.note(&format!(
-            "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy takes another"
-        ));
-        strategy
-    };
-    if table.snapshot().portion_count() == 0 {
-        return Ok(by_types("the table has no rows"));
-    }
-    let Some(time) = time else {
-        let times = spec.columns().iter().filter(|column| column.column_type.is_time());
-        let times: Vec<&str> = times.map(|column| column.name.as_str()).collect();
-        return Ok(by_types(&match times.as_slice() {
-            [] => "no column says when rows came".to_owned(),
-            times => format!("{} say when rows came, and --time names one of them", times.join(" and ")),
-        }));
-    };
-    let simulation = simulated(table, key, &time.name, out).await?;
-    simulation.notes.iter().for_each(|note| out.note(note));
-    if let Some(reason) = &simulation.unsure {
-        return Ok(by_types(reason));
-    }
-    let recommended: Option<Strategy> = simulation.recommended.and_then(StrategyName::table);
-    let Some(strategy) = recommended else {
-        out.note(
-            "no strategy cools the hot splits of these rows, so the key is that of the table; 'evenkeel simulate splits' shows why",
-        );
-        return Ok(Strategy::Declared);
-    };
-    out.note(&format!(
-        "by the rows of the table, each of them for {}, in a model of Spanner's splits: strategy {strategy}, {}; --strategy takes another",
-        report::count(simulation.parameters.scale.round() as u64),
-        strategy.words()
-    ));
-    Ok(strategy)
-}
-
-/// The rows of a table in the order of their times, under the strategies that a schema can be written for.
-async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) -> Result<Simulation, Failure> {
-    let spec = table.spec();
-    let workplace = Workplace::open(None)?;
-    let path = workplace.path().join("rows.parquet");
-    let sql = format!("SELECT * FROM t ORDER BY \"{}\" NULLS FIRST", time.replace('"', "\"\""));
-    let result = table.session()?.query(&sql, &Params::default()).await?;
-    let file = PartFile::create(&path)?;
-    write(result, BufWriter::new(file.file()), OutputFormat::Parquet).await?.flush()?;
-    file.publish()?;
-    let types = spec.columns().iter().map(|column| (column.name.clone(), column.column_type)).collect();
-    let opening = tokio::task::spawn_blocking(move || {
-        Export::open(&[InputPath::File(path)], InputOptions::default(), &types)
-    });
-    let mut strategies = vec![Strategy::Declared];
-    if key.len() > 1 {
-        strategies.push(Strategy::Swapped);
-    }
-    strategies.extend([Strategy::Shards(SHARDS), Strategy::BitReversed]);
-    let options = SimulateOptions {
-        primary_key: key.to_vec(),
-        partition_key: Vec::new(),
-        indexes: Vec::new(),
-        strategies,
-        judged: None,
-        shard_columns: Vec::new(),
-        parameters: ModelParameters::default(),
-        find_scale: true,
-        rate: None,
-        time: Some(time.to_owned()),
-        owner: None,
-        presplits: 0,
-        transaction_rows: 100,
-        on_unreadable: OnUnreadable::Fail,
-    };
-    in_background(opening.await??, None, options, out).await
-}
-
-/// Without rows: a key that a time does not lead.
-fn by_type(spec: &TableSpec) -> Strategy {
-    let mut key = spec.primary_key_columns();
-    match (key.next().is_some_and(|column| column.column_type.is_time()), key.next()) {
-        (false, _) => Strategy::Declared,
-        (true, Some(second)) if !second.column_type.is_time() => Strategy::Swapped,
-        (true, _) => Strategy::Shards(SHARDS),
-    }
+    let statement = write_create_table_for(table.spec(), args.ydb_version.unwrap_or_default())?;
+    statement.notes.iter().for_each(|note| out.note(note));
+    out.text(&statement.text)
 }

@@ -2,6 +2,7 @@
 
 mod alter;
 mod bench;
+mod capacity;
 mod check;
 mod clean;
 #[cfg(feature = "cluster")]
@@ -26,11 +27,11 @@ mod place;
 mod query;
 mod repartition;
 mod scenario;
-mod simulate;
 mod skew;
+mod spanner;
 mod workplace;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use evenkeel::units::{ByteSize, PartitionCount, Version};
 use evenkeel::{Table, TableError};
 
@@ -44,7 +45,7 @@ pub(crate) use output::{Failure, INTERRUPTED, Interrupt, Output};
     version,
     max_term_width = 120,
     after_help = "\
-Begin with 'evenkeel demo'. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a --fail-on threshold met or a \
+Start with 'evenkeel demo'; 'evenkeel COMMAND --help' has examples. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a --fail-on threshold met or a \
 problem found by 'lint', 130 interrupted."
 )]
 pub(crate) struct Cli {
@@ -72,9 +73,67 @@ enum Command {
     Place(place::Args),
     Lint(lint::Args),
     Bench(Box<bench::Args>),
-    Simulate(simulate::Args),
+    Capacity(Box<capacity::Args>),
+    Spanner(spanner::Args),
     #[cfg(feature = "cluster")]
     Cluster(cluster::Args),
+}
+
+/// The commands by what they are for, each with a line.
+const GROUPS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Choose keys",
+        &[
+            ("evaluate", "Judge partition and primary keys on an export, and propose a table"),
+            ("lint", "Check whether a placement function spreads your keys as a perfect hash would"),
+            ("place", "Show the partition of a key in any of the supported systems"),
+            ("bench", "Ingest an export under each key, or time queries, and report how even it was"),
+        ],
+    ),
+    (
+        "Tables",
+        &[
+            ("create", "Declare a table"),
+            ("ingest", "Add files to a table, atomically"),
+            ("query", "Run SQL on a table"),
+            ("skew", "Report how evenly rows are spread over partitions"),
+            ("inspect", "Show partitions, files and history"),
+            ("compact", "Merge files and drop expired rows"),
+            ("clean", "Delete files that no kept version needs"),
+            ("check", "Verify every file against its checksum"),
+            ("alter", "Add columns, or change the time to live"),
+            ("repartition", "Write a table anew with another partition key or number of partitions"),
+            ("ddl", "Print the YQL statement of a table"),
+            ("export", "Write a Delta log, so that other engines can read the table"),
+        ],
+    ),
+    (
+        "Models",
+        &[
+            ("capacity", "Replay an export against nodes of limited capacity"),
+            ("spanner", "Model range splits of Spanner, migrate keys, write its schemas"),
+        ],
+    ),
+    (
+        "Tools",
+        &[
+            ("demo", "Generate events, ingest and query them: the whole tour"),
+            ("generate", "Write made-up events to a file"),
+            #[cfg(feature = "cluster")]
+            ("cluster", "Run a scheduler or an executor, for work on several machines"),
+            ("help", "Explain a command"),
+        ],
+    ),
+];
+
+/// The help of the program, with its commands in groups.
+fn help_template() -> String {
+    let mut text = "{about}\n\n{usage-heading} {usage}\n".to_owned();
+    for (group, commands) in GROUPS {
+        text.push_str(&format!("\n{group}:\n"));
+        commands.iter().for_each(|(name, line)| text.push_str(&format!("  {name:<13}{line}\n")));
+    }
+    text + "\nOptions:\n{options}{after-help}"
 }
 
 /// Refuses a budget that is too small.
@@ -105,6 +164,11 @@ async fn open(dir: &std::path::Path, version: Option<u64>) -> Result<Table, Tabl
 }
 
 impl Cli {
+    /// Reads the arguments of the process.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&Self::command().help_template(help_template()).try_get_matches()?)
+    }
+
     pub(crate) async fn run(self, out: &mut Output) -> Result<(), Failure> {
         match self.command {
             Command::Demo(args) => demo::run(args, out).await,
@@ -125,7 +189,8 @@ impl Cli {
             Command::Bench(args) => bench::run(*args, out).await,
             Command::Place(args) => place::run(&args, out),
             Command::Lint(args) => lint::run(args, out).await,
-            Command::Simulate(args) => simulate::run(args, out).await,
+            Command::Capacity(args) => capacity::run(*args, out).await,
+            Command::Spanner(args) => spanner::run(args, out).await,
             #[cfg(feature = "cluster")]
             Command::Cluster(args) => cluster::run(args, out).await,
         }
@@ -136,8 +201,6 @@ impl Cli {
 mod tests {
     use std::any::TypeId;
     use std::path::PathBuf;
-
-    use clap::CommandFactory;
 
     use super::*;
 
@@ -150,6 +213,19 @@ mod tests {
         };
         found.extend(command.get_arguments().filter(is_path).map(name));
         command.get_subcommands().for_each(|command| open_to_urls(command, found));
+    }
+
+    #[test]
+    fn the_help_lists_every_command_once() {
+        let mut listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, commands)| *commands).map(|(name, _)| *name).collect();
+        listed.retain(|name| *name != "help");
+        listed.sort_unstable();
+        let command = Cli::command();
+        let mut commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        commands.sort_unstable();
+        assert_eq!(listed, commands);
+        assert!(help_template().lines().all(|line| line.len() <= 100));
     }
 
     #[test]

@@ -32,7 +32,7 @@ const READ_AS_A_WHOLE: [&str; 7] = [
     "create {}/new --ddl FILE",
     "evaluate {}/x.csv --queries FILE",
     "evaluate {}/x.csv --baseline FILE",
-    "simulate splits {}/x.csv --ddl FILE",
+    "spanner simulate {}/x.csv --ddl FILE",
     "bench queries {}/t --queries FILE",
     "query {}/t SELECT --param x=1 -f FILE",
 ];
@@ -136,7 +136,7 @@ fn long_input_is_quoted_in_part() {
     ] {
         write(name, &text);
         is_one_clear_line(&run(dir.path(), &format!("create {{}}/new --ddl {{}}/{name}")), name);
-        is_one_clear_line(&run(dir.path(), &format!("simulate splits {{}}/x.csv --ddl {{}}/{name}")), name);
+        is_one_clear_line(&run(dir.path(), &format!("spanner simulate {{}}/x.csv --ddl {{}}/{name}")), name);
     }
     for (name, text) in [("text.json", long.clone()), ("value.json", format!("{{\"{long}\": }}"))] {
         write(name, &text);

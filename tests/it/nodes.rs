@@ -32,7 +32,7 @@ fn timeless(mut simulation: Value) -> Value {
 fn rows_are_placed_as_an_evaluation_places_them_and_none_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     events(dir.path());
-    let command = "simulate nodes {}/exports --partition-key user_id --partition-key campaign_id \
+    let command = "capacity {}/exports --partition-key user_id --partition-key campaign_id \
                    --partition-key hour(event_timestamp) --nodes 2,4 --partitions 8,16 --node-rows-per-second 2000 --rate 5000 \
                    --partition-bytes-per-second 1MB --slow hottest:0.5 --lost 1@6h --lost hottest@busiest --format json";
     let simulation = json(dir.path(), command);
@@ -108,7 +108,7 @@ fn nothing_depends_on_threads_on_the_order_of_rows_or_on_other_designs() {
     write("turned.csv", &rows);
     let command = |input: &str, shapes: &str| {
         format!(
-            "simulate nodes {{}}/{input} --partition-key user_id --window 10m {shapes} --node-rows-per-second 0.2 --format json"
+            "capacity {{}}/{input} --partition-key user_id --window 10m {shapes} --node-rows-per-second 0.2 --format json"
         )
     };
     let with_threads = |threads: &str| {
@@ -130,7 +130,7 @@ fn nothing_depends_on_threads_on_the_order_of_rows_or_on_other_designs() {
 fn results_come_as_text_and_markdown_with_what_is_assumed() {
     let dir = tempfile::tempdir().unwrap();
     events(dir.path());
-    let command = "simulate nodes {}/exports --partition-key user_id --nodes 4 --partitions-per-node 1,2,4,8";
+    let command = "capacity {}/exports --partition-key user_id --nodes 4 --partitions-per-node 1,2,4,8";
     let text = done(dir.path(), command);
     for part in [
         "NODES: A MODEL, NOT A MEASUREMENT",
@@ -157,7 +157,7 @@ fn fewer_partitions_than_nodes_are_warned_of() {
     events(dir.path());
     let simulation = json(
         dir.path(),
-        "simulate nodes {}/exports --partition-key user_id --nodes 8 --partitions 6,12 --lost none --format json",
+        "capacity {}/exports --partition-key user_id --nodes 8 --partitions 6,12 --lost none --format json",
     );
     let codes: Vec<(&str, &str)> = simulation["findings"]
         .as_array()
@@ -175,12 +175,12 @@ fn rows_without_times_come_at_a_rate_one_after_the_other() {
     let mut text = "id,name\n".to_owned();
     (0..1000).for_each(|id| text.push_str(&format!("{id},x\n")));
     std::fs::write(dir.path().join("rows.csv"), text).unwrap();
-    let refused = run(dir.path(), "simulate nodes {}/rows.csv --partition-key id");
+    let refused = run(dir.path(), "capacity {}/rows.csv --partition-key id");
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("name a column of time with --time"), "{}", refused.stderr);
     let simulation = json(
         dir.path(),
-        "simulate nodes {}/rows.csv --partition-key id --rate 100 --window 1s --nodes 1 --partitions 1 --node-rows-per-second 80 \
+        "capacity {}/rows.csv --partition-key id --rate 100 --window 1s --nodes 1 --partitions 1 --node-rows-per-second 80 \
          --lost none --format json",
     );
     let run = &simulation["designs"][0]["runs"][0];
@@ -198,7 +198,7 @@ fn rows_without_a_time_are_left_out_and_told() {
     std::fs::write(dir.path().join("rows.csv"), text).unwrap();
     let simulation = json(
         dir.path(),
-        "simulate nodes {}/rows.csv --partition-key id --window 1s --nodes 1 --lost none --format json",
+        "capacity {}/rows.csv --partition-key id --window 1s --nodes 1 --lost none --format json",
     );
     assert_eq!((&simulation["rows"], &simulation["rows_without_time"]), (&3.into(), &1.into()));
     assert_eq!(simulation["designs"][0]["runs"][0]["arrived_rows"], 2.0);
@@ -210,7 +210,7 @@ fn what_cannot_be_is_refused_before_it_is_played() {
     let dir = tempfile::tempdir().unwrap();
     done(dir.path(), "generate ad-events --rows 2000 --out {}/exports");
     let with = |more: &str| -> Run {
-        run(dir.path(), &format!("simulate nodes {{}}/exports --partition-key user_id {more}"))
+        run(dir.path(), &format!("capacity {{}}/exports --partition-key user_id {more}"))
     };
     for (more, reason) in [
         (
@@ -243,5 +243,5 @@ fn what_cannot_be_is_refused_before_it_is_played() {
         assert_eq!(refused.code, 2, "{more}\n{}{}", refused.stdout, refused.stderr);
         assert!(refused.stderr.contains(reason), "{more}\n{}", refused.stderr);
     }
-    assert_eq!(run(dir.path(), "simulate nodes {}/exports").code, 2);
+    assert_eq!(run(dir.path(), "capacity {}/exports").code, 2);
 }

@@ -113,10 +113,10 @@ fn urls_where_a_local_file_is_due_are_refused_and_make_no_folder() {
         "bench queries u -f s3://bucket/x.sql",
         "bench ad-events --dir s3://bucket/x",
         "demo --rows 10 --dir s3://bucket/x",
-        "simulate splits x.csv --ddl s3://bucket/x.sql",
-        "simulate splits x.csv --primary-key k --html s3://bucket/x.html",
-        "simulate access-log --html s3://bucket/x.html",
-        "simulate migrate x.csv --key k --output s3://bucket/x.csv",
+        "spanner simulate x.csv --ddl s3://bucket/x.sql",
+        "spanner simulate x.csv --primary-key k --html s3://bucket/x.html",
+        "spanner access-log --html s3://bucket/x.html",
+        "spanner migrate x.csv --key k --output s3://bucket/x.csv",
         #[cfg(feature = "cluster")]
         "cluster executor --work-dir s3://bucket/x",
         #[cfg(feature = "cluster")]

@@ -33,7 +33,7 @@ fn every_strategy_does_what_the_guides_say() {
     let dir = tempfile::tempdir().unwrap();
     events(dir.path());
     let command =
-        "simulate splits {}/exports --primary-key event_timestamp,user_id --rate 20000 --format json";
+        "spanner simulate {}/exports --primary-key event_timestamp,user_id --rate 20000 --format json";
     let simulation = json(dir.path(), command);
     assert_eq!(simulation["model"], true);
     for report in simulation["strategies"].as_array().unwrap() {
@@ -90,7 +90,7 @@ fn hash_partitions_hold_the_rows_that_the_evaluation_finds() {
     events(dir.path());
     let simulation = json(
         dir.path(),
-        "simulate splits {}/exports --primary-key event_timestamp,user_id --partition-key user_id --strategies hash-8 --format json",
+        "spanner simulate {}/exports --primary-key event_timestamp,user_id --partition-key user_id --strategies hash-8 --format json",
     );
     let evaluation = json(
         dir.path(),
@@ -107,7 +107,7 @@ fn indexes_have_their_own_hotspots_bytes_and_back_joins() {
     let dir = tempfile::tempdir().unwrap();
     events(dir.path());
     let mut command: Vec<String> =
-        "simulate splits {}/exports --primary-key user_id,event_timestamp --rate 20000 \
+        "spanner simulate {}/exports --primary-key user_id,event_timestamp --rate 20000 \
                                     --strategies declared --format json"
             .split_whitespace()
             .map(|word| word.replace("{}", &dir.path().display().to_string()))
@@ -167,7 +167,7 @@ fn entries_without_a_value_are_left_out_where_the_index_says_so() {
     std::fs::write(dir.path().join("x.csv"), format!("id,at,seen\n{}", rows.collect::<String>())).unwrap();
     let entries = |index: &str| {
         let command =
-            "simulate splits {}/x.csv --primary-key id --time at --strategies declared --format json";
+            "spanner simulate {}/x.csv --primary-key id --time at --strategies declared --format json";
         let command = command.replace("{}", &dir.path().display().to_string());
         let arguments = command.split_whitespace().chain(["--index", index]);
         let output = crate::common::evenkeel().args(arguments).output().unwrap();
@@ -263,12 +263,14 @@ fn wrong_simulations_get_a_clear_answer() {
         ),
         ("{}/none.csv --primary-key id", 1, "there is no such file or folder"),
     ] {
-        let run = run(dir.path(), &format!("simulate splits {arguments}"));
+        let run = run(dir.path(), &format!("spanner simulate {arguments}"));
         assert_eq!(run.code, code, "{arguments}\n{}", run.stderr);
         assert!(run.stderr.contains(message), "{arguments}\n{}", run.stderr);
     }
-    let rate =
-        done(dir.path(), "simulate splits {}/y.csv --primary-key id --rate 1000 --strategies declared,uuid4");
+    let rate = done(
+        dir.path(),
+        "spanner simulate {}/y.csv --primary-key id --rate 1000 --strategies declared,uuid4",
+    );
     assert!(rate.contains("uuid4: a random UUID"), "{rate}");
 }
 
@@ -290,8 +292,7 @@ fn children_beside_their_parent_are_read_at_once() {
     };
     let orders: String = (0..40_000).map(order).collect();
     std::fs::write(dir.path().join("orders.csv"), format!("user,at,note\n{orders}")).unwrap();
-    let command =
-        "simulate splits {}/users.csv --primary-key user --interleave {}/orders.csv --in users --format json";
+    let command = "spanner simulate {}/users.csv --primary-key user --interleave {}/orders.csv --in users --format json";
     let found = json(dir.path(), &format!("{command} --child-key user,at"));
     let [interleaved, apart] = [strategy(&found, "interleaved"), strategy(&found, "apart")];
     let of = |report: &Value| report["reads"][0].clone();
@@ -322,7 +323,7 @@ fn children_beside_their_parent_are_read_at_once() {
     std::fs::write(dir.path().join("few.csv"), "user,name\n7,a\n7,b\n8,c\n").unwrap();
     let few = json(
         dir.path(),
-        "simulate splits {}/few.csv --primary-key user --interleave {}/orders.csv --child-key user,at --format json",
+        "spanner simulate {}/few.csv --primary-key user --interleave {}/orders.csv --child-key user,at --format json",
     );
     let named =
         (0..40_000_u64).filter(|row| row.is_multiple_of(2) || [7, 8].contains(&(row * 7919 % 500))).count();
@@ -358,7 +359,7 @@ fn a_schema_is_judged_by_what_its_rows_do() {
         std::fs::write(dir.path().join("schema.sql"), text).unwrap();
         json(
             dir.path(),
-            "simulate splits {}/exports --ddl {}/schema.sql --table events --strategies declared --rate 20000 --format json",
+            "spanner simulate {}/exports --ddl {}/schema.sql --table events --strategies declared --rate 20000 --format json",
         )
     };
     let by_time = schema("event_timestamp, user_id");
@@ -381,7 +382,7 @@ fn a_schema_is_judged_by_what_its_rows_do() {
     // Where so little comes that one split takes it, it does no harm.
     let quiet = json(
         dir.path(),
-        "simulate splits {}/exports --primary-key event_timestamp,user_id --scale 1 --strategies declared,uuid4 --format json",
+        "spanner simulate {}/exports --primary-key event_timestamp,user_id --scale 1 --strategies declared,uuid4 --format json",
     );
     assert_eq!(finding(&quiet, "monotonic_key").unwrap()["severity"], "note");
     // All the same its writes follow time, and those of the other do not.
@@ -396,7 +397,7 @@ fn the_recommended_schema_is_printed_and_read_back() {
         let text = done(
             dir.path(),
             &format!(
-                "simulate splits {{}}/exports --primary-key event_timestamp,user_id --rate 20000 --print-ddl {target} --html {{}}/s.html"
+                "spanner simulate {{}}/exports --primary-key event_timestamp,user_id --rate 20000 --print-ddl {target} --html {{}}/s.html"
             ),
         );
         assert!(text.contains("recommended of these: swapped"), "{text}");
@@ -407,7 +408,7 @@ fn the_recommended_schema_is_printed_and_read_back() {
         std::fs::write(dir.path().join("schema.sql"), ddl).unwrap();
         let again = json(
             dir.path(),
-            "simulate splits {}/exports --ddl {}/schema.sql --strategies declared --format json",
+            "spanner simulate {}/exports --ddl {}/schema.sql --strategies declared --format json",
         );
         assert_eq!(again["primary_key"][0]["column"], "user_id");
     }
@@ -416,27 +417,27 @@ fn the_recommended_schema_is_printed_and_read_back() {
     assert!(!html.contains("<script") && !html.contains("http"));
 
     done(dir.path(), "create {}/t --ddl data/ad_events.sql");
-    let google = done(dir.path(), "ddl {}/t --target spanner --strategy shard-16");
+    let google = done(dir.path(), "spanner ddl {}/t --target spanner --strategy shard-16");
     assert!(google.contains("ShardId INT64 NOT NULL AS (MOD(MOD(FARM_FINGERPRINT(CONCAT("), "{google}");
-    let bytes = done(dir.path(), "ddl {}/t --target spanner --strategy uuid4-bytes");
+    let bytes = done(dir.path(), "spanner ddl {}/t --target spanner --strategy uuid4-bytes");
     assert!(
         bytes.contains("EntryId BYTES(16) NOT NULL") && bytes.contains("-- the application makes EntryId")
     );
-    let integers = done(dir.path(), "ddl {}/t --target spanner-postgres --strategy uuid4-int64");
+    let integers = done(dir.path(), "spanner ddl {}/t --target spanner-postgres --strategy uuid4-int64");
     assert!(integers.contains("PRIMARY KEY (entryhigh, entrylow, event_timestamp"), "{integers}");
     // Without rows the types decide, with rows what they do.
-    let by_types = run(dir.path(), "ddl {}/t --target spanner");
+    let by_types = run(dir.path(), "spanner ddl {}/t --target spanner");
     assert!(by_types.stdout.contains("PRIMARY KEY (user_id, event_timestamp, campaign_id)"));
     assert!(by_types.stderr.contains("the table has no rows"), "{}", by_types.stderr);
     done(dir.path(), "ingest {}/t {}/exports --compact off");
-    let by_rows = run(dir.path(), "ddl {}/t --target spanner");
+    let by_rows = run(dir.path(), "spanner ddl {}/t --target spanner");
     assert!(by_rows.stdout.contains("PRIMARY KEY (user_id, event_timestamp, campaign_id)"));
     assert!(by_rows.stderr.contains("by the rows of the table, each of them for"), "{}", by_rows.stderr);
     assert!(done(dir.path(), "ddl {}/t").contains("PARTITION BY HASH"));
     for (arguments, message) in [
-        ("ddl {}/t --strategy swapped", "give --target spanner"),
-        ("ddl {}/t --target mysql", "unknown target 'mysql'; there are: ydb, spanner, spanner-postgres"),
-        ("ddl {}/t --target spanner --strategy uuid7", "no schema is written for it"),
+        ("ddl {}/t --strategy swapped", "unexpected argument '--strategy'"),
+        ("spanner ddl {}/t --target mysql", "unknown target 'mysql'; there are: spanner, spanner-postgres"),
+        ("spanner ddl {}/t --target spanner --strategy uuid7", "no schema is written for it"),
     ] {
         let refused = run(dir.path(), arguments);
         assert!(refused.code == 2 && refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
@@ -455,9 +456,9 @@ fn the_rows_of_a_table_decide_its_key_not_its_types() {
                PARTITION BY HASH(id) WITH (STORE = COLUMN, PARTITION_COUNT = 4);";
     std::fs::write(dir.path().join("orders.sql"), ddl).unwrap();
     done(dir.path(), "create {}/orders --ddl {}/orders.sql");
-    assert!(done(dir.path(), "ddl {}/orders --target spanner").contains("PRIMARY KEY (id, placed)"));
+    assert!(done(dir.path(), "spanner ddl {}/orders --target spanner").contains("PRIMARY KEY (id, placed)"));
     done(dir.path(), "ingest {}/orders {}/orders.csv");
-    let chosen = run(dir.path(), "ddl {}/orders --target spanner");
+    let chosen = run(dir.path(), "spanner ddl {}/orders --target spanner");
     assert!(chosen.stderr.contains("strategy shard-16"), "{}", chosen.stderr);
     assert!(chosen.stdout.contains("PRIMARY KEY (ShardId, id, placed)"), "{}", chosen.stdout);
 }
@@ -477,7 +478,7 @@ fn indexes_and_parents_are_declared_with_what_is_recommended() {
     std::fs::write(dir.path().join("schema.sql"), schema).unwrap();
     let alone = run(
         dir.path(),
-        "simulate splits {}/exports --ddl {}/schema.sql --table events --strategies declared --print-ddl spanner --format json",
+        "spanner simulate {}/exports --ddl {}/schema.sql --table events --strategies declared --print-ddl spanner --format json",
     );
     assert_eq!(alone.code, 0, "{}", alone.stderr);
     assert!(
@@ -497,7 +498,7 @@ fn indexes_and_parents_are_declared_with_what_is_recommended() {
         assert!(ddl.contains(statement), "{statement}\n{ddl}");
     }
     // Parent and children in one order, from the same statements.
-    let both = "simulate splits {}/users.csv --ddl {}/schema.sql --interleave {}/exports --print-ddl spanner-postgres --format json";
+    let both = "spanner simulate {}/users.csv --ddl {}/schema.sql --interleave {}/exports --print-ddl spanner-postgres --format json";
     let tree = run(dir.path(), both);
     assert_eq!(tree.code, 0, "{}", tree.stderr);
     let simulation: Value = serde_json::from_str(&tree.stdout).unwrap();
@@ -520,7 +521,7 @@ fn indexes_and_parents_are_declared_with_what_is_recommended() {
         ),
         ("{}/users.csv --ddl {}/schema.sql --interleave {}/exports --child-table x", "there is no table 'x'"),
     ] {
-        let refused = run(dir.path(), &format!("simulate splits {arguments}"));
+        let refused = run(dir.path(), &format!("spanner simulate {arguments}"));
         assert!(refused.code == 2 && refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
     }
 }
@@ -544,7 +545,7 @@ fn rows_that_are_too_few_recommend_nothing() {
         .collect();
     std::fs::write(dir.path().join("rows.csv"), format!("id,uuid,at\n{rows}")).unwrap();
     let simulate = |arguments: &str| {
-        json(dir.path(), &format!("simulate splits {{}}/rows.csv {arguments} --format json"))
+        json(dir.path(), &format!("spanner simulate {{}}/rows.csv {arguments} --format json"))
     };
     // One row a minute is what comes, and no split is hot of it, whatever each row stands for in size.
     let uuids = simulate("--primary-key uuid");
@@ -571,7 +572,7 @@ fn rows_that_are_too_few_recommend_nothing() {
         assert!(finding(&unsure, "monotonic_key").is_none_or(|finding| finding["severity"] == "note"));
     }
     // One column has no second to be swapped with.
-    let told = run(dir.path(), "simulate splits {}/rows.csv --primary-key id");
+    let told = run(dir.path(), "spanner simulate {}/rows.csv --primary-key id");
     assert!(told.code == 0 && told.stderr.contains("left out: swapped"), "{}", told.stderr);
 }
 
@@ -597,7 +598,7 @@ fn clicks(dir: &Path, name: &str, is_shuffled: bool) {
 fn the_rate_is_measured_and_a_slow_one_is_no_problem() {
     let dir = tempfile::tempdir().unwrap();
     clicks(dir.path(), "clicks.csv", false);
-    let command = "simulate splits {}/clicks.csv --primary-key click_time,ip";
+    let command = "spanner simulate {}/clicks.csv --primary-key click_time,ip";
     let text = done(dir.path(), command);
     let first: Vec<&str> = text.lines().take(6).collect();
     let expected = "rate: 0.01 rows/s, ";
@@ -635,7 +636,9 @@ fn an_export_in_any_order_is_judged_by_the_order_of_its_times() {
         let simulate = |name: &str| {
             json(
                 dir.path(),
-                &format!("simulate splits {{}}/{name} --primary-key click_time,ip {arguments} --format json"),
+                &format!(
+                    "spanner simulate {{}}/{name} --primary-key click_time,ip {arguments} --format json"
+                ),
             )
         };
         let (sorted, shuffled) = (simulate("sorted.csv"), simulate("shuffled.csv"));
@@ -651,7 +654,7 @@ fn an_export_in_any_order_is_judged_by_the_order_of_its_times() {
         }
         assert_eq!(finding(&shuffled, "monotonic_key").unwrap()["subject"], "click_time", "{arguments}");
     }
-    let told = done(dir.path(), "simulate splits {}/shuffled.csv --primary-key click_time,ip");
+    let told = done(dir.path(), "spanner simulate {}/shuffled.csv --primary-key click_time,ip");
     assert!(told.contains("note: the export is not in the order of click_time"), "{told}");
 }
 
@@ -662,7 +665,7 @@ fn indexes_read_what_they_hold_and_leave_the_table_its_share() {
     let simulate = |indexes: &[&str]| {
         let exports = dir.path().join("exports");
         let mut command = crate::common::evenkeel();
-        command.args(["simulate", "splits"]).arg(exports).args(["--primary-key", "user_id,event_timestamp"]);
+        command.args(["spanner", "simulate"]).arg(exports).args(["--primary-key", "user_id,event_timestamp"]);
         indexes.iter().for_each(|index| {
             command.args(["--index", index]);
         });
@@ -688,7 +691,7 @@ fn indexes_read_what_they_hold_and_leave_the_table_its_share() {
         .collect();
     std::fs::write(dir.path().join("coupons.csv"), format!("id,at,coupon\n{rows}")).unwrap();
     let output = crate::common::evenkeel()
-        .args(["simulate", "splits"])
+        .args(["spanner", "simulate"])
         .arg(dir.path().join("coupons.csv"))
         .args(["--primary-key", "id,at", "--rate", "5000", "--strategies", "declared", "--format", "json"])
         .args([
@@ -753,7 +756,7 @@ fn schemas_that_are_not_understood_say_where() {
         ),
     ] {
         std::fs::write(dir.path().join("schema.sql"), &statements).unwrap();
-        let told = run(dir.path(), "simulate splits {}/exports --ddl {}/schema.sql --strategies declared --rate 100");
+        let told = run(dir.path(), "spanner simulate {}/exports --ddl {}/schema.sql --strategies declared --rate 100");
         assert_eq!(told.code, code, "{statements}: {}", told.stderr);
         assert!(told.stderr.contains(message), "{statements}: {}", told.stderr);
     }
@@ -764,7 +767,7 @@ fn schemas_that_are_not_understood_say_where() {
     std::fs::write(dir.path().join("schema.sql"), sharded).unwrap();
     let simulation = json(
         dir.path(),
-        "simulate splits {}/exports --ddl {}/schema.sql --strategies declared --print-ddl spanner --format json",
+        "spanner simulate {}/exports --ddl {}/schema.sql --strategies declared --print-ddl spanner --format json",
     );
     assert!(simulation["ddl"].as_str().unwrap().contains("CREATE INDEX ByTime ON T (s, event_timestamp);"));
     // Few types of events make few shards.
@@ -781,7 +784,7 @@ fn splits_say_where_they_begin() {
     events(dir.path());
     let simulation = json(
         dir.path(),
-        "simulate splits {}/exports --primary-key event_timestamp,user_id --strategies declared,swapped,shard-4,desc --format json",
+        "spanner simulate {}/exports --primary-key event_timestamp,user_id --strategies declared,swapped,shard-4,desc --format json",
     );
     for (name, falls) in [("declared", false), ("swapped", false), ("shard-4", false), ("desc", true)] {
         let outcome = &strategy(&simulation, name)["outcome"];
@@ -805,8 +808,10 @@ fn a_shard_column_that_the_database_makes_is_a_strategy() {
     let ddl = "CREATE TABLE Log (\n  ShardId INT64 NOT NULL AS (MOD(FARM_FINGERPRINT(CAST(event_timestamp AS STRING)), 64)) STORED,\n  \
                event_timestamp TIMESTAMP NOT NULL,\n) PRIMARY KEY (ShardId, event_timestamp);";
     std::fs::write(dir.path().join("schema.sql"), ddl).unwrap();
-    let output =
-        run(dir.path(), "simulate splits {}/exports --ddl {}/schema.sql --strategies declared --format json");
+    let output = run(
+        dir.path(),
+        "spanner simulate {}/exports --ddl {}/schema.sql --strategies declared --format json",
+    );
     assert!(
         output.stderr.contains("ShardId is made by the database: strategy generated-64"),
         "{}",
@@ -815,7 +820,7 @@ fn a_shard_column_that_the_database_makes_is_a_strategy() {
     let simulation: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(read(strategy(&simulation, "generated-64"), "time_range")["ranges"], 127);
     std::fs::write(dir.path().join("schema.sql"), "CREATE TABLE t (a INT64) PRIMARY").unwrap();
-    let refused = run(dir.path(), "simulate splits {}/exports --ddl {}/schema.sql");
+    let refused = run(dir.path(), "spanner simulate {}/exports --ddl {}/schema.sql");
     assert!(
         refused.code == 2 && refused.stderr.contains("schema.sql: line 1, column 26: expected KEY"),
         "{}",
@@ -838,7 +843,7 @@ fn migrated_keys_never_meet_those_to_come() {
         .collect();
     write("uuids.csv", &uuids);
     let migrate =
-        |name: &str| json(dir.path(), &format!("simulate migrate {{}}/{name} --key id --format json"));
+        |name: &str| json(dir.path(), &format!("spanner migrate {{}}/{name} --key id --format json"));
 
     let counted = migrate("counted.csv");
     assert_eq!(
@@ -857,11 +862,11 @@ fn migrated_keys_never_meet_those_to_come() {
     let text = migrate("uuids.csv");
     assert_eq!((&text["kind"], &text["to_normalize"]), (&"uuid".into(), &500.into()));
     // Written over, as the statements want them; a second time nothing is left to do.
-    done(dir.path(), "simulate migrate {}/uuids.csv --key id --output {}/lower.csv");
+    done(dir.path(), "spanner migrate {}/uuids.csv --key id --output {}/lower.csv");
     let lower: String =
         uuids.iter().map(|uuid| format!("{},x\n", uuid::Uuid::parse_str(uuid).unwrap())).collect();
     assert_eq!(std::fs::read_to_string(dir.path().join("lower.csv")).unwrap(), format!("id,note\n{lower}"));
-    done(dir.path(), "simulate migrate {}/lower.csv --key id --output {}/lower.parquet");
+    done(dir.path(), "spanner migrate {}/lower.csv --key id --output {}/lower.parquet");
     assert_eq!(migrate("lower.parquet")["to_normalize"], 0);
     assert!(text["ddl"].as_str().unwrap().contains("STRING(36) NOT NULL DEFAULT (GENERATE_UUID())"));
 
@@ -884,7 +889,7 @@ fn migrated_keys_never_meet_those_to_come() {
         ("uuids.csv --key id --output {}/x.xls", 2, "its ending says no format"),
         ("uuids.csv --key id --output {}/uuids.csv", 2, "uuids.csv is read; write to another file"),
     ] {
-        let refused = run(dir.path(), &format!("simulate migrate {{}}/{arguments}"));
+        let refused = run(dir.path(), &format!("spanner migrate {{}}/{arguments}"));
         assert_eq!(refused.code, code, "{arguments}: {}", refused.stderr);
         assert!(refused.stderr.contains(message), "{arguments}: {}", refused.stderr);
     }
@@ -894,7 +899,7 @@ fn migrated_keys_never_meet_those_to_come() {
 #[test]
 fn the_access_log_of_the_guide_takes_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let text = done(dir.path(), "simulate access-log --rows 300000 --html {}/log.html");
+    let text = done(dir.path(), "spanner access-log --rows 300000 --html {}/log.html");
     assert!(text.contains("recommended of these: swapped"), "{text}");
     assert!(text.contains("[monotonic_key] last_access: 100.0 % of the rows"), "{text}");
     assert!(dir.path().join("log.html").exists());
@@ -917,7 +922,7 @@ fn numbers_without_order_are_not_migrated_by_a_sequence() {
     write("edges.csv", &[1, u64::MAX >> 1]);
     for name in ["random.csv", "edges.csv"] {
         for kind in ["", "--kind bit-reversed"] {
-            let refused = run(dir.path(), &format!("simulate migrate {{}}/{name} --key id {kind}"));
+            let refused = run(dir.path(), &format!("spanner migrate {{}}/{name} --key id {kind}"));
             assert!(
                 refused.code == 1 && refused.stderr.contains("Make new keys as UUIDs")
                     || refused.stderr.contains("make new keys as UUIDs"),
@@ -951,7 +956,7 @@ fn a_swapped_key_is_as_even_as_the_users_are() {
     write("heavy.csv", &|row| if mixed(row) % 10 < 3 { 500 } else { mixed(row + 1) % 1000 });
     let share = |name: &str| {
         let command = format!(
-            "simulate splits {{}}/{name} --primary-key at,user --strategies swapped --scale 500 --split-size 4MiB --format json"
+            "spanner simulate {{}}/{name} --primary-key at,user --strategies swapped --scale 500 --split-size 4MiB --format json"
         );
         let found = json(dir.path(), &command);
         // Once splits have been divided.
@@ -973,7 +978,7 @@ fn findings_say_what_is_so() {
     let simulate = |arguments: &[&str]| {
         let exports = dir.path().join("exports");
         let output = crate::common::evenkeel()
-            .args(["simulate", "splits"])
+            .args(["spanner", "simulate"])
             .arg(exports)
             .args(arguments)
             .args(["--strategies", "declared", "--format", "json"])
@@ -1025,7 +1030,7 @@ fn rows_without_a_time_are_there_before_the_others() {
     std::fs::write(dir.path().join("x.csv"), format!("id,at\n{}", (0..10_000).map(row).collect::<String>()))
         .unwrap();
     let found =
-        json(dir.path(), "simulate splits {}/x.csv --primary-key id --strategies declared --format json");
+        json(dir.path(), "spanner simulate {}/x.csv --primary-key id --strategies declared --format json");
     let space = &found["strategies"][0]["outcome"]["spaces"][0];
     assert_eq!((&space["rows"], &space["rows_in_time"]), (&10_000.into(), &7000.into()));
     assert!(number(&space["hottest_share"]) > 0.999);
@@ -1044,7 +1049,7 @@ fn uuids_that_begin_with_the_time_are_found_in_the_data() {
     let found = |key: &str| {
         json(
             dir.path(),
-            &format!("simulate splits {{}}/x.csv --primary-key {key} --strategies declared --format json"),
+            &format!("spanner simulate {{}}/x.csv --primary-key {key} --strategies declared --format json"),
         )
     };
     assert_eq!(finding(&found("id"), "time_ordered_uuid").unwrap()["severity"], "warning");

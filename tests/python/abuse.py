@@ -514,8 +514,8 @@ def options(bench):
         ["place", "--types", "utf8", "--partitions", str(HUGE), "x"], ["lint", "--types", "int64", "--partitions", "0"], ["lint", "--partitions", "4"],
         ["lint", "--types", "int64", "--range", "5..1", "--partitions", "4"], ["lint", "--types", "int64", "--range", "0..", "--partitions", "4"],
         ["generate", "ad-events", "--rows", "-1", "--out", "x"], ["generate", "ad-events", "--rows", "abc", "--out", "x"],
-        ["simulate", "splits", "{in}/a.csv"], ["simulate", "splits", "{in}/a.csv", "--primary-key", "nope"], ["simulate", "splits", "nope.csv", "--primary-key", "k"],
-        ["simulate", "nodes", "{in}/a.csv", "--partition-key", "nope"], ["simulate", "migrate", "{in}/a.csv"],
+        ["spanner", "simulate", "{in}/a.csv"], ["spanner", "simulate", "{in}/a.csv", "--primary-key", "nope"], ["spanner", "simulate", "nope.csv", "--primary-key", "k"],
+        ["capacity", "{in}/a.csv", "--partition-key", "nope"], ["spanner", "migrate", "{in}/a.csv"],
         ["skew", "{in}/t", "--version", "99"], ["inspect", "{in}/t", "--version", "99"], ["clean", "{in}/t", "--keep", "-1s"], ["clean", "{in}/t", "--keep", "x"],
         ["compact", "{in}/t", "--max-depth", "0"], ["compact", "{in}/t", "--target", "0"], ["compact", "{in}/t", "--memory", "1B"],
         ["alter", "{in}/t"], ["alter", "{in}/t", "--add-column", "k:int64"], ["alter", "{in}/t", "--add-column", "x:nope"], ["alter", "{in}/t", "--ttl", "nope=1d"],
@@ -561,7 +561,7 @@ def ddl(bench):
         "binary": "\x01\x02" * 1000, "a key of no column": "CREATE TABLE x (k INT64 NOT NULL) PRIMARY KEY (nope)", "empty": "",
     }
     for name, text in spanner.items():
-        yield Case(f"ddl spanner {name}: simulate", ["simulate", "splits", "{in}/a.csv", "--ddl", "x.sql"], (FAILED, USAGE), setup=written("x.sql", text), seconds=25)
+        yield Case(f"ddl spanner {name}: simulate", ["spanner", "simulate", "{in}/a.csv", "--ddl", "x.sql"], (FAILED, USAGE), setup=written("x.sql", text), seconds=25)
 
 
 # ---- signals, pipes, disks, endless files

@@ -1,4 +1,4 @@
-//! `evenkeel simulate migrate`.
+//! `evenkeel spanner migrate`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
-use crate::cli::simulate::{failure, share};
+use crate::cli::spanner::{failure, share};
 use crate::cli::{Failure, Output};
 
 /// Plan how a table with generated keys moves to Spanner: values stay as they are, and the statements make new ones that never meet
@@ -27,8 +27,8 @@ use crate::cli::{Failure, Output};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  evenkeel simulate migrate users.csv --key user_id
-  evenkeel simulate migrate users.csv --key user_id --target spanner-postgres --name users")]
+  evenkeel spanner migrate users.csv --key user_id
+  evenkeel spanner migrate users.csv --key user_id --target spanner-postgres --name users")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]

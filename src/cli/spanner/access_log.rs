@@ -1,4 +1,4 @@
-//! `evenkeel simulate access-log`.
+//! `evenkeel spanner access-log`.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use evenkeel::spanner::simulate::{KeyOrder, SimulateOptions, Strategy};
 use crate::cli::evaluate::write_report;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
-use crate::cli::simulate::{GUIDE, in_background, positive};
+use crate::cli::spanner::{GUIDE, in_background, positive};
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
 /// The access log of Spanner's guide under each of its strategies: generated rows, no file needed.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Example:\n  evenkeel simulate access-log --html access-log.html")]
+#[command(after_help = "Example:\n  evenkeel spanner access-log --html access-log.html")]
 pub(crate) struct Args {
     /// Number of rows.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]

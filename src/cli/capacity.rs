@@ -1,4 +1,4 @@
-//! `evenkeel simulate nodes`.
+//! `evenkeel capacity`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 use crate::cli::evaluate::column_type;
 use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
-use crate::cli::simulate::positive;
+use crate::cli::spanner::positive;
 use crate::cli::{Failure, Output};
 
 /// Play an export against nodes that take so much: which partition key, how many nodes and how many partitions keep up, what waits
@@ -26,9 +26,9 @@ use crate::cli::{Failure, Output};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  evenkeel simulate nodes exports --partition-key user_id \\
+  evenkeel capacity exports --partition-key user_id \\
       --nodes 4 --partitions-per-node 1,2,4,8
-  evenkeel simulate nodes exports --partition-key user_id --partition-key campaign_id \\
+  evenkeel capacity exports --partition-key user_id --partition-key campaign_id \\
       --nodes 2,4,8 --node-rows-per-second 20000 --rate 50000 \\
       --lost hottest@busiest --slow 0:0.5
 

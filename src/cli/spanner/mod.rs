@@ -1,9 +1,9 @@
-//! `evenkeel simulate`.
+//! `evenkeel spanner`.
 
 mod access_log;
+mod ddl;
 mod migrate;
-mod nodes;
-mod splits;
+mod simulate;
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,13 +11,13 @@ use clap::{Args as ClapArgs, Subcommand};
 use evenkeel::placement::PlacementError;
 use evenkeel::source::{Export, SourceError};
 use evenkeel::spanner::simulate::{
-    KeyOrder, SimulateError, SimulateOptions, Simulation, simulate, simulate_interleaved,
+    KeyOrder, SimulateError, SimulateOptions, Simulation, simulate as replay, simulate_interleaved,
 };
 use indicatif::ProgressBar;
 
 use crate::cli::{Failure, Output};
 
-/// Play an export through a model: how range splits of Spanner would take it, how its keys would move there, how nodes keep up with it.
+/// Model range splits of Spanner on an export, move generated keys there, and write its schemas.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,9 +26,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    Splits(Box<splits::Args>),
-    Nodes(Box<nodes::Args>),
+    Simulate(Box<simulate::Args>),
     Migrate(migrate::Args),
+    Ddl(ddl::Args),
     AccessLog(access_log::Args),
 }
 
@@ -37,14 +37,14 @@ const GUIDE: &str = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match args.what {
-        What::Splits(args) => splits::run(*args, out).await,
-        What::Nodes(args) => nodes::run(*args, out).await,
+        What::Simulate(args) => simulate::run(*args, out).await,
         What::Migrate(args) => migrate::run(args, out).await,
+        What::Ddl(args) => ddl::run(args, out).await,
         What::AccessLog(args) => access_log::run(args, out).await,
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(super) fn positive(text: &str) -> Result<f64, String> {
     let number =
         text.replace('_', "").parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
     number.ok_or_else(|| "write a number above 0".to_owned())
@@ -73,7 +73,7 @@ pub(super) async fn in_background(
     let work = move |bar: &ProgressBar, stop: &AtomicBool| {
         let progress = |rows| bar.set_position(rows);
         match &tree {
-            None => simulate(&export, &options, &progress, stop),
+            None => replay(&export, &options, &progress, stop),
             Some(Tree { export: children, key, parent }) => {
                 simulate_interleaved((&export, parent), (children, key), &options, &progress, stop)
             }

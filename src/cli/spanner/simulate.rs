@@ -1,4 +1,4 @@
-//! `evenkeel simulate splits`.
+//! `evenkeel spanner simulate`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::cli::evaluate::{table_name, write_report};
 use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
-use crate::cli::simulate::{GUIDE, Tree, in_background, positive, share};
+use crate::cli::spanner::{GUIDE, Tree, in_background, positive, share};
 use crate::cli::{Failure, Output};
 
 /// Insert an export into a model of Spanner's range splits, once for each strategy of choosing the key, and compare: where writes
@@ -30,16 +30,16 @@ use crate::cli::{Failure, Output};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  evenkeel simulate splits exports \\
+  evenkeel spanner simulate exports \\
       --primary-key event_timestamp,user_id
-  evenkeel simulate splits exports --rate 50000 --servers 8 \\
+  evenkeel spanner simulate exports --rate 50000 --servers 8 \\
       --primary-key 'user_id,event_timestamp desc' \\
       --strategies declared,desc,shard-16,uuid4,uuid7
-  evenkeel simulate splits exports --primary-key user_id,event_timestamp \\
+  evenkeel spanner simulate exports --primary-key user_id,event_timestamp \\
       --index 'by_time(event_timestamp)' --strategies declared
-  evenkeel simulate splits users.csv --primary-key user_id \\
+  evenkeel spanner simulate users.csv --primary-key user_id \\
       --interleave exports --child-key user_id,event_timestamp
-  evenkeel simulate splits exports --ddl schema.sql --table Events --print-ddl spanner
+  evenkeel spanner simulate exports --ddl schema.sql --table Events --print-ddl spanner
 
 Strategies: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, uuid4-bytes, uuid1,
 uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N. All figures are those of a model; what it assumes is printed with them.")]
