@@ -29,6 +29,7 @@ mod fixture;
 mod flights;
 mod formats;
 mod fuzz;
+mod guide;
 mod hooked_store;
 mod interleavings;
 mod limits;

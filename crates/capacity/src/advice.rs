@@ -1,4 +1,4 @@
-//! What the figures advise: which design to take, and what is wrong with the others.
+//! Advice drawn from the figures: the recommended design, and what is wrong with the others.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,18 +9,20 @@ use evenkeel_model::finding::{Finding, FindingCode, Severity};
 use evenkeel_model::table::{KeyPart, Transform};
 use evenkeel_stats::skew::are_enough_rows;
 
-/// A load moves where the hottest partition of a window has so many times what that of the whole time has, and what chance gives.
+/// The load moves if the hottest partition of a window has this many times the load of the hottest
+/// one over the whole time, and of what chance gives.
 const MOVES: f64 = 1.5;
-/// Distinct keys per partition below which YDB advises against so many partitions.
+/// Distinct keys per partition below which YDB advises against this number of partitions.
 const FEWEST_KEYS: f64 = 100.0;
-/// From so many times the mean on the hottest node of a window, more nodes are no remedy.
+/// If the hottest node of a window has at least this many times the mean, more nodes do not help.
 const UNEVEN_NODES: f64 = 1.5;
-/// So many times the share of a node a single partition may have.
+/// Multiple of the share of one node that a single partition may have.
 const HOT_PARTITION: f64 = 1.15;
-/// So much more than the mean the hottest node may have by the deal alone.
+/// Multiple of the mean that the hottest node may have because of the assignment alone.
 const UNEVEN_DEAL: f64 = 1.05;
 
-/// The smallest design that keeps up with the most faults, or why none is recommended.
+/// Returns the smallest design that keeps up with the most faults, or the reason why none is
+/// recommended.
 pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendation>, Option<String>) {
     let nodes: BTreeSet<usize> = simulation.designs.iter().map(|design| design.nodes).collect();
     if simulation.parameters.headroom.is_some() && nodes.len() > 1 {
@@ -51,7 +53,8 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
     (Some(recommended), None)
 }
 
-/// What decides between designs that keep up, the first difference first. The order in which they were named is no part of it.
+/// Sort key for designs that keep up, most important criterion first. The order in which the
+/// designs were named plays no part.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     faults_that_it_falls_behind_with: usize,
@@ -66,7 +69,8 @@ struct Cost {
 
 impl Cost {
     fn of(design: &DesignReport, faults: usize) -> Self {
-        // Loads that differ by less than a quarter of the mean are alike: chance makes such differences.
+        // Loads that differ by less than a quarter of the mean count as equal: such differences are
+        // random.
         let quarters = |over_mean: f64| (over_mean * 4.0).round() as u64;
         let derived = |part: &&KeyPart| part.transform != Transform::Identity;
         Self {
@@ -82,7 +86,8 @@ impl Cost {
     }
 }
 
-/// The findings, the gravest first. What holds for several designs of a key is told of the one with the most nodes and partitions.
+/// Returns the findings, most severe first. A finding that holds for several designs of a key is
+/// reported for the one with the most nodes and partitions.
 pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
     let windows = simulation.arrivals.windows;
     let mut keys: Vec<&[String]> = Vec::new();
@@ -113,7 +118,7 @@ pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
     findings
 }
 
-/// The finding of the first design that has one, with how many others have it too.
+/// Returns the finding of the first design that has one, noting how many others have it too.
 fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Finding>) -> Option<Finding> {
     let mut all = designs.iter().filter_map(|design| of(design));
     let mut first = all.next()?;
@@ -125,7 +130,7 @@ fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Find
     Some(first)
 }
 
-/// Rows in a second; few with decimals.
+/// Formats rows per second, with decimals if there are few.
 fn rows(rows: f64) -> String {
     if rows < 10.0 { format!("{rows:.2}") } else { format!("{rows:.0}") }
 }
@@ -139,7 +144,7 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-/// How long rows of a run wait, and what they may.
+/// Returns the longest delay of a run, the allowed one, and a description of both.
 fn delay(simulation: &NodeSimulation, run: &RunReport) -> (f64, f64, String) {
     let parameters = &simulation.parameters;
     let is_lost = run.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Lost);
@@ -182,7 +187,7 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
             "it sustains {sustained_rows} rows per second, more than the {average} that come on average, but not the busy times"
         ),
     };
-    // A window that is longer than a moment shows no queue.
+    // A queue may be invisible because it clears within its window.
     let is_late = run.outcome.longest_delay_seconds.is_none_or(|longest| longest > threshold);
     let (measured, threshold, message) = match is_late {
         true => (measured, threshold, format!("{words}; {why}")),
@@ -211,7 +216,8 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
     })
 }
 
-/// What a fault does to a design that keeps up without; what falls behind anyway is told once.
+/// Reports a fault that a design does not survive although it keeps up without it; a design that
+/// falls behind anyway is reported only once.
 fn no_room(simulation: &NodeSimulation, design: &DesignReport, run: usize) -> Option<Finding> {
     design.without_fault().filter(|run| run.keeps_up)?;
     let run = design.runs.get(run).filter(|run| !run.keeps_up)?;
@@ -305,7 +311,7 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
     let of_window = partitions.in_total.rows / windows.max(1) as u64;
     let in_total = partitions.in_total.max_over_mean;
     let (at_a_time, threshold) = match lasting >= MOVES * in_total {
-        // Chance is no part of it.
+        // This figure excludes chance.
         true => (lasting, MOVES * in_total),
         false if are_enough_rows(of_window, design.partitions) => (in_windows, MOVES * others),
         false => return None,

@@ -1,53 +1,54 @@
-//! What comes to partitions, window by window.
+//! Load on partitions, window by window.
 
 use crate::capacity::{Capacities, Rate};
 use evenkeel_model::units::Micros;
 
-/// What comes to partitions.
+/// Load on partitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrivals {
     /// Length of a window.
     pub window: Micros,
-    /// Rows that each row counts for.
+    /// Number of rows that each row counts for.
     pub scale: f64,
     /// The windows that have rows, in order.
     pub windows: Vec<ArrivalWindow>,
 }
 
-/// A slice of time with what comes to each partition in it.
+/// A slice of time and the load on each partition in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrivalWindow {
-    /// Where it begins, in microseconds since 1970.
+    /// Start of the window, in microseconds since 1970.
     pub start_micros: i64,
-    /// Rows.
+    /// Rows of each partition.
     pub rows: Vec<u64>,
-    /// Bytes of their values.
+    /// Bytes of the values of these rows.
     pub bytes: Vec<u64>,
 }
 
 impl Arrivals {
-    /// Partitions.
+    /// Returns the number of partitions.
     #[must_use]
     pub fn partitions(&self) -> usize {
         self.windows.first().map_or(0, |window| window.rows.len())
     }
 
-    /// Where the first window begins, in microseconds since 1970.
+    /// Returns the start of the first window, in microseconds since 1970.
     pub(super) fn start_micros(&self) -> i64 {
         self.windows.first().map_or(0, |window| window.start_micros)
     }
 
-    /// Seconds of a point in time since then.
+    /// Converts a point in time into seconds since the start.
     pub(super) fn seconds_of(&self, micros: i64) -> f64 {
         micros.saturating_sub(self.start_micros()) as f64 / 1e6
     }
 
-    /// The point in time so many seconds since then.
+    /// Converts seconds since the start into a point in time.
     pub(super) fn micros_of(&self, seconds: f64) -> i64 {
         self.start_micros().saturating_add((seconds * 1e6).round() as i64)
     }
 
-    /// Seconds of node and of partition that each partition asks for in each window.
+    /// Returns the service time that each partition demands of its node and of itself in each
+    /// window, in seconds.
     pub(super) fn work(&self, capacities: &Capacities) -> Vec<Work> {
         let of_window = |window: &ArrivalWindow| {
             let amounts = || window.rows.iter().zip(&window.bytes);
@@ -64,8 +65,9 @@ impl Arrivals {
         self.windows.iter().map(of_window).collect()
     }
 
-    /// What each partition asks for in all: rows, or bytes where its node is limited in these alone, or seconds of the node where it is in
-    /// both. Rows and bytes are whole numbers, so that partitions are dealt alike whatever nodes take.
+    /// Returns the total demand of each partition: in rows, in bytes if nodes are limited in bytes
+    /// alone, or in seconds of the node if they are limited in both. Rows and bytes are whole
+    /// numbers, so that the assignment of partitions does not vary with the capacity of nodes.
     pub(super) fn loads(&self, capacities: &Capacities) -> Vec<f64> {
         let Rate { rows_per_second, bytes_per_second } = capacities.node;
         let mut loads = vec![0.0; self.partitions()];
@@ -83,11 +85,11 @@ impl Arrivals {
     }
 }
 
-/// Seconds that each partition asks for in a window.
+/// Service time that each partition demands in a window, in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Work {
-    /// Of its node.
+    /// Seconds of its node.
     pub(super) node: Vec<f64>,
-    /// Of itself.
+    /// Seconds of the partition itself.
     pub(super) partition: Vec<f64>,
 }

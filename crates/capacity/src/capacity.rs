@@ -1,21 +1,22 @@
-//! What nodes and partitions take, and what share of it is asked of them. What a design sustains: [`evenkeel_stats::throughput`].
+//! Capacities of nodes and partitions, and the share of them that is used. The sustained rate of a
+//! design is computed by [`evenkeel_stats::throughput`].
 
 use serde::Serialize;
 
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::throughput::Assignment;
 
-/// What is taken in a second. Where both are given both hold, and the one that is reached first counts.
+/// Capacity per second. If both limits are given, both hold, and the one reached first counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Rate {
-    /// Rows; none where they are not limited.
+    /// Rows; `None` if they are not limited.
     pub rows_per_second: Option<f64>,
-    /// Bytes of values; none where they are not limited.
+    /// Bytes of values; `None` if they are not limited.
     pub bytes_per_second: Option<f64>,
 }
 
 impl Rate {
-    /// Seconds that so many rows with so many bytes take; 0 without a limit.
+    /// Returns the seconds needed to serve `rows` with `bytes`; 0 without a limit.
     #[must_use]
     pub fn seconds(self, rows: f64, bytes: f64) -> f64 {
         let of = |amount: f64, rate: Option<f64>| rate.map_or(0.0, |rate| amount / rate);
@@ -29,27 +30,28 @@ impl Rate {
     }
 }
 
-/// What a cluster takes.
+/// Capacities of a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Capacities {
-    /// Each node, for all of its partitions together.
+    /// Capacity of each node, for all of its partitions together.
     pub node: Rate,
-    /// Each partition on its own, whose rows one writer takes.
+    /// Capacity of each partition, whose rows go through a single writer.
     pub partition: Rate,
 }
 
-/// How many times what comes could come.
+/// Headroom: the factor by which the load could grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Room {
-    /// So that nothing waits at the end of any slice of time.
+    /// Factor up to which nothing waits at the end of any slice of time.
     pub in_every_slice: f64,
-    /// So that what waits is taken in the end.
+    /// Factor up to which any backlog is eventually served.
     pub in_the_long_run: f64,
 }
 
 impl Room {
-    /// Of slices of time with their length in seconds, what is asked in them of each resource, and what each takes in a second, in one
-    /// unit. Infinite where nothing is asked.
+    /// Computes the headroom from slices of time, each with its length in seconds and the demand on
+    /// each resource, and from the capacity of each resource per second, in the same unit. Infinite
+    /// without demand.
     pub fn of<'a>(slices: impl Iterator<Item = (f64, &'a [f64])>, capacities: &[f64]) -> Self {
         let (mut seconds, mut asked) = (0.0, vec![0.0; capacities.len()]);
         let mut in_every_slice = f64::INFINITY;
@@ -67,7 +69,7 @@ impl Room {
         Self { in_every_slice, in_the_long_run: in_the_long_run.fold(f64::INFINITY, f64::min) }
     }
 
-    /// What both leave.
+    /// Returns the headroom within both limits.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -77,35 +79,36 @@ impl Room {
     }
 }
 
-/// A cluster as three numbers and a rule, without an export.
+/// A cluster described by three numbers and a rule, without an export.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ScaleModel {
-    /// Nodes; none count as one.
+    /// Number of nodes; 0 counts as 1.
     pub nodes: usize,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: PartitionCount,
-    /// How partitions are dealt to nodes.
+    /// Rule that assigns partitions to nodes.
     pub assignment: Assignment,
-    /// Rows that a node takes in a second.
+    /// Rows per second that a node can serve.
     pub node_rows_per_second: f64,
 }
 
-/// What is asked of the nodes of a cluster, as a share of what they take: 1 is all of it, more makes a queue that grows.
+/// Load on the nodes of a cluster as a share of their capacity: at 1 it is used up, above that a
+/// queue grows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Utilization {
-    /// Of each node.
+    /// Utilization of each node.
     pub nodes: Vec<f64>,
-    /// Of all of them together.
+    /// Utilization of all nodes together.
     pub mean: f64,
-    /// Of the one with the most.
+    /// Utilization of the busiest node.
     pub hottest: f64,
-    /// Rows per second at which the one with the most takes what it can; none without rows.
+    /// Rows per second at which the busiest node reaches its capacity; `None` without rows.
     pub sustained_rows_per_second: Option<f64>,
 }
 
 impl ScaleModel {
-    /// What so many rows per second ask of the nodes. `rows_per_partition` says how unequal partitions are, such as those of an
-    /// evaluation; without any they are equal.
+    /// Returns the load that `rows_per_second` put on the nodes. `rows_per_partition` gives the
+    /// sizes of partitions, such as those of an evaluation; if it is empty, partitions are equal.
     ///
     /// ```
     /// use evenkeel::simulate::nodes::{Assignment, ScaleModel};

@@ -1,4 +1,4 @@
-//! One partition key on so many nodes with so many partitions.
+//! Report on one partition key with a given number of nodes and partitions.
 
 use crate::CapacityError;
 use crate::capacity::{Capacities, Rate, Room};
@@ -19,8 +19,9 @@ pub(super) struct Design<'a> {
 }
 
 impl Design<'_> {
-    /// Capacities as given. If a node has none, all together take what the busiest window brings, and as much more as the
-    /// headroom says; if a partition has none, it takes what one does by default.
+    /// Returns the given capacities, with defaults. If the headroom applies, all nodes together
+    /// handle the load of the busiest window times the headroom. A partition without a capacity
+    /// gets the default one.
     fn capacities(&self) -> Capacities {
         let Capacities { mut node, mut partition } = self.parameters.capacities;
         if let Some(headroom) = self.parameters.headroom {
@@ -33,7 +34,8 @@ impl Design<'_> {
         Capacities { node, partition }
     }
 
-    /// Rows per second that the busiest resource sustains, in rows and in bytes of what comes in all.
+    /// Returns the total rows per second that the busiest resource sustains, the lower of its
+    /// limits in rows and in bytes.
     fn sustained(&self, in_rows: Concentration, in_bytes: Concentration, each: Rate) -> Option<f64> {
         let row_bytes = self.figures.average_bytes_per_second / self.figures.average_rows_per_second;
         let by_rows = each.rows_per_second.map(|rate| Capacity::new(in_rows, rate).sustained);
@@ -116,7 +118,7 @@ impl Design<'_> {
         })
     }
 
-    /// The fault at its node and time.
+    /// Resolves the node and the time of a fault.
     fn planned(
         &self,
         fault: &Fault,
@@ -174,13 +176,13 @@ impl Design<'_> {
     }
 }
 
-/// Seconds from a fault until nothing waits for good.
+/// Returns the seconds from a fault until the backlog finally clears.
 fn drained_after(fault: &FaultReport, outcome: &Outcome) -> Option<f64> {
     let until = outcome.waiting_until_micros.filter(|until| *until > fault.at_micros)?;
     Some(until.saturating_sub(fault.at_micros) as f64 / 1e6)
 }
 
-/// What comes to each partition in all.
+/// Total load on each partition.
 struct Totals {
     rows: Vec<u64>,
     bytes: Vec<u64>,
@@ -197,7 +199,7 @@ impl Totals {
     }
 }
 
-/// The sums of the figures of each node's partitions.
+/// Sums the figures of each node's partitions.
 fn summed<T: Copy + Default + std::ops::AddAssign>(
     of_partitions: &[T],
     node_of: &[usize],
@@ -212,14 +214,14 @@ fn summed<T: Copy + Default + std::ops::AddAssign>(
     sums
 }
 
-/// The node to which most comes; the first one of several.
+/// Returns the node with the highest load, or the first of several.
 fn hottest(loads: &[f64], node_of: &[usize], nodes: usize) -> usize {
     let sums = summed(loads, node_of, nodes);
     let by_load = |a: &(usize, &f64), b: &(usize, &f64)| a.1.total_cmp(b.1).then(b.0.cmp(&a.0));
     sums.iter().enumerate().max_by(by_load).map_or(0, |(node, _)| node)
 }
 
-/// The room of nodes, and that of partitions.
+/// Returns the headroom of nodes and that of partitions.
 fn rooms(arrivals: &Arrivals, capacities: &Capacities, node_of: &[usize], nodes: usize) -> (Room, Room) {
     let seconds = arrivals.window.seconds();
     let work = arrivals.work(capacities);
@@ -230,7 +232,8 @@ fn rooms(arrivals: &Arrivals, capacities: &Capacities, node_of: &[usize], nodes:
 }
 
 impl Unevenness {
-    /// Of what comes to each of `count` in every window.
+    /// Computes the unevenness of `count` partitions or nodes from the rows of each in every
+    /// window.
     fn of(
         arrivals: &Arrivals,
         count: usize,

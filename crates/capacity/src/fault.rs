@@ -1,4 +1,4 @@
-//! What may go wrong with a node.
+//! Faults of nodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,25 +11,25 @@ use evenkeel_model::units::Micros;
 /// A node of a design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeChoice {
-    /// By its number, from 0 on.
+    /// Node by its number, from 0 on.
     Number(usize),
-    /// The one to which most work comes in all.
+    /// Node with the highest total load.
     Hottest,
 }
 
 /// A point in time of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// So long after its first window begins.
+    /// This long after the first window begins.
     After(Micros),
-    /// When its window with the most rows begins.
+    /// Start of the window with the most rows.
     Busiest,
 }
 
-/// A node that takes less than it should: `2:0.5`.
+/// A node with reduced capacity: `2:0.5`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slow {
-    /// The node.
+    /// Affected node.
     pub node: NodeChoice,
     /// Share of its capacity, and of that of its partitions, that is left: above 0 and at most 1.
     pub factor: f64,
@@ -38,22 +38,22 @@ pub struct Slow {
 /// A node that is lost for good: `2@6h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// The node.
+    /// Lost node.
     pub node: NodeChoice,
-    /// When.
+    /// Moment of the loss.
     pub at: Moment,
 }
 
-/// One fault, from which the cluster does not recover while rows come.
+/// One fault, from which the cluster does not recover while rows arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// A node that takes less, from the first row on.
+    /// A node with reduced capacity from the first row on.
     Slow(Slow),
     /// A node that is lost.
     Lost(Lost),
 }
 
-/// Text that is no fault.
+/// Error for text that is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{found}': {expected}", found = quote(found))]
 pub struct FaultError {
@@ -62,7 +62,7 @@ pub struct FaultError {
 }
 
 impl Fault {
-    /// The node.
+    /// Returns the faulty node.
     #[must_use]
     pub fn node(&self) -> NodeChoice {
         match self {
@@ -122,7 +122,7 @@ impl fmt::Display for NodeChoice {
 }
 
 impl fmt::Display for Fault {
-    /// As it is parsed, behind its option.
+    /// Writes the fault as it is parsed, after its command-line option.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slow(Slow { node, factor }) => write!(f, "--slow {node}:{factor}"),

@@ -1,18 +1,22 @@
-//! Nodes on an export: what an ingest of it would ask of them, as a model.
+//! Simulation of nodes: a model of the load that ingesting an export would put on them.
 //!
 //! ```text
-//! export -> rows and bytes by window and partition, once for all partition keys and numbers of partitions
+//! export -> rows and bytes by window and partition, once for all keys and partition counts
 //!        -> for each design (partition key, nodes, partitions), alone:
 //!             Assignment      partition -> node
-//!             Unevenness      of partitions and nodes, over the whole time and at a time, beside what a perfect hash would give
-//!             Concentration   what it sustains, by the model of `evenkeel_stats::throughput` with the figures of an evaluation
-//!             Room            how many times what comes could come, if all that waits may wait
-//!             play            what waits where and how long, without a fault and with each
+//!             Unevenness      of partitions and nodes, over the whole time and at a time,
+//!                             beside that of a perfect hash
+//!             Concentration   sustained rate, by the model of `evenkeel_stats::throughput`
+//!                             with the figures of an evaluation
+//!             Room            factor by which the load could grow, without a queue at the
+//!                             end of any window and in the long run
+//!             play            where backlog builds and for how long, without and with each fault
 //!        -> findings, the smallest design that keeps up
 //! ```
-//! What is exact: the partition of every row, and the rows and bytes of every window. What is a model: that rows of a window come evenly,
-//! that nodes take what they are said to, and how they share it; [`play`](fn@play) has its full definition, and every number that is
-//! assumed is a field of [`NodeParameters`] or an option of it.
+//! Exact: the partition of every row, and the rows and bytes of every window. Modelled: rows of a
+//! window arrive evenly, nodes have the stated capacity, and they share it in a defined way. The
+//! full definition is at [`play`](fn@play); every assumed number is a field of [`NodeParameters`]
+//! or an option of it.
 
 mod advice;
 mod arrivals;

@@ -1,4 +1,4 @@
-//! One reading of an export: what comes to the cells of every partition key, window by window.
+//! A single read of an export: the load on the cells of every partition key, window by window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,27 +23,29 @@ use evenkeel_stats::sketch::{KeyCounter, KeyCounts, key_identities};
 use evenkeel_stats::throughput::{Concentration, DEFAULT_PARTITION_RATE};
 use evenkeel_stats::windows::{MOST_WINDOWS, TimeAxis, TimeRange, WindowCounts, WindowedRows};
 
-/// Memory for counting distinct keys exactly, for all partition keys together.
+/// Memory budget for counting distinct keys exactly, for all partition keys together.
 const KEY_BYTES: usize = 256 << 20;
-/// Memory of the evaluation of the same keys, or so much more than the least that it needs.
+/// Memory budget for evaluating the same keys; if it is too small, this much above the minimum.
 const EVALUATION_MEMORY: ByteSize = ByteSize::mib(512);
-/// Rows that are counted before that is looked at again.
+/// Number of rows that may be counted between two checks of the budget.
 const ROWS_AT_ONCE: usize = 1 << 17;
-/// Memory for counting rows and bytes by window and cell, where windows of a given length are many.
+/// Memory budget for counting rows and bytes by window and cell, if windows of a given length are
+/// numerous.
 const WINDOW_BYTES: usize = 512 << 20;
-/// Rows that a window of a length that is found has for each partition, in the middle one: chance makes more of fewer.
+/// Rows per partition required in the median window when the window length is derived from the
+/// data: with fewer, chance adds too much.
 pub(super) const ROWS_PER_PARTITION: u64 = 10;
 
-/// When rows come.
+/// Source of the arrival times of rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Clock {
-    /// As a column of time says.
+    /// Times from a time column, by its position.
     Column(usize),
-    /// One after the other, so many in a second.
+    /// Rows one after the other, at this many per second.
     Rate(f64),
 }
 
-/// What is counted.
+/// Options of the count.
 pub(super) struct Plan<'a> {
     pub(super) keys: &'a [Candidate],
     pub(super) function: Function,
@@ -53,7 +55,7 @@ pub(super) struct Plan<'a> {
     pub(super) on_unreadable: OnUnreadable,
 }
 
-/// What was counted.
+/// Result of the count.
 pub(super) struct Counted {
     pub(super) rows: u64,
     pub(super) bytes: u64,
@@ -64,34 +66,34 @@ pub(super) struct Counted {
     pub(super) keys: Vec<CountedKey>,
 }
 
-/// What was counted of one partition key.
+/// Counts of one partition key.
 pub(super) struct CountedKey {
     pub(super) counts: KeyCounts<()>,
-    /// What comes to its partitions, for each number of them; each row counts for itself.
+    /// Load on its partitions, for each partition count; each row counts for itself.
     pub(super) arrivals: BTreeMap<PartitionCount, Arrivals>,
-    /// How much of it the busiest partition gets, as an evaluation of the key has it.
+    /// Concentration on the busiest partition, taken from an evaluation of the key.
     pub(super) concentrations: BTreeMap<PartitionCount, Concentration>,
 }
 
-/// A partition key under way.
+/// State of a partition key while rows are counted.
 struct KeyLoad {
     parts: Vec<(usize, Transform)>,
     groups: Vec<Group>,
     keys: KeyCounter<()>,
 }
 
-/// Numbers of partitions that share cells.
+/// Partition counts that share cells.
 struct Group {
     joint: Arc<JointPlacement>,
     rows: WindowCounts,
     bytes: WindowCounts,
 }
 
-/// What is found of the rows of a batch, each batch alone.
+/// Figures of the rows of one batch, computed independently of other batches.
 struct Prepared {
     times: ArrayRef,
     bytes: Vec<u32>,
-    /// Of each key: identities of its values, and the cells of each group.
+    /// For each key: identities of its values, and the cells of each group.
     keys: Vec<(Vec<u64>, Vec<Vec<PartitionId>>)>,
 }
 
@@ -121,14 +123,14 @@ impl KeyLoad {
         Ok(Self { parts, groups: groups.into_iter().map(group).collect(), keys: KeyCounter::new() })
     }
 
-    /// Identities and cells of the rows of a batch.
+    /// Returns the identities and cells of the rows of a batch.
     fn prepare(&self, batch: &RecordBatch) -> Result<(Vec<u64>, Vec<Vec<PartitionId>>), CapacityError> {
         let derived = |(column, transform): &(usize, Transform)| {
             batch.columns().get(*column).and_then(|array| derived_column(array, *transform))
         };
         let columns: Option<Vec<ArrayRef>> = self.parts.iter().map(derived).collect();
         let columns = columns.ok_or(CapacityError::Columns)?;
-        // All groups are of one function.
+        // All groups use the same function.
         let hashes = self.groups.first().map(|group| group.joint.hash(&columns)).transpose()?;
         let hashes = hashes.unwrap_or_default();
         let mut cells = Vec::with_capacity(self.groups.len());
@@ -140,7 +142,7 @@ impl KeyLoad {
         Ok((key_identities(columns.iter()), cells))
     }
 
-    /// Counts the rows of a batch; of the keys of a block no more than `bytes` are counted exactly.
+    /// Counts the rows of a batch; exact counts of distinct keys use at most `bytes`.
     fn count(&mut self, batch: &Prepared, position: usize, windows: &WindowedRows, bytes: usize) {
         let Some((identities, cells)) = batch.keys.get(position) else { return };
         self.keys.add(identities, |_| ());
@@ -177,7 +179,7 @@ impl KeyLoad {
     }
 }
 
-/// The position of a column; names of tables of YDB differ by their case too.
+/// Returns the position of a column; YDB column names are case-sensitive.
 pub(super) fn column_named(columns: &[Column], name: &str) -> Result<usize, CapacityError> {
     let found = columns.iter().position(|column| column.name == name);
     found.ok_or_else(|| CapacityError::UnknownColumn {
@@ -186,7 +188,8 @@ pub(super) fn column_named(columns: &[Column], name: &str) -> Result<usize, Capa
     })
 }
 
-/// Reads an export once. `progress` is called with the rows so far; `stop` ends it before its end.
+/// Reads an export once. `progress` is called with the number of rows so far; `stop` aborts the
+/// read.
 pub(super) fn count(
     export: &Export,
     plan: &Plan<'_>,
@@ -238,7 +241,7 @@ pub(super) fn count(
         let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
         let asked = &asked;
         let reader = scope.spawn(move || {
-            // Where nobody receives any more, counting has failed, and says so itself.
+            // Sending fails only if counting has failed, which reports its own error.
             export.read_blocks::<CapacityError>(plan.on_unreadable, asked, |block| sender.send(block).is_ok())
         });
         let counted = receiver.iter().try_for_each(|block| take(&block));
@@ -264,7 +267,8 @@ pub(super) fn count(
     Ok(Counted { rows, bytes, unreadable_rows, without_time: axis.null_rows, window, range, keys })
 }
 
-/// The evaluation of the same keys, whose judgement of the load at a time is that of the simulation.
+/// Creates the evaluator of the same keys; the simulation adopts its judgement of the load at a
+/// time.
 fn evaluator(plan: &Plan<'_>, columns: &[Column]) -> Result<Evaluator, CapacityError> {
     let time = match plan.clock {
         Clock::Column(column) => columns.get(column).map(|column| column.name.clone()),
@@ -289,7 +293,7 @@ fn evaluator(plan: &Plan<'_>, columns: &[Column]) -> Result<Evaluator, CapacityE
     }
 }
 
-/// No window is shorter than what a column of time tells apart.
+/// Returns the resolution of the time column; no window is shorter.
 fn finest(plan: &Plan<'_>, columns: &[Column]) -> Micros {
     match plan.clock {
         Clock::Column(column)

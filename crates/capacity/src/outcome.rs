@@ -1,68 +1,74 @@
-//! What waited.
+//! Outcome of a run: backlog and delays.
 
 use serde::Serialize;
 
-/// When most rows waited.
+/// Moment with the largest backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
-    /// When, in microseconds since 1970.
+    /// Time, in microseconds since 1970.
     pub at_micros: i64,
-    /// Rows that waited, on all nodes.
+    /// Rows waiting on all nodes.
     pub rows: f64,
-    /// Bytes of their values.
+    /// Bytes of the values of these rows.
     pub bytes: f64,
 }
 
-/// What came to one node, and what waited there.
+/// Load and backlog of one node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct NodeOutcome {
-    /// Partitions in the end.
+    /// Number of partitions at the end.
     pub partitions: usize,
-    /// Rows that came to its partitions while it had them; to those of a lost node while it was lost, none.
+    /// Rows that arrived at its partitions while it had them; rows that arrived while the node was
+    /// lost do not count.
     pub rows: f64,
-    /// What came, as a share of what it takes in the windows that have rows; none where nodes are not limited, or never served.
+    /// Load as a share of its capacity over the windows that have rows; `None` if nodes are not
+    /// limited, or if it never served.
     pub utilization: Option<f64>,
-    /// The same in the window where it is highest.
+    /// Utilization in the window with the highest.
     pub highest_utilization: Option<f64>,
-    /// The most rows that waited there.
+    /// Largest number of rows that waited at the node.
     pub most_waiting_rows: f64,
-    /// Seconds that it needs for the most that waited there, or its partition with most of it does.
+    /// Seconds needed to serve its largest backlog, by the node or by its most backlogged
+    /// partition, whichever is longer.
     pub most_waiting_seconds: f64,
 }
 
-/// What waited. A result of a model.
+/// Backlog and delays of a run, as computed by a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Rows that came.
+    /// Rows that arrived.
     pub arrived_rows: f64,
-    /// Rows that were served when the last window ended.
+    /// Rows that were served by the end of the last window.
     pub served_rows: f64,
-    /// Rows that waited then.
+    /// Rows that were waiting at that moment.
     pub waiting_rows: f64,
-    /// When most rows waited; none where none ever waited at the end of a step.
+    /// Moment with the largest backlog; `None` if no rows ever waited at the end of a step.
     pub peak: Option<Peak>,
-    /// Seconds that the node or partition with the longest queue needs for it, at the worst time.
+    /// Seconds that the node or partition with the longest queue needs to serve it, at the worst
+    /// moment.
     pub most_waiting_seconds: f64,
-    /// When rows first waited, in microseconds since 1970.
+    /// Time when rows first waited, in microseconds since 1970.
     pub waiting_from_micros: Option<i64>,
-    /// When none waited any more for good; none where none ever waited, and where some are never served.
+    /// Time when the backlog finally cleared; `None` if there never was one, or if some rows are
+    /// never served.
     pub waiting_until_micros: Option<i64>,
-    /// Seconds in which rows waited; none where some are never served.
+    /// Seconds during which rows waited; `None` if some are never served.
     pub waiting_seconds: Option<f64>,
-    /// The longest that a row waited; none where some are never served.
+    /// Longest time that a row waited; `None` if some are never served.
     pub longest_delay_seconds: Option<f64>,
-    /// How long a row waited on average; likewise.
+    /// Average time that a row waited; `None` if some are never served.
     pub mean_delay_seconds: Option<f64>,
-    /// The highest utilization of a node that has taken partitions of a lost one over, in the windows since.
+    /// Highest utilization of any node that took over partitions of a lost one, in the windows
+    /// since then.
     pub utilization_after_loss: Option<f64>,
-    /// Rows that waited at the end of each window.
+    /// Rows waiting at the end of each window.
     pub waiting_rows_by_window: Vec<f64>,
-    /// Each node, from number 0 on.
+    /// Outcome of each node, from number 0 on.
     pub nodes: Vec<NodeOutcome>,
 }
 
 impl Outcome {
-    /// Whether some rows are never served: no node that has them is left.
+    /// Whether some rows are never served because no node is left that has them.
     #[must_use]
     pub fn is_never_served(&self) -> bool {
         self.longest_delay_seconds.is_none()

@@ -1,18 +1,23 @@
-//! Rows that come to nodes, and what waits there.
+//! Replay of arriving rows against nodes, and the backlog that builds there.
 //!
-//! **Input**: rows and bytes of every partition in every window of time, a cluster, perhaps a fault. **Output**: what waited, where and how
-//! long. The definition, in full:
+//! **Input**: rows and bytes of every partition in every window of time, a cluster, and optionally
+//! a fault. **Output**: where rows waited, how many and how long. The full definition:
 //!
-//! 1. The rows of a partition in a window come evenly over it, and are of one size.
-//! 2. Time goes in steps: each window is one, cut where a fault begins or is dealt with. Time without rows goes in steps of the length of
-//!    a window, longer ones the longer there were none ([`REST`]), until nothing waits.
-//! 3. In a step of t seconds a partition takes at most what it takes in t, and the partitions of a node together at most what the node
-//!    takes in t. What waited and what came in the step can be served in it, the oldest of a partition first. Where a node has not enough
-//!    for all, its partitions share it evenly, and those that ask for less get what they ask for.
-//! 4. What a partition serves in a step leaves evenly over it.
+//! 1. The rows of a partition arrive evenly over their window and have the same size.
+//! 2. Time advances in steps. Each window is one step, split where a fault begins or recovery ends.
+//!    Time without rows advances in steps of one window, and longer ones the longer no rows have
+//!    arrived ([`REST`]), until nothing waits.
+//! 3. In a step of t seconds, each partition serves at most its capacity for t, and the partitions
+//!    of a node together serve at most the node's capacity for t. Rows that were waiting and rows
+//!    that arrive in the step can be served in it, the oldest of a partition first. If a node
+//!    cannot serve all of them, its partitions share its capacity evenly, and those that demand
+//!    less get their full demand.
+//! 4. The rows that a partition serves in a step leave evenly over it.
 //!
-//! So a row waits from when it comes until it leaves: nothing, where a partition serves all that came in the step. A queue is what has
-//! come and not left at the end of a step. What comes and goes within a window is not seen; a shorter window sees more.
+//! A row therefore waits from its arrival until it leaves, and not at all if its partition serves
+//! everything that arrived in the step. A queue holds the rows that have arrived but not left at
+//! the end of a step. Queues that build and clear within a window are not visible; a shorter window
+//! shows more.
 
 use crate::arrivals::Work;
 use crate::capacity::Capacities;
@@ -20,37 +25,38 @@ use crate::queue::{Piece, Queue, fair_share};
 use crate::{ArrivalWindow, Arrivals, Assignment, NodeOutcome, Outcome, Peak};
 use evenkeel_model::units::Micros;
 
-/// Steps without rows are as long as a window, or this part of the time since rows came last, so that there are not too many.
+/// Steps without rows last one window, or this share of the time since the last rows, to bound
+/// their number.
 const REST: f64 = 1.0 / 64.0;
 
-/// Nodes with what they take.
+/// Nodes and their capacities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cluster {
-    /// Nodes; none count as one.
+    /// Number of nodes; 0 counts as 1.
     pub nodes: usize,
-    /// How partitions are dealt to them.
+    /// Rule that assigns partitions to nodes.
     pub assignment: Assignment,
-    /// What they take.
+    /// Capacities of nodes and partitions.
     pub capacities: Capacities,
-    /// Time from the loss of a node until its partitions are served by others.
+    /// Time from the loss of a node until other nodes serve its partitions.
     pub recovery: Micros,
 }
 
-/// A fault at one node of one cluster.
+/// A fault of one node of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NodeFault {
-    /// It takes this share of its capacity, and its partitions that of theirs.
+    /// The node and its partitions have only this share of their capacity.
     Slow {
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// Above 0, at most 1.
+        /// Share that is left: above 0, at most 1.
         factor: f64,
     },
-    /// It is lost for good.
+    /// The node is lost for good.
     Lost {
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// Seconds after the first window begins.
+        /// Seconds from the start of the first window.
         after_seconds: f64,
     },
 }
@@ -76,7 +82,7 @@ pub fn play(arrivals: &Arrivals, cluster: &Cluster, fault: Option<NodeFault>) ->
     player.finish(served, waiting)
 }
 
-/// Rows that come in a window.
+/// Rows that arrive in a window.
 #[derive(Clone, Copy)]
 struct Coming<'a> {
     slice: &'a ArrivalWindow,
@@ -86,7 +92,7 @@ struct Coming<'a> {
 }
 
 impl Coming<'_> {
-    /// Those of a partition between two moments.
+    /// Returns the rows of a partition that arrive between two moments.
     fn piece(&self, partition: usize, from: f64, to: f64) -> Piece {
         let share = (to - from) / self.window;
         let rows =
@@ -110,16 +116,16 @@ enum Event {
     Recovered(usize),
 }
 
-/// A node under way.
+/// State of a node during a run.
 #[derive(Debug, Clone, Default)]
 struct Node {
-    /// Share of its capacity that it has.
+    /// Share of its capacity that is available.
     factor: f64,
     outcome: NodeOutcome,
-    /// Seconds that were asked for, and that it had, in windows with rows.
+    /// Demanded and available service time, in seconds, over windows with rows.
     asked: f64,
     had: f64,
-    /// The same since partitions of a lost node were taken over.
+    /// Both since it took over partitions of a lost node.
     asked_since: f64,
     had_since: f64,
     has_taken_over: bool,
@@ -130,15 +136,15 @@ struct Player<'a> {
     cluster: &'a Cluster,
     loads: &'a [f64],
     nodes: Vec<Node>,
-    /// The node of each partition; of a lost node too.
+    /// Node of each partition, including lost nodes.
     node_of: Vec<usize>,
     queues: Vec<Queue>,
-    /// What is to happen, the next first.
+    /// Pending events, the next one first.
     events: Vec<(f64, Event)>,
     now: f64,
     arrived_rows: f64,
     served_rows: f64,
-    /// Rows times the seconds that they waited, of those that are served.
+    /// Sum over the served rows of the seconds that they waited.
     row_seconds: f64,
     longest_delay: f64,
     peak: Option<Peak>,
@@ -194,13 +200,14 @@ impl<'a> Player<'a> {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
-    /// Whether some of what waits is at a node that serves it.
+    /// Whether any waiting rows are at a node that can serve them.
     fn is_anything_served(&self) -> bool {
         let is_served = |node: &usize| self.nodes.get(*node).is_some_and(|node| node.factor > 0.0);
         self.queues.iter().zip(&self.node_of).any(|(queue, node)| !queue.is_empty() && is_served(node))
     }
 
-    /// Serves what waits while no rows come, until the next ones, or until nothing is served any more.
+    /// Serves the backlog while no rows arrive, until the next ones, or until nothing more can be
+    /// served.
     fn rest(&mut self, until: Option<f64>) {
         let (from, window) = (self.now, self.arrivals.window.seconds());
         while until.is_none_or(|until| self.now < until) {
@@ -216,7 +223,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What happens up to a moment.
+    /// Applies the events up to a moment.
     fn happen(&mut self, now: f64) {
         while let Some((_, event)) = self.events.first().copied().filter(|(at, _)| *at <= now) {
             self.events.remove(0);
@@ -240,7 +247,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Goes on in steps that end where something happens.
+    /// Advances in steps that end at events.
     fn advance(&mut self, from: f64, to: f64, coming: Option<Coming<'_>>) {
         let mut from = from;
         self.happen(from);
@@ -274,7 +281,7 @@ impl<'a> Player<'a> {
         let shares: Vec<f64> = shares.collect();
         for (queue, node) in self.queues.iter_mut().zip(&self.node_of) {
             let factor = self.nodes.get(*node).map_or(0.0, |node| node.factor);
-            // A lost node serves nothing, limited or not.
+            // A lost node serves nothing, whether it is limited or not.
             if factor <= 0.0 {
                 continue;
             }
@@ -295,7 +302,7 @@ impl<'a> Player<'a> {
         self.look(from, to, was_waiting);
     }
 
-    /// Rows come to their partitions.
+    /// Adds arriving rows to the queues of their partitions.
     fn arrive(&mut self, coming: &Coming<'_>, from: f64, to: f64) {
         let mut asked = vec![0.0; self.nodes.len()];
         for (partition, (queue, node)) in self.queues.iter_mut().zip(&self.node_of).enumerate() {
@@ -318,7 +325,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Notes what waits at the end of a step.
+    /// Records the backlog at the end of a step.
     fn look(&mut self, from: f64, to: f64, was_waiting: bool) {
         let is_waiting = self.is_anything_waiting();
         if was_waiting || is_waiting {
@@ -355,7 +362,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The outcome, with what was served and what waited when the last window ended.
+    /// Builds the outcome from the rows served and waiting at the end of the last window.
     fn finish(self, served_rows: f64, waiting_rows: f64) -> Outcome {
         let is_limited = self.cluster.capacities.node.is_limited();
         let is_served = !self.is_anything_waiting();

@@ -1,28 +1,28 @@
-//! Rows of one partition that wait, in the order in which they came.
+//! Waiting rows of one partition, in order of arrival.
 
 use std::collections::VecDeque;
 
-/// A part of a piece that is smaller than this is rounding, and is served with the rest.
+/// Parts of a piece smaller than this are rounding errors and are served with the rest.
 const ROUNDING: f64 = 1e-9;
 
-/// Rows that came evenly between two moments.
+/// Rows that arrived evenly between two moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Piece {
-    /// When the first of them came, in seconds.
+    /// Arrival of the first row, in seconds.
     pub(super) begins: f64,
-    /// When the last of them came.
+    /// Arrival of the last row.
     pub(super) ends: f64,
     pub(super) rows: f64,
-    /// Bytes of their values.
+    /// Bytes of the values of these rows.
     pub(super) bytes: f64,
-    /// Seconds that their node takes for them.
+    /// Seconds that the node needs to serve them.
     pub(super) node_seconds: f64,
-    /// Seconds that their partition takes for them.
+    /// Seconds that the partition needs to serve them.
     pub(super) partition_seconds: f64,
 }
 
 impl Piece {
-    /// The first part of it, and the rest.
+    /// Splits the piece into its first part and the rest.
     fn cut(self, share: f64) -> (Self, Self) {
         let middle = self.begins + share * (self.ends - self.begins);
         let part = |share: f64| Self {
@@ -35,7 +35,8 @@ impl Piece {
         (Self { ends: middle, ..part(share) }, Self { begins: middle, ..part(1.0 - share) })
     }
 
-    /// The share of it that is served within so many seconds of its node and of its partition.
+    /// Returns the share of the piece that can be served within the given seconds of its node and
+    /// of its partition.
     fn within(&self, node_seconds: f64, partition_seconds: f64) -> f64 {
         let of = |budget: f64, cost: f64| if cost > 0.0 { budget / cost } else { 1.0 };
         let share = of(node_seconds, self.node_seconds).min(of(partition_seconds, self.partition_seconds));
@@ -43,14 +44,14 @@ impl Piece {
     }
 }
 
-/// What waits.
+/// Waiting rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     pieces: VecDeque<Piece>,
     amount: Amount,
 }
 
-/// How much it is.
+/// Size of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Amount {
     pub(super) rows: f64,
@@ -84,7 +85,8 @@ impl Queue {
         self.amount
     }
 
-    /// Seconds that the node takes for what the partition can take in so many seconds of its own.
+    /// Returns the seconds the node needs for the rows that the partition can serve in
+    /// `partition_seconds`.
     pub(super) fn node_seconds_within(&self, mut partition_seconds: f64) -> f64 {
         if self.amount.partition_seconds <= partition_seconds {
             return self.amount.node_seconds;
@@ -101,7 +103,8 @@ impl Queue {
         asked
     }
 
-    /// Serves what fits into so many seconds of the node and of the partition, the oldest first.
+    /// Serves the rows that fit into the given seconds of the node and of the partition, oldest
+    /// first.
     pub(super) fn serve(&mut self, mut node_seconds: f64, mut partition_seconds: f64) -> Vec<Piece> {
         let mut served = Vec::new();
         while let Some(piece) = self.pieces.pop_front() {
@@ -120,7 +123,7 @@ impl Queue {
             break;
         }
         match self.is_empty() {
-            // What rounding leaves of sums does not wait.
+            // Drop the rounding errors of the sums.
             true => self.amount = Amount::default(),
             false => served.iter().for_each(|piece| self.amount.add(-1.0, piece)),
         }
@@ -128,8 +131,8 @@ impl Queue {
     }
 }
 
-/// The most that each of some may take, so that all together take `budget`: those who ask for less get what they ask for, the others
-/// share the rest evenly (max-min fair). Infinite where all get what they ask for.
+/// Returns the most that each consumer may get so that all together use `budget`: small demands are
+/// met in full, and the others share the rest evenly (max-min fair). Infinite if all demands fit.
 pub(super) fn fair_share(asked: &[f64], budget: f64) -> f64 {
     if asked.iter().sum::<f64>() <= budget * (1.0 + ROUNDING) {
         return f64::INFINITY;
@@ -170,7 +173,7 @@ mod tests {
         queue.push(piece(0.0, 4.0));
         queue.push(piece(1.0, 8.0));
         queue.push(piece(2.0, 0.0));
-        // 4 seconds of the partition are 8 rows, which take the node 2 seconds.
+        // The partition serves 8 rows in 4 seconds; the node needs 2 seconds for them.
         assert_eq!(queue.node_seconds_within(4.0), 2.0);
         let served = queue.serve(f64::INFINITY, 4.0);
         assert_eq!(served, [piece(0.0, 4.0), Piece { ends: 1.5, ..piece(1.0, 4.0) }]);

@@ -1,4 +1,4 @@
-//! What is asked of a simulation of nodes, and what it gives.
+//! Options and results of a simulation of nodes.
 
 use serde::Serialize;
 
@@ -10,16 +10,16 @@ use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::skew::{NoiseFloor, SkewFigures};
 
-/// Nodes and partitions that are tried together.
+/// Node and partition counts that are tried together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
-    /// Nodes, at least one.
+    /// Number of nodes, at least one.
     pub nodes: usize,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: PartitionCount,
 }
 
-/// What is simulated.
+/// Options of a simulation.
 #[derive(Debug, Clone)]
 pub struct NodeOptions {
     /// Partition keys to compare.
@@ -28,85 +28,93 @@ pub struct NodeOptions {
     pub placement: Function,
     /// Nodes and partitions to compare.
     pub shapes: Vec<Shape>,
-    /// How partitions are dealt to nodes.
+    /// Rule that assigns partitions to nodes.
     pub assignment: Assignment,
-    /// What nodes and partitions take. If nothing is limited, what a node takes is assumed by `headroom`. If partitions are not,
-    /// each takes [`evenkeel_stats::throughput::DEFAULT_PARTITION_RATE`].
+    /// Capacities of nodes and partitions. If nothing is limited, the capacity of a node follows
+    /// from `headroom`. If partitions are not limited, each has
+    /// [`evenkeel_stats::throughput::DEFAULT_PARTITION_RATE`].
     pub capacities: Capacities,
-    /// So many times what comes in the busiest window all nodes together take, where no capacity is given.
+    /// If no capacity is given, the nodes together handle this many times the load of the busiest
+    /// window.
     pub headroom: f64,
-    /// Rows per second on average over the windows that have rows, instead of those of the export.
+    /// Average rows per second over the windows that have rows, replacing the export's own rate.
     pub rate: Option<f64>,
-    /// The column of time; the only one where none is named.
+    /// Time column; if `None`, the only one is used.
     pub time: Option<String>,
-    /// Length of windows; found from the data where it is not given.
+    /// Length of windows; derived from the data if `None`.
     pub window: Option<Micros>,
-    /// What goes wrong, each fault in a run of its own.
+    /// Faults, each simulated in a run of its own.
     pub faults: Vec<Fault>,
-    /// Time from the loss of a node until its partitions are served by others.
+    /// Time from the loss of a node until other nodes serve its partitions.
     pub recovery: Micros,
-    /// The longest that rows of a design that keeps up wait; where none is given a window, but at least a second.
+    /// Longest time that a row may wait if a design is to keep up; if `None`, one window, but at
+    /// least a second.
     pub longest_delay: Option<Micros>,
-    /// What is done with rows that cannot be read.
+    /// Treatment of rows that cannot be read.
     pub on_unreadable: OnUnreadable,
 }
 
-/// What the model assumes.
+/// Assumptions of the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeParameters {
     /// The placement function.
     pub placement: String,
-    /// How partitions are dealt to nodes.
+    /// Rule that assigns partitions to nodes.
     pub assignment: Assignment,
     /// Length of a window.
     #[serde(rename = "window_micros")]
     pub window: Micros,
-    /// Rows that each row of the export counts for.
+    /// Number of rows that each row of the export counts for.
     pub scale: f64,
-    /// Rows per second that were asked for.
+    /// Requested rows per second.
     #[serde(rename = "rate_rows_per_second")]
     pub rate: Option<f64>,
-    /// What nodes and partitions take, where it was given.
+    /// Given capacities of nodes and partitions.
     pub capacities: Capacities,
-    /// Where nothing was given: so many times what comes in the busiest window all nodes together take.
+    /// If no capacity was given, the nodes together handle this many times the load of the busiest
+    /// window.
     pub headroom: Option<f64>,
-    /// Time from the loss of a node until its partitions are served by others.
+    /// Time from the loss of a node until other nodes serve its partitions.
     #[serde(rename = "recovery_micros")]
     pub recovery: Micros,
-    /// A design keeps up if what comes is sustained and no row waits longer; after a loss, longer than this and the recovery together.
+    /// A design keeps up if the load is sustained and no row waits longer than this; after a loss,
+    /// longer than this plus the recovery.
     #[serde(rename = "longest_delay_micros")]
     pub longest_delay: Micros,
 }
 
-/// What comes, on all nodes together.
+/// Total load on all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ArrivalFigures {
-    /// Windows that have rows.
+    /// Number of windows that have rows.
     pub windows: usize,
-    /// Rows per second over these, on average.
+    /// Average rows per second over these windows.
     pub average_rows_per_second: f64,
-    /// Bytes of values per second over these, on average.
+    /// Average bytes of values per second over these windows.
     pub average_bytes_per_second: f64,
-    /// Rows per second in the window with the most.
+    /// Rows per second in the window with the most rows.
     pub busiest_rows_per_second: f64,
     /// Bytes per second in that window.
     pub busiest_bytes_per_second: f64,
-    /// Where that window begins, in microseconds since 1970.
+    /// Start of that window, in microseconds since 1970.
     pub busiest_start_micros: i64,
 }
 
-/// How uneven what comes is, over partitions or over nodes.
+/// Unevenness of the load, over partitions or over nodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unevenness {
-    /// Over the whole time, by rows.
+    /// Skew over the whole time, by rows.
     pub in_total: SkewFigures,
-    /// What a perfect hash would give to as many keys.
+    /// Skew that a perfect hash would give with as many keys.
     pub noise_floor: NoiseFloor,
-    /// At a time: of each window the rate of the hottest over the mean, on average, each window by its rows.
+    /// Rate of the hottest over the mean, at a time: the average over all windows, weighted by
+    /// rows.
     pub max_over_mean_at_a_time: f64,
-    /// The same of rows that are thrown by chance, were each row a key: what so few rows in a window let expect.
+    /// The same figure for rows placed at random, as if each row were a key: the unevenness to
+    /// expect from this number of rows per window.
     pub max_over_mean_at_a_time_by_chance: f64,
-    /// The load at a time that what is sustained follows from: that of the hottest over the mean, less what chance adds.
+    /// Load at a time that determines the sustained rate: that of the hottest over the mean, minus
+    /// the part that chance adds.
     pub sustained_over_mean: f64,
 }
 
@@ -116,89 +124,91 @@ pub struct Unevenness {
 pub enum FaultKind {
     /// The node has less capacity from the beginning.
     Slow,
-    /// The node is gone from a moment on.
+    /// The node is lost from some moment on.
     Lost,
 }
 
-/// What goes wrong in a run.
+/// Fault of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultReport {
-    /// As it was asked for.
+    /// The fault as requested.
     pub asked: String,
     /// Kind of fault.
     pub kind: FaultKind,
-    /// The node.
+    /// Number of the node.
     pub node: usize,
     /// Share of its capacity that is left.
     pub factor: f64,
-    /// When it happens, in microseconds since 1970.
+    /// Time of the fault, in microseconds since 1970.
     pub at_micros: i64,
 }
 
-/// One run.
+/// One run of a design.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
-    /// What goes wrong; nothing in the first run of a design.
+    /// Fault of the run; `None` in the first run of a design.
     pub fault: Option<FaultReport>,
-    /// What waited.
+    /// Backlog and delays.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Whether what comes is sustained and no row waits longer than it may.
+    /// Whether the load is sustained and no row waits longer than allowed.
     pub keeps_up: bool,
-    /// Seconds from the fault until nothing waits for good; none without a fault, or where nothing waits, or some rows are never served.
+    /// Seconds from the fault until the backlog finally clears; `None` without a fault, if nothing
+    /// waits after it, or if some rows are never served.
     pub seconds_to_drain: Option<f64>,
 }
 
-/// One partition key on so many nodes with so many partitions.
+/// One partition key on a given number of nodes and partitions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DesignReport {
     /// The parts of the partition key.
     pub partition_key: Vec<String>,
-    /// The same as a candidate.
+    /// The partition key as a candidate.
     #[serde(skip)]
     pub candidate: Candidate,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: usize,
     /// Partitions per node.
     pub partitions_per_node: f64,
-    /// What nodes and partitions take.
+    /// Capacities of nodes and partitions.
     pub capacities: Capacities,
-    /// Over partitions.
+    /// Unevenness over partitions.
     pub over_partitions: Unevenness,
-    /// Over nodes.
+    /// Unevenness over nodes.
     pub over_nodes: Unevenness,
-    /// Rows per second on average, at the export's own pace, up to which nothing waits at the end of any window; none without a limit.
+    /// Average rows per second, at the export's own pace, up to which nothing waits at the end of
+    /// any window; `None` without a limit.
     pub rows_per_second_without_queue: Option<f64>,
-    /// Rows per second that are sustained, by the model of [`evenkeel_stats::throughput`]: at this rate the hottest partition or node is
-    /// offered exactly what it takes at a time. None without a limit.
+    /// Sustained rows per second, by the model of [`evenkeel_stats::throughput`]: at this rate the
+    /// load at a time of the hottest partition or node equals its capacity. `None` without a limit.
     pub sustained_rows_per_second: Option<f64>,
-    /// Whether what comes on average is within that.
+    /// Whether the average load is within the sustained rate.
     pub is_sustained: bool,
-    /// Rows per second on average up to which what waits is taken in the end, however long that takes, so that no queue grows for good;
-    /// none without a limit.
+    /// Average rows per second up to which any backlog is eventually served, however long that
+    /// takes, so that no queue grows forever; `None` without a limit.
     pub rows_per_second_in_the_long_run: Option<f64>,
-    /// Whether it is the hottest partition that limits what is sustained, not the hottest node.
+    /// Whether the hottest partition, rather than the hottest node, limits the sustained rate.
     pub limited_by_partition: bool,
-    /// Without a fault, then with each.
+    /// Runs: first without a fault, then with each fault.
     pub runs: Vec<RunReport>,
 }
 
 impl DesignReport {
-    /// The run without a fault.
+    /// Returns the run without a fault.
     #[must_use]
     pub fn without_fault(&self) -> Option<&RunReport> {
         self.runs.first()
     }
 
-    /// Whether it keeps up in every run.
+    /// Whether the design keeps up in every run.
     #[must_use]
     pub fn keeps_up_with_faults(&self) -> bool {
         self.runs.iter().all(|run| run.keeps_up)
     }
 
-    /// In words: `(user_id), 4 nodes, 16 partitions`.
+    /// Returns the design in words: `(user_id), 4 nodes, 16 partitions`.
     #[must_use]
     pub fn name(&self) -> String {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -218,47 +228,50 @@ impl DesignReport {
 pub struct NodeRecommendation {
     /// The parts of the partition key.
     pub partition_key: Vec<String>,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: usize,
-    /// The faults with which it keeps up, as they were asked for; without these, it keeps up as long as nothing goes wrong.
+    /// Faults with which the design keeps up, as requested. Without these faults it keeps up as
+    /// long as nothing goes wrong.
     pub keeps_up_with: Vec<String>,
-    /// The faults with which it falls behind; no design that keeps up without any falls behind with fewer.
+    /// Faults with which the design falls behind. No design that keeps up without a fault falls
+    /// behind with fewer.
     pub falls_behind_with: Vec<String>,
 }
 
-/// A simulation of nodes: a model, not a measurement.
+/// Result of a simulation of nodes: a model, not a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeSimulation {
     /// Always true: the figures are those of a model.
     pub model: bool,
-    /// The inputs.
+    /// Names of the inputs.
     pub inputs: Vec<String>,
-    /// Rows of the export.
+    /// Number of rows of the export.
     pub rows: u64,
-    /// Bytes of their values.
+    /// Bytes of the values of these rows.
     pub bytes: u64,
-    /// Rows without a time, which do not come.
+    /// Number of rows without a time, which are not played.
     pub rows_without_time: u64,
-    /// The column of time; none where rows come one after the other.
+    /// Time column; `None` if rows arrive one after the other at a given rate.
     pub time: Option<String>,
-    /// What is assumed.
+    /// Assumptions of the model.
     pub parameters: NodeParameters,
-    /// What comes.
+    /// Total load.
     pub arrivals: ArrivalFigures,
-    /// The designs, in the order in which they were asked for.
+    /// The designs, in the order in which they were requested.
     pub designs: Vec<DesignReport>,
-    /// Why none is recommended, where that is so.
+    /// Reason why no design is recommended, if none is.
     pub unsure: Option<String>,
-    /// The design to take, whatever the order in which designs were named: of those that keep up with the most faults, the one
-    /// with the fewest nodes, then the fewest partitions, the evenest load at a time on nodes and on partitions, and the simplest
-    /// key: fewer parts, fewer of them derived, the first name.
+    /// Recommended design, regardless of the order in which designs were named: among those that
+    /// keep up with the most faults, the one with the fewest nodes, then the fewest partitions, the
+    /// most even load at a time on nodes and then on partitions, and the simplest key (fewest
+    /// parts, fewest derived parts, first name).
     pub recommended: Option<NodeRecommendation>,
-    /// What the figures advise, the gravest first.
+    /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// What else is worth knowing, one sentence each.
+    /// Further notes, one sentence each.
     pub notes: Vec<String>,
-    /// Seconds that it took.
+    /// Duration of the simulation in seconds.
     pub seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! An export against several designs.
+//! Simulation of an export against several designs.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -17,10 +17,12 @@ use evenkeel_input::source::Export;
 use evenkeel_model::table::{Candidate, Column, only_time_column};
 use evenkeel_model::units::{Micros, PartitionCount};
 
-/// Plays an export against nodes. `progress` is called with the rows read so far; `stop` ends it before its end.
+/// Plays an export against nodes. `progress` is called with the number of rows read so far; setting
+/// `stop` aborts the simulation.
 ///
 /// # Errors
-/// [`CapacityError`] where the export cannot be read, a column that was named does not suit, or a fault is at a node that there is not.
+/// [`CapacityError`] if the export cannot be read, a named column is unsuitable, or a fault names a
+/// node that does not exist.
 pub fn simulate_nodes(
     export: &Export,
     options: &NodeOptions,
@@ -47,7 +49,7 @@ pub fn simulate_nodes(
         return Err(CapacityError::NoRows);
     };
     let own = ArrivalFigures::of(arrivals);
-    // Rows that come one after the other have the rate already.
+    // Rows that arrive one after the other already have the requested rate.
     let scale = match (clock, options.rate) {
         (Clock::Column(_), Some(rate)) => rate / own.average_rows_per_second,
         _ => 1.0,
@@ -104,7 +106,7 @@ pub fn simulate_nodes(
     Ok(simulation)
 }
 
-/// A fault at a node that some design has not is found before the first row.
+/// Rejects a fault at a node that some design lacks, before any row is read.
 fn check_nodes(options: &NodeOptions) -> Result<(), CapacityError> {
     for fault in &options.faults {
         let NodeChoice::Number(node) = fault.node() else { continue };
@@ -152,7 +154,7 @@ fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec
 }
 
 impl ArrivalFigures {
-    /// Of what comes to all partitions together; each row counts for itself.
+    /// Computes the figures of all partitions together; each row counts for itself.
     fn of(arrivals: &Arrivals) -> Self {
         let seconds = arrivals.window.seconds();
         let sum = |amounts: &[u64]| amounts.iter().sum::<u64>();

@@ -1,4 +1,5 @@
-//! The model against examples computed by hand, against a plain queue, and against rows that are placed one by one.
+//! Tests of the model against examples computed by hand, against a plain queue, and against rows
+//! placed one by one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use evenkeel_placement::placement::{Function, Placement, parse_key};
 
 const SECOND: i64 = 1_000_000;
 
-/// Windows of ten seconds, one after the other, with rows of ten bytes.
+/// Returns consecutive windows of ten seconds, with rows of ten bytes.
 fn arrivals(windows: &[&[u64]]) -> Arrivals {
     let window = |(number, rows): (usize, &&[u64])| ArrivalWindow {
         start_micros: number as i64 * 10 * SECOND,
@@ -55,9 +56,10 @@ fn what_a_node_takes_does_not_wait() {
 
 #[test]
 fn a_queue_grows_and_drains_as_computed_by_hand() {
-    // 10 rows per second are taken. 300 come in the first 10 s, and none for 10 s; then 50.
+    // The node serves 10 rows per second. 300 arrive in the first 10 s, none for 10 s, then 50.
     let outcome = play(&arrivals(&[&[300], &[0], &[50]]), &cluster(1, 10.0), None);
-    // After 10 s 200 wait, after 20 s 100; in the third window 50 come, 100 leave and 50 wait; they leave in the step behind it.
+    // After 10 s 200 wait, after 20 s 100. In the third window 50 arrive, 100 leave and 50 wait;
+    // they leave in the step after it.
     let [first, last] = outcome.waiting_rows_by_window.as_slice() else { panic!() };
     [(*first, 200.0), (*last, 50.0), (outcome.served_rows, 300.0), (outcome.waiting_rows, 50.0)]
         .iter()
@@ -67,7 +69,7 @@ fn a_queue_grows_and_drains_as_computed_by_hand() {
     assert_eq!((outcome.most_waiting_seconds, outcome.nodes[0].most_waiting_rows), (20.0, 200.0));
     assert_eq!((outcome.waiting_from_micros, outcome.waiting_until_micros), (Some(0), Some(40 * SECOND)));
     assert_eq!(outcome.waiting_seconds, Some(40.0));
-    // The last of the 300 rows comes after 10 s and leaves after 30.
+    // The last of the 300 rows arrives after 10 s and leaves after 30.
     close(outcome.longest_delay_seconds.unwrap(), 20.0);
     // By Little's law: the area under 0, 200, 100, 50, 0 rows over 350 rows.
     close(outcome.mean_delay_seconds.unwrap(), 10.0 * (100.0 + 150.0 + 75.0 + 25.0) / 350.0);
@@ -81,9 +83,9 @@ fn partitions_of_a_node_share_it_evenly_and_a_partition_has_one_writer() {
     let shared = play(&arrivals(&[&[20, 200]]), &cluster(1, 10.0), None);
     assert_eq!(shared.waiting_rows_by_window, [120.0]);
     close(shared.longest_delay_seconds.unwrap(), 20.0);
-    // Two nodes help the small one alone.
+    // A second node helps only the small one.
     assert_eq!(play(&arrivals(&[&[20, 200]]), &cluster(2, 10.0), None).waiting_rows_by_window, [100.0]);
-    // A writer that takes 5 rows per second holds the node up, whatever it could take.
+    // A writer that serves 5 rows per second holds the node up, whatever the node's capacity.
     let mut narrow = cluster(1, 1000.0);
     narrow.capacities.partition = rows_per_second(5.0);
     let outcome = play(&arrivals(&[&[20, 200]]), &narrow, None);
@@ -115,22 +117,25 @@ fn a_slow_node_takes_a_share_of_what_it_should() {
 
 #[test]
 fn partitions_of_a_lost_node_wait_and_then_move_to_the_others() {
-    // Three nodes with two partitions each, 10 rows per second each; 60 rows per partition in a window.
+    // Three nodes with two partitions each serve 10 rows per second each; 60 rows per node in a
+    // window.
     let windows: [&[u64]; 4] = [&[30; 6], &[30; 6], &[30; 6], &[30; 6]];
     let fault = NodeFault::Lost { node: 0, after_seconds: 13.0 };
     let outcome = play(&arrivals(&windows), &cluster(3, 10.0), Some(fault));
     let partitions: Vec<usize> = outcome.nodes.iter().map(|node| node.partitions).collect();
     assert_eq!(partitions, [0, 3, 3]);
-    // From 13 s to 18 s two partitions wait with 3 rows per second each; then 9 rows per second come to each of the others.
+    // From 13 s to 18 s two partitions wait with 3 rows per second each; then each of the others
+    // receives 9 rows per second.
     let peak = outcome.peak.unwrap();
     assert_eq!(peak.at_micros, 18 * SECOND);
     close(peak.rows, 30.0);
-    // Of 15 rows one node takes 2 s x 10 - 2 s x 9 = 2 in the second window, and 10 more in each of the next: drained after 15 s.
+    // Of 15 rows one node serves 2 s x 10 - 2 s x 9 = 2 in the second window, and 10 more in each
+    // of the next: drained after 15 s.
     let waiting = &outcome.waiting_rows_by_window;
     assert_eq!(waiting.len(), 4);
     [0.0, 26.0, 6.0, 0.0].iter().zip(waiting).for_each(|(expected, found)| close(*found, *expected));
     close(outcome.utilization_after_loss.unwrap(), 0.9);
-    // What came first waits for 5 s at least.
+    // The first rows wait for at least 5 s.
     assert!(outcome.longest_delay_seconds.unwrap() >= 5.0);
     close(outcome.served_rows, 720.0);
     close(outcome.nodes.iter().map(|node| node.rows).sum(), 720.0 - 30.0);
@@ -160,13 +165,14 @@ fn a_long_time_without_rows_is_none_of_waiting() {
 fn far_too_little_capacity_still_serves_everything_in_the_end() {
     let outcome = play(&arrivals(&[&[1_000_000_000_000]]), &cluster(1, 1e-6), None);
     close(outcome.waiting_rows, 1e12 - 1e-5);
-    // 1e18 seconds; steps of a 64th of the time make it a little longer.
+    // 1e18 seconds; steps of a 64th of the elapsed time make it slightly longer.
     let drained = outcome.waiting_seconds.unwrap();
     assert!((1e18..1.02e18).contains(&drained), "{drained}");
     assert!((outcome.mean_delay_seconds.unwrap() / 5e17 - 1.0).abs() < 0.02);
 }
 
-/// A single queue that takes `rate` rows per second: what waits at the end of each window of ten seconds.
+/// Returns the backlog at the end of each window of ten seconds, for a single queue that serves
+/// `rate` rows per second.
 fn plain_queue(windows: &[u64], rate: f64) -> Vec<f64> {
     let mut waiting = 0.0;
     let next = |rows: &u64| {
@@ -176,7 +182,8 @@ fn plain_queue(windows: &[u64], rate: f64) -> Vec<f64> {
     windows.iter().map(next).collect()
 }
 
-/// What came, and to what: windows of up to five partitions, nodes, their rate, that of a partition, and a fault.
+/// Generates windows of up to five partitions, a cluster with rates of nodes and partitions, and a
+/// fault.
 fn scenes() -> impl Strategy<Value = (Vec<Vec<u64>>, Cluster, Option<NodeFault>)> {
     let windows = proptest::collection::vec(proptest::collection::vec(0u64..200, 5), 1..12);
     (windows, 1usize..6, 1.0f64..60.0, 1.0f64..60.0, 0u8..3, 0usize..6, 0.1f64..80.0, 0usize..3).prop_map(
@@ -275,7 +282,8 @@ proptest! {
         let at = |times: f64| play(&Arrivals { scale: times, ..all.clone() }, &cluster(3, rate), None);
         prop_assert_eq!(at(room.in_every_slice * 0.999).peak, None);
         prop_assert!(at(room.in_every_slice * 1.01).peak.is_some());
-        // Played again and again, what waits stays below what comes in one round, or grows with every round.
+        // Played repeatedly, the backlog stays below the load of one round, or grows with every
+        // round.
         let again = |times: f64, rounds: usize| {
             let rounds: Vec<Vec<u64>> = (0..rounds).flat_map(|_| windows.clone()).collect();
             let all = arrivals(&rounds.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -288,7 +296,7 @@ proptest! {
     }
 }
 
-/// A CSV of rows with a second, a user and a note.
+/// Writes a CSV whose rows have a second, a user and a note.
 fn export(rows: &[(i64, u64, &str)]) -> (tempfile::TempDir, Export) {
     let dir = tempfile::tempdir().unwrap();
     let mut text = "at,user,note\n".to_owned();
@@ -333,7 +341,7 @@ fn simulated(export: &Export, options: &NodeOptions) -> Result<NodeSimulation, C
 proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
-    /// Every row is placed alone, counted in its window and queued at its node.
+    /// Places every row alone, counts it in its window and queues it at its node.
     #[test]
     fn rows_placed_one_by_one_make_the_same_queues(
         rows in proptest::collection::vec((0i64..100, 0u64..40), 1..200), nodes in 1usize..4, partitions in 1u64..9, seed in 0usize..200,
@@ -384,7 +392,7 @@ fn a_rate_keeps_the_ups_and_downs_and_headroom_is_that_of_the_busiest_window() {
     let mut options = options(&[(2, 8)]);
     options.capacities = Capacities::default();
     let own = simulated(&export, &options).unwrap();
-    // The first window has 10 of the 20 rows, the second the others and the 40.
+    // The first window has 10 of the 20 rows, the second the other 10 and the 40.
     assert_eq!((own.arrivals.windows, own.arrivals.busiest_rows_per_second), (3, 5.0));
     assert_eq!(own.arrivals.average_rows_per_second, 3.0);
     assert_eq!(own.designs[0].capacities.node.rows_per_second, Some(5.0 * 1.5 / 2.0));
@@ -396,7 +404,7 @@ fn a_rate_keeps_the_ups_and_downs_and_headroom_is_that_of_the_busiest_window() {
         scaled.designs[0].sustained_rows_per_second.unwrap() / 1000.0,
         own.designs[0].sustained_rows_per_second.unwrap(),
     );
-    // Without capacities no number of nodes is better than another.
+    // Without capacities, no number of nodes is better than another.
     options.shapes.push(Shape { nodes: 4, partitions: PartitionCount::new(8).unwrap() });
     let several = simulated(&export, &options).unwrap();
     assert!(several.recommended.is_none() && several.unsure.unwrap().contains("--node-rows-per-second"));
@@ -444,7 +452,8 @@ fn a_key_that_follows_time_is_hot_at_a_time_alone() {
     close(moving.over_nodes.max_over_mean_at_a_time, 4.0);
     assert!(moving.over_nodes.in_total.max_over_mean < 2.5 && even.over_nodes.max_over_mean_at_a_time < 1.2);
     assert!(!moving.runs[0].keeps_up && even.runs[0].keeps_up);
-    // One node takes it all at a time, so that without a queue four nodes take what one does.
+    // At any time one node gets the whole load, so without a queue four nodes handle no more than
+    // one.
     close(moving.rows_per_second_without_queue.unwrap(), 40.0);
     assert!(
         found.findings.iter().any(|finding| finding.code == FindingCode::MovingHotspot),
@@ -454,7 +463,7 @@ fn a_key_that_follows_time_is_hot_at_a_time_alone() {
     assert_eq!(found.recommended.unwrap().partition_key, ["user"]);
 }
 
-/// All orders of some things.
+/// Returns all permutations of a slice.
 fn permutations<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
     let Some((first, rest)) = of.split_first() else { return vec![Vec::new()] };
     let with_first = |rest: Vec<T>| {
@@ -465,7 +474,7 @@ fn permutations<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
 
 #[test]
 fn the_order_in_which_keys_and_designs_are_named_decides_nothing() {
-    // Users are even; notes are as many and mirror them; a time moves on; a few values are uneven.
+    // Users are even; notes follow from users, but their few values are uneven; times advance.
     let rows: Vec<(i64, u64, &str)> = (0..8000i64)
         .map(|row| {
             let user = evenkeel_placement::placement::hash_bytes(&row.to_le_bytes()) % 3000;
@@ -489,7 +498,7 @@ fn the_order_in_which_keys_and_designs_are_named_decides_nothing() {
         let found = recommended(&["note", "user"], &shapes, 30.0);
         assert_eq!(found, Some((vec!["user".to_owned()], 2, 8)), "{shapes:?}");
     }
-    // With enough for all every key keeps up, and the evener and simpler one is taken all the same.
+    // With enough capacity every key keeps up; the more even and simpler one is still preferred.
     for keys in permutations(&["trunc(at, 10s)", "user", "note"]) {
         assert_eq!(recommended(&keys, &[(2, 8)], 1e6), Some((vec!["user".to_owned()], 2, 8)), "{keys:?}");
     }
@@ -497,7 +506,8 @@ fn the_order_in_which_keys_and_designs_are_named_decides_nothing() {
 
 #[test]
 fn a_window_hides_no_moment() {
-    // Each second has its partition, and a window of a minute spreads them: queues see nothing.
+    // Each second has its own partition, and a window of a minute spreads them: queues show
+    // nothing.
     let rows: Vec<(i64, u64, &str)> =
         (0..24_000i64).map(|row| (row / 100, row.cast_unsigned(), "x")).collect();
     let (_dir, export) = export(&rows);

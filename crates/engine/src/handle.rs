@@ -1,4 +1,4 @@
-//! The handle of a table: what a program that embeds evenkeel works with.
+//! Handle of a table: the entry point for programs that embed evenkeel.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use evenkeel_store::ingest::{
 use evenkeel_store::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use evenkeel_store::maintenance::{self, CheckScope, CleanError, CleanOptions, CleanReport, TableCheck};
 
-/// Why an operation on a table failed.
+/// Error of an operation on a table.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the variants say what failed")]
 pub enum TableError {
@@ -56,7 +56,8 @@ pub enum TableError {
     Stream(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A table at one version. Reading sees that version until [`Table::refresh`] or a write of this handle moves it on.
+/// A table at one version. Reads see that version until [`Table::refresh`] or a write through this
+/// handle advances it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -68,11 +69,14 @@ pub enum TableError {
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let create = parse_create_table(
-///     "CREATE TABLE scores (player Utf8 NOT NULL, game Int64 NOT NULL, points Int64, PRIMARY KEY (player, game))
-///      PARTITION BY HASH(player) WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 4)",
+///     "CREATE TABLE scores (
+///          player Utf8 NOT NULL, game Int64 NOT NULL, points Int64, PRIMARY KEY (player, game)
+///      ) PARTITION BY HASH(player)
+///      WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 4)",
 /// )?;
 /// let directory = tempfile::tempdir()?;
-/// let mut table = Table::create(directory.path().join("scores"), &TableSpec::new(create.definition)?).await?;
+/// let spec = TableSpec::new(create.definition)?;
+/// let mut table = Table::create(directory.path().join("scores"), &spec).await?;
 ///
 /// let batch = RecordBatch::try_from_iter([
 ///     ("player", Arc::new(StringArray::from(vec!["ada", "bob", "ada"])) as ArrayRef),
@@ -82,8 +86,9 @@ pub enum TableError {
 /// let batches = futures::stream::iter([Ok::<_, std::io::Error>(batch)]);
 /// table.ingest(batches, &IngestOptions::default()).await?;
 ///
-/// // Of two rows with one primary key the later one is seen.
-/// let rows = table.session()?.collect("SELECT sum(points) AS points FROM scores", &Params::default()).await?;
+/// // Of two rows with the same primary key, only the later one is visible.
+/// let sql = "SELECT sum(points) AS points FROM scores";
+/// let rows = table.session()?.collect(sql, &Params::default()).await?;
 /// assert_eq!(rows[0].column(0).as_ref(), &Int64Array::from(vec![50]));
 /// assert_eq!(table.skew().await?.figures.rows, 2);
 /// # Ok(())
@@ -93,15 +98,16 @@ pub enum TableError {
 pub struct Table {
     log: TableLog,
     snapshot: Snapshot,
-    /// Shared by the sessions of this handle, so that the ends of files are read once.
+    /// Shared by the sessions of this handle, so that file footers are read only once.
     runtime: Arc<RuntimeEnv>,
 }
 
 impl Table {
-    /// Declares a table in a directory, which is made if need be and must be empty, or at the URL of a prefix in an object store.
+    /// Declares a table in a directory, which is created if needed and must be empty, or at the URL
+    /// of a prefix in an object store.
     ///
     /// # Errors
-    /// [`TableError`] where something is there already, or it cannot be written.
+    /// [`TableError`] if the location is not empty or cannot be written.
     pub async fn create(directory: impl AsRef<Path>, spec: &TableSpec) -> Result<Self, TableError> {
         Self::create_at(TableStorage::create(directory.as_ref())?, spec).await
     }
@@ -118,7 +124,7 @@ impl Table {
     /// Opens the table in a directory, or at a URL, at its newest version.
     ///
     /// # Errors
-    /// [`TableError`] where there is none, or its log cannot be read.
+    /// [`TableError`] if there is no table, or its log cannot be read.
     pub async fn open(directory: impl AsRef<Path>) -> Result<Self, TableError> {
         Self::open_at(TableStorage::open(directory.as_ref())?).await
     }
@@ -126,7 +132,7 @@ impl Table {
     /// Opens the table in a directory, or at a URL, as it was at a version.
     ///
     /// # Errors
-    /// As for [`Table::open`], and where the table has no such version.
+    /// As for [`Table::open`], and if the table has no such version.
     pub async fn open_version(directory: impl AsRef<Path>, version: Version) -> Result<Self, TableError> {
         let (log, snapshot) =
             TableLog::open_version(TableStorage::open(directory.as_ref())?, version).await?;
@@ -149,31 +155,31 @@ impl Table {
     /// Moves this handle to the newest version.
     ///
     /// # Errors
-    /// [`TableError`] where the log cannot be read.
+    /// [`TableError`] if the log cannot be read.
     pub async fn refresh(&mut self) -> Result<(), TableError> {
         self.snapshot = self.log.refresh(&self.snapshot).await?;
         Ok(())
     }
 
-    /// The declaration of the table.
+    /// Declaration of the table.
     #[must_use]
     pub fn spec(&self) -> &Arc<TableSpec> {
         self.snapshot.spec()
     }
 
-    /// The version that this handle sees.
+    /// Version that this handle sees.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The files of the table.
+    /// Files of the table.
     #[must_use]
     pub fn storage(&self) -> &TableStorage {
         self.log.storage()
     }
 
-    /// The log of the table.
+    /// Log of the table.
     #[must_use]
     pub fn log(&self) -> &TableLog {
         &self.log
@@ -184,17 +190,18 @@ impl Table {
         self.snapshot = snapshot;
     }
 
-    /// The function that places its rows.
+    /// Function that places the rows of the table.
     #[must_use]
     pub fn placement(&self) -> Placement {
         Placement::of_table(self.spec())
     }
 
-    /// Ingests a stream of batches with one commit. Columns are matched by name and cast without loss; of rows with one
-    /// primary key the later one wins.
+    /// Ingests a stream of batches with one commit. Columns are matched by name and cast without
+    /// loss; of rows with the same primary key, the latest wins.
     ///
     /// # Errors
-    /// [`TableError`]; nothing is visible then. A row that cannot be taken is reported with its number in the stream.
+    /// [`TableError`]; nothing is visible then. A row that is rejected is reported with its number
+    /// in the stream.
     pub async fn ingest<S, E>(&mut self, batches: S, options: &IngestOptions) -> Result<Committed, TableError>
     where
         S: Stream<Item = Result<RecordBatch, E>>,
@@ -227,11 +234,11 @@ impl Table {
         Ok(report)
     }
 
-    /// Merges portions where that is worth it, from the newest version on, and drops rows that have expired. `progress` is called
-    /// after each merge.
+    /// Merges portions if that is worthwhile, starting from the newest version, and drops expired
+    /// rows. `progress` is called after each merge.
     ///
     /// # Errors
-    /// [`TableError`]; what was committed until then stays.
+    /// [`TableError`]; commits made until then stay.
     pub async fn compact(
         &mut self,
         options: &CompactionOptions,
@@ -239,13 +246,14 @@ impl Table {
     ) -> Result<CompactionReport, TableError> {
         let (report, snapshot) = compact(&self.log, &self.snapshot, options, progress).await?;
         self.snapshot = snapshot;
-        // There may be nothing left to do because of a commit whose writer died before its name was on the disk.
+        // There may be nothing to do because of a commit whose writer died before the name of the
+        // commit was synced to disk.
         self.log.storage().make_lasting("_log").await?;
         Ok(report)
     }
 
-    /// Changes the declaration: adds columns that take NULL, or sets the time to live. `change` is applied to the newest
-    /// declaration, again where another writer comes between.
+    /// Changes the declaration: adds columns that take NULL, or sets the time to live. `change` is
+    /// applied to the newest declaration, and again if another writer commits in between.
     ///
     /// # Errors
     /// [`TableError::Spec`] for any other change.
@@ -269,17 +277,19 @@ impl Table {
         }
     }
 
-    /// Rows of portions all of whose rows have expired by the clock.
+    /// Number of rows in portions whose rows have all expired by the clock.
     #[must_use]
     pub fn expired_rows(&self) -> u64 {
         self.snapshot.expired_rows(chrono::Utc::now().timestamp_micros())
     }
 
-    /// Writes the newest version as the next one of a Delta log beside the files, which readers of Delta then read where they are.
-    /// No two portions of a partition may overlap in keys, as after a compaction.
+    /// Writes the newest version as the next version of a Delta log beside the files, so that Delta
+    /// readers read the files in place. No two portions of a partition may overlap in keys, as
+    /// after a compaction.
     ///
     /// # Errors
-    /// [`TableError::Delta`] where they do, where Delta has no form for a column, or the log cannot be read or written.
+    /// [`TableError::Delta`] if they do, if Delta cannot represent a column, or if the log cannot
+    /// be read or written.
     pub async fn export_delta(&mut self, options: &DeltaOptions) -> Result<DeltaExport, TableError> {
         let (report, snapshot) = delta::export(&self.log, &self.snapshot, options).await?;
         self.snapshot = snapshot;
@@ -287,19 +297,20 @@ impl Table {
         Ok(report)
     }
 
-    /// Deletes old versions, and files that no commit names. What the newest version of a Delta log names stays.
+    /// Deletes old versions and files that no commit names. Files that the newest version of a
+    /// Delta log names stay.
     ///
     /// # Errors
-    /// [`TableError`]; the table is whole then too.
+    /// [`TableError`]; the table is intact then too.
     pub async fn clean(&self, options: &CleanOptions) -> Result<CleanReport, TableError> {
         Ok(maintenance::clean(&self.log, &self.snapshot, options).await?)
     }
 
-    /// Reads the log and the portions of this version, or of every version up to it, and compares their checksums. `progress` is
-    /// given the bytes checked so far.
+    /// Reads the log and the portions of this version, or of every version up to it, and compares
+    /// their checksums. `progress` receives the number of bytes checked so far.
     ///
     /// # Errors
-    /// [`TableError`] where the log cannot be listed.
+    /// [`TableError`] if the log cannot be listed.
     pub async fn check(
         &self,
         scope: CheckScope,
@@ -308,16 +319,18 @@ impl Table {
         Ok(maintenance::check(&self.log, &self.snapshot, scope, progress).await?)
     }
 
-    /// The same table without some portions, so that the rest can be read where their files are damaged. Nothing is written.
+    /// Returns the table without some portions, so that the rest can be read if their files are
+    /// damaged. Nothing is written.
     #[must_use]
     pub fn without(&self, files: &[String]) -> Self {
         Self { snapshot: self.snapshot.without(files), ..self.clone() }
     }
 
-    /// What the table would be with another partition key, number of partitions or placement function, and what moves.
+    /// Plans another partition key, number of partitions or placement function: shows how even the
+    /// table would be, and what moves.
     ///
     /// # Errors
-    /// [`TableError`] where nothing changes, the declaration is wrong, or a portion cannot be read.
+    /// [`TableError`] if nothing changes, the declaration is wrong, or a portion cannot be read.
     pub async fn plan_repartition(
         &self,
         change: impl FnOnce(&mut TableDefinition),
@@ -332,10 +345,11 @@ impl Table {
         Ok(repartition::plan(self.provider()?.as_ref(), &to, progress).await?)
     }
 
-    /// Writes the visible rows into a new table, as planned. `progress` is given the rows written so far.
+    /// Writes the visible rows into a new table, as planned. `progress` receives the number of rows
+    /// written so far.
     ///
     /// # Errors
-    /// [`TableError`]; the new table has no rows then, and this one is as before in any case.
+    /// [`TableError`]; the new table has no rows then. This table is unchanged in any case.
     pub async fn repartition(
         &self,
         plan: &RepartitionPlan,
@@ -350,7 +364,7 @@ impl Table {
         Self::at(written.log, written.committed.snapshot)
     }
 
-    /// The table as a `TableProvider` of DataFusion.
+    /// Returns the table as a `TableProvider` of DataFusion.
     ///
     /// # Errors
     /// None that a caller can cause.
@@ -359,8 +373,9 @@ impl Table {
         Ok(Arc::new(provider.map_err(QueryError::from)?))
     }
 
-    /// Registers the table in a session of DataFusion. Grouping by the partition key repartitions there, unless the session has
-    /// the rule [`crate::query::PartitionAware`] as its first physical one; [`Table::session`] has it.
+    /// Registers the table in a session of DataFusion. Grouping by the partition key repartitions
+    /// the rows there, unless [`crate::query::PartitionAware`] is the first physical rule of the
+    /// session, as it is in [`Table::session`].
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -382,14 +397,14 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// [`TableError`] where the name is taken.
+    /// [`TableError`] if the name is taken.
     pub fn register(&self, context: &SessionContext, name: &str) -> Result<(), TableError> {
         let registered = context.register_table(TableReference::bare(name), self.provider()?);
         registered.map_err(QueryError::from)?;
         Ok(())
     }
 
-    /// A session with this table, its system tables and parameters.
+    /// Returns a session with this table, its system tables and parameters.
     ///
     /// # Errors
     /// None that a caller can cause.
@@ -397,8 +412,8 @@ impl Table {
         Ok(TableSession::on(self.provider()?, Arc::clone(&self.runtime))?)
     }
 
-    /// The same with limits of its own; without, all sessions of this handle share the memory of
-    /// [`default_memory`](crate::query::default_memory).
+    /// Returns a session with limits of its own. Without them, all sessions of this handle share
+    /// the memory of [`default_memory`](crate::query::default_memory).
     ///
     /// # Errors
     /// [`TableError`] if the directory to spill to cannot be used.
@@ -407,30 +422,30 @@ impl Table {
         Ok(TableSession::on(self.provider()?, runtime)?.with_timeout(limits.timeout))
     }
 
-    /// What the table is and holds.
+    /// Returns an overview of the table: its declaration, size and partitions.
     ///
     /// # Errors
-    /// [`TableError`] where a portion cannot be read.
+    /// [`TableError`] if a portion cannot be read.
     pub async fn inspect(&self) -> Result<TableOverview, TableError> {
         Ok(overview::inspect(self.provider()?.as_ref()).await?)
     }
 
-    /// The files of this version, by partition and age.
+    /// Returns the files of this version, by partition and age.
     #[must_use]
     pub fn files(&self) -> TableFiles {
         overview::files(&self.snapshot)
     }
 
-    /// The commits that made the table what it is at this version, oldest first.
+    /// Returns the commits that led to this version, oldest first.
     #[must_use]
     pub fn history(&self) -> TableHistory {
         overview::history(&self.snapshot)
     }
 
-    /// How even the table is, with the noise floor of its partition keys.
+    /// Measures how even the table is, with the noise floor of its partition keys.
     ///
     /// # Errors
-    /// [`TableError`] where a portion cannot be read.
+    /// [`TableError`] if a portion cannot be read.
     pub async fn skew(&self) -> Result<TableSkew, TableError> {
         Ok(overview::skew(self.provider()?.as_ref(), PartitionKeys::Count).await?)
     }

@@ -1,4 +1,4 @@
-//! Facts about a stored table: what it holds and how even it is.
+//! Facts about a stored table: its contents, and how even it is.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,26 +19,26 @@ pub struct PartitionOverview {
     pub partition: PartitionId,
     /// Rows that a query sees.
     pub rows: u64,
-    /// Rows in its portions; more than `rows` where newer portions replace rows of older ones.
+    /// Rows in its portions; more than `rows` if newer portions supersede rows of older ones.
     pub stored_rows: u64,
     /// Bytes of its portions.
     pub bytes: u64,
     /// Number of its portions.
     pub portions: u64,
-    /// How deep they overlap.
+    /// Depth to which its portions overlap.
     pub overlap: OverlapDepth,
 }
 
 /// One commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommitOverview {
-    /// The version that it made.
+    /// Version that it created.
     pub version: Version,
-    /// When, in microseconds since 1970 by the writer's clock.
+    /// Time of the commit, in microseconds since 1970 by the writer's clock.
     pub at_micros: i64,
-    /// What made it.
+    /// Operation that it recorded.
     pub operation: Operation,
-    /// Rows that it added; of a compaction, rows that it wrote again.
+    /// Rows that it added; for a compaction, rows that it rewrote.
     pub rows: u64,
     /// Bytes of the portions that it added.
     pub bytes: u64,
@@ -46,7 +46,7 @@ pub struct CommitOverview {
     pub portions: u64,
     /// Portions that it removed.
     pub removed: u64,
-    /// The inputs that came with it.
+    /// Names of the inputs committed with it.
     pub sources: Vec<String>,
 }
 
@@ -81,11 +81,11 @@ pub fn history(snapshot: &Snapshot) -> TableHistory {
 pub struct VisibleFile {
     /// Path relative to the table.
     pub path: String,
-    /// The partition whose rows it holds.
+    /// Partition whose rows it holds.
     pub partition: PartitionId,
     /// Rows in it.
     pub rows: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// First and last primary key in it.
     pub keys: String,
@@ -96,9 +96,9 @@ pub struct VisibleFile {
 pub struct TableFiles {
     /// Name of the table.
     pub name: String,
-    /// The version.
+    /// Version of the table.
     pub version: Version,
-    /// Most files that cover one key. Where it is more than 1, rows may be in them that newer ones replace.
+    /// Most files that cover one key. If it is more than 1, the files may hold superseded rows.
     pub max_depth: u64,
     /// The files, by partition and age.
     pub files: Vec<VisibleFile>,
@@ -123,7 +123,7 @@ pub fn files(snapshot: &Snapshot) -> TableFiles {
     }
 }
 
-/// What a table is and holds.
+/// Declaration, size and partitions of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TableOverview {
     /// Name of the table.
@@ -140,8 +140,8 @@ pub struct TableOverview {
     pub portions: u64,
     /// Bytes that compactions wrote for each byte that was ingested.
     pub write_amplification: f64,
-    /// Files in partition folders that this version does not have: of earlier versions, left over from ingests that died, or still
-    /// being written.
+    /// Files in partition folders that this version does not name: files of earlier versions,
+    /// leftovers of ingests that died, or files still being written.
     pub other_files: u64,
     /// Bytes of those files.
     pub other_bytes: u64,
@@ -151,33 +151,33 @@ pub struct TableOverview {
     pub primary_key: Vec<String>,
     /// Names of the partition-key columns.
     pub partition_key: Vec<String>,
-    /// How long rows are kept, as `column=length`; none where they are kept for ever.
+    /// Time to live of the rows, as `column=length`; `None` if rows are kept forever.
     pub ttl: Option<String>,
-    /// The placement function, with its parameters where they are not the defaults.
+    /// The placement function, with its parameters if they are not the defaults.
     pub placement: String,
     /// The partitions in order.
     pub partitions: Vec<PartitionOverview>,
 }
 
-/// How even one commit was.
+/// Balance of one commit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommitBalance {
-    /// The commit.
+    /// Version of the commit.
     pub version: Version,
-    /// Rows it wrote.
+    /// Rows that it wrote.
     pub rows: u64,
-    /// Share of them that the fullest partition took.
+    /// Share of these rows in the fullest partition.
     pub share_of_fullest: f64,
     /// The fullest partition.
     pub fullest_partition: usize,
-    /// Effective partitions of them.
+    /// Effective number of partitions of these rows.
     pub effective_partitions: f64,
 }
 
-/// How even a table is.
+/// Balance of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TableSkew {
-    /// Every figure, of the rows that a query sees.
+    /// All figures, for the rows that a query sees.
     #[serde(flatten)]
     pub figures: SkewFigures,
     /// Rows that a query sees, per partition.
@@ -186,11 +186,12 @@ pub struct TableSkew {
     pub bytes_per_partition: Vec<u64>,
     /// Number of portions, per partition.
     pub portions_per_partition: Vec<u64>,
-    /// What a perfect hash would give to the table's keys, if the keys were counted.
+    /// Balance that a perfect hash would reach with the table's keys; `None` if keys were not
+    /// counted.
     pub noise_floor: Option<NoiseFloor>,
     /// Balance of each commit that wrote rows, oldest first.
     pub over_commits: Vec<CommitBalance>,
-    /// The judgement.
+    /// Verdict on the balance.
     pub verdict: Verdict,
 }
 
@@ -226,10 +227,10 @@ fn stored(snapshot: &Snapshot) -> Vec<PartitionOverview> {
     partitions
 }
 
-/// What a table is and holds. Portions are read only where their key ranges overlap.
+/// Returns an overview of a table. Portions are read only if their key ranges overlap.
 ///
 /// # Errors
-/// [`QueryError`] where a portion cannot be read.
+/// [`QueryError`] if a portion cannot be read.
 pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError> {
     let snapshot = table.snapshot();
     let visible = count_visible_rows(table, PartitionKeys::Skip).await?;
@@ -259,7 +260,7 @@ pub async fn inspect(table: &SnapshotTable) -> Result<TableOverview, QueryError>
     })
 }
 
-/// Bytes that compactions wrote for each byte that was ingested; 0 where nothing was.
+/// Bytes that compactions wrote for each byte that was ingested; 0 if nothing was.
 fn write_amplification(snapshot: &Snapshot) -> f64 {
     let sum = |of: fn(Operation) -> bool| -> u64 {
         snapshot.commits().iter().filter(|c| of(c.info.operation)).map(|commit| commit.bytes).sum()
@@ -279,10 +280,11 @@ async fn other_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
     Ok(others.map(|file| file.bytes).collect())
 }
 
-/// How even a table is. With [`PartitionKeys::Count`], the partition-key columns are read to find the noise floor.
+/// Measures how even a table is. With [`PartitionKeys::Count`], the partition-key columns are read
+/// to compute the noise floor.
 ///
 /// # Errors
-/// [`QueryError`] where a portion cannot be read.
+/// [`QueryError`] if a portion cannot be read.
 pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSkew, QueryError> {
     let snapshot = table.snapshot();
     let visible = count_visible_rows(table, keys).await?;
@@ -321,10 +323,10 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
     })
 }
 
-/// Fewer commits than this say nothing about time.
+/// Fewest commits that allow a judgement over time.
 const FEWEST_COMMITS: usize = 4;
 
-/// The median over the commits that have enough rows to be judged.
+/// Median over the commits with enough rows to be judged; `None` if there are too few of them.
 fn median_effective(commits: &[CommitBalance], partitions: usize) -> Option<f64> {
     let judged = commits.iter().filter(|commit| are_enough_rows(commit.rows, partitions));
     let effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();

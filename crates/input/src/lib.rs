@@ -1,4 +1,4 @@
-//! Files of other systems: exports read as batches of columns, and results written.
+//! Files of other systems: reads exports as batches of columns, and writes results.
 
 pub mod sink;
 pub mod source;

@@ -1,9 +1,9 @@
 //! Limits for text from outside: files that are read as a whole, and quotations in messages.
 //!
-//! A file that is parsed in one piece (SQL, DDL, a baseline, credentials) is read by [`read_text`] or [`read_bytes`],
-//! which stop one byte behind the limit: an endless file such as `/dev/zero` costs no more memory than the limit. A
-//! message quotes input by [`quote`] and lists names by [`names`], so that it stays on one line of bounded length
-//! whatever the input was.
+//! A file that is parsed in one piece (SQL, DDL, a baseline, credentials) is read by [`read_text`]
+//! or [`read_bytes`], which stop one byte past the limit: an endless file such as `/dev/zero` costs
+//! no more memory than the limit. Messages quote input with [`quote`] and list names with
+//! [`names`], so that they stay on one line of bounded length whatever the input is.
 
 use std::fmt::{self, Write};
 use std::io::{self, Read};
@@ -11,17 +11,18 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Most characters of a quotation, the ellipsis included.
+/// Maximum number of characters in a quotation, including the ellipsis.
 pub const QUOTED_CHARS: usize = 120;
-/// Most characters of a whole message. Messages of libraries quote as they like, and are cut here at the latest.
+/// Maximum number of characters in a whole message. Libraries quote as much as they like in their
+/// messages; these are cut here at the latest.
 pub const MESSAGE_CHARS: usize = 1_000;
 
-/// Most bytes that are read of one kind of file.
+/// Maximum number of bytes to read from one kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// The kind of file, in the plural.
+    /// Kind of file, in the plural.
     pub kind: &'static str,
-    /// Its largest size in bytes.
+    /// Maximum size in bytes.
     pub bytes: u64,
 }
 
@@ -34,14 +35,16 @@ impl fmt::Display for Limit {
     }
 }
 
-/// SQL and DDL. A parser keeps about 100 bytes for each token, and a blank is a token: 4 MiB cost up to 400 MiB.
+/// Limit for SQL and DDL. A parser keeps about 100 bytes per token, and a blank is a token: 4 MiB
+/// may cost up to 400 MiB.
 pub const SQL: Limit = Limit { kind: "files of SQL", bytes: 4 << 20 };
-/// Results that a new one is compared with. JSON takes up to 16 times its size once it is parsed.
+/// Limit for earlier results that new ones are compared with. Parsed JSON takes up to 16 times its
+/// size.
 pub const BASELINE: Limit = Limit { kind: "baselines", bytes: 16 << 20 };
-/// Tokens, certificates, keys and profiles.
+/// Limit for tokens, certificates, keys and profiles.
 pub const CREDENTIALS: Limit = Limit { kind: "files of credentials", bytes: 1 << 20 };
 
-/// Why a file was not read as a whole.
+/// Reason why a file was not read as a whole.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ReadError {
@@ -54,7 +57,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -68,7 +71,8 @@ impl ReadError {
 pub fn read_bytes(path: &Path, limit: Limit) -> Result<Vec<u8>, ReadError> {
     let failed = |source| ReadError::Read { path: path.to_owned(), source };
     let file = std::fs::File::open(path).map_err(failed)?;
-    // Sizes of pipes and devices are unknown, and those of files may change: only reading tells.
+    // The size of a pipe or device is unknown, and that of a file may change: only reading finds
+    // out.
     let mut bytes = Vec::new();
     file.take(limit.bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit.bytes {
@@ -77,7 +81,8 @@ pub fn read_bytes(path: &Path, limit: Limit) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-/// Reads a file of text of at most `limit` bytes, without the byte-order mark that some editors put in front.
+/// Reads a text file of at most `limit` bytes, without the byte-order mark that some editors
+/// prepend.
 ///
 /// # Errors
 /// [`ReadError`] if it cannot be read, is larger or is not UTF-8.
@@ -90,29 +95,31 @@ pub fn read_text(path: &Path, limit: Limit) -> Result<String, ReadError> {
     Ok(text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Text from outside for a message: on one line, at most [`QUOTED_CHARS`] characters, and no character that could move the
-/// cursor or turn the direction of writing. The message adds the quotation marks.
+/// Quotes outside text for a message: on one line, at most [`QUOTED_CHARS`] characters, and without
+/// characters that could move the cursor or change the writing direction. The message adds the
+/// quotation marks.
 #[must_use]
 pub fn quote(text: &str) -> Quote<'_> {
     Quote { text, most: QUOTED_CHARS }
 }
 
-/// [`quote`] for a path.
+/// Quotes a path; see [`quote`].
 #[must_use]
 pub fn quote_path(path: &Path) -> String {
     quote(&path.to_string_lossy()).to_string()
 }
 
-/// [`quote`] for bytes that should be text; others show as `\u{fffd}`.
+/// Quotes bytes that should be text; see [`quote`]. Invalid bytes show as `\u{fffd}`.
 #[must_use]
 pub fn quote_bytes(bytes: &[u8]) -> String {
-    // A character has at most 4 bytes, so that these are enough, and a value of many megabytes is not copied.
+    // A character has at most 4 bytes: this is enough, and avoids copying a value of many
+    // megabytes.
     let most = QUOTED_CHARS * 4 + 4;
     let beginning = bytes.get(..most).unwrap_or(bytes);
     quote(&String::from_utf8_lossy(beginning)).to_string()
 }
 
-/// Names for a message, the first of them if they are many.
+/// Lists names for a message; only the first ones if there are many.
 #[must_use]
 pub fn names<T: AsRef<str>>(names: &[T]) -> String {
     const LONGEST_LIST: usize = 1_000;
@@ -131,20 +138,20 @@ pub fn names<T: AsRef<str>>(names: &[T]) -> String {
     list
 }
 
-/// A whole message of at most [`MESSAGE_CHARS`] characters on one line.
+/// Cuts a whole message to at most [`MESSAGE_CHARS`] characters on one line.
 #[must_use]
 pub fn message(text: &str) -> String {
     Quote { text, most: MESSAGE_CHARS }.to_string()
 }
 
-/// Text that is shown as [`quote`] says.
+/// Text that is displayed as described at [`quote`].
 #[derive(Debug, Clone, Copy)]
 pub struct Quote<'a> {
     text: &'a str,
     most: usize,
 }
 
-/// Characters that a terminal would act on instead of showing them.
+/// Whether a terminal would act on the character instead of showing it.
 fn is_unsafe(character: char) -> bool {
     let turns =
         matches!(character, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
@@ -155,7 +162,7 @@ impl fmt::Display for Quote<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown =
             |character: char| if is_unsafe(character) { character.escape_default().count() } else { 1 };
-        // All of it, if it fits; else one character less, for the ellipsis.
+        // All of it if it fits; otherwise one character less, to leave space for the ellipsis.
         let (mut width, mut characters) = (0, self.text.chars());
         let fits = characters.all(|character| {
             width += shown(character);

@@ -4,20 +4,20 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It breaks the table or loses rows.
+    /// The table breaks or rows are lost.
     Problem,
-    /// It costs speed or room.
+    /// Speed or space is wasted.
     Warning,
-    /// It is worth knowing.
+    /// Worth knowing.
     Note,
 }
 
 impl Severity {
-    /// One word.
+    /// Returns the severity as one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -28,10 +28,10 @@ impl Severity {
     }
 }
 
-/// Declares [`FindingCode`] with the name of each code, and the list of all of them.
+/// Declares [`FindingCode`] with the name of each code, and the list of all codes.
 macro_rules! finding_codes {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal,)+) => {
-        /// Kind of a finding. Its name is what programs compare; the wording of a finding may change.
+        /// Kind of a finding. Programs compare its name; the wording of a finding may change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum FindingCode {
             $($(#[doc = $doc])+ $variant,)+
@@ -41,7 +41,7 @@ macro_rules! finding_codes {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The name, in snake case.
+            /// Returns the name, in snake case.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -56,45 +56,45 @@ finding_codes! {
     // Partition keys.
     /// Too few rows to judge partition keys.
     FewRows => "few_rows",
-    /// A partition key with few distinct values for the partitions.
+    /// A partition key has few distinct values for the number of partitions.
     FewDistinctKeys => "few_distinct_keys",
-    /// One value of a partition key has many of the rows.
+    /// One value of a partition key has a large share of the rows.
     HeavyKey => "heavy_key",
-    /// A few partitions take the rows of a moment, others each time.
+    /// At any moment a few partitions get the rows, and these change over time.
     MovingHotspot => "moving_hotspot",
-    /// A few partitions take the rows of a moment, and they return.
+    /// At any moment a few partitions get the rows, and the same ones return.
     PeriodicHotspot => "periodic_hotspot",
-    /// The same few partitions take the rows of every moment.
+    /// The same few partitions get the rows at every moment.
     ConstantHotspot => "constant_hotspot",
     /// A hash function spreads the keys worse than chance would.
     HashDefect => "hash_defect",
     /// The ranges of hash values are not equally wide.
     UnevenRanges => "uneven_ranges",
-    /// Partitions differ in rows for a reason that no other finding gives.
+    /// Partitions differ in rows for a reason that no other finding covers.
     UnevenPartitions => "uneven_partitions",
-    /// The partitions do not divide by the weights of the nodes.
+    /// The partitions cannot be divided by the weights of the nodes.
     WeightsDoNotDivide => "weights_do_not_divide",
-    /// One partition gets more bytes a second than it takes.
+    /// One partition gets more bytes per second than its capacity.
     PeakRate => "peak_rate",
     /// A key is an expression that the system does not store.
     DerivedKey => "derived_key",
-    /// A key column has NULL.
+    /// A key column contains NULL.
     NullKeys => "null_keys",
-    /// A key column has a type that keys do not take.
+    /// A key column has a type that is not allowed in keys.
     KeyType => "key_type",
     /// No candidate can be a partition key.
     NoUsablePartitionKey => "no_usable_partition_key",
 
     // Primary keys.
-    /// Rows share a primary key and differ.
+    /// Rows share a primary key but differ.
     ConflictingRows => "conflicting_rows",
-    /// Rows come more than once.
+    /// Rows are repeated.
     IdenticalRows => "identical_rows",
     /// A column cannot be in a primary key.
     PrimaryKeyImpossible => "primary_key_impossible",
-    /// A primary key is unique in these rows, and need not be in others.
+    /// A primary key is unique in these rows, but may not be in others.
     UniqueByChance => "unique_by_chance",
-    /// Rows in the order of the export fall into all of the table.
+    /// Rows in the order of the export are spread over the whole table.
     Rewrites => "rewrites",
     /// The order of the rows differs from what their rank correlation suggests.
     RankCorrelationMisleads => "rank_correlation_misleads",
@@ -108,27 +108,27 @@ finding_codes! {
     NoStatementPlanned => "no_statement_planned",
     /// A statement cannot be planned.
     StatementNotPlanned => "statement_not_planned",
-    /// A sample is too small for its intervals.
+    /// A sample has too few rows.
     SmallSample => "small_sample",
     /// The export has no time column.
     NoTime => "no_time",
-    /// Rows have no time.
+    /// Some rows have no time.
     TimeMissing => "time_missing",
-    /// Rows come late.
+    /// Rows arrive late.
     TimeUnordered => "time_unordered",
     /// Windows have too few rows to judge patterns over time.
     WindowsTooSmall => "windows_too_small",
 
     // Nodes.
-    /// A design falls behind.
+    /// A design cannot keep up with the load.
     FallsBehind => "falls_behind",
     /// A design keeps up only while no node fails.
     NoRoomForAFault => "no_room_for_a_fault",
-    /// Nodes have no partition.
+    /// Some nodes have no partition.
     IdleNodes => "idle_nodes",
-    /// Partitions do not divide by the nodes.
+    /// The partitions cannot be divided evenly among the nodes.
     UnevenDeal => "uneven_deal",
-    /// One partition gets more than a node takes.
+    /// One partition has more rows than a node should have.
     HotPartition => "hot_partition",
     /// The capacity of nodes was not given.
     AssumedCapacity => "assumed_capacity",
@@ -138,23 +138,23 @@ finding_codes! {
     TooFewRows => "too_few_rows",
     /// UUIDs ascend with time.
     TimeOrderedUuid => "time_ordered_uuid",
-    /// Writes go to the end of the keys.
+    /// Writes go to the end of the key range.
     MonotonicKey => "monotonic_key",
     /// Writes go to the end of an index.
     MonotonicIndex => "monotonic_index",
-    /// One row gets more writes than a split takes.
+    /// One row gets more writes than a split can take.
     HotRow => "hot_row",
     /// The rows of each leading value ascend with time.
     HistoryAscends => "history_ascends",
     /// Transactions span splits.
     TwoPhaseCommits => "two_phase_commits",
-    /// Rows of an index value pass the size of a split.
+    /// An index is large compared with its table.
     LargeIndex => "large_index",
 
     // Placement functions.
-    /// The number of partitions does not divide the range of the hash.
+    /// The partitions cannot be divided evenly among the workers.
     PartitionsDoNotDivide => "partitions_do_not_divide",
-    /// Hashing again for workers meets the same bits.
+    /// Hashing again to choose a worker uses the same bits.
     WorkersAlias => "workers_alias",
     /// Two stages use one hash function.
     SameHashTwice => "same_hash_twice",
@@ -172,21 +172,21 @@ impl Serialize for FindingCode {
     }
 }
 
-/// Something that was measured and lies beyond a threshold.
+/// A measurement beyond its threshold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// Kind of finding.
     pub code: FindingCode,
-    /// How much it matters.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// The key or column that it is about.
+    /// Key or column that the finding is about.
     pub subject: String,
-    /// What was measured, in words with its unit.
+    /// Measurement in words, with its unit.
     pub message: String,
-    /// The figure itself.
+    /// The measured figure.
     pub measured: f64,
-    /// Where it begins to matter.
+    /// Threshold from which the figure matters.
     pub threshold: f64,
-    /// What to try next.
+    /// Recommended next step.
     pub advice: String,
 }

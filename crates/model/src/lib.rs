@@ -1,4 +1,5 @@
-//! What every other crate speaks of: columns and their types, keys, units, notes, findings, and messages of bounded length.
+//! Vocabulary of all other crates: columns and their types, keys, units, notes, findings, and
+//! messages of bounded length.
 
 pub mod bounded;
 pub mod finding;

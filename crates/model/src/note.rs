@@ -1,5 +1,5 @@
-//! Remarks beside a result, and reasons why a value is not taken. Both keep values of rows apart from the words around
-//! them, so that a result can be shown around without the values.
+//! Remarks on a result, and reasons why a value is rejected. Both keep row values apart from the
+//! surrounding words, so that a result can be shared without the values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::bounded::{quote, quote_bytes};
 use crate::table::ColumnType;
 
-/// Why a value, or a whole row, is not taken.
+/// Reason why a value, or a whole row, is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The value at fault, cut to a quotation; none for a row as a whole.
+    /// The rejected value, cut to a quotation; `None` if the whole row is at fault.
     value: Option<String>,
-    /// The problem; it follows the quoted value.
+    /// Description of the problem; follows the quoted value.
     problem: Cow<'static, str>,
 }
 
 impl Fault {
-    /// A fault of one value.
+    /// Creates a fault of one value.
     #[must_use]
     pub fn of_value(value: &[u8], problem: impl Into<Cow<'static, str>>) -> Self {
         Self { value: Some(quote_bytes(value)), problem: problem.into() }
     }
 
-    /// A fault of a row.
+    /// Creates a fault of a whole row.
     #[must_use]
     pub fn of_row(problem: impl Into<Cow<'static, str>>) -> Self {
         Self { value: None, problem: problem.into() }
@@ -41,75 +41,76 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A remark beside a result. It serializes as its sentence.
+/// A remark on a result. Serializes as its sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// A column of nanoseconds, which an ingest refuses if they are finer than microseconds.
+    /// A column counts nanoseconds; an ingest refuses values finer than microseconds.
     NanosecondsRefused {
-        /// The column.
+        /// Name of the column.
         column: String,
     },
-    /// A column of nanoseconds, which an evaluation cuts to microseconds.
+    /// A column counts nanoseconds; an evaluation cuts them to microseconds.
     NanosecondsCut {
-        /// The column.
+        /// Name of the column.
         column: String,
     },
-    /// A column whose type YDB does not have.
+    /// A column has a type that YDB lacks.
     ColumnLeftOut {
-        /// The column.
+        /// Name of the column.
         column: String,
-        /// Its type in the file.
+        /// Type of the column in the file.
         found: String,
     },
-    /// A column that is text because of a few values.
+    /// A column is read as text because of a few values.
     ReadAsText {
-        /// The column.
+        /// Name of the column.
         column: String,
         /// The type of all other values.
         column_type: ColumnType,
-        /// The first value of another type; none once it is masked.
+        /// The first value of another type; `None` once masked.
         first: Option<Fault>,
     },
-    /// Rows that cannot be read.
+    /// Some rows cannot be read.
     RowsLeftOut {
-        /// Number of them.
+        /// Number of rows.
         rows: u64,
-        /// Place of the first one, with its column: `x.csv, line 7, column 'n'`.
+        /// Place of the first row, with its column: `x.csv, line 7, column 'n'`.
         place: String,
-        /// Its fault; none once it is masked.
+        /// Fault of the first row; `None` once masked.
         first: Option<Fault>,
     },
-    /// Nobody wants a primary key.
+    /// No primary key was requested.
     NoPrimaryKey,
-    /// Placement functions that cannot place these keys.
+    /// Some placement functions cannot place these keys.
     PlacementsLeftOut {
-        /// The reason.
+        /// Reason why they were left out.
         reason: String,
     },
     /// Candidates were found from a part of the rows.
     CandidatesFromSample {
-        /// Rows that were looked at.
+        /// Number of rows examined.
         rows: u64,
-        /// Rows of the export.
+        /// Number of rows in the export.
         of_rows: u64,
-        /// Places that they were read from.
+        /// Number of places that the rows were read from.
         places: u64,
-        /// Inputs that they were read from.
+        /// Number of inputs that the rows were read from.
         inputs: u64,
-        /// Inputs of the export.
+        /// Number of inputs in the export.
         of_inputs: u64,
     },
-    /// A column that was no candidate for its few values, of which the whole export has more.
+    /// A column was dropped as a candidate because of its few values in the sample; the whole
+    /// export has more.
     MoreValuesThanSampled {
-        /// The column.
+        /// Name of the column.
         column: String,
     },
-    /// Times are shown as the time since the first one.
+    /// Times are shown relative to the first one.
     TimesMasked,
 }
 
 impl Note {
-    /// Its kind, for programs.
+    /// Returns the kind of the note, for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -126,7 +127,7 @@ impl Note {
         }
     }
 
-    /// The column that it is about; none for the input as a whole.
+    /// Returns the column that the note is about; `None` if it is about the input as a whole.
     #[must_use]
     pub fn column(&self) -> Option<&str> {
         match self {
@@ -143,7 +144,7 @@ impl Note {
         }
     }
 
-    /// Forgets the values of rows.
+    /// Removes the values of rows.
     pub fn mask(&mut self) {
         match self {
             Self::ReadAsText { first, .. } | Self::RowsLeftOut { first, .. } => *first = None,
@@ -226,7 +227,8 @@ mod tests {
         Some(Fault::of_value(CANARY.as_bytes(), "is not of type Int64"))
     }
 
-    /// The note after `note`: every kind has its place here, so that a new one does not compile without a test.
+    /// Returns the note after `note`: every kind is listed here, so that a new kind does not
+    /// compile without a test.
     fn next(note: &Note) -> Option<Note> {
         let column = "n".to_owned();
         Some(match note {

@@ -1,4 +1,4 @@
-//! What columns hold: points in time, and how many bytes.
+//! Contents of columns: points in time, and sizes in bytes.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType}
 use crate::table::{Column, ColumnType, Transform};
 use crate::units::Micros;
 
-/// The instants of a column of dates or points in time, in microseconds; none of other columns.
+/// Returns the instants of a column of dates or points in time, in microseconds; `None` for other
+/// columns.
 #[must_use]
 pub fn instants(array: &ArrayRef) -> Option<ArrayRef> {
     let zone = match array.data_type() {
@@ -23,7 +24,8 @@ pub fn instants(array: &ArrayRef) -> Option<ArrayRef> {
     cast(&instants, &DataType::Timestamp(TimeUnit::Microsecond, None)).ok()
 }
 
-/// A column as a key's transform leaves it; none where that cuts time and the column is none.
+/// Applies a key's transform to a column; `None` if the transform cuts time and the column holds
+/// neither dates nor points in time.
 #[must_use]
 pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef> {
     if transform == Transform::Identity {
@@ -32,7 +34,7 @@ pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef
     let times = instants(array)?;
     let times = times.as_primitive::<TimestampMicrosecondType>();
     Some(match transform {
-        // A day of the time types fits 32 bits.
+        // A day number of the time types fits into 32 bits.
         Transform::Date => {
             Arc::new(times.unary::<_, Date32Type>(run_wise(Micros::DAY, |slice| slice as i32)))
         }
@@ -45,7 +47,8 @@ pub fn derived_column(array: &ArrayRef, transform: Transform) -> Option<ArrayRef
     })
 }
 
-/// What `value` gives for the slice of time of an instant. Rows that follow each other mostly share one, so it is seldom divided.
+/// Applies `value` to the time slice of an instant. Consecutive rows mostly share a slice, so a
+/// division is rarely needed.
 fn run_wise<T: Copy>(length: Micros, value: impl Fn(i64) -> T) -> impl Fn(i64) -> T {
     let of_slice = move |slice: i64| {
         let begin = slice.saturating_mul(length.get());
@@ -61,7 +64,8 @@ fn run_wise<T: Copy>(length: Micros, value: impl Fn(i64) -> T) -> impl Fn(i64) -
     }
 }
 
-/// Bytes that a value of a type takes in YDB; none for text and bytes, which differ.
+/// Size in bytes of a value of the type in YDB; `None` for text and bytes, whose values vary in
+/// length.
 #[must_use]
 pub fn width(column_type: ColumnType) -> Option<u32> {
     Some(match column_type {
@@ -89,13 +93,13 @@ pub fn width(column_type: ColumnType) -> Option<u32> {
     })
 }
 
-/// The length of every text or byte string.
+/// Returns the length of every text or byte string; `None` for other types.
 #[must_use]
 pub fn lengths(array: &ArrayRef) -> Option<Vec<u32>> {
     let of_offsets = |offsets: &[i32]| {
         offsets.iter().zip(offsets.iter().skip(1)).map(|(begin, end)| (end - begin).cast_unsigned()).collect()
     };
-    // The length is the first of a view's four numbers.
+    // The length is the first of the four numbers in a view.
     let of_views = |views: &[u128], array: &ArrayRef| match array.nulls() {
         None => views.iter().map(|view| *view as u32).collect(),
         Some(nulls) => {
@@ -111,7 +115,8 @@ pub fn lengths(array: &ArrayRef) -> Option<Vec<u32>> {
     })
 }
 
-/// Bytes of each row's values: fixed types by their width in Arrow (Boolean as 1), text by its length.
+/// Returns the size in bytes of each row's values: fixed types by their width in Arrow (Boolean as
+/// 1), text by its length.
 #[must_use]
 pub fn row_bytes(batch: &RecordBatch) -> Vec<u32> {
     let fixed = |array: &ArrayRef| match array.data_type() {
@@ -128,8 +133,8 @@ pub fn row_bytes(batch: &RecordBatch) -> Vec<u32> {
     bytes
 }
 
-/// Returns which columns have to be read, by position: those in `named`, and those whose values differ in length, as the bytes
-/// of a row depend on them.
+/// Returns which columns have to be read, by position: those in `named`, and those whose values
+/// vary in length, because the size of a row depends on them.
 #[must_use]
 pub fn columns_to_read(columns: &[Column], named: &[usize]) -> Vec<bool> {
     let has_any_length = |column: &Column| width(column.column_type).is_none();

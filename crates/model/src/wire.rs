@@ -1,40 +1,41 @@
-//! Values as bytes, exactly, on their way between machines that run one version of the program.
+//! Exact binary encoding of values sent between machines that run the same version of the program.
 //!
 //! ```text
-//! sealed    what was put, and its XXH3-64
-//! number    seven bits a byte, the last ones first; the eighth bit says that more follow
-//! words     how many, and eight bytes for each number: for such as use all their bits
-//! float     its bits, eight bytes
+//! sealed    the encoded values, then their XXH3-64 checksum
+//! number    seven bits per byte, lowest first; the eighth bit says that more bytes follow
+//! words     a count, then eight bytes per number, for numbers that use all 64 bits
+//! float     its eight bytes
 //! option    0, or 1 and the value
-//! list      how many, and each; a text is the list of its bytes
+//! list      a count, then each item; a text is the list of its bytes
 //! ```
-//! Eight bytes are little-endian. What is cut or damaged is an error, and takes no more memory than its bytes let expect.
+//! Words, floats and checksums are little-endian. Truncated or damaged input is an error, and takes
+//! no more memory than its size suggests.
 
 use twox_hash::XxHash3_64;
 
 use crate::units::{Micros, PartitionId};
 
-/// Bytes of a word.
+/// Bytes per word.
 const WORD: usize = size_of::<u64>();
 
-/// Bytes that are not what was put.
+/// An error in the encoded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireError(pub &'static str);
 
-/// A value that travels.
+/// A value that can be sent.
 pub trait Wire: Sized {
-    /// Appends the value to some bytes.
+    /// Appends the encoded value to `bytes`.
     fn put(&self, bytes: &mut Vec<u8>);
 
-    /// Takes the value from the beginning of what is left.
+    /// Decodes the value from the beginning of `left`.
     fn take(left: &mut Left<'_>) -> Result<Self, WireError>;
 }
 
-/// Bytes that are not taken yet.
+/// Bytes that are not decoded yet.
 #[derive(Debug)]
 pub struct Left<'a>(&'a [u8]);
 
-/// What is put, with its checksum.
+/// Encodes values and appends a checksum.
 pub fn seal(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     put(&mut bytes);
@@ -43,7 +44,7 @@ pub fn seal(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// What was put, where the checksum is right.
+/// Returns the encoded values if the checksum is right.
 pub fn unseal(sealed: &[u8]) -> Result<Left<'_>, WireError> {
     let (bytes, sum) = sealed.split_last_chunk::<WORD>().ok_or(WireError("it is cut"))?;
     if XxHash3_64::oneshot(bytes) != u64::from_le_bytes(*sum) {
@@ -53,52 +54,52 @@ pub fn unseal(sealed: &[u8]) -> Result<Left<'_>, WireError> {
 }
 
 impl<'a> Left<'a> {
-    /// The next bytes.
+    /// Takes the next `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], WireError> {
         let (bytes, left) = self.0.split_at_checked(count).ok_or(WireError("it ends early"))?;
         self.0 = left;
         Ok(bytes)
     }
 
-    /// The next word.
+    /// Takes the next word.
     fn word(&mut self) -> Result<u64, WireError> {
         let (word, left) = self.0.split_first_chunk::<WORD>().ok_or(WireError("it ends early"))?;
         self.0 = left;
         Ok(u64::from_le_bytes(*word))
     }
 
-    /// The words that [`put_words`] put.
+    /// Takes the words that [`put_words`] wrote.
     pub fn words(&mut self) -> Result<impl ExactSizeIterator<Item = u64> + use<'a>, WireError> {
         let count = usize::take(self)?.checked_mul(WORD).ok_or(WireError("it has too many words"))?;
         Ok(self.bytes(count)?.as_chunks::<WORD>().0.iter().map(|word| u64::from_le_bytes(*word)))
     }
 
-    /// Whether everything was taken.
+    /// Checks that no bytes are left.
     pub fn end(self) -> Result<(), WireError> {
         if self.0.is_empty() { Ok(()) } else { Err(WireError("it is too long")) }
     }
 }
 
-/// Puts numbers that use all their bits.
+/// Encodes numbers that use all 64 bits.
 pub fn put_words(words: impl IntoIterator<Item = u64>, count: usize, bytes: &mut Vec<u8>) {
     count.put(bytes);
     bytes.reserve(count * WORD);
     words.into_iter().take(count).for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// Puts bytes as they are, which are taken as a list of them.
+/// Encodes bytes verbatim; they decode as a list of bytes.
 pub fn put_bytes(more: &[u8], bytes: &mut Vec<u8>) {
     more.len().put(bytes);
     bytes.extend_from_slice(more);
 }
 
-/// The bytes that [`put_bytes`] put.
+/// Takes the bytes that [`put_bytes`] wrote.
 pub fn take_bytes<'a>(left: &mut Left<'a>) -> Result<&'a [u8], WireError> {
     let count = usize::take(left)?;
     left.bytes(count)
 }
 
-/// A struct travels as its fields, one after the other.
+/// Implements `Wire` for a struct: its fields, one after the other.
 #[macro_export]
 macro_rules! wire {
     ($type:ty { $($field:ident),+ $(,)? }) => {
@@ -224,7 +225,8 @@ impl<T: Wire> Wire for Vec<T> {
 
     fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
         let count = usize::take(left)?;
-        // It grows with what is there, not to what is said.
+        // Grows with the items that are decoded; the stated count is not trusted with an
+        // allocation.
         (0..count).map(|_| T::take(left)).collect()
     }
 }
@@ -254,7 +256,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
     }
 }
 
-/// A value of a key: text, a truth value, a whole number or nothing. Fractions do not come back exactly.
+/// A key value: text, a boolean, a whole number or null. Fractions do not round-trip exactly.
 impl Wire for serde_json::Value {
     fn put(&self, bytes: &mut Vec<u8>) {
         self.to_string().put(bytes);

@@ -1,11 +1,12 @@
-//! Statements of a workload, reduced to what their conditions leave to the columns of a table.
+//! Statements of a workload, reduced to their conditions on the columns of a table.
 
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::take;
 
-/// Most keys that are placed to find the partitions of a statement; a list with more of them reads all partitions.
+/// Maximum number of keys to place in order to find the partitions of a statement; a longer list
+/// reads all partitions.
 pub const MOST_KEYS: usize = 10_000;
 
 /// A statement with the conditions of each of its scans, or the reason why it cannot be planned.
@@ -13,11 +14,11 @@ pub const MOST_KEYS: usize = 10_000;
 pub struct PlannedStatement {
     /// Name of the statement.
     pub name: String,
-    /// Its scans of the table.
+    /// Conditions of each scan of the table, or the reason.
     pub scans: Result<Vec<ScanCondition>, String>,
 }
 
-/// The conditions that reach one scan of a table.
+/// Conditions that apply to one scan of a table.
 #[derive(Debug, Clone, Default)]
 pub struct ScanCondition {
     fixed: Vec<(String, ArrayRef)>,
@@ -25,19 +26,21 @@ pub struct ScanCondition {
 }
 
 impl ScanCondition {
-    /// Conditions that fix columns to values, and leave ranges of time to others, both ends included, in microseconds.
+    /// Creates conditions from the columns that are fixed to values and from the time ranges of
+    /// others, with both ends included, in microseconds.
     #[must_use]
     pub fn new(fixed: Vec<(String, ArrayRef)>, ranges: BTreeMap<String, (i64, i64)>) -> Self {
         Self { fixed, ranges }
     }
 
-    /// Returns the values that the conditions leave to a column, if they fix it.
+    /// Returns the values that the conditions allow for a column, if they fix it.
     #[must_use]
     pub fn fixed_values(&self, column: &str) -> Option<&ArrayRef> {
         self.fixed.iter().find(|(name, _)| name == column).map(|(_, values)| values)
     }
 
-    /// Returns the bounds of a column of points in time, both included, in microseconds; none if one is open.
+    /// Returns the bounds of a column of points in time, both included, in microseconds; `None` if
+    /// a bound is open or the range is empty.
     #[must_use]
     pub fn time_range(&self, column: &str) -> Option<(i64, i64)> {
         self.ranges.get(column).copied().filter(|(low, high)| low <= high)
@@ -50,8 +53,8 @@ impl ScanCondition {
     }
 }
 
-/// Returns all combinations of one value per column, as one array per column; none for more than [`MOST_KEYS`] of them, and
-/// for a column without values.
+/// Returns all combinations of one value per column, as one array per column; `None` if there are
+/// more than [`MOST_KEYS`], or if a column has no values.
 #[must_use]
 pub fn combinations(values: &[ArrayRef]) -> Option<Vec<ArrayRef>> {
     let keys = values.iter().try_fold(1usize, |count, list| count.checked_mul(list.len()))?;

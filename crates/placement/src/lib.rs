@@ -1,4 +1,4 @@
-//! Placement of rows: the partition that each of the supported systems gives to a key.
+//! Placement of rows: the partition to which each of the supported systems assigns a key.
 
 pub mod placement;
 pub mod transform;

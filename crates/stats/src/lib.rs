@@ -1,4 +1,5 @@
-//! Counts and figures: distinct and heavy keys, skew and what chance explains of it, windows of time, what a partition sustains.
+//! Counts and figures: distinct and heavy keys, skew and the part of it that chance explains,
+//! windows of time, and the rate that a partition sustains.
 
 pub mod numbering;
 pub mod overlap;

@@ -1,6 +1,7 @@
-//! Values to numbers: small ones in the order in which they come (the hash table, without the values), and such as sort alike.
+//! Maps values to integers: dense numbers in order of first appearance (the hash table, without the
+//! values), and order-preserving prefixes.
 
-/// The first eight bytes of a value, as a number of the same order.
+/// Returns the first eight bytes of a value as a number that sorts alike.
 #[must_use]
 pub fn prefix(value: &[u8]) -> u64 {
     let mut bytes = [0; 8];
@@ -8,26 +9,27 @@ pub fn prefix(value: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// An open hash table from hashes to numbers. Each slot holds the upper half of a hash, which also gives its place, and the
-/// number plus one; free slots are 0. At most half of the slots are taken.
+/// An open hash table from hashes to numbers. Each slot holds the upper half of a hash, which also
+/// determines its position, and the number plus one; free slots are 0. At most half of the slots
+/// are taken.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     slots: Vec<u64>,
     taken: u32,
 }
 
-/// Slots of the smallest table.
+/// Number of slots of the smallest table.
 const FEWEST_SLOTS: usize = 1 << 10;
 
 impl Slots {
-    /// A table that need not grow for so many values.
+    /// Creates a table that holds `values` values without growing.
     #[must_use]
     pub fn with_capacity(values: usize) -> Self {
         Self { slots: vec![0; (values * 2 + 2).next_power_of_two().max(FEWEST_SLOTS)], taken: 0 }
     }
 
-    /// The number for which `same` holds, among those of this hash; else the next one, and that it is new. Where 2^32 - 1 values are
-    /// numbered, no more can be.
+    /// Returns the number for which `same` holds among those of this hash; otherwise the next
+    /// number, and that it is new. After 2^32 - 1 values, no more can be numbered.
     #[inline]
     pub fn find_or_insert(&mut self, hash: u64, same: impl Fn(u32) -> bool) -> (u32, bool) {
         if self.taken as usize * 2 >= self.slots.len() {
@@ -51,7 +53,7 @@ impl Slots {
         (u32::MAX, false)
     }
 
-    /// The number for which `same` holds, among those of this hash.
+    /// Returns the number for which `same` holds among those of this hash.
     #[must_use]
     pub fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
         let half = hash >> 32;
@@ -67,8 +69,8 @@ impl Slots {
         None
     }
 
-    /// Bytes that the table takes, at most, once so many more values are numbered: one that is full doubles, and both are there
-    /// while it does.
+    /// Returns the most bytes that the table needs once `values` more values are numbered: a full
+    /// table doubles, and both copies exist while it does.
     #[must_use]
     pub fn bytes_after(&self, values: usize) -> usize {
         let mut slots = self.slots.len().max(FEWEST_SLOTS);
@@ -109,7 +111,7 @@ mod tests {
         fn equal_values_have_one_number(values in proptest::collection::vec(any::<u16>(), 0..5000), shift in 0u32..64) {
             let (mut slots, mut known, mut stored) = (Slots::default(), HashMap::new(), Vec::new());
             for value in values {
-                // Hashes that are equal for many values must not matter, but for time.
+                // Equal hashes of many values must affect nothing but the running time.
                 let hash = u64::from(value).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift << shift;
                 let next = known.len() as u32;
                 let expected = *known.entry(value).or_insert(next);

@@ -1,34 +1,35 @@
-//! How much ranges of keys overlap.
+//! Overlap of key ranges.
 
 use serde::Serialize;
 
 use evenkeel_model::wire::wire;
 
-/// Ranges of similar depth.
+/// Portions of similar depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DepthBucket {
-    /// Depth, at most; deeper than the bucket before.
+    /// Maximum depth in this bucket; greater than that of the bucket before.
     pub depth: u64,
-    /// Portions.
+    /// Number of portions.
     pub portions: u64,
 }
 
-/// How deep portions overlap, after Snowflake's SYSTEM$CLUSTERING_INFORMATION. The depth of a portion is the number of portions
-/// that cover the key at which it begins, itself included: 1 is no overlap.
+/// Depth to which portions overlap, after Snowflake's SYSTEM$CLUSTERING_INFORMATION. The depth of a
+/// portion is the number of portions that cover its first key, itself included: 1 is no overlap.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OverlapDepth {
-    /// The mean over the portions; 0 where there are none.
+    /// Mean over the portions; 0 if there are none.
     pub average_depth: f64,
-    /// The deepest place.
+    /// Greatest depth.
     pub max_depth: u64,
-    /// Portions by depth: 1, 2, up to 4, up to 8 and so on; empty buckets are left out.
+    /// Portions by depth: 1, 2, up to 4, up to 8 and so on; empty buckets are omitted.
     pub depth_histogram: Vec<DepthBucket>,
 }
 
 wire!(DepthBucket { depth, portions });
 wire!(OverlapDepth { average_depth, max_depth, depth_histogram });
 
-/// For each range, in the order of where they begin, how many cover the key at which it begins. Both ends belong to a range.
+/// Returns, for each range in the order of first keys, the number of ranges that cover its first
+/// key. Both ends belong to a range.
 #[must_use]
 pub fn depths<K: Ord>(ranges: &[(K, K)]) -> Vec<u64> {
     let mut begins: Vec<&K> = ranges.iter().map(|(min, _)| min).collect();
@@ -50,7 +51,7 @@ pub fn depths<K: Ord>(ranges: &[(K, K)]) -> Vec<u64> {
 }
 
 impl OverlapDepth {
-    /// Of the depths of all portions.
+    /// Computes the figures from the depths of all portions.
     #[must_use]
     pub fn of(mut depths: Vec<u64>) -> Self {
         depths.sort_unstable();

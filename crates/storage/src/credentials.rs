@@ -1,4 +1,5 @@
-//! Credentials of the machine itself: what virtual machines are given where nothing in the environment names others.
+//! Credentials of the machine itself, which virtual machines receive from their provider; used if
+//! the environment names no others.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -11,10 +12,11 @@ use thiserror::Error;
 
 use crate::brief;
 
-/// A service of the provider answers its own machines in milliseconds; elsewhere nothing answers, and nobody shall wait for that.
+/// Timeout for the first response of a provider's credentials service. It answers its own machines
+/// in milliseconds; elsewhere nothing answers, and users should not have to wait for that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// How often such a service is asked before it is known to be there.
+/// Returns the retry policy until such a service is known to exist.
 fn quick_retry() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -35,7 +37,7 @@ struct NoCredentials {
     reason: String,
 }
 
-/// That there are no credentials, where this is why a request failed.
+/// Returns the message about missing credentials, if they are why a request failed.
 pub(super) fn missing(error: &object_store::Error) -> Option<String> {
     let mut cause: &(dyn StdError + 'static) = error;
     loop {
@@ -46,7 +48,7 @@ pub(super) fn missing(error: &object_store::Error) -> Option<String> {
     }
 }
 
-/// Whether a service answered that it cannot answer now.
+/// Whether a service responded that it cannot answer now.
 fn is_overloaded(error: &object_store::Error) -> bool {
     let text = error.to_string();
     ["429", "500", "502", "503", "504"].iter().any(|code| text.contains(&format!("status code: {code}")))
@@ -54,12 +56,13 @@ fn is_overloaded(error: &object_store::Error) -> bool {
 
 type Provider<C> = Arc<dyn CredentialProvider<Credential = C>>;
 
-/// Asks the provider of a virtual machine, and says what to set where it has nothing to give.
+/// Requests credentials from the provider of a virtual machine; if it has none, the error says what
+/// to set.
 #[derive(Debug)]
 pub(super) struct OfMachine<C> {
-    /// Finds out whether there are any.
+    /// Finds out whether there are any credentials.
     quick: Provider<C>,
-    /// Gets the next ones once there were some, also where the service is slow for a while.
+    /// Renews credentials once there were some, even if the service is slow for a while.
     patient: Provider<C>,
     given: AtomicBool,
     store: String,
@@ -67,7 +70,8 @@ pub(super) struct OfMachine<C> {
 }
 
 impl<C> OfMachine<C> {
-    /// Credentials of `store` by what `provider` makes; `settings` are those that would name others.
+    /// Provides the credentials of `store` through what `provider` creates; `settings` names the
+    /// settings that override them.
     pub(super) fn new(
         provider: impl Fn(RetryConfig) -> Result<Provider<C>>,
         retry: &RetryConfig,
@@ -98,7 +102,7 @@ impl<C: std::fmt::Debug + Send + Sync> CredentialProvider for OfMachine<C> {
                 self.given.store(true, Ordering::Relaxed);
                 return Ok(credential);
             }
-            // One that is there and overloaded may answer the next time.
+            // A service that exists but is overloaded may answer the next time.
             Ok(Err(error)) if is_overloaded(&error) => return Err(error),
             Ok(Err(error)) => brief(&error),
             Err(_) => format!("no answer within {} s", ANSWER_WITHIN.as_secs()),

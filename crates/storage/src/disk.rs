@@ -1,4 +1,4 @@
-//! The steps by which files come and go on a disk.
+//! File-system operations that create, sync and remove files.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -7,49 +7,49 @@ use std::path::Path;
 
 use object_store::PutPayload;
 
-/// What [`crate::DurableLocal`] asks of a file system, step by step. Tests put one in its place that fails, or forgets
-/// what was not synced.
+/// File-system operations that [`crate::DurableLocal`] needs. Tests substitute a disk that fails,
+/// or that loses whatever was not synced.
 pub trait Disk: fmt::Debug + Send + Sync + 'static {
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Any file-system error.
     fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
     /// Writes a new file.
     ///
     /// # Errors
-    /// Those of the file system; the file may then be there in part.
+    /// Any file-system error; the file may then exist in part.
     fn write(&self, file: &Path, payload: &PutPayload) -> io::Result<()>;
 
-    /// Brings the content of a file to the disk.
+    /// Syncs the content of a file to disk.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Any file-system error.
     fn sync_file(&self, file: &Path) -> io::Result<()>;
 
-    /// Brings the names in a directory to the disk.
+    /// Syncs the names in a directory to disk.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Any file-system error.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Gives a file a second name that nothing has.
+    /// Links a file under a second name, which must not exist yet.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] where something has the name, and those of the file system.
+    /// [`io::ErrorKind::AlreadyExists`] if the name exists, or any other file-system error.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file another name, in the place of what has it.
+    /// Renames a file, replacing any file that has the new name.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Any file-system error.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Any file-system error.
     fn remove(&self, file: &Path) -> io::Result<()>;
 }
 
@@ -68,7 +68,7 @@ impl Disk for SystemDisk {
     }
 
     fn sync_file(&self, file: &Path) -> io::Result<()> {
-        // The content belongs to the file, not to the handle that wrote it.
+        // A sync covers the content of the file, whichever handle wrote it.
         File::open(file)?.sync_all()
     }
 

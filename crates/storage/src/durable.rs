@@ -19,12 +19,14 @@ use object_store::{
 
 use crate::disk::{Disk, SystemDisk};
 
-/// [`LocalFileSystem`] with two promises more. A put is atomic and on disk when it returns: written to a staging file,
-/// synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the directory synced. Staging files are
-/// named `.staging-<uuid>`; one that is left over from a crash is no part of any table.
+/// [`LocalFileSystem`] whose puts are atomic and on disk when they return: each is written to a
+/// staging file, synced, then linked (put-if-absent) or renamed (overwrite) to its name, and the
+/// directory is synced. Staging files are named `.staging-<uuid>`; one that is left over from a
+/// crash is not part of any table.
 ///
-/// A directory may have been made by a writer that died before its name was synced. So each store syncs the directories
-/// above the one that it writes to, up to its root, the first time it writes there, whoever made them.
+/// A directory may have been created by a writer that died before its name was synced. Each store
+/// therefore syncs the directories above the one it writes to, up to its root, on its first write
+/// there, whoever created them.
 #[derive(Debug)]
 pub struct DurableLocal {
     inner: LocalFileSystem,
@@ -33,13 +35,14 @@ pub struct DurableLocal {
     lasting: Arc<Lasting>,
 }
 
-/// Directories whose names, and those of all above them up to the root, are known to be on the disk. Directories of a store
-/// are never removed.
+/// Directories known to be durable: their names, and those of all directories above them up to the
+/// root, are on disk. Directories of a store are never removed.
 #[derive(Debug, Default)]
 struct Lasting(Mutex<HashSet<PathBuf>>);
 
 impl Lasting {
-    /// Brings the name of `directory` to the disk, and those of all above it up to `root`. `made` says that it was made just now.
+    /// Syncs the name of `directory`, and those of all directories above it up to `root`. `made` is
+    /// true if the directory was just created.
     fn ensure(&self, disk: &dyn Disk, directory: &FsPath, root: &FsPath, made: bool) -> io::Result<()> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if directory == root || known().contains(directory) {
@@ -49,7 +52,8 @@ impl Lasting {
             return Ok(());
         };
         self.ensure(disk, parent, root, made)?;
-        // One sync serves all names that were there before it: a table with many partitions needs one.
+        // One sync covers all names that existed before it: a table with many partitions needs only
+        // one.
         let mut names = vec![directory.to_owned()];
         if !made {
             let is_directory = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -63,15 +67,15 @@ impl Lasting {
 }
 
 impl DurableLocal {
-    /// The store of everything below `root`, an existing directory.
+    /// Opens the store of everything below `root`, an existing directory.
     ///
     /// # Errors
-    /// Where the directory does not exist.
+    /// Fails if the directory does not exist.
     pub fn new(root: &FsPath) -> Result<Self> {
         Self::on(root, Arc::new(SystemDisk))
     }
 
-    /// The same, writing and deleting by way of `disk`.
+    /// Opens the store with writes and deletes going through `disk`.
     ///
     /// # Errors
     /// As for [`DurableLocal::new`].
@@ -82,7 +86,8 @@ impl DurableLocal {
 }
 
 impl DurableLocal {
-    /// Brings the names in a directory below the root to the disk, and its own, if there is such a directory.
+    /// Syncs the names in a directory below the root, and the name of the directory itself, if it
+    /// exists.
     pub(super) async fn make_lasting(&self, folder: &str) -> Result<()> {
         let (disk, lasting, root) = (Arc::clone(&self.disk), Arc::clone(&self.lasting), self.root.clone());
         let directory = self.root.join(folder);
@@ -104,17 +109,17 @@ impl fmt::Display for DurableLocal {
     }
 }
 
-/// How the names of staging files begin.
+/// Prefix of the names of staging files.
 pub(super) const STAGING_PREFIX: &str = ".staging-";
 
-/// How the staged file gets its name.
+/// How a staged file gets its final name.
 #[derive(Clone, Copy)]
 enum Publish {
     IfAbsent,
     Replace,
 }
 
-/// Writes a file as [`DurableLocal`] promises.
+/// Writes a file with the guarantees of [`DurableLocal`].
 fn write_durably(
     disk: &dyn Disk,
     lasting: &Lasting,
@@ -126,7 +131,7 @@ fn write_durably(
     let directory = target.parent().unwrap_or(root);
     let made = !directory.is_dir();
     if made {
-        // Something that is no directory would read as if the file itself existed.
+        // Otherwise a parent that is not a directory would look as if the file itself existed.
         disk.create_directory(directory).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => io::Error::new(
                 io::ErrorKind::NotADirectory,
@@ -142,14 +147,15 @@ fn write_durably(
             Publish::Replace => disk.rename(&staging, target),
         });
     if staged.is_err() || matches!(publish, Publish::IfAbsent) {
-        // The name is published or given up; either way the staging file has served. If it cannot be removed it is
-        // a stray file without meaning, and no reason to report the write as failed.
+        // The name is published or the write has failed; either way the staging file is no longer
+        // needed. If it cannot be removed, it is a harmless stray file and no reason to report the
+        // write as failed.
         let _ = disk.remove(&staging);
     }
     if let Err(error) = &staged
         && error.kind() == io::ErrorKind::AlreadyExists
     {
-        // Who is told that the file exists may build on it: it must last by then.
+        // A caller that learns that the file exists may build on it, so it must be durable by then.
         disk.sync_directory(directory)?;
         lasting.ensure(disk, directory, root, made)?;
     }
@@ -158,7 +164,7 @@ fn write_durably(
     lasting.ensure(disk, directory, root, made)
 }
 
-/// An error of the file system as one of a store.
+/// Converts an error of the file system to one of a store.
 fn store_error(path: String, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: Box::new(source) },

@@ -1,4 +1,5 @@
-//! Where a table lives: a prefix of an object store, with what a commit needs of it: put-if-absent that lasts.
+//! Storage of a table: a prefix of an object store, with the durable put-if-absent that commits
+//! need.
 
 #[cfg(feature = "cloud")]
 mod credentials;
@@ -27,9 +28,10 @@ pub use crate::durable::DurableLocal;
 pub use crate::io::{handle, wait_for};
 pub use crate::place::{Place, remote_store};
 
-/// Bytes of one part of an upload. S3 takes no smaller ones than 5 MiB, and 10,000 parts of a file.
+/// Bytes per part of an upload. S3 accepts parts of at least 5 MiB, and at most 10,000 parts per
+/// file.
 const PART_BYTES: usize = 8 << 20;
-/// Parts of one file that are on their way at one time.
+/// Parts of one file that are uploaded concurrently.
 const PARTS_AT_ONCE: usize = 4;
 
 /// The files of one table. Paths are relative to the table's root.
@@ -39,9 +41,9 @@ pub struct TableStorage {
     root: Path,
     name: String,
     id: Uuid,
-    /// The table's directory, where it lies on a local disk.
+    /// The table's directory, if it is on a local disk.
     directory: Option<PathBuf>,
-    /// The store again, where it is a local disk.
+    /// The same store as a `DurableLocal`, if it is a local disk.
     durable: Option<Arc<DurableLocal>>,
 }
 
@@ -50,20 +52,20 @@ pub struct TableStorage {
 pub struct StoredFile {
     /// Path relative to the table.
     pub path: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was written, in microseconds since 1970 by the store's clock.
+    /// Time of the last write, in microseconds since 1970 by the store's clock.
     pub modified_micros: i64,
-    /// Whether it was being written when its writer died, or still is.
+    /// Whether it is a staging file: still being written, or left over from a writer that died.
     pub staging: bool,
 }
 
-/// Whether a file was being written when its writer died.
+/// Whether a path is that of a staging file.
 fn is_staging(path: &Path) -> bool {
     path.filename().is_some_and(|name| name.starts_with(durable::STAGING_PREFIX))
 }
 
-/// Why a file of a table cannot be read or written.
+/// Error while reading or writing a file of a table.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum StorageError {
@@ -91,8 +93,9 @@ pub enum StorageError {
     Store { table: String, action: &'static str, path: String, source: object_store::Error },
 }
 
-/// What a store answered, in one line: of an answer in XML its code and message, of others what they say. Where it was not asked because
-/// there are no credentials, what to set.
+/// Summarizes an error of a store in one line: the code and message of an XML response, or the text
+/// of any other error. If the store was not contacted because there are no credentials, says what
+/// to set.
 #[must_use]
 pub fn brief(error: &object_store::Error) -> String {
     #[cfg(feature = "cloud")]
@@ -114,7 +117,7 @@ pub fn brief(error: &object_store::Error) -> String {
     }
 }
 
-/// Whether a directory holds the log of a table.
+/// Whether a directory contains the log of a table.
 fn is_table(directory: &FsPath) -> bool {
     let is_commit = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = entry.ok().and_then(|entry| entry.file_name().into_string().ok()).unwrap_or_default();
@@ -124,14 +127,14 @@ fn is_table(directory: &FsPath) -> bool {
 }
 
 impl StorageError {
-    /// Whether the store refused, so that nothing was done.
+    /// Whether the store denied the request, so that nothing was done.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         use object_store::Error::{PermissionDenied, Unauthenticated};
         matches!(self, Self::Store { source: PermissionDenied { .. } | Unauthenticated { .. }, .. })
     }
 
-    /// Whether a file is not there.
+    /// Whether the error is that a file does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Store { source: object_store::Error::NotFound { .. }, .. })
@@ -139,7 +142,7 @@ impl StorageError {
 }
 
 impl TableStorage {
-    /// The table under `prefix` of an object store. Local directories are better opened with
+    /// Storage of the table under `prefix` of an object store. For local directories prefer
     /// [`TableStorage::local`], which also syncs to disk.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
@@ -147,10 +150,12 @@ impl TableStorage {
         Self { store, root: prefix, name, id: Uuid::new_v4(), directory: None, durable: None }
     }
 
-    /// The table at a place: a directory that exists, or the URL of a prefix in an object store.
+    /// Opens the table at a place: an existing directory, or the URL of a prefix in an object
+    /// store.
     ///
     /// # Errors
-    /// [`StorageError`] where the directory does not exist, or the URL is none or cannot be reached with this build.
+    /// [`StorageError`] if the directory does not exist, the URL is invalid, or this build cannot
+    /// reach it.
     pub fn open(place: &FsPath) -> Result<Self, StorageError> {
         match Place::parse(place)? {
             Place::Local(directory) => Self::local(&directory),
@@ -158,10 +163,11 @@ impl TableStorage {
         }
     }
 
-    /// The same for a new table; a directory is made when it does not exist.
+    /// Opens the place of a new table; creates the directory if it does not exist.
     ///
     /// # Errors
-    /// As for [`TableStorage::open`], and where the directory cannot be made.
+    /// As for [`TableStorage::open`], and if the directory cannot be created or lies within a
+    /// table.
     pub fn create(place: &FsPath) -> Result<Self, StorageError> {
         match Place::parse(place)? {
             Place::Local(directory) => Self::create_local(&directory),
@@ -169,7 +175,7 @@ impl TableStorage {
         }
     }
 
-    /// The table at a URL.
+    /// Opens the table at a URL.
     fn remote(url: &Url) -> Result<Self, StorageError> {
         let (store, root) = remote_store(url)?;
         let name = url.as_str().trim_end_matches('/').to_owned();
@@ -179,10 +185,11 @@ impl TableStorage {
         Ok(Self { store, root, name, id: Uuid::new_v4(), directory: None, durable: None })
     }
 
-    /// The table in a directory that exists.
+    /// Opens the table in an existing directory.
     ///
     /// # Errors
-    /// [`StorageError::Directory`] where it does not exist or is not a directory.
+    /// [`StorageError::NoDirectory`] if it does not exist, [`StorageError::File`] if it is not a
+    /// directory, and [`StorageError::Directory`] if it cannot be used.
     pub fn local(directory: &FsPath) -> Result<Self, StorageError> {
         let error = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => StorageError::NoDirectory { path: directory.to_owned() },
@@ -205,7 +212,7 @@ impl TableStorage {
         })
     }
 
-    /// The table in a directory that exists, written by way of `disk`.
+    /// Opens the table in an existing directory, with writes going through `disk`.
     ///
     /// # Errors
     /// As for [`TableStorage::local`].
@@ -218,15 +225,16 @@ impl TableStorage {
         Ok(Self { store: Arc::clone(&store) as _, durable: Some(store), ..plain })
     }
 
-    /// The table in a directory that is made when it does not exist.
+    /// Opens the place of a table in a directory, which is created if it does not exist.
     ///
     /// # Errors
-    /// [`StorageError::Directory`] where it cannot be made.
+    /// [`StorageError::Directory`] if it cannot be created, and [`StorageError::InsideTable`] if it
+    /// lies within a table.
     pub fn create_local(directory: &FsPath) -> Result<Self, StorageError> {
         Self::create_local_on(directory, Arc::new(SystemDisk))
     }
 
-    /// The same, written by way of `disk`.
+    /// Like [`TableStorage::create_local`], with writes going through `disk`.
     ///
     /// # Errors
     /// As for [`TableStorage::create_local`].
@@ -240,12 +248,13 @@ impl TableStorage {
         if !directory.is_dir() {
             disk.create_directory(directory).map_err(error)?;
         }
-        // The name of the directory must last as what is in it does. It may be there already, made by a process that died
-        // before its name was on the disk, and so may be those above it.
+        // The name of the directory must be as durable as its content. The directory may exist
+        // already, created by a process that died before the name was on disk, and so may those
+        // above it.
         let path = directory.canonicalize().map_err(error)?;
         for (number, above) in path.ancestors().skip(1).enumerate() {
             let synced = disk.sync_directory(above);
-            // Directories that others made long ago may be closed to this user.
+            // Directories that others created long ago may be closed to this user.
             if number < missing.max(1) {
                 synced.map_err(error)?;
             }
@@ -253,8 +262,8 @@ impl TableStorage {
         Self::local_on(directory, disk)
     }
 
-    /// Brings the names in a folder of the table to the disk: those of files that another process wrote, and did not live to
-    /// sync, too. Object stores need none of it.
+    /// Syncs the names in a folder of the table, including those of files that another process
+    /// wrote but did not sync before it died. Object stores do not need it.
     ///
     /// # Errors
     /// [`StorageError::Store`] if the file system fails.
@@ -264,40 +273,41 @@ impl TableStorage {
         made.map_err(|source| self.error("sync", folder, source))
     }
 
-    /// Whether the table lies in a directory of this machine, where listing costs little.
+    /// Whether the table is in a directory of this machine, which is cheap to list.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.directory.is_some()
     }
 
-    /// The store below the table.
+    /// Returns the underlying store.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
     }
 
-    /// The place as other machines find it that have the same directories: an absolute path, or the URL.
+    /// Location of the table for other machines that have the same directories: an absolute path,
+    /// or the URL.
     #[must_use]
     pub fn place(&self) -> String {
         self.directory.as_ref().map_or_else(|| self.name.clone(), |directory| directory.display().to_string())
     }
 
-    /// A name that no other storage of this process has: two stores may call themselves alike.
+    /// Id that no other storage of this process has, because two stores may have the same name.
     #[must_use]
     pub fn id(&self) -> Uuid {
         self.id
     }
 
-    /// How people call the place: the directory, or the store and prefix.
+    /// Display name of the place: the directory, the URL, or the store and prefix.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The full path in the store of a path relative to the table.
+    /// Returns the full path in the store for a path relative to the table.
     ///
     /// # Errors
-    /// [`StorageError::Path`] where it is not a valid path.
+    /// [`StorageError::Path`] if it is not a valid path.
     pub fn path(&self, relative: &str) -> Result<Path, StorageError> {
         let full = if self.root.as_ref().is_empty() {
             relative.to_owned()
@@ -311,10 +321,11 @@ impl TableStorage {
         })
     }
 
-    /// Writes a new file, to last. `Ok(false)` where it exists already; the file is then untouched.
+    /// Writes a new file durably. Returns `Ok(false)` and leaves the file untouched if it already
+    /// exists.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails. Whether the file was written is then unknown.
+    /// [`StorageError`] if the store fails. Whether the file was written is then unknown.
     pub async fn put_new(&self, relative: &str, bytes: Bytes) -> Result<bool, StorageError> {
         let path = self.path(relative)?;
         let options = PutOptions::from(PutMode::Create);
@@ -325,11 +336,12 @@ impl TableStorage {
         }
     }
 
-    /// Writes a new file under a name that nobody else uses, such as one made up just now. In object stores a large file goes up in
-    /// parts, and is there once the last of them is: as a whole or not at all. `Ok(false)` where another file has the name.
+    /// Writes a new file under a name that nobody else uses, such as a random one. A large file is
+    /// uploaded to object stores in parts, and becomes visible once the last of them is there: as a
+    /// whole or not at all. Returns `Ok(false)` if another file has the name.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails. Whether the file was written is then unknown.
+    /// [`StorageError`] if the store fails. Whether the file was written is then unknown.
     pub async fn put_unique(&self, relative: &str, bytes: Bytes) -> Result<bool, StorageError> {
         if self.is_local() {
             return self.put_new(relative, bytes).await;
@@ -341,7 +353,7 @@ impl TableStorage {
         if self.put_new(relative, bytes).await? {
             return Ok(true);
         }
-        // A put that the store repeated, because an answer was lost, meets what it wrote itself.
+        // A put that the store retried after a lost response finds the file that it wrote itself.
         Ok(self.size(relative).await? == Some(size))
     }
 
@@ -352,21 +364,21 @@ impl TableStorage {
         let size = bytes.len() as u64;
         let sent = send_parts(upload.as_mut(), bytes).await;
         if let Err(error) = sent {
-            // The last answer may be lost, or be that to a request that the client repeated.
+            // The last response may have been lost, or belong to a request that the client retried.
             if self.size(relative).await.is_ok_and(|found| found == Some(size)) {
                 return Ok(());
             }
-            // Parts that were sent cost their room until they are given up.
+            // Parts that were sent are billed as storage until the upload is aborted.
             let _ = upload.abort().await;
             return Err(failed(error));
         }
         Ok(())
     }
 
-    /// Writes a file, to last, in the place of one that is there.
+    /// Writes a file durably, replacing any existing one.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails. Whether the file was written is then unknown.
+    /// [`StorageError`] if the store fails. Whether the file was written is then unknown.
     pub async fn replace(&self, relative: &str, bytes: Bytes) -> Result<(), StorageError> {
         let path = self.path(relative)?;
         let put =
@@ -377,17 +389,17 @@ impl TableStorage {
     /// Reads a whole file.
     ///
     /// # Errors
-    /// [`StorageError`] where it does not exist or cannot be read.
+    /// [`StorageError`] if it does not exist or cannot be read.
     pub async fn read(&self, relative: &str) -> Result<Bytes, StorageError> {
         let path = self.path(relative)?;
         let result = self.store.get(&path).await.map_err(|source| self.error("read", relative, source))?;
         result.bytes().await.map_err(|source| self.error("read", relative, source))
     }
 
-    /// Reads the last bytes of a file of `size` bytes, at most all of them.
+    /// Reads the last `bytes` of a file of `size` bytes, at most the whole file.
     ///
     /// # Errors
-    /// [`StorageError`] where it does not exist, is shorter, or cannot be read.
+    /// [`StorageError`] if it does not exist, is shorter, or cannot be read.
     pub async fn read_tail(&self, relative: &str, size: u64, bytes: u64) -> Result<Bytes, StorageError> {
         let path = self.path(relative)?;
         let range = size.saturating_sub(bytes)..size;
@@ -397,7 +409,7 @@ impl TableStorage {
     /// Reads a whole file piece by piece.
     ///
     /// # Errors
-    /// [`StorageError`] where it does not exist or cannot be read.
+    /// [`StorageError`] if it does not exist or cannot be read.
     pub async fn read_chunks(&self, relative: &str, mut take: impl FnMut(&[u8])) -> Result<(), StorageError> {
         let path = self.path(relative)?;
         let result = self.store.get(&path).await.map_err(|source| self.error("read", relative, source))?;
@@ -408,18 +420,18 @@ impl TableStorage {
         Ok(())
     }
 
-    /// Whether a file is there.
+    /// Whether a file exists.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails.
+    /// [`StorageError`] if the store fails.
     pub async fn exists(&self, relative: &str) -> Result<bool, StorageError> {
         Ok(self.size(relative).await?.is_some())
     }
 
-    /// Bytes of a file; none where it is not there.
+    /// Size of a file in bytes; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails.
+    /// [`StorageError`] if the store fails.
     pub async fn size(&self, relative: &str) -> Result<Option<u64>, StorageError> {
         let path = self.path(relative)?;
         match self.store.head(&path).await {
@@ -429,10 +441,10 @@ impl TableStorage {
         }
     }
 
-    /// Deletes a file; one that is not there is deleted already.
+    /// Deletes a file. Succeeds if it does not exist.
     ///
     /// # Errors
-    /// [`StorageError`] where it cannot be deleted.
+    /// [`StorageError`] if it cannot be deleted.
     pub async fn delete(&self, relative: &str) -> Result<(), StorageError> {
         let path = self.path(relative)?;
         match self.store.delete(&path).await {
@@ -441,10 +453,10 @@ impl TableStorage {
         }
     }
 
-    /// The names of the files right below `folder`.
+    /// Lists the names of the files directly below `folder`.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails; a folder that does not exist has no files.
+    /// [`StorageError`] if the store fails. A folder that does not exist has no files.
     pub async fn list(&self, folder: &str) -> Result<Vec<String>, StorageError> {
         let path = self.path(folder)?;
         if let Some(directory) = &self.directory {
@@ -455,7 +467,7 @@ impl TableStorage {
         Ok(listed.objects.iter().filter_map(|file| file.location.filename().map(str::to_owned)).collect())
     }
 
-    /// The names in a local directory. The store would look at each file for its size.
+    /// Lists the names in a local directory. The store would also look up the size of each file.
     async fn list_names(&self, folder: &str, directory: PathBuf) -> Result<Vec<String>, StorageError> {
         let names = tokio::task::spawn_blocking(move || {
             let names = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
@@ -472,10 +484,10 @@ impl TableStorage {
         }
     }
 
-    /// All files below the table's root.
+    /// Lists all files below the table's root.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails.
+    /// [`StorageError`] if the store fails.
     pub async fn list_all(&self) -> Result<Vec<StoredFile>, StorageError> {
         let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
         let files: Vec<_> =
@@ -493,12 +505,13 @@ impl TableStorage {
         Ok(files.iter().filter_map(stored).collect())
     }
 
-    /// Whether there is any file below the table's root. Staging files are left over from a crash and do not count.
+    /// Whether there are no files below the table's root. Staging files are left over from a crash
+    /// and do not count.
     ///
     /// # Errors
-    /// [`StorageError`] where the store fails.
+    /// [`StorageError`] if the store fails.
     pub async fn is_empty(&self) -> Result<bool, StorageError> {
-        // One file decides; the place may be somebody's whole home directory.
+        // One file decides; the place may be an entire home directory.
         let prefix = (!self.root.as_ref().is_empty()).then_some(&self.root);
         let mut files = self.store.list(prefix);
         while let Some(file) = files.try_next().await.map_err(|source| self.error("list", ".", source))? {
@@ -514,7 +527,7 @@ impl TableStorage {
     }
 }
 
-/// Sends all parts of a file and completes it.
+/// Uploads all parts of a file and completes the upload.
 async fn send_parts(upload: &mut dyn MultipartUpload, bytes: Bytes) -> object_store::Result<()> {
     let starts: Vec<usize> = (0..bytes.len()).step_by(PART_BYTES).collect();
     let parts = starts.into_iter().map(|start| {

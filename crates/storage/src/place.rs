@@ -1,4 +1,4 @@
-//! Where files lie: a path of this machine, or a URL of an object store.
+//! Location of files: a path on this machine, or a URL of an object store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,23 +9,24 @@ use url::Url;
 
 use crate::StorageError;
 
-/// A place that an argument names.
+/// Location named by an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// A path of this machine, given plainly or as a `file://` URL.
+    /// Path on this machine, given plainly or as a `file://` URL.
     Local(PathBuf),
-    /// A prefix of an object store.
+    /// Prefix in an object store.
     Remote(Url),
 }
 
-/// The schemes of object stores.
+/// URL schemes of object stores.
 const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 
 impl Place {
-    /// The place that an argument names. What has no scheme is a path.
+    /// Parses an argument. An argument without a scheme is a path.
     ///
     /// # Errors
-    /// [`StorageError`] where it has a scheme that no store has, or is no URL.
+    /// [`StorageError::Url`] if the URL is invalid, has an unsupported scheme or no bucket, or
+    /// contains credentials, a query or a fragment.
     pub fn parse(argument: &Path) -> Result<Self, StorageError> {
         let Some(text) = argument.to_str().filter(|text| text.contains("://")) else {
             return Ok(Self::Local(argument.to_owned()));
@@ -44,7 +45,7 @@ impl Place {
         if url.host_str().is_none_or(str::is_empty) {
             return Err(wrong(format!("the bucket is missing: {}://BUCKET/PREFIX", url.scheme())));
         }
-        // They would come into messages, plans and logs of jobs.
+        // Credentials in a URL would leak into messages, plans and logs of jobs.
         let in_azure = matches!(url.scheme(), "abfs" | "abfss");
         if url.password().is_some() || (!url.username().is_empty() && !in_azure) {
             return Err(wrong(
@@ -60,9 +61,9 @@ impl Place {
     }
 }
 
-/// A URL as it may be shown: without what stands before an `@`.
+/// Returns a URL as it may be shown: without credentials, query and fragment.
 fn without_secrets(text: &str) -> String {
-    // Signatures stand behind a '?'.
+    // The query may contain a signature.
     let text = text.split(['?', '#']).next().unwrap_or_default();
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://...@{rest}"),
@@ -70,10 +71,12 @@ fn without_secrets(text: &str) -> String {
     }
 }
 
-/// The store of a URL, and the path in it. One bucket has one client in a process, so that connections are used again.
+/// Returns the store of a URL and the path in it. A process has one client per bucket, so that
+/// connections are reused.
 ///
 /// # Errors
-/// [`StorageError`] where this build has no object stores, or what the environment says of the store is not enough.
+/// [`StorageError`] if this build has no object stores, or the environment does not fully configure
+/// this one.
 pub fn remote_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, StorePath), StorageError> {
     #[cfg(feature = "cloud")]
     return super::remote::store_of(url);

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::StorageError;
 use evenkeel_model::bounded::{CREDENTIALS, read_text};
 
-/// The settings of one profile. Those of the credentials file stand before those of the other.
+/// Settings of one profile. The credentials file takes precedence over the config file.
 pub(super) struct Profile {
     name: String,
-    /// Whether `AWS_PROFILE` names it.
+    /// Whether `AWS_PROFILE` names the profile.
     asked: bool,
     values: HashMap<String, String>,
 }
 
-/// Settings by which the tools of AWS get the keys of a profile from elsewhere.
+/// Settings with which the AWS tools obtain the keys of a profile from elsewhere.
 const KEYS_FROM_ELSEWHERE: [&str; 6] = [
     "role_arn",
     "web_identity_token_file",
@@ -25,10 +25,12 @@ const KEYS_FROM_ELSEWHERE: [&str; 6] = [
 ];
 
 impl Profile {
-    /// The profile that `AWS_PROFILE` names, else `default`. A file that is not there says nothing.
+    /// Returns the profile that `AWS_PROFILE` names, or `default`. A file that does not exist has
+    /// no settings.
     ///
     /// # Errors
-    /// [`StorageError::Profile`] where `AWS_PROFILE` names a profile that no file has, or a file cannot be read.
+    /// [`StorageError::Profile`] if `AWS_PROFILE` names a profile that neither file has, or a file
+    /// cannot be read.
     pub(super) fn of_environment() -> Result<Self, StorageError> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let file = |variable: &str, name: &str| {
@@ -60,15 +62,15 @@ impl Profile {
         Ok(Self { name: name.to_owned(), asked: is_asked, values })
     }
 
-    /// Whether `AWS_PROFILE` names the profile, rather than nothing.
+    /// Whether `AWS_PROFILE` names the profile; false if the variable is unset or empty.
     pub(super) fn is_asked(&self) -> bool {
         self.asked
     }
 
-    /// Refuses a profile without keys of its own that gets them in a way that is not followed here.
+    /// Refuses a profile that has no keys of its own and obtains them in a way not supported here.
     ///
     /// # Errors
-    /// [`StorageError::Profile`] with what to do instead.
+    /// [`StorageError::Profile`], which says what to do instead.
     pub(super) fn check_keys(&self) -> Result<(), StorageError> {
         if self.get("aws_access_key_id").is_some() {
             return Ok(());
@@ -99,7 +101,8 @@ fn read_file(path: Option<&Path>) -> Result<String, StorageError> {
     }
 }
 
-/// The settings below the first heading that is one of `names`. Indented lines belong to settings of services and say nothing here.
+/// Returns the settings below the first heading that is one of `names`. Ignores indented lines,
+/// which belong to the settings of individual services.
 fn section(text: &str, names: &[String]) -> Option<HashMap<String, String>> {
     let heading = |line: &str| Some(line.strip_prefix('[')?.split_once(']')?.0.trim().to_owned());
     let mut lines = text.lines().skip_while(|line| !heading(line).is_some_and(|name| names.contains(&name)));

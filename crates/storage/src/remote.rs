@@ -1,5 +1,6 @@
-//! Clients of object stores. Everything about them comes from the environment and from the files that it names, as for the tools of
-//! each vendor; nothing of it is ever part of a table, a plan or a message.
+//! Clients of object stores. Their whole configuration comes from the environment and the files
+//! that it names, as with the tools of each vendor; none of it ever becomes part of a table, a plan
+//! or a message.
 
 use std::collections::HashMap;
 use std::path::Path as FsPath;
@@ -18,24 +19,25 @@ use crate::StorageError;
 use crate::credentials::OfMachine;
 use crate::profile::Profile;
 
-/// How long a request is repeated where the store is overloaded or cannot be reached; `EVENKEEL_STORE_TIMEOUT` sets other seconds.
+/// Seconds for which a request is retried while the store is overloaded or unreachable, unless
+/// `EVENKEEL_STORE_TIMEOUT` is set.
 const RETRY_SECONDS: u64 = 60;
-/// The variable that sets other seconds.
+/// Environment variable that overrides `RETRY_SECONDS`.
 const TIMEOUT_VARIABLE: &str = "EVENKEEL_STORE_TIMEOUT";
 
-/// What names credentials of S3 in the environment.
+/// Settings that name credentials of S3, for error messages.
 const SETTINGS_OF_AMAZON: &str = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket AWS_SKIP_SIGNATURE=true";
-/// The same of Google.
+/// Settings that name credentials of Google, for error messages.
 const SETTINGS_OF_GOOGLE: &str = "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT to a file with a key, or run \
                                   'gcloud auth application-default login'; for a public bucket GOOGLE_SKIP_SIGNATURE=true";
-/// The same of Azure.
+/// Settings that name credentials of Azure, for error messages.
 const SETTINGS_OF_AZURE: &str = "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_KEY, or AZURE_USE_AZURE_CLI=true after 'az login'; for a \
                                  public container AZURE_SKIP_SIGNATURE=true";
 
 /// Clients by scheme, account and bucket.
 static CLIENTS: LazyLock<Mutex<HashMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(Mutex::default);
 
-/// The client of a URL's store, and the path in it.
+/// Returns the client of a URL's store, and the path in it.
 pub(super) fn store_of(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), StorageError> {
     let wrong = |reason: String| StorageError::Url { url: url.to_string(), reason };
     let path = Path::from_url_path(url.path()).map_err(|error| wrong(error.to_string()))?;
@@ -56,7 +58,7 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
         |source| error(object_store::Error::Generic { store: "client", source: Box::new(source) });
     let connector = SpawnedReqwestConnector::new(super::io::handle().map_err(no_thread)?.clone());
     let store = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
-    // The builders are alike, and share no trait.
+    // The builders have the same methods but no common trait.
     macro_rules! client {
         ($builder:expr, $asks_machine:path, $settings:expr) => {{
             let mut builder = $builder.with_http_connector(connector);
@@ -84,7 +86,8 @@ fn is_on(flag: Option<String>) -> bool {
     flag.is_some_and(|flag| ["1", "true", "on", "yes", "y"].contains(&flag.to_ascii_lowercase().as_str()))
 }
 
-/// Whether keys of S3 would come from the instance alone: no variable names a key, a token of a web identity or a service of a container.
+/// Whether only the instance can supply keys of S3: no variable names a key, a web identity token
+/// or a credentials service of a container.
 fn amazon_asks_machine(builder: &AmazonS3Builder) -> bool {
     use AmazonS3ConfigKey::{
         AccessKeyId, ContainerAuthorizationTokenFile, ContainerCredentialsFullUri,
@@ -101,7 +104,8 @@ fn amazon_asks_machine(builder: &AmazonS3Builder) -> bool {
     !named.into_iter().any(all)
 }
 
-/// The same of Google: no variable names a key, and there is no file of the tool `gcloud`.
+/// Whether only the machine can supply keys of Google: no variable names a key, and there is no
+/// credentials file of the `gcloud` tool.
 fn google_asks_machine(builder: &GoogleCloudStorageBuilder) -> bool {
     use GoogleConfigKey::{ApplicationCredentials, ServiceAccount, ServiceAccountKey};
     let (home, below) = match cfg!(windows) {
@@ -114,7 +118,8 @@ fn google_asks_machine(builder: &GoogleCloudStorageBuilder) -> bool {
     keys.iter().all(|key| builder.get_config_value(key).is_none()) && !of_tool.is_some_and(is_file)
 }
 
-/// The same of Azure: there is neither a key, a signature, a token, an application, nor the tool `az`.
+/// Whether only the machine can supply keys of Azure: no variable names a key, a signature, a token
+/// or an application, or enables the `az` tool or the emulator.
 fn azure_asks_machine(builder: &MicrosoftAzureBuilder) -> bool {
     use AzureConfigKey::{
         AccessKey, ClientSecret, FabricTokenServiceUrl, FederatedTokenFile, SasKey, Token, UseAzureCli,
@@ -126,7 +131,7 @@ fn azure_asks_machine(builder: &MicrosoftAzureBuilder) -> bool {
         && !flags.iter().any(|flag| is_on(builder.get_config_value(flag)))
 }
 
-/// A client of Azure, whose account the URL or the environment names.
+/// Builds a client of Azure. The URL or the environment must name the account.
 fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, StorageError> {
     let builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
     let is_named = !url.username().is_empty()
@@ -141,13 +146,14 @@ fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, StorageError> {
     }
 }
 
-/// A client of S3: the variables `AWS_*`, then the profile of the shared files.
+/// Builds a client of S3 from the `AWS_*` variables, then from the profile in the shared files.
 fn amazon(url: &Url) -> Result<AmazonS3Builder, StorageError> {
     let mut builder = AmazonS3Builder::from_env().with_url(url.as_str());
     let is_set = |builder: &AmazonS3Builder, key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
     let profile = Profile::of_environment()?;
     let has_keys = is_set(&builder, AmazonS3ConfigKey::AccessKeyId);
-    // A profile that is named comes before what a container or a cluster gives to its processes.
+    // A profile that is named explicitly takes precedence over the credentials that a container or
+    // a cluster gives its processes.
     let is_profile_next = profile.is_asked() || amazon_asks_machine(&builder);
     if !has_keys && is_profile_next && !is_on(builder.get_config_value(&AmazonS3ConfigKey::SkipSignature)) {
         profile.check_keys()?;
@@ -160,14 +166,14 @@ fn amazon(url: &Url) -> Result<AmazonS3Builder, StorageError> {
         (AmazonS3ConfigKey::Endpoint, "endpoint_url", false),
     ];
     for (key, name, secret) in values {
-        // A session token of a profile does not belong to a key of the environment.
+        // Secrets of a profile do not belong to a key from the environment.
         if let Some(value) = profile.get(name).filter(|_| !(secret && has_keys))
             && !is_set(&builder, key)
         {
             builder = builder.with_config(key, value);
         }
     }
-    // The spelling of the AWS tools, for S3 alone.
+    // The variable of the AWS tools for S3 only.
     if let Ok(endpoint) = std::env::var("AWS_ENDPOINT_URL_S3") {
         builder = builder.with_endpoint(endpoint);
     }
@@ -178,7 +184,7 @@ fn amazon(url: &Url) -> Result<AmazonS3Builder, StorageError> {
     Ok(builder)
 }
 
-/// Whether requests to an endpoint never leave the machine, so that they need no encryption.
+/// Whether an endpoint is on this machine, so that requests to it need no encryption.
 fn is_on_this_machine(endpoint: &str) -> bool {
     let Ok(url) = Url::parse(endpoint) else { return false };
     match url.host() {
@@ -189,7 +195,7 @@ fn is_on_this_machine(endpoint: &str) -> bool {
     }
 }
 
-/// How requests are repeated: at most so long, with growing pauses.
+/// Returns the retry policy: exponential backoff with a time limit.
 fn retry(url: &Url) -> Result<RetryConfig, StorageError> {
     let seconds = match std::env::var(TIMEOUT_VARIABLE) {
         Ok(text) => text.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| StorageError::Url {

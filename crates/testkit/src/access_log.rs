@@ -1,4 +1,4 @@
-//! The access log of Spanner's guide: many users, each doing something about a millisecond after another.
+//! The access log of Spanner's guide: many users, with about a millisecond between actions.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -13,19 +13,19 @@ use rand_chacha::ChaCha8Rng;
 use crate::{GenerateError, START_MICROS};
 use evenkeel_input::sink::{OutputFormat, PartFile, Sink, SinkError};
 
-/// Rows of a batch.
+/// Number of rows per batch.
 const BATCH_ROWS: u64 = 65_536;
-/// What users do.
+/// Actions of users.
 const ACTIONS: [&str; 4] = ["view", "search", "login", "buy"];
 
-/// What the log is like.
+/// Parameters of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessLog {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Users, equally busy.
+    /// Number of users, all equally active.
     pub users: u64,
-    /// The same seed gives the same rows.
+    /// Random seed; equal seeds give equal rows.
     pub seed: u64,
 }
 
@@ -36,7 +36,7 @@ impl Default for AccessLog {
 }
 
 impl AccessLog {
-    /// Its columns: `last_access`, `user_id`, `action`.
+    /// Returns the columns of the log: `last_access`, `user_id`, `action`.
     #[must_use]
     pub fn schema() -> SchemaRef {
         Arc::new(Schema::new(vec![
@@ -46,7 +46,7 @@ impl AccessLog {
         ]))
     }
 
-    /// The rows in the order of time.
+    /// Generates the rows, ordered by time.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> {
         let Self { rows, users, seed } = *self;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -72,10 +72,10 @@ impl AccessLog {
         })
     }
 
-    /// Writes it to a new Parquet file.
+    /// Writes the log to a new Parquet file.
     ///
     /// # Errors
-    /// [`GenerateError`] where it cannot be written.
+    /// [`GenerateError`] if the file cannot be written.
     pub fn write_file(&self, path: &Path) -> Result<(), GenerateError> {
         let failed = |source: SinkError| GenerateError::Write { path: path.to_owned(), source };
         let file = PartFile::create(path).map_err(|source| failed(source.into()))?;

@@ -1,4 +1,4 @@
-//! Generated exports: the ad events of the YDB documentation, the same for the same seed.
+//! Generated exports, such as the ad events of the YDB documentation; equal seeds give equal rows.
 
 mod access_log;
 
@@ -21,42 +21,43 @@ use evenkeel_model::table::{
 
 pub use crate::access_log::AccessLog;
 
-/// The DDL of the table that the events are for.
+/// DDL of the table for the events.
 pub const AD_EVENTS_DDL: &str = include_str!("../../../data/ad_events.sql");
 
 /// 2026-01-01T00:00:00Z, when the first event happens.
 const START_MICROS: i64 = 1_767_225_600_000_000;
 /// Advertisements per campaign.
 const ADS_PER_CAMPAIGN: u64 = 20;
-/// One event in so many is a click, as display advertising goes; more than in life, so that small sets have some.
+/// Share of events that are clicks. Higher than in real display advertising, so that small data
+/// sets have some.
 const CLICK_SHARE: f64 = 0.05;
-/// Rows back that a duplicate may lie.
+/// Number of recent events that a duplicate may repeat.
 const DUPLICATE_REACH: usize = 10_000;
-/// A prime above the largest number of users: multiplying modulo a prime shuffles ids, so that active users are not
-/// neighbours.
+/// A prime above the largest number of users. Multiplication modulo a prime shuffles ids, so that
+/// active users are not neighbours.
 const USER_PRIME: u64 = 999_999_937;
 const USER_FACTOR: u64 = 600_000_007;
 
-/// What the events are like.
+/// Parameters of the events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdEvents {
     /// Number of rows, duplicates included.
     pub rows: u64,
-    /// The same seed gives the same rows.
+    /// Random seed; equal seeds give equal rows.
     pub seed: u64,
-    /// Hours that the events span, evenly.
+    /// Hours over which the events are spread evenly.
     pub hours: f64,
-    /// Share of events of campaign 1, 0 to 1.
+    /// Share of events that belong to campaign 1, 0 to 1.
     pub campaign_share: f64,
-    /// Number of campaigns; those beside the largest are equally busy.
+    /// Number of campaigns; all except the largest are equally active.
     pub campaigns: u64,
     /// Number of users, up to 900 million.
     pub users: u64,
-    /// Exponent of the Zipf law of users' activity; 0 makes all users equally active.
+    /// Exponent of the Zipf distribution of user activity; 0 makes all users equally active.
     pub user_skew: f64,
-    /// Share of rows that arrive late: their time lies back by 10 minutes on average.
+    /// Share of rows that arrive late: their time is 10 minutes earlier on average.
     pub late_share: f64,
-    /// Share of rows that repeat an earlier row, as a queue that delivers at least once does.
+    /// Share of rows that repeat an earlier row, as an at-least-once queue does.
     pub duplicate_share: f64,
 }
 
@@ -76,7 +77,7 @@ impl Default for AdEvents {
     }
 }
 
-/// Why events cannot be generated.
+/// Reason why events cannot be generated.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum GenerateError {
@@ -94,20 +95,20 @@ pub enum GenerateError {
     Spec(#[from] SpecError),
 }
 
-/// The declaration of the ad-events table.
+/// Returns the declaration of the ad-events table.
 ///
 /// # Errors
-/// None for the DDL that is built in.
+/// None with the built-in DDL.
 pub fn ad_events_definition() -> Result<TableDefinition, GenerateError> {
     let CreateTable { definition, .. } = parse_create_table(AD_EVENTS_DDL)?;
     Ok(definition)
 }
 
 impl AdEvents {
-    /// The events in arrival order, in batches of `batch_rows`.
+    /// Generates the events in arrival order, in batches of `batch_rows`.
     ///
     /// # Errors
-    /// [`GenerateError::Parameter`] where a parameter is out of its range.
+    /// [`GenerateError::Parameter`] if a parameter is out of range.
     pub fn batches(&self, batch_rows: usize) -> Result<AdEventBatches, GenerateError> {
         self.check()?;
         let spec = TableSpec::new(ad_events_definition()?)?;
@@ -158,11 +159,12 @@ impl AdEvents {
         positive("hours", self.hours, 87_600.0, "from 0 to 87600 (ten years)")
     }
 
-    /// Writes the events to `folder` as `ad-events-0000.parquet` and so on, `rows_per_file` rows each. Gives the files.
-    /// `progress` is called with the rows written so far.
+    /// Writes the events to `folder` as `ad-events-0000.parquet` and so on, with `rows_per_file`
+    /// rows each, and returns the files. `progress` is called with the number of rows written so
+    /// far.
     ///
     /// # Errors
-    /// [`GenerateError`] where a parameter is out of its range or a file exists or cannot be written.
+    /// [`GenerateError`] if a parameter is out of range, or if a file exists or cannot be written.
     pub fn write_files(
         &self,
         folder: &Path,
@@ -223,7 +225,7 @@ struct Event {
     click: bool,
 }
 
-/// The events in arrival order.
+/// Batches of events in arrival order.
 #[derive(Debug)]
 pub struct AdEventBatches {
     options: AdEvents,
@@ -236,7 +238,7 @@ pub struct AdEventBatches {
     clock: f64,
     left: u64,
     event_id: u64,
-    /// The last events, to be repeated.
+    /// Recent events, which duplicates repeat.
     recent: Vec<Event>,
     batch_rows: usize,
 }
@@ -358,7 +360,8 @@ mod tests {
             }
             counts.values().copied().max().unwrap()
         };
-        // Even: 20 rows a user; Zipf with exponent 1: the first of 1000 users has 1 / H(1000) = 13 % of the rows.
+        // Even: 20 rows per user. Zipf with exponent 1: the first of 1000 users has 1 / H(1000) =
+        // 13 % of the rows.
         assert!(heaviest(0.0) < 60);
         assert!(heaviest(1.0) > 2_000);
     }

@@ -1,4 +1,4 @@
-//! From an export to an answer: find candidates, read once, judge.
+//! Judges the keys of an export: finds candidates, counts all rows in one pass, and recommends.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -27,53 +27,53 @@ use evenkeel_model::table::{Candidate, ColumnType};
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ColumnReport {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type in YDB.
+    /// Type of the column in YDB.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
 }
 
-/// What an export says about keys.
+/// Report on the keys of an export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdvisorReport {
-    /// The inputs.
+    /// Names of the inputs.
     pub inputs: Vec<String>,
-    /// Their bytes as stored.
+    /// Bytes of the inputs as stored.
     pub input_bytes: u64,
-    /// Columns with the types that were hashed.
+    /// Columns, with the types that were hashed.
     pub columns: Vec<ColumnReport>,
     /// Figures of all candidates.
     #[serde(flatten)]
     pub evaluation: Evaluation,
-    /// Candidates that were thought of, where none were named.
+    /// Candidates that were considered, if none were named.
     pub considered: Vec<ConsideredCandidate>,
-    /// The rows that candidates were found from, if any had to be.
+    /// Rows that candidates were found from, if any had to be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub considered_from: Option<Extent>,
-    /// What statements visit, over the recommended number of partitions.
+    /// Partitions that statements visit, over the recommended number of partitions.
     pub statements: Vec<StatementReport>,
     /// Candidates for the partition key, the best first.
     pub ranking: Vec<RankedKey>,
-    /// What to choose, and why.
+    /// Recommended keys, and why.
     pub recommendation: Recommendation,
-    /// What to look out for, the gravest first.
+    /// Findings, the most severe first.
     pub findings: Vec<Finding>,
     /// Whether a primary key was named or searched for.
     #[serde(skip)]
     pub wants_primary_key: bool,
     /// Rows that were left out because they cannot be read.
     pub unreadable_rows: u64,
-    /// What else is worth knowing.
+    /// Further notes.
     pub notes: Vec<Note>,
     /// Whether values are replaced by numbers.
     pub masked: bool,
-    /// Seconds that it took.
+    /// Duration of the evaluation, in seconds.
     pub seconds: f64,
 }
 
 impl AdvisorReport {
-    /// Finds anew what to look out for.
+    /// Recomputes the findings.
     pub(crate) fn find_findings(&mut self) {
         self.findings = find_findings(
             &self.evaluation,
@@ -85,10 +85,11 @@ impl AdvisorReport {
     }
 }
 
-/// Judges keys on an export. `progress` is called with the rows read so far; `stop` ends it before its end.
+/// Judges the keys of an export. `progress` is called with the number of rows read so far; setting
+/// `stop` cancels the evaluation.
 ///
 /// # Errors
-/// [`EvaluateError`] where the export cannot be read, or a key that was named cannot be evaluated.
+/// [`EvaluateError`] if the export cannot be read, or a named key cannot be evaluated.
 pub fn advise(
     export: &Export,
     options: AdvisorOptions,
@@ -110,11 +111,11 @@ pub fn advise(
     assess_counted(export, options, count, stop)
 }
 
-/// As [`advise`], with the rows counted by someone else: `count` gives the figures of the whole export under the options it is given,
-/// which have all candidates, and the rows that it left out.
+/// Like [`advise`], but the caller counts the rows: `count` receives the options with all
+/// candidates, and returns the figures of the whole export and the rows that it left out.
 ///
 /// # Errors
-/// As for [`advise`], and what `count` says.
+/// As for [`advise`], and any error of `count`.
 pub fn advise_with(
     export: &Export,
     options: AdvisorOptions,
@@ -122,7 +123,7 @@ pub fn advise_with(
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
     let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
-        // Nobody here sees the rows.
+        // The rows are counted elsewhere, so no column can be counted here.
         few_values.keep_only(&[]);
         count(options)
     };
@@ -198,7 +199,7 @@ fn assess_counted(
     Ok(assessment)
 }
 
-/// Adds candidates where none are named.
+/// Adds candidates if none are named.
 fn find_candidates(
     export: &Export,
     options: &mut AdvisorOptions,
@@ -235,7 +236,7 @@ fn find_candidates(
     Ok((considered, Some(rows.extent)))
 }
 
-/// Adds what all rows have to what was seen of some of them.
+/// Adds the figures of all rows to the reasons that were found from some of them.
 fn confirm(considered: &mut [ConsideredCandidate], evaluation: &Evaluation) {
     for candidate in considered.iter_mut().filter(|candidate| candidate.kept) {
         let found = match candidate.role {

@@ -1,8 +1,9 @@
 //! Results without the values of rows.
 //!
-//! Every field of a result is named here, so that a new one does not compile until it is decided whether it holds values.
-//! Figures, lengths, counts, names of columns and of files stay. Keys become numbers, and times become the time since the
-//! first one. Findings are made anew from what is left, so that they can quote nothing else.
+//! Every field of a result is named here, so that a new one does not compile until someone decides
+//! whether it holds values. Figures, lengths, counts, and the names of columns and files are kept.
+//! Keys become numbers, and times become offsets from the first time. Findings are recomputed from
+//! the masked result, so they cannot quote anything else.
 
 use serde_json::Value;
 
@@ -18,12 +19,12 @@ use evenkeel_model::note::Note;
 use evenkeel_placement::placement::PlacementError;
 use evenkeel_stats::windows::TimeRange;
 
-/// In place of the reason of a fault that quotes values.
+/// Replacement for the reason of a fault that may quote values.
 const MASKED: &str = "(the reason may quote values, and they are masked)";
 
 impl AdvisorReport {
-    /// Replaces the values of keys by their numbers and times by the time since the first one, so that a result can be shown
-    /// around. Equal numbers of one key stand for equal values.
+    /// Replaces the values of keys by numbers and times by the time since the first one, so that a
+    /// result can be shared. Within a key, equal numbers mean equal values.
     pub fn mask_values(&mut self) {
         let Self {
             inputs: _,
@@ -74,7 +75,7 @@ fn mask_evaluation(evaluation: &mut Evaluation) {
     primary_keys.iter_mut().for_each(mask_primary_key);
 }
 
-/// A key whose values are replaced by `number`.
+/// Replaces the values of a key by `number`.
 fn mask_key(key: &mut [Value], number: usize) {
     key.fill(Value::from(format!("value {number}")));
 }
@@ -195,7 +196,8 @@ fn mask_primary_key(report: &mut PrimaryKeyReport) {
     repeated.clear();
 }
 
-/// The names of a statement and its columns stay; the reason why it cannot be planned may quote its literals.
+/// Keeps the names of a statement and its columns, and masks the reason why it cannot be planned,
+/// which may quote literals.
 fn mask_statement(report: &mut StatementReport) {
     let StatementReport { statement: _, fixed_columns: _, problem, fan_out: _ } = report;
     if let Some(problem) = problem {
@@ -204,7 +206,7 @@ fn mask_statement(report: &mut StatementReport) {
 }
 
 impl EvaluateError {
-    /// The error without the values of rows.
+    /// Returns the error without the values of rows.
     #[must_use]
     pub fn masked(self) -> Self {
         match self {
@@ -216,7 +218,7 @@ impl EvaluateError {
             Self::Placement { source: PlacementError::Values { .. }, .. } | Self::Sort { .. } => {
                 Self::Elsewhere { reason: format!("keys cannot be placed {MASKED}"), too_large: false }
             }
-            // It comes from another machine as text.
+            // The error arrived as text from another machine, and may quote values.
             Self::Elsewhere { too_large, .. } => {
                 Self::Elsewhere { reason: format!("the evaluation failed {MASKED}"), too_large }
             }
@@ -236,7 +238,7 @@ impl EvaluateError {
     }
 }
 
-/// The error without the values of rows. Errors of parsers may quote them.
+/// Returns the error without the values of rows, which errors of parsers may quote.
 #[must_use]
 pub fn mask_source(error: SourceError) -> SourceError {
     match error {
@@ -249,7 +251,7 @@ pub fn mask_source(error: SourceError) -> SourceError {
         }
         SourceError::Infer { file, .. } => SourceError::Infer { file, reason: MASKED.to_owned() },
         SourceError::Arrow { file, .. } => SourceError::Infer { file, reason: MASKED.to_owned() },
-        // A file without a header has values in place of names.
+        // A file without a header has values in place of column names.
         SourceError::RepeatedColumn { file, .. } => {
             SourceError::RepeatedColumn { file, column: "(masked)".to_owned() }
         }

@@ -1,12 +1,15 @@
-//! Keys judged on an export, before any table exists.
+//! Judges keys on an export before any table exists.
 //!
 //! ```text
 //! batches -> KeyedBatch (hash input, identities, row bytes, windows; once for all keys)
-//!              -> PartitionKeyCounter per candidate: rows and bytes per partition, per window, distinct and heavy keys
-//!              -> PrimaryKeyCounter per candidate: repeated keys, order of arrival, simulated portions
+//!              -> PartitionKeyCounter per candidate: rows and bytes per partition, per window,
+//!                 distinct and heavy keys
+//!              -> PrimaryKeyCounter per candidate: repeated keys, order of arrival,
+//!                 simulated portions
 //!         -> Evaluation: figures -> findings -> ranking -> recommendation
 //! ```
-//! One pass over the data serves all candidates. The modules here know arrays and figures; they never see a stored table.
+//! One pass over the data serves all candidates. The modules here work on arrays and figures; they
+//! never see a stored table.
 
 mod advice;
 mod candidates;
@@ -53,7 +56,7 @@ use evenkeel_model::wire::WireError;
 use evenkeel_placement::placement::PlacementError;
 use evenkeel_stats::sketch::RepeatsError;
 
-/// Why keys cannot be evaluated.
+/// Reason why keys cannot be evaluated.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum EvaluateError {
@@ -92,7 +95,8 @@ pub enum EvaluateError {
 }
 
 impl EvaluateError {
-    /// Whether a number of a key is larger than a system without unsigned integers can hold; others may take it.
+    /// Whether a number in a key exceeds what a system without unsigned integers can hold; other
+    /// systems may accept it.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         use evenkeel_placement::placement::PlacementError::TooLarge;
@@ -109,7 +113,7 @@ impl From<WireError> for EvaluateError {
     }
 }
 
-/// Names, but no thousands of them.
+/// Joins names, and abbreviates a long list.
 fn few(names: &[String]) -> String {
     const MOST: usize = 40;
     let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");

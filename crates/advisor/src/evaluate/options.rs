@@ -1,4 +1,4 @@
-//! What is to be evaluated.
+//! Options of an evaluation.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use evenkeel_model::workload::PlannedStatement;
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;
 
-/// Rows of a batch of the simulated ingest.
+/// Default number of rows per batch of the simulated ingest.
 pub const DEFAULT_BATCH_ROWS: u64 = 20_000;
-/// Memory of an evaluation where none is given.
+/// Default memory of an evaluation.
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(2048);
 
-/// What is to be evaluated, and how. As JSON it comes back exactly.
+/// Options of an evaluation, which survive a round trip through JSON exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvaluateOptions {
     /// Candidates for the partition key.
@@ -26,23 +26,23 @@ pub struct EvaluateOptions {
     pub placements: Vec<Function>,
     /// Numbers of partitions.
     pub partitions: Vec<PartitionCount>,
-    /// Weights of nodes that partitions are dealt to; none where they are not looked at.
+    /// Weights of the nodes that partitions are assigned to; empty if nodes are not considered.
     #[serde(with = "bits")]
     pub weights: Vec<f64>,
-    /// The time column.
+    /// Name of the time column.
     pub time: Option<String>,
-    /// Length of windows; found from the data where it is not given.
+    /// Length of windows; chosen from the data if not given.
     pub window: Option<Micros>,
     /// Rows of a batch of the simulated ingest.
     pub batch_rows: u64,
-    /// Inserts that one partition takes, in bytes per second.
+    /// Insert throughput of one partition, in bytes per second.
     #[serde(with = "bits")]
     pub partition_rate: f64,
-    /// Columns that queries fix to a value; what that leaves unread is tried for primary keys that have them.
+    /// Columns that queries fix to a value; primary keys are tried with conditions on them.
     pub equality_columns: Vec<String>,
     /// Memory of the whole process.
     pub memory: ByteSize,
-    /// The share of the rows that is read, where that is not all.
+    /// Share of the rows to sample; `None` for all rows.
     #[serde(with = "bits")]
     pub sample: Option<f64>,
 }
@@ -66,12 +66,12 @@ impl Default for EvaluateOptions {
     }
 }
 
-/// Fractions by their bits: as decimal numbers they would not all come back.
+/// Serializes fractions by their bits: as decimal numbers, not all would survive a round trip.
 mod bits {
     use serde::de::DeserializeOwned;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Something made of fractions.
+    /// Value that consists of fractions.
     pub(crate) trait Fractions {
         type Bits: Serialize + DeserializeOwned;
         fn bits(&self) -> Self::Bits;
@@ -117,32 +117,33 @@ mod bits {
     }
 }
 
-/// What is wanted of an export.
+/// Options for judging the keys of an export.
 #[derive(Debug, Clone)]
 pub struct AdvisorOptions {
-    /// Keys and how they are evaluated; candidates are found where none are named.
+    /// Keys and how to evaluate them; candidates are searched for if none are named.
     pub evaluate: EvaluateOptions,
-    /// Whether primary keys are found and judged where none are named.
+    /// Whether to search for primary keys and judge them if none are named.
     pub find_primary_keys: bool,
-    /// Statements whose fan-out is wanted.
+    /// Statements whose fan-out is computed.
     pub statements: Vec<PlannedStatement>,
-    /// What is done with rows that cannot be read.
+    /// Handling of rows that cannot be read.
     pub on_unreadable: OnUnreadable,
-    /// Inserts that the table is to take, in bytes per second; that of the export itself where it is not given.
+    /// Insert rate that the table must sustain, in bytes per second; the rate of the export itself
+    /// if not given.
     pub ingest_rate: Option<f64>,
-    /// Numbers of nodes that the numbers of partitions follow from, where they do.
+    /// Numbers of nodes that the numbers of partitions were derived from, if any.
     pub nodes: Vec<u64>,
-    /// Whether these are the user's.
+    /// Whether the user gave the numbers of nodes.
     pub nodes_given: bool,
-    /// The inputs as they were named, for what is proposed.
+    /// Inputs as the user named them, for the proposed commands.
     pub inputs: Vec<String>,
-    /// Arguments that say how they are read, likewise.
+    /// Arguments that say how to read the inputs, for the proposed commands.
     pub reading: Vec<String>,
-    /// Name of the table in what is proposed.
+    /// Name of the table in the proposal.
     pub table: String,
-    /// The version of YDB that the proposed YQL is for.
+    /// YDB version that the proposed YQL is for.
     pub ydb_version: YdbVersion,
-    /// Placement functions that were left out before, each with the reason.
+    /// Placement functions that were left out beforehand, each with the reason.
     pub left_out: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The keys that a function is judged by.
+//! Keys that a function is judged by.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,27 +14,28 @@ use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::table::ColumnType;
 use evenkeel_stats::sketch::key_identities;
 
-/// Distinct keys that are kept; more of an export are left out, with a note.
+/// Maximum number of distinct keys that are kept; further keys of an export are left out, with a
+/// note.
 pub const MOST_KEYS: usize = 5_000_000;
 
 /// Distinct keys.
 #[derive(Debug, Clone)]
 pub struct Domain {
-    /// Where they are from.
+    /// Source of the keys.
     pub name: String,
-    /// Types of their columns.
+    /// Types of the columns.
     pub types: Vec<ColumnType>,
-    /// Their columns.
+    /// Columns of the keys.
     pub columns: Vec<ArrayRef>,
-    /// What was left out, one sentence each.
+    /// Notes on keys that were left out, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Domain {
-    /// The numbers of a range as one column.
+    /// Returns the numbers of a range as one column.
     ///
     /// # Errors
-    /// [`LintError`] where the type does not hold them.
+    /// [`LintError`] if the type cannot hold them.
     pub fn range(range: Range<i64>, column_type: ColumnType) -> Result<Self, LintError> {
         let name = format!("{} to {}", range.start, range.end - 1);
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
@@ -45,10 +46,10 @@ impl Domain {
         Ok(Self { name, types: vec![column_type], columns: vec![column], notes: Vec::new() })
     }
 
-    /// The distinct keys of an export, by the names of their columns.
+    /// Reads the distinct keys of an export, by the names of their columns.
     ///
     /// # Errors
-    /// [`LintError`] where a column is unknown, or the export cannot be read.
+    /// [`LintError`] if a column is unknown, or the export cannot be read.
     pub fn of_export(export: &Export, key: &[String], stop: &AtomicBool) -> Result<Self, LintError> {
         let columns = export.columns();
         let position = |name: &String| {
@@ -100,13 +101,13 @@ impl Domain {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.columns.first().map_or(0, |column| column.len())
     }
 
-    /// The keys with one column as another type that holds its values without loss.
+    /// Returns the keys with one column as another type that holds its values without loss.
     pub(super) fn other_types(&self) -> Vec<OtherType> {
         let mut found = Vec::new();
         for (position, (of, column)) in self.types.iter().zip(&self.columns).enumerate() {
@@ -128,15 +129,15 @@ impl Domain {
 
 /// Keys with one column as another type.
 pub(super) struct OtherType {
-    /// In words: `type Utf8`.
+    /// Description: `type Utf8`.
     pub(super) words: String,
-    /// The type.
+    /// Type that the column was converted to.
     pub(super) column_type: ColumnType,
     pub(super) types: Vec<ColumnType>,
     pub(super) columns: Vec<ArrayRef>,
 }
 
-/// A column as other types, each in words.
+/// Converts a column to other types, each with a description.
 fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRef)> {
     const OTHERS: [ColumnType; 5] =
         [ColumnType::Int32, ColumnType::Int64, ColumnType::Int16, ColumnType::Uint64, ColumnType::Utf8];
@@ -144,7 +145,7 @@ fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRe
     let mut found: Vec<(String, ColumnType, ArrayRef)> = others
         .filter_map(|other| Some((format!("type {other}"), other, losslessly(column, other)?)))
         .collect();
-    // A decimal is a number of its smallest units.
+    // A decimal can also be a number of its smallest units.
     if let DataType::Decimal128(_, scale) = column.data_type()
         && *scale > 0
     {
@@ -157,7 +158,7 @@ fn others(of: ColumnType, column: &ArrayRef) -> Vec<(String, ColumnType, ArrayRe
     found
 }
 
-/// A column as another type, where that gives all of its values back.
+/// Converts a column to another type, if that preserves all of its values.
 fn losslessly(column: &ArrayRef, other: ColumnType) -> Option<ArrayRef> {
     let found = as_type(column, other)?;
     let again = cast(&found, column.data_type()).ok()?;

@@ -1,7 +1,8 @@
-//! Hash defects: whether a placement function spreads the keys that there really are as a perfect one would.
+//! Hash defects: whether a placement function spreads the given keys as a perfect one would.
 //!
-//! Keys count once each, whatever rows they have, so that only the function is judged: by the partitions it leaves empty
-//! ([`expected_empty_partitions`]), and by the pairs of keys that meet in one, of which chance makes k (k - 1) / 2 N.
+//! Keys count once each, whatever rows they have, so that only the function is judged: by the
+//! partitions that it leaves empty ([`expected_empty_partitions`]), and by the pairs of keys that
+//! share a partition, of which chance makes k (k - 1) / (2 N).
 
 mod domain;
 
@@ -26,12 +27,12 @@ use evenkeel_stats::skew::{BEYOND_CHANCE, deviations_of_pairs, expected_empty_pa
 use crate::lint::domain::OtherType;
 pub use crate::lint::domain::{Domain, MOST_KEYS};
 
-/// Numbers of partitions on either side that are tried in the place of one that aliases.
+/// Numbers of partitions on either side that are tried in place of one that aliases.
 const NEAR: u32 = 64;
-/// As many of those are shown.
+/// Number of those that are shown.
 const SHOWN: usize = 3;
 
-/// Why there is no lint.
+/// Reason why keys cannot be linted.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum LintError {
@@ -49,38 +50,39 @@ pub enum LintError {
     Interrupted,
 }
 
-/// What is looked at.
+/// Options of a lint.
 #[derive(Debug, Clone)]
 pub struct LintOptions {
-    /// The placement function.
+    /// Placement function.
     pub function: Function,
-    /// The number of partitions.
+    /// Number of partitions.
     pub partitions: PartitionCount,
-    /// Workers that partitions are dealt to in turn.
+    /// Number of workers that partitions are assigned to in turn.
     pub workers: Option<u32>,
-    /// Threads that each worker spreads its rows over, by the same function.
+    /// Number of threads that each worker spreads its rows over, by the same function.
     pub threads: Option<u32>,
 }
 
-/// How some keys are spread over partitions, beside what a perfect hash does with as many.
+/// Spread of keys over partitions, compared with a perfect hash of as many keys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: u32,
-    /// Those with a key.
+    /// Number of partitions with a key.
     pub filled: u32,
-    /// Those with a key under a perfect hash, on average.
+    /// Average number of partitions with a key under a perfect hash.
     pub expected_filled: f64,
     /// Keys of the fullest partition.
     pub fullest: u64,
     /// Standard deviations by which the partitions with a key fall short of that.
     pub short_of_filled: f64,
-    /// Standard deviations by which the chi-square sum exceeds its mean; below 0 keys are more even than by chance.
+    /// Standard deviations by which the chi-square sum exceeds its mean; below 0, keys are more
+    /// even than by chance.
     pub deviations: f64,
 }
 
 impl Spread {
-    /// Of keys by partition.
+    /// Computes the spread from the number of keys per partition.
     fn of(counts: &[u64]) -> Self {
         let keys: u64 = counts.iter().sum();
         let (n, k) = (counts.len().max(1) as f64, keys.max(1) as f64);
@@ -89,7 +91,7 @@ impl Spread {
         let (empty, scatter) = expected_empty_partitions(counts.len(), keys);
         let missing = (n - empty) - f64::from(filled);
         Self {
-            // One partition more or less is none of the function's.
+            // One partition more or less is not the function's fault.
             short_of_filled: (missing - 1.0) / scatter.max(0.5),
             partitions: counts.len() as u32,
             filled,
@@ -99,76 +101,76 @@ impl Spread {
         }
     }
 
-    /// Whether it is more uneven than chance explains.
+    /// Whether the spread is more uneven than chance explains.
     #[must_use]
     pub fn is_defective(&self) -> bool {
         self.deviations.max(self.short_of_filled) > BEYOND_CHANCE
     }
 }
 
-/// How workers share the keys.
+/// Distribution of the keys over workers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Workers {
-    /// Workers; worker w has the partitions p with p % workers = w.
+    /// Number of workers; worker w has the partitions p with p % workers = w.
     pub workers: u32,
-    /// How they share the keys.
+    /// Spread of the keys over workers.
     #[serde(skip)]
     pub spread: Spread,
-    /// Keys of the fullest, over the mean.
+    /// Keys of the fullest worker, over the mean.
     pub max_over_mean: f64,
-    /// The same of a perfect share of the partitions: those of the worker with most of them.
+    /// Partitions of the worker with the most of them, over the mean, if they are shared perfectly.
     pub by_partitions: f64,
-    /// Threads of each worker.
+    /// Number of threads of each worker.
     pub threads: Option<u32>,
-    /// Threads that the worker uses which falls short most of what chance lets it use.
+    /// Threads used by the worker that falls furthest short of its expectation by chance.
     pub fewest_threads: Option<u32>,
-    /// What chance lets it use.
+    /// Threads that this worker is expected to use by chance.
     pub expected_threads: Option<f64>,
 }
 
 /// Another number of partitions, or another type, with which the function spreads the keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
-    /// In words: `511 partitions`, `type Utf8`.
+    /// Description: `511 partitions`, `type Utf8`.
     pub words: String,
-    /// The type; none for another number of partitions.
+    /// Type; `None` for another number of partitions.
     #[serde(skip)]
     pub column_type: Option<ColumnType>,
-    /// What it does.
+    /// Spread of the keys under the alternative.
     #[serde(flatten)]
     pub spread: Spread,
 }
 
-/// What a function does with keys.
+/// Report on how a function spreads keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lint {
-    /// The function.
+    /// Name of the function.
     pub function: String,
-    /// How far it is checked.
+    /// Degree to which the function is verified.
     pub status: Status,
-    /// Where the keys are from.
+    /// Source of the keys.
     pub keys_of: String,
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub keys: u64,
     /// Types of the key.
     pub types: Vec<String>,
-    /// What became of them.
+    /// Spread of the keys.
     #[serde(flatten)]
     pub spread: Spread,
-    /// Workers, where there are some.
+    /// Workers, if there are any.
     pub workers: Option<Workers>,
-    /// What to take instead, the nearest first; none where nothing is wrong.
+    /// Alternatives, the nearest first; empty if nothing is wrong.
     pub alternatives: Vec<Alternative>,
-    /// What is wrong.
+    /// Problems that were found.
     pub findings: Vec<Finding>,
-    /// What else is worth knowing.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
 /// Judges a placement function by keys.
 ///
 /// # Errors
-/// [`LintError`] where the function takes no such keys.
+/// [`LintError`] if the function does not accept such keys.
 pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result<Lint, LintError> {
     if domain.keys() == 0 {
         return Err(LintError::NoKeys);
@@ -197,7 +199,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
     if found.is_defective() && is_even {
         let asked = options.partitions.get();
         let near = (1..=NEAR).flat_map(|step| [asked.checked_add(step), asked.checked_sub(step)]).flatten();
-        // Those that workers divide among, where there are workers.
+        // With workers, only multiples of their number are tried.
         let unit = options.workers.unwrap_or(1).max(1);
         let near = near.map(|count| count.div_ceil(unit) * unit);
         let near = near.filter(|count| *count > 1 && *count >= asked / 2 && *count != asked);
@@ -222,7 +224,7 @@ pub fn lint(domain: &Domain, options: &LintOptions, stop: &AtomicBool) -> Result
             }
         }
         for OtherType { words, column_type, types, columns } in domain.other_types() {
-            // A type that the function does not take is no alternative.
+            // A type that the function does not accept is no alternative.
             let placement = Placement::new(options.function, options.partitions, types.clone());
             let mut there = Vec::with_capacity(domain.keys());
             let Ok(hashes) = of(&types, &columns) else { continue };
@@ -283,7 +285,7 @@ impl Workers {
         let expected_threads =
             |keys: u64, threads: f64| threads * (1.0 - (1.0 - 1.0 / threads).powf(keys as f64));
         let over_mean = |most: f64, all: f64| most / (all / f64::from(workers)).max(f64::MIN_POSITIVE);
-        // Of the worker that falls short most: what it uses, and what chance would.
+        // For the worker that falls furthest short: threads used, and threads expected by chance.
         let short = threads.as_ref().and_then(|(count, _)| {
             let of_worker = used.iter().zip(&keys).filter(|(_, keys)| **keys > 0);
             let pairs = of_worker
@@ -378,7 +380,8 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
                 ),
             });
         }
-        // Where some workers have more partitions, they have as many more keys, give or take what chance does to a worker's.
+        // Workers with more partitions have proportionally more keys, give or take the effect of
+        // chance on a worker.
         let scatter = BEYOND_CHANCE * (f64::from(workers.workers) / lint.keys as f64).sqrt();
         let beyond_partitions = workers.max_over_mean > workers.by_partitions * (1.0 + scatter);
         let divides = workers.by_partitions <= 1.0;
@@ -419,11 +422,11 @@ fn findings(lint: &Lint, is_even: bool, types_tried: &[String]) -> Vec<Finding> 
     findings
 }
 
-/// A column as another type, where each of its values has one.
+/// Converts a column to another type, if each of its values has an equivalent.
 pub fn as_type(column: &ArrayRef, column_type: ColumnType) -> Option<ArrayRef> {
     let wanted = column_type.arrow_type();
     let found = cast(column, &wanted).ok()?;
-    // What does not fit becomes NULL.
+    // Values that do not fit become NULL.
     let lost = found.null_count() > column.null_count() || column.data_type() == &DataType::Null;
     (!lost).then_some(found)
 }
@@ -477,7 +480,7 @@ mod tests {
             let domain = Domain { name: "prices".to_owned(), types, columns, notes: Vec::new() };
             lint(&domain, &options, &AtomicBool::new(false)).unwrap()
         };
-        // A column that is always the same is no help.
+        // A constant column does not help.
         for (types, columns, of_column) in [
             (vec![decimal], vec![prices.clone()], ""),
             (vec![ColumnType::Int64, decimal], vec![other, prices], " for column 2 of the key"),
@@ -511,7 +514,7 @@ mod tests {
 
     #[test]
     fn chance_is_never_blamed_whatever_the_numbers() {
-        // A thousand ranges each, among them a few keys on many partitions, and many on few.
+        // A thousand ranges each, including few keys on many partitions, and many on few.
         for (keys, partitions) in
             [(2, 32), (6, 1000), (20, 10_000), (2, 64), (1000, 2), (1000, 4), (300, 16), (50, 50)]
         {
@@ -532,7 +535,7 @@ mod tests {
 
     #[test]
     fn workers_that_share_what_is_full_are_told_and_the_advice_is_no_circle() {
-        // Multiples of 8, of which only one worker of 8 gets any.
+        // Multiples of 8: only one worker of 8 gets any.
         let numbers: ArrayRef =
             std::sync::Arc::new(arrow::array::Int64Array::from_iter_values((0..3000).map(|id| id * 8)));
         let domain = Domain {
@@ -557,7 +560,7 @@ mod tests {
                 assert!(with(partitions.parse().unwrap()).findings.is_empty(), "{}", other.words);
             }
         }
-        // So few keys use few threads by chance.
+        // This few keys use few threads by chance.
         let few = LintOptions {
             function: "neutral".parse().unwrap(),
             partitions: PartitionCount::new(64).unwrap(),
@@ -580,7 +583,7 @@ mod tests {
         let domain = Domain::range(0..10_000, ColumnType::Int64).unwrap();
         let found = lint(&domain, &options, &AtomicBool::new(false)).unwrap();
         let workers = found.workers.unwrap();
-        // The worker is hash % 8, and so is the thread.
+        // The worker and the thread are both hash % 8.
         assert_eq!((workers.fewest_threads, workers.threads), (Some(1), Some(8)));
         assert_eq!(found.findings[0].code, FindingCode::SameHashTwice);
         let odd = LintOptions { threads: Some(5), workers: Some(7), ..options };

@@ -1,4 +1,4 @@
-//! Turning one sorted stream of rows into portions near the target size.
+//! Encodes one sorted stream of rows into portions near the target size.
 
 use std::sync::Arc;
 
@@ -15,35 +15,35 @@ use evenkeel_model::table::{KeyValue, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_store::portion::{EncodedPortion, PortionEncoder};
 
-/// A portion that grew beyond the target by this factor is cut between any two rows.
+/// Multiple of the target from which a portion is cut between any two rows.
 const PATIENCE: f64 = 1.25;
 
-/// How the rows of one run are written.
+/// Settings for writing the rows of one run.
 #[derive(Debug, Clone)]
 pub(super) struct RunShape {
     pub(super) spec: Arc<TableSpec>,
     pub(super) partition: PartitionId,
-    /// Bytes at which a portion is finished.
+    /// Size in bytes at which a portion is finished.
     pub(super) target: u64,
-    /// Rows that come, at most.
+    /// Upper bound on the number of rows.
     pub(super) most_rows: usize,
-    /// Bytes that a row group under way may hold.
+    /// Most bytes that a row group in progress may hold.
     pub(super) group_memory: ByteSize,
-    /// Rows that are left out.
+    /// Expiry of the rows to leave out, if any.
     pub(super) expiry: Option<Expiry>,
 }
 
-/// What became of the rows.
+/// Counts of the rows received and expired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowCounts {
-    /// Rows that came.
+    /// Rows received.
     pub(super) came: u64,
-    /// Of those, rows that had expired.
+    /// Rows among them that had expired.
     pub(super) expired: u64,
 }
 
-/// Encodes the rows that come, in key order, and sends finished portions on. Ends when no more rows come, or when nobody takes the
-/// portions any more.
+/// Encodes the received rows, which are in key order, and sends finished portions on. Ends when
+/// there are no more rows, or when the receiver of the portions is gone.
 pub(super) fn encode_run(
     shape: &RunShape,
     mut rows: mpsc::Receiver<RecordBatch>,
@@ -75,14 +75,14 @@ pub(super) fn encode_run(
         encoder.push(&rest)?;
     }
     if encoder.rows() > 0 {
-        // Nobody to take it is not the encoder's fault: who stopped has the error.
+        // A missing receiver is not the encoder's fault: the task that stopped has the error.
         let _ = portions.blocking_send(encoder.finish()?);
     }
     Ok(counts)
 }
 
 impl RunShape {
-    /// The rows that have not expired.
+    /// Returns the rows that have not expired.
     fn alive(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let Some(expiry) = &self.expiry else { return Ok(batch.clone()) };
         let column = self.spec.primary_key().get(expiry.column).and_then(|index| batch.columns().get(*index));
@@ -101,8 +101,9 @@ impl RunShape {
         }
     }
 
-    /// The row before which a full portion ends: the first one whose leading key differs from that of the row before it, so that
-    /// portions can be told apart by the leading column alone. Where there is none, the portion grows on, but not for ever.
+    /// Row before which a full portion ends: the first row whose leading key differs from that of
+    /// the row before it, so that the leading column alone distinguishes the portions. If there is
+    /// no such row, the portion grows on until it reaches `PATIENCE` times the target.
     fn place_to_cut(&self, batch: &RecordBatch, bytes: u64) -> Result<Option<usize>, ArrowError> {
         let leading = self.spec.primary_key().first().and_then(|index| batch.columns().get(*index));
         let Some(leading) = leading.filter(|_| batch.num_rows() > 1) else { return Ok(None) };
@@ -138,7 +139,7 @@ mod tests {
         Arc::new(TableSpec::new(definition).unwrap())
     }
 
-    /// Rows from..to in batches of 1000, `ids` of them at each point in time.
+    /// Rows `from..to` in batches of 1000, with `ids` rows at each point in time.
     fn batches(from: i64, to: i64, ids: i64) -> Vec<RecordBatch> {
         let rows: Vec<i64> = (from..to).collect();
         let batch = |rows: &[i64]| {

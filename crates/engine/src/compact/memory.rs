@@ -1,63 +1,64 @@
-//! How a compaction divides its memory.
+//! Division of memory within a compaction.
 
 use crate::compact::CompactionError;
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::portion::GROUP_MEMORY;
 
-/// The least budget that a compaction works in.
+/// Smallest memory budget of a compaction.
 pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
-/// The program itself, and what the allocator keeps (measured).
+/// Memory of the program itself, and memory that the allocator retains (measured).
 const BASE: ByteSize = ByteSize::mib(85);
-/// One encoder, but for the row group under way (measured).
+/// Memory of one encoder without the row group in progress (measured).
 const PER_ENCODER: ByteSize = ByteSize::mib(12);
 /// Memory per byte of the target: one portion grows, one waits, one is being stored.
 const PER_TARGET_BYTE: u64 = 3;
-/// Bytes of rows in memory for each byte in a portion, about.
+/// Approximate bytes of rows in memory for each byte in a portion.
 const UNCOMPRESSED: u64 = 4;
-/// Bytes of a batch that is read, at most; fewer rows are read at one time where they are wide.
+/// Most bytes of a batch that is read; wide rows mean fewer rows per batch.
 const BATCH_BYTES: u64 = 1 << 20;
-/// What a portion takes that is read, beside its compressed row group: decoded pages, batches and sort keys (measured); and the rows
-/// of the batches that it is read in.
+/// Memory of a portion that is read, beside its compressed row group: decoded pages, batches and
+/// sort keys (measured); and the number of rows in its batches.
 const SMALL_BATCHES: (ByteSize, usize) = (ByteSize::mib(4), 2048);
-/// The same with large batches.
+/// Memory and number of rows in the case of large batches.
 const LARGE_BATCHES: (ByteSize, usize) = (ByteSize::mib(6), 8192);
-/// From this budget on, batches are large: merging is a tenth faster then.
+/// Budget from which batches are large, which makes merging a tenth faster.
 const LARGE: ByteSize = ByteSize::mib(512);
-/// A row group under way takes this, and this part of the budget: large groups compress better.
+/// Base memory of a row group in progress. One part in `GROUP_PART` of the budget is added to it:
+/// large groups compress better.
 const LEAST_GROUP: ByteSize = ByteSize::mib(6);
 const GROUP_PART: u64 = 64;
-/// A portion under way takes at most this part of the budget.
+/// Divisor of the budget: a portion in progress takes at most this part of it.
 const TARGET_PART: u64 = 16;
 
-/// What the portions of a table are like.
+/// Shape of the portions of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TableShape {
-    /// Portions that overlap, at most.
+    /// Largest number of overlapping portions.
     pub(super) depth: u64,
-    /// Compressed bytes of a row group, at most.
+    /// Most compressed bytes of a row group.
     pub(super) row_group: u64,
-    /// Compressed bytes of a row, at most.
+    /// Most compressed bytes of a row.
     pub(super) row_bytes: u64,
 }
 
-/// What a compaction may use.
+/// Resources that a compaction may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
-    /// Merges at one time.
+    /// Number of concurrent merges.
     pub(super) workers: usize,
-    /// Portions that one merge may read at one time.
+    /// Portions that one merge may read concurrently.
     pub(super) runs: usize,
     /// Most bytes of a portion.
     pub(super) target: ByteSize,
-    /// Rows that are read at one time.
+    /// Number of rows per batch.
     pub(super) batch_rows: usize,
-    /// Memory of a row group that is written.
+    /// Memory of a row group that is being written.
     pub(super) group: ByteSize,
 }
 
 impl MemoryPlan {
-    /// Divides `memory` on a machine of `cores`, for portions of `target`. One merge that reads all is better than several at one
-    /// time in many rounds.
+    /// Divides `memory` on a machine with `cores` cores, for portions of `target`. One merge that
+    /// reads all portions is better than several concurrent ones in many rounds.
     pub(super) fn new(
         memory: ByteSize,
         cores: usize,
@@ -72,7 +73,7 @@ impl MemoryPlan {
         let group = ByteSize(LEAST_GROUP.0 + memory.0 / GROUP_PART).min(GROUP_MEMORY);
         let width = (table.row_bytes * UNCOMPRESSED).max(1);
         let batch_rows = batch_rows.min((BATCH_BYTES / width).max(1) as usize);
-        // The compressed row group, and a part of it that is decoded.
+        // The compressed row group, and the part of it that is decoded.
         let run = per_run.0 + 2 * table.row_group;
         let left = memory.0.saturating_sub(BASE.0);
         let writing = PER_ENCODER.0 + group.0 + PER_TARGET_BYTE * target.0;
@@ -100,7 +101,7 @@ mod tests {
             let per_run = if memory < 512 { SMALL_BATCHES.0 } else { LARGE_BATCHES.0 };
             let writing = PER_ENCODER.0 + plan.group.0 + PER_TARGET_BYTE * plan.target.0;
             let worker = writing + plan.runs as u64 * (per_run.0 + 2 * row_group);
-            // Two are read in any case.
+            // At least two portions are read in any case.
             let fits = BASE.0 + plan.workers as u64 * worker <= budget.0;
             assert!(fits || (plan.runs, plan.workers) == (2, 1), "{memory} {cores}: {plan:?}");
             assert!((1..=cores).contains(&plan.workers) && plan.runs >= 2, "{plan:?}");

@@ -1,13 +1,15 @@
 //! Merging portions, so that queries read few files and each key once.
 //!
 //! ```text
-//! snapshot -> per partition CompactionPolicy.decide: portions to drop, sets to merge
-//!          -> each set: check the files, merge by key (newest wins), drop expired rows, cut near the target size, store
-//!          -> one commit: removes and adds, for all partitions        } again until there is nothing to do
+//! snapshot -> per partition, CompactionPolicy.decide: portions to drop, sets to merge
+//!          -> each set: check the files, merge by key (newest wins), drop expired rows,
+//!                       cut near the target size, store
+//!          -> one commit: removes and adds, for all partitions   } repeat until nothing is left
 //! ```
-//! No row changes its age: a merged run is as old as the newest portion in it, and only sets are merged between which no other
-//! portion lies in key and age. So compactions of different portions never disturb each other, and ingests never wait. A compaction
-//! whose portions another one took gives those up and looks again.
+//! No row changes its age: a merged run is as old as its newest portion, and a set is merged only
+//! if no other portion lies between its portions in key and age. So compactions of different
+//! portions never disturb each other, and ingests never wait. If another compaction has removed the
+//! portions of this one, this one discards its work on them and plans again.
 
 mod encode;
 mod memory;
@@ -30,18 +32,18 @@ use evenkeel_model::units::{ByteSize, PartitionId, Version};
 use evenkeel_store::log::{LogError, PortionDamage};
 use evenkeel_store::portion::PortionError;
 
-/// How a compaction works.
+/// Options of a compaction.
 #[derive(Debug, Clone)]
 pub struct CompactionOptions {
-    /// When portions are merged, and into what.
+    /// Rules for when portions are merged, and into what.
     pub policy: CompactionPolicy,
-    /// Whether only what the policy finds worth it is merged.
+    /// Whether to merge everything, or only what the policy finds worthwhile.
     pub scope: Scope,
-    /// Memory of the whole process; at least [`LEAST_MEMORY`].
+    /// Memory budget of the whole process; at least [`LEAST_MEMORY`].
     pub memory: ByteSize,
-    /// The time by which rows expire, in microseconds since 1970; none for the clock.
+    /// Time by which rows expire, in microseconds since 1970; `None` for the current time.
     pub now: Option<i64>,
-    /// Ends the compaction when it is notified; what was committed stays.
+    /// Ends the compaction when notified; commits made until then stay.
     pub interrupt: Arc<Notify>,
 }
 
@@ -57,21 +59,21 @@ impl Default for CompactionOptions {
     }
 }
 
-/// How far a compaction is.
+/// Progress of a compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionProgress {
-    /// Sets of portions that are merged.
+    /// Sets of portions merged so far in this round.
     pub merged: usize,
-    /// Sets of this round.
+    /// Sets of portions to merge in this round.
     pub merges: usize,
     /// Rows read so far.
     pub rows: u64,
 }
 
-/// What a compaction did.
+/// Result of a compaction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CompactionReport {
-    /// The versions that it made.
+    /// Versions that it created.
     pub versions: Vec<Version>,
     /// Portions of the table before.
     pub portions_before: usize,
@@ -91,21 +93,21 @@ pub struct CompactionReport {
     pub rows_written: u64,
     /// Rows left out because a newer row has their key.
     pub rows_superseded: u64,
-    /// Rows left out because they had expired, those of dropped portions with them.
+    /// Rows left out because they had expired, including those of dropped portions.
     pub rows_expired: u64,
     /// Bytes of the portions that were merged.
     pub bytes_read: u64,
-    /// Bytes of the portions that they became.
+    /// Bytes of the portions that were written.
     pub bytes_written: u64,
-    /// Partitions whose work was thrown away, because another compaction took their portions first.
+    /// Partitions whose work was discarded because another compaction removed their portions first.
     pub partitions_lost: u64,
-    /// Seconds in all.
+    /// Total time in seconds.
     pub seconds: f64,
-    /// What else is worth knowing, one sentence each.
+    /// Further notes, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Why a compaction failed. The table is as after its last commit.
+/// Error of a compaction. The table is as after its last commit.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum CompactionError {

@@ -1,4 +1,4 @@
-//! Which portions are worth merging: a function of what the log knows of them.
+//! Decides which portions are worth merging, as a function of what the log records about them.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use evenkeel_store::log::{PortionEntry, Sequence};
 
 type Portions = Vec<Arc<PortionEntry>>;
 
-/// When portions are merged, and into what.
+/// Rules for when portions are merged, and into what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionPolicy {
-    /// Most portions that may cover one key; where there are more, some are merged.
+    /// Most portions that may cover one key; if there are more, some are merged.
     pub max_depth: usize,
-    /// Bytes that a merged portion should have.
+    /// Target size of a merged portion.
     pub target: ByteSize,
-    /// Neighbours in key order that are merged once there are so many of them, all small; or once they fill three quarters of the
-    /// target.
+    /// Number of small neighbours in key order that triggers a merge. Fewer are merged once they
+    /// fill three quarters of the target.
     pub fan_in: usize,
 }
 
@@ -26,21 +26,21 @@ impl Default for CompactionPolicy {
     }
 }
 
-/// What is merged.
+/// Scope of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// What [`CompactionPolicy`] finds worth it.
+    /// Only the merges that [`CompactionPolicy`] finds worthwhile.
     Policy,
     /// Everything, into one sorted run per partition.
     Everything,
 }
 
-/// What to do with the portions of one partition.
+/// Work decided on for the portions of one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
     /// Portions whose rows have all expired, to be dropped unread.
     pub expired: Vec<Arc<PortionEntry>>,
-    /// Sets of portions, each to be merged into one run. No portion is in two of them.
+    /// Sets of portions, each to be merged into one run. No portion is in two sets.
     pub merges: Vec<Merge>,
 }
 
@@ -57,7 +57,8 @@ impl Decision {
 pub struct Merge {
     /// The portions, oldest first.
     pub portions: Vec<Arc<PortionEntry>>,
-    /// Whether no older portion outside shares keys with them: rows that have expired may be dropped, since they hide nothing.
+    /// Whether no older portion outside the set shares keys with it. If so, expired rows may be
+    /// dropped, since they hide nothing.
     pub hides_nothing: bool,
 }
 
@@ -74,14 +75,14 @@ impl Merge {
         self.portions.iter().map(|portion| portion.rows).sum()
     }
 
-    /// The age of the run that they become: that of the newest.
+    /// Age of the resulting run: that of the newest portion.
     #[must_use]
     pub fn sequence(&self) -> Option<Sequence> {
         self.portions.iter().map(|portion| portion.sequence).max()
     }
 }
 
-/// The smallest value of a key column that has not expired.
+/// Smallest value of a key column that has not expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expiry {
     /// Position of the column within the primary key.
@@ -91,8 +92,8 @@ pub struct Expiry {
 }
 
 impl CompactionPolicy {
-    /// What to do now with `portions`, all of one partition. Doing it and asking again comes to an end. At most `max_runs` portions
-    /// that overlap are merged at one time.
+    /// Decides what to do now with `portions`, all of one partition. Carrying out the decision and
+    /// deciding again terminates. At most `max_runs` overlapping portions are merged at one time.
     #[must_use]
     pub fn decide(
         &self,
@@ -132,14 +133,14 @@ impl CompactionPolicy {
         Decision { expired, merges }
     }
 
-    /// Sets that bring the depth of overlap down to what is allowed.
+    /// Sets whose merges reduce the depth of overlap to what is allowed.
     fn too_deep(&self, free: &mut Portions, all: &[Arc<PortionEntry>], max_runs: usize) -> Vec<Portions> {
         let mut merges: Vec<Portions> = Vec::new();
         while let Some(deepest) = deepest(free).filter(|covering| covering.len() > self.max_depth.max(1)) {
             let least = deepest.len() - self.max_depth.max(1) + 1;
             let window = cheapest_window(&deepest, least.min(max_runs), max_runs);
             let set = limited(closed(window, all), max_runs);
-            // Portions that are merged elsewhere already wait for the next turn.
+            // Portions that are already in another merge wait for the next round.
             if set.iter().all(|portion| contains(free, portion)) {
                 free.retain(|portion| !contains(&set, portion));
                 merges.push(set);
@@ -150,11 +151,11 @@ impl CompactionPolicy {
         merges
     }
 
-    /// Stretches of neighbours in key order that are all small.
+    /// Ranges of neighbours in key order that are all small.
     fn too_small(&self, free: &mut Portions, all: &[Arc<PortionEntry>], max_runs: usize) -> Vec<Portions> {
         let mut merges = Vec::new();
-        // A portion of a quarter of the target stays as it is; the others are sorted into tiers, so that each row is written once
-        // per tier.
+        // A portion of a quarter of the target stays as it is. The others are sorted into tiers, so
+        // that each row is written once per tier.
         let fan_in = self.fan_in.max(2);
         let mut bounds = vec![self.target.0 / 4];
         while let Some(smaller) = bounds.last().map(|bound| bound / fan_in as u64).filter(|bound| *bound > 0)
@@ -176,7 +177,8 @@ impl CompactionPolicy {
                 window.len() >= fan_in || (largest && window.len() > 1 && bytes >= self.target.0 / 4 * 3)
             };
             for window in stretches.into_iter().filter(worth) {
-                // Where others lie between them in key and age, they are no stretch: the depth of overlap decides.
+                // If other portions lie between them in key and age, they are not contiguous, and
+                // the depth of overlap decides.
                 if depth(&window) <= max_runs && closed(window.clone(), all).len() == window.len() {
                     free.retain(|portion| !contains(&window, portion));
                     merges.push(window);
@@ -186,7 +188,7 @@ impl CompactionPolicy {
         merges
     }
 
-    /// Cuts a stretch where the target is full.
+    /// Cuts a range of neighbours into windows of at most the target size.
     fn cut(&self, stretch: &[Arc<PortionEntry>]) -> Vec<Portions> {
         let mut windows: Vec<Portions> = Vec::new();
         let mut bytes = 0;
@@ -208,15 +210,16 @@ fn contains(set: &[Arc<PortionEntry>], portion: &Arc<PortionEntry>) -> bool {
     set.iter().any(|other| Arc::ptr_eq(other, portion))
 }
 
-/// The range from the first key of any to the last key of any.
+/// Key range from the smallest first key to the largest last key of the set.
 fn hull(set: &[Arc<PortionEntry>]) -> Option<KeyRange> {
     let min = set.iter().map(|portion| &portion.key_range.min).min()?;
     let max = set.iter().map(|portion| &portion.key_range.max).max()?;
     Some(KeyRange { min: min.clone(), max: max.clone() })
 }
 
-/// The set with every portion that must be merged with it: a run has one age, so what lies between its portions in key and in age
-/// belongs to it. Portions of equal age, which are parts of one run, come along.
+/// Adds every portion that must be merged with the set. A run has a single age, so portions that
+/// lie between those of the set in key and age belong to it. So do portions of equal age, which are
+/// parts of one run.
 fn closed(mut set: Portions, all: &[Arc<PortionEntry>]) -> Portions {
     loop {
         let oldest = set.iter().map(|portion| portion.sequence).min();
@@ -235,8 +238,8 @@ fn closed(mut set: Portions, all: &[Arc<PortionEntry>]) -> Portions {
     }
 }
 
-/// Of a closed set that overlaps deeper than may be merged at one time, the cheapest part that does not: neighbours in age, which
-/// are closed too.
+/// Limits a closed set to the overlap that may be merged at one time. If the set is deeper, returns
+/// the cheapest part that is not: neighbours in age, which are closed too.
 fn limited(mut set: Portions, max_runs: usize) -> Portions {
     if depth(&set) <= max_runs {
         return set;
@@ -250,7 +253,7 @@ fn limited(mut set: Portions, max_runs: usize) -> Portions {
     cheapest.unwrap_or_else(|| set.clone())
 }
 
-/// The portions that cover the key which most of them cover, oldest first.
+/// Portions that cover the most covered key, oldest first.
 fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
     let mut begins: Vec<&Arc<PortionEntry>> = portions.iter().collect();
     begins.sort_by(|a, b| a.key_range.min.cmp(&b.key_range.min));
@@ -268,13 +271,13 @@ fn deepest(portions: &[Arc<PortionEntry>]) -> Option<Portions> {
     (!deepest.is_empty()).then_some(deepest)
 }
 
-/// Most of the portions that cover one key.
+/// Largest number of portions that cover one key.
 fn depth(portions: &[Arc<PortionEntry>]) -> usize {
     deepest(portions).map_or(0, |covering| covering.len())
 }
 
-/// Of the windows of at least `least` and at most `most` portions next to each other in age, the one that writes the fewest bytes
-/// for each portion that it saves.
+/// Returns the window that writes the fewest bytes for each portion that it saves, among the
+/// windows of `least` to `most` portions that are adjacent in age.
 fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) -> Portions {
     let mut best: Option<(f64, &[Arc<PortionEntry>])> = None;
     for width in least.max(2)..=most.min(covering.len()).max(least.max(2)) {
@@ -289,8 +292,9 @@ fn cheapest_window(covering: &[Arc<PortionEntry>], least: usize, most: usize) ->
     best.map_or_else(|| covering.to_vec(), |(_, window)| window.to_vec())
 }
 
-/// One set of everything, or, where more portions overlap than may be merged at one time, sets of neighbours in age. One run needs no
-/// merging, unless its portions are many times smaller than the target.
+/// Returns one set of everything or, if more portions overlap than may be merged at one time, sets
+/// of neighbours in age. A single run is not merged unless its portions are many times smaller than
+/// the target.
 fn everything(free: &mut Portions, max_runs: usize, target: u64) -> Vec<Portions> {
     let mut all = std::mem::take(free);
     let one_run =
@@ -309,8 +313,9 @@ fn everything(free: &mut Portions, max_runs: usize, target: u64) -> Vec<Portions
     runs.chunks(max_runs).filter(|chunk| chunk.len() > 1).map(<[_]>::concat).collect()
 }
 
-/// Parts the portions into those that can be dropped as a whole and the others. A portion whose rows have all expired stays while
-/// an older one shares keys with it: dropped alone, it would uncover what it replaced.
+/// Splits the portions into those that can be dropped as a whole and the others. A portion whose
+/// rows have all expired stays while an older one shares keys with it: dropped alone, it would
+/// uncover the rows that it superseded.
 fn split_expired(portions: &[Arc<PortionEntry>], expiry: Option<&Expiry>) -> (Portions, Portions) {
     let Some(expiry) = expiry else { return (Vec::new(), portions.to_vec()) };
     let mut by_age = portions.to_vec();
@@ -324,7 +329,8 @@ fn split_expired(portions: &[Arc<PortionEntry>], expiry: Option<&Expiry>) -> (Po
     (dropped, kept)
 }
 
-/// Sets around portions whose rows have expired in part, see [`is_worth_expiring`], with the older ones that share keys with them.
+/// Sets around portions whose rows have partly expired, see [`is_worth_expiring`], together with
+/// the older portions that share keys with them.
 fn partly_expired(
     free: &mut Portions,
     all: &[Arc<PortionEntry>],
@@ -357,7 +363,8 @@ fn partly_expired(
     merges
 }
 
-/// Whether half of the portion's range in time has expired, or anything where everything is compacted.
+/// Whether half of the portion's time range has expired, or any part of it if everything is
+/// compacted.
 fn is_worth_expiring(portion: &PortionEntry, expiry: &Expiry, scope: Scope) -> bool {
     let Some(range) = portion.column_ranges.get(expiry.column) else { return false };
     match (range.min.first(), range.max.first(), &expiry.oldest_kept) {
@@ -448,7 +455,8 @@ mod tests {
         for (name, portions, expected) in cases {
             assert_eq!(decided(&portions), expected, "{name}");
         }
-        // Of three quarters of the target, two are enough; each bound is tried from the smallest.
+        // Two are enough if they fill three quarters of the target; bounds are tried from the
+        // smallest.
         let filled = [
             portion(1, 0, 5, 1590),
             portion(2, 10, 15, 1590),
@@ -481,7 +489,7 @@ mod tests {
             (dropped, versions(&decision.merges))
         };
         assert_eq!(expired(&[portion(1, 0, 49, 1), portion(2, 10, 50, 1)]), (vec![1], vec![vec![2]]));
-        // Half of portion 1 is alive; portion 2 may hide rows of it, and goes with it.
+        // Portion 1 is partly alive. Portion 2 may hide rows of it, so it is not dropped yet.
         assert_eq!(expired(&[portion(1, 0, 90, 1), portion(2, 10, 40, 1)]), (vec![], vec![vec![1]]));
         assert_eq!(expired(&[portion(1, 10, 40, 1), portion(2, 0, 49, 1)]), (vec![1, 2], vec![]));
         assert_eq!(expired(&[portion(1, 45, 90, 1)]), (vec![], vec![]));
@@ -489,7 +497,7 @@ mod tests {
         assert!(all.merges[0].hides_nothing);
     }
 
-    /// Carries a decision out on the metadata, as if no key came twice.
+    /// Applies a decision to the metadata, as if no key occurred twice.
     fn carry_out(portions: &mut Vec<Arc<PortionEntry>>, decision: &Decision, written: &mut u64) {
         portions.retain(|portion| !contains(&decision.expired, portion));
         for merge in &decision.merges {
@@ -511,7 +519,7 @@ mod tests {
         }
     }
 
-    /// Bytes written again for each byte that came, and the greatest depth ever left.
+    /// Bytes rewritten per ingested byte, and the greatest depth left after any batch.
     fn amplification(batches: u64, batch: impl Fn(u64) -> Arc<PortionEntry>) -> (f64, u64) {
         let policy = CompactionPolicy { max_depth: 8, target: ByteSize(TARGET), fan_in: 64 };
         let (mut portions, mut came, mut written, mut deepest) = (Vec::new(), 0, 0, 0);
@@ -582,7 +590,8 @@ mod tests {
                 let mut written = 0;
                 carry_out(&mut portions, &decision, &mut written);
                 rounds += 1;
-                // Rewriting what has expired in part changes nothing here, where rows are not dropped.
+                // Rewriting partly expired portions changes nothing here, since no rows are
+                // dropped.
                 if expiry.is_some() && rounds > 3 { break; }
                 prop_assert!(rounds < 200, "it does not end");
             }

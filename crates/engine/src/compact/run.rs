@@ -1,4 +1,4 @@
-//! Carrying decisions out.
+//! Carries out the decisions of a compaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,14 +19,15 @@ use evenkeel_model::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 use evenkeel_model::units::PartitionId;
 use evenkeel_store::log::{CommitDraft, CommitOutcome, LogError, PortionEntry, Snapshot, TableLog};
 
-/// Rounds in a row that another compaction may spoil before this one gives up.
+/// Consecutive rounds that another compaction may spoil before this one gives up.
 const PATIENCE: u32 = 5;
 
-/// Compacts the table, from its newest version on, until there is nothing to do. Gives the report and the table after it.
+/// Compacts the table, starting from its newest version, until there is nothing left to do. Returns
+/// the report and the snapshot after it.
 ///
 /// # Errors
-/// [`CompactionError`]; what could be done for other partitions is committed all the same, and files that no commit names are
-/// deleted.
+/// [`CompactionError`]; work that succeeded for other partitions is committed nevertheless, and
+/// files that no commit names are deleted.
 pub async fn compact(
     log: &TableLog,
     base: &Snapshot,
@@ -42,7 +43,7 @@ pub async fn compact(
     };
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
     let mut spoilt = 0;
-    // Partitions that cannot be merged do not keep the others from it.
+    // Partitions that cannot be merged do not keep others from being merged.
     let mut failed: BTreeSet<PartitionId> = BTreeSet::new();
     let mut failure = None;
     loop {
@@ -75,7 +76,7 @@ pub async fn compact(
     Ok((report, snapshot))
 }
 
-/// What is done with one commit.
+/// Work that ends in one commit.
 struct Round {
     log: TableLog,
     table: Arc<SnapshotTable>,
@@ -85,8 +86,8 @@ struct Round {
     work: Vec<(PartitionId, Decision)>,
 }
 
-/// What was done for one partition. It is committed as a whole or not at all: rows may have been dropped because older ones go
-/// with them.
+/// Work done for one partition. It is committed as a whole or not at all: rows may have been
+/// dropped because older ones are removed with them.
 struct Done {
     partition: PartitionId,
     decision: Decision,
@@ -96,7 +97,7 @@ struct Done {
 }
 
 impl Done {
-    /// The portions that it takes the place of.
+    /// Portions that it replaces.
     fn removed(&self) -> impl Iterator<Item = &Arc<PortionEntry>> {
         self.decision.expired.iter().chain(self.decision.merges.iter().flat_map(|merge| &merge.portions))
     }
@@ -110,7 +111,8 @@ impl Done {
         self.counts.expired > 0 || !self.decision.expired.is_empty()
     }
 
-    /// Deletes what was stored. A file that cannot be deleted is not visible in the table either.
+    /// Deletes the stored portions. If a file cannot be deleted, it is still not visible in the
+    /// table.
     async fn discard(&self, log: &TableLog) {
         for portion in &self.merged {
             let _ = log.storage().delete(&portion.path).await;
@@ -145,7 +147,7 @@ impl Round {
             (!decision.is_empty()).then_some((partition, decision))
         };
         let work = portions.chunk_by(|a, b| a.partition == b.partition).filter_map(decide).collect();
-        // Each file is read once: there is nothing to keep of its end.
+        // Each file is read once, so caching its footer gains nothing.
         let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(1 << 20).build_arc();
         let context = SessionContext::new_with_config_rt(
             SessionConfig::new().with_target_partitions(1).with_batch_size(memory.batch_rows),
@@ -161,7 +163,8 @@ impl Round {
         })
     }
 
-    /// Merges what was decided, so many sets at one time as the memory allows. Where it is interrupted, what was stored is deleted.
+    /// Merges the sets, several at a time within the memory budget. If interrupted, deletes the
+    /// stored portions.
     async fn carry_out(
         self,
         options: &CompactionOptions,
@@ -202,7 +205,7 @@ impl Round {
             let ended = tokio::select! {
                 biased;
                 () = &mut interrupt, if !interrupted => {
-                    // Those that run end at their next batch, those that wait do not begin.
+                    // Running merges end at their next batch; waiting ones do not begin.
                     interrupted = true;
                     shared.stop();
                     continue;
@@ -235,14 +238,15 @@ impl Round {
     }
 }
 
-/// Compressed bytes of a row group, about.
+/// Approximate compressed bytes of a row group.
 fn row_group_bytes(portion: &PortionEntry) -> u64 {
     let groups = portion.rows.div_ceil(ROW_GROUP_ROWS as u64).max(1);
     (portion.bytes / groups).min(ROW_GROUP_BYTES as u64)
 }
 
-/// Parts what was done from what failed, and deletes what the latter stored. Where the portions of a partition are no longer there,
-/// that is why it failed: another compaction took them, and a cleaning their files.
+/// Separates finished work from failures, and deletes the portions that the failures stored. If the
+/// portions of a failed partition no longer exist, that is why it failed: another compaction
+/// removed them, and a cleaning deleted their files.
 async fn sort_out(
     log: &TableLog,
     base: &Snapshot,
@@ -265,8 +269,8 @@ async fn sort_out(
     Ok((done, failures))
 }
 
-/// Commits what was done, without the partitions whose portions are no longer there, and without those that dropped rows by a time
-/// to live that is no longer that of the table. Gives the newest snapshot.
+/// Commits the finished work, without partitions whose portions no longer exist, and without those
+/// that dropped rows by a time to live that has changed since. Returns the newest snapshot.
 async fn commit(
     log: &TableLog,
     mut base: Snapshot,
@@ -301,7 +305,7 @@ async fn commit(
                 }
                 return Err(error.into());
             }
-            // Whether the commit is there is not known, so its portions stay.
+            // It is unknown whether the commit exists, so its portions stay.
             Err(error) => return Err(error.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! One merge: reading portions, dropping rows, writing what is left.
+//! One merge: reads portions, drops rows and writes the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,15 +17,15 @@ use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_store::log::{PortionEntry, TableLog};
 use evenkeel_store::portion::EncodedPortion;
 
-/// Batches that wait between reading and encoding.
+/// Batches buffered between reading and encoding.
 const IN_FLIGHT: usize = 2;
 
-/// What the workers of a round share.
+/// State that the workers of a round share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// Rows read.
     rows: AtomicU64,
-    /// Whether they should end.
+    /// Whether the workers should end.
     stop: AtomicBool,
 }
 
@@ -35,13 +35,13 @@ impl Shared {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// Lets every worker end.
+    /// Makes every worker end.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// Merges one set.
+/// Worker that merges one set.
 pub(super) struct Worker {
     pub(super) log: TableLog,
     pub(super) table: Arc<SnapshotTable>,
@@ -54,7 +54,8 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Merges and stores; `stored` has what was stored, also where it fails.
+    /// Merges the set and stores the result. `stored` receives the stored portions, even on
+    /// failure.
     pub(super) async fn merge(
         &self,
         merge: &Merge,
@@ -62,7 +63,7 @@ impl Worker {
     ) -> Result<RowCounts, CompactionError> {
         for portion in &merge.portions {
             self.go_on()?;
-            // A damaged file must not become a sound one with damaged rows.
+            // Do not turn a damaged file into a valid one with damaged rows.
             if let Some(damage) = self.log.damage(portion).await {
                 let table = self.log.storage().name().to_owned();
                 return Err(CompactionError::Damaged { table, file: portion.path.clone(), damage });
@@ -73,7 +74,7 @@ impl Worker {
         let shape = RunShape {
             spec: Arc::clone(spec),
             partition: self.partition,
-            // All pieces alike, rather than full ones and a small rest.
+            // Equal pieces, rather than full ones and a small remainder.
             target: if pieces > 1.0 { (merge.bytes() as f64 / pieces) as u64 } else { self.target.0 * 2 },
             most_rows: usize::try_from(merge.rows()).unwrap_or(usize::MAX),
             group_memory: self.group_memory,
@@ -103,7 +104,7 @@ impl Worker {
             }
             Ok::<(), CompactionError>(())
         };
-        // Whoever fails drops its end of a channel, and so the others end too.
+        // A task that fails drops its end of a channel, which ends the others too.
         let (read, stored) = tokio::join!(read, store);
         let counts = encoding.await.map_err(|error| CompactionError::Worker { reason: error.to_string() })?;
         read?;

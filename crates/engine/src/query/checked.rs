@@ -1,10 +1,12 @@
-//! Arithmetic of SQL that fails where DataFusion wraps around.
+//! SQL arithmetic that fails on overflow, while DataFusion wraps around.
 //!
 //! ```text
-//! a + b, a - b, a * b of whole numbers   -> functions that check, put in after types are coerced; constants fold through them too
-//! sum(whole numbers, Decimal, Interval)  -> 128 bits inside, checked when the sum is given out
+//! a + b, a - b, a * b of whole numbers   -> checking functions, inserted after types are coerced;
+//!                                           constants fold through them too
+//! sum(whole numbers, Decimal)  -> 128 bits inside, checked when the sum is returned
 //! ```
-//! All other arithmetic of whole numbers, decimals, dates and times fails by itself in DataFusion. Floats follow IEEE 754: they become infinite.
+//! All other arithmetic of whole numbers, decimals, dates and times already fails in DataFusion.
+//! Floats follow IEEE 754: they become infinite.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
-/// An operation that can leave the range of its type.
+/// An operation whose result can leave the range of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Operation {
     Add,
@@ -84,7 +86,7 @@ impl Checked {
     }
 }
 
-/// The functions that [`CheckedArithmetic`] puts in.
+/// Functions that [`CheckedArithmetic`] inserts.
 pub(crate) fn checked_functions() -> impl Iterator<Item = ScalarUDF> {
     Operation::ALL.into_iter().map(|operation| ScalarUDF::new_from_impl(Checked::new(operation)))
 }
@@ -94,8 +96,8 @@ impl ScalarUDFImpl for Checked {
         self.operation.name()
     }
 
-    /// The name that the expression has without the check: columns of results are named after it. Chains of operators lean to the left, and
-    /// are followed without recursion.
+    /// Name that the expression has without the check, since columns of results are named after it.
+    /// Chains of operators lean to the left, and are followed without recursion.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let mut links = Vec::new();
         let (mut operation, mut operands) = (self.operation, args);
@@ -150,7 +152,7 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// Puts checks into the arithmetic of whole numbers. Comes after the rules that coerce types.
+/// Inserts checks into the arithmetic of whole numbers. Runs after the rules that coerce types.
 #[derive(Debug)]
 pub(crate) struct CheckedArithmetic {
     functions: [Arc<ScalarUDF>; 3],

@@ -1,4 +1,5 @@
-//! `sum` of whole numbers and decimals that fails where the sum leaves its type, instead of wrapping around.
+//! `sum` of whole numbers and decimals that fails if the sum leaves its type, instead of wrapping
+//! around.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,23 +17,24 @@ use datafusion::logical_expr::{
     Signature,
 };
 
-/// The function, which takes the place of DataFusion's.
+/// Returns the function that replaces DataFusion's `sum`.
 pub(crate) fn checked_sum() -> AggregateUDF {
     AggregateUDF::new_from_impl(CheckedSum::default())
 }
 
-/// `sum`, with 128 bits for whole numbers and decimals. Floats, durations and intervals are those of DataFusion.
+/// `sum` with 128 bits for whole numbers and decimals. Floats, durations and intervals are left to
+/// DataFusion.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct CheckedSum {
     inner: Sum,
 }
 
-/// Whether sums of this type are made here.
+/// Whether sums of this type are computed here.
 fn is_exact(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))
 }
 
-/// The type of a partial sum: it holds 2^63 of the largest whole numbers.
+/// Type of a partial sum: it holds 2^63 of the largest whole numbers.
 fn state_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
@@ -46,7 +48,7 @@ fn beyond(data_type: &DataType) -> DataFusionError {
     ))
 }
 
-/// The values of an array, NULL as none.
+/// Values of an array; NULL becomes `None`.
 fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Option<i128>> + '_>> {
     Ok(match array.data_type() {
         DataType::Int64 => {
@@ -60,7 +62,7 @@ fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Option<i128>> + '_
     })
 }
 
-/// Sums in their type; fails if one is beyond it.
+/// Converts sums to their type; fails if one is beyond its range.
 fn given_out(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
     let error = || beyond(data_type);
     Ok(match data_type {
@@ -81,7 +83,8 @@ fn given_out(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> 
     })
 }
 
-/// Partial sums. They are not checked: others may bring them back into range.
+/// Converts partial sums to their type. They are not checked: others may bring them back into
+/// range.
 fn partial(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
     let sums = Decimal128Array::from(sums);
     Ok(Arc::new(sums.with_data_type(state_type(data_type))))
@@ -165,12 +168,12 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// One sum.
+/// Accumulator of one sum.
 #[derive(Debug)]
 struct ExactSum {
     data_type: DataType,
     sum: i128,
-    /// Values in the sum: without any it is NULL.
+    /// Number of values in the sum; without any, the sum is NULL.
     count: u64,
 }
 
@@ -218,7 +221,7 @@ impl Accumulator for ExactSum {
     }
 }
 
-/// The sum of distinct values.
+/// Accumulator of the sum of distinct values.
 #[derive(Debug)]
 struct DistinctSum {
     data_type: DataType,
@@ -258,15 +261,15 @@ impl Accumulator for DistinctSum {
     }
 }
 
-/// The sums of many groups.
+/// Accumulator of the sums of many groups.
 #[derive(Debug)]
 struct ExactSums {
     data_type: DataType,
-    /// NULL before the first value.
+    /// Sum of each group; `None` (NULL) before its first value.
     sums: Vec<Option<i128>>,
 }
 
-/// The values of the rows that a filter keeps; NULL for others.
+/// Values of the rows that a filter keeps; `None` (NULL) for the others.
 fn kept(array: &ArrayRef, filter: Option<&BooleanArray>) -> Result<Vec<Option<i128>>> {
     let values = values(array)?;
     Ok(match filter {

@@ -1,4 +1,4 @@
-//! How many visible rows and how many partition keys each partition has.
+//! Counts of the visible rows and partition keys of each partition.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use evenkeel_stats::skew::KeyWeights;
 /// Whether partition keys are counted too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionKeys {
-    /// Rows alone: partitions whose portions do not overlap are not read.
+    /// Rows only: partitions whose portions do not overlap are not read.
     Skip,
     /// Rows and distinct partition keys: the partition-key columns of all portions are read.
     Count,
@@ -29,16 +29,16 @@ pub enum PartitionKeys {
 pub struct VisibleRows {
     /// Visible rows per partition.
     pub rows_per_partition: Vec<u64>,
-    /// Weights of the partition keys, if they were counted. Keys are told apart by their placement hash, since keys that
-    /// share it cannot be placed apart either.
+    /// Weights of the partition keys, if they were counted. Keys are distinguished by their
+    /// placement hash, since keys that share it cannot be placed apart either.
     pub keys: Option<KeyWeights>,
 }
 
-/// Counts the rows that a query would see, superseded ones left out. Memory: the distinct partition keys of as many
-/// partitions as there are cores.
+/// Counts the rows that a query would see, without superseded ones. Memory use: the distinct
+/// partition keys of one partition per core.
 ///
 /// # Errors
-/// [`QueryError`] where a portion cannot be read.
+/// [`QueryError`] if a portion cannot be read.
 pub async fn count_visible_rows(
     table: &SnapshotTable,
     keys: PartitionKeys,

@@ -1,10 +1,10 @@
-//! `min` and `max` of groups of floating-point numbers, whatever order their rows come in.
+//! `min` and `max` of groups of floating-point numbers, independent of the order of their rows.
 //!
-//! Grouped, DataFusion 55 lets a NaN take the place of any number and any number that of a NaN, so
-//! the last of them decides; and it begins with the largest finite number, which an infinity of a
-//! group of its own does not replace. Ungrouped, it compares by the total order of IEEE 754, in
-//! which NaN is above infinity. These functions do that for groups too: they count in integers that
-//! sort as the floats do.
+//! For groups, DataFusion 55 lets a NaN replace any number and any number replace a NaN, so the
+//! last of them decides. It also begins with the largest finite number, which an infinity that is
+//! alone in its group does not replace. Without groups, it compares by the total order of IEEE 754,
+//! in which NaN is above infinity. These functions do the same for groups: they compare integers
+//! that sort as the floats do.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use datafusion::logical_expr::{
     SetMonotonicity, Signature, StatisticsArgs,
 };
 
-/// `min` and `max`, to be registered in the place of those of DataFusion.
+/// Returns `min` and `max`, to be registered in place of those of DataFusion.
 pub(super) fn extremes() -> impl Iterator<Item = AggregateUDF> {
     [min_udaf(), max_udaf()].into_iter().map(|plain| AggregateUDF::from(Extreme { plain }))
 }
 
-/// One of the functions of DataFusion, but for groups of floats.
+/// One of DataFusion's functions, with an accumulator of its own for groups of floats.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Extreme {
     plain: Arc<AggregateUDF>,
@@ -116,7 +116,7 @@ impl FloatExtremes {
     }
 }
 
-/// Numbers that sort as the floats do by their total order.
+/// Converts floats to integers that sort as the floats do by their total order.
 fn to_ranks(floats: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
     let ranks = floats.iter().map(|floats| {
         let floats = cast(floats, &DataType::Float64)?;
@@ -126,7 +126,7 @@ fn to_ranks(floats: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
     ranks.collect()
 }
 
-/// As `f64::total_cmp` defines it: of a negative number all bits but the sign are inverted.
+/// Rank as `f64::total_cmp` defines it: all bits of a negative number but the sign are inverted.
 fn rank_of(float: f64) -> i64 {
     let bits = float.to_bits().cast_signed();
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()

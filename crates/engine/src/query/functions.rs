@@ -1,4 +1,4 @@
-//! Key transforms and placements as functions of SQL.
+//! Key transforms and placements as SQL functions.
 
 use std::sync::Arc;
 
@@ -18,15 +18,16 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Placement;
 use evenkeel_placement::transform::{bit_reverse, fingerprints, shard_id};
 
-/// `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`, `shard_id(N, value, ...)` and `ydb_partition(N, value, ...)`, and
-/// those that check arithmetic.
+/// Returns `farm_fingerprint(value, ...)`, `bit_reverse(value[, preserve_sign])`,
+/// `shard_id(N, value, ...)`, `ydb_partition(N, value, ...)`, and the functions that check
+/// arithmetic.
 pub fn functions() -> impl Iterator<Item = ScalarUDF> {
     let all = [Function::FarmFingerprint, Function::BitReverse, Function::ShardId, Function::YdbPartition];
     let of_keys = all.into_iter().map(|function| ScalarUDF::new_from_impl(KeyFunction::new(function)));
     of_keys.chain(checked_functions())
 }
 
-/// `min`, `max` and `sum`, in the place of those of DataFusion.
+/// Returns `min`, `max` and `sum`, which replace those of DataFusion.
 pub fn aggregates() -> impl Iterator<Item = AggregateUDF> {
     extremes().chain([checked_sum()])
 }
@@ -50,7 +51,7 @@ impl KeyFunction {
         Self { function, signature: Signature::variadic_any(Volatility::Immutable) }
     }
 
-    /// The number of shards or partitions: the first argument, a constant.
+    /// Number of shards or partitions: the first argument, which must be a constant.
     fn count(&self, args: &ScalarFunctionArgs) -> Result<PartitionCount> {
         let name = self.name();
         let Some(ColumnarValue::Scalar(count)) = args.args.first() else {
@@ -126,7 +127,7 @@ impl ScalarUDFImpl for KeyFunction {
     }
 }
 
-/// A cast that fails where a value does not fit.
+/// Casts an array; fails if a value does not fit.
 fn strict(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     Ok(cast_with_options(array, to, &options)?)
@@ -146,7 +147,7 @@ fn reversed(arrays: &[ArrayRef]) -> Result<Int64Array> {
         let preserve = match preserve {
             Some(preserve) if preserve.is_null(row) => return None,
             Some(preserve) => preserve.value(row),
-            // The sequences of Spanner are positive.
+            // Spanner sequences are positive.
             None => true,
         };
         value.map(|value| bit_reverse(value, preserve))

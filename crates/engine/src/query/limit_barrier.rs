@@ -9,18 +9,18 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::LocalLimitExec;
 
-/// Puts a limit above each node that has taken one into itself.
+/// Puts a limit above each node that has absorbed one.
 ///
-/// A hash join, and a sort with a limit, tell the scan below which rows can still matter. DataFusion 55
-/// passes such conditions through nodes that stop after a number of rows, scans among them: of
-/// `(SELECT a FROM t ORDER BY k LIMIT 100) INTERSECT ...` the first 100 rows would be taken of those
-/// that match the other side. No condition passes a limit that is a node of its own, so each
-/// gets one, which cuts nothing that is not cut already. It has to run before the last pushdown of
-/// filters, and after that of limits.
+/// A hash join, and a sort with a limit, pass down to the scan a condition that selects the rows
+/// that can still matter. DataFusion 55 passes such conditions through nodes that stop after a
+/// number of rows, including scans: in `(SELECT a FROM t ORDER BY k LIMIT 100) INTERSECT ...`, the
+/// first 100 rows would be selected from those that match the other side. No condition passes a
+/// limit that is a node of its own, so each such node gets one, which cuts nothing that is not cut
+/// already. The rule must run before the last pushdown of filters, and after that of limits.
 #[derive(Debug)]
 pub(crate) struct LimitBarrier;
 
-/// The rules with [`LimitBarrier`] in its place among them.
+/// Returns the rules with [`LimitBarrier`] inserted at its place.
 pub fn with_limit_barrier(
     mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -53,8 +53,8 @@ impl PhysicalOptimizerRule for LimitBarrier {
     }
 }
 
-/// Whether a node with a limit may hand conditions down. Sorts, merges of sorted streams and the scans
-/// of tables know better, and limits hand down nothing.
+/// Whether a node with a limit may pass conditions down. Sorts, merges of sorted streams and table
+/// scans handle them correctly, and limits pass nothing down.
 fn passes_filters(node: &dyn ExecutionPlan) -> bool {
     let safe = ["SortExec", "SortPreservingMergeExec", "GlobalLimitExec", "LocalLimitExec", "DataSourceExec"];
     !safe.contains(&node.name())

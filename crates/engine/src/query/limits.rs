@@ -1,9 +1,11 @@
 //! Limits on the memory and the time of queries.
 //!
 //! ```text
-//! memory  QueryMemory: what operators reserve; sorting, grouping and merge joins spill at it, others fail
-//!         Watch:       what the process has, for what operators do not reserve (only if it is asked for)
-//! time    Watch:       a thread of its own, as an operator that does not yield keeps the timers of tokio from running
+//! memory  QueryMemory: memory that operators reserve; at its limit, sorting, grouping and merge
+//!                      joins spill, others fail
+//!         Watch:       memory of the process, for what operators do not reserve (on request only)
+//! time    Watch:       a thread of its own, as an operator that does not yield keeps the timers of
+//!                      tokio from running
 //! ```
 
 use std::fmt;
@@ -22,50 +24,53 @@ use tokio::sync::Notify;
 
 use evenkeel_model::units::{ByteSize, elapsed};
 
-/// The least memory of a query.
+/// Smallest memory budget of a query.
 pub const LEAST_QUERY_MEMORY: ByteSize = ByteSize::mib(16);
 
-/// The least that [`default_memory`] gives.
+/// Smallest value that [`default_memory`] returns.
 const LEAST_DEFAULT: u64 = 256 << 20;
 
-/// The part of a machine's memory that a query gets by default: one third leaves the rest of a laptop usable.
+/// Divisor of a machine's memory that gives the default of a query: one third leaves the rest of a
+/// laptop usable.
 const DEFAULT_SHARE: u64 = 3;
 
-/// The memory that is supposed where a system does not say how much it has: the default is a third of it.
+/// Memory assumed if a system does not report how much it has; the default is a third of it.
 const SUPPOSED_MEMORY: u64 = 4 << 30;
 
-/// Of the memory of a query, the quarters that operators may reserve. The last one is for what they do not reserve: batches on their way,
-/// buffers of files, and memory that the allocator keeps.
+/// Quarters of a query's memory that operators may reserve. The last one is for memory that they do
+/// not reserve: batches in flight, file buffers, and memory that the allocator retains.
 const RESERVED_QUARTERS: usize = 3;
 
-/// What a process may take beyond the memory of its query: code of libraries, caches and stacks do not shrink with the limit.
+/// Memory that a process may take beyond that of its query: library code, caches and stacks do not
+/// shrink with the limit.
 const PROCESS_SLACK: u64 = 64 << 20;
 
-/// How often the memory of the process is looked at. A query that writes memory as fast as it can takes about 50 MiB meanwhile.
+/// Interval between checks of the process memory. A query that writes memory as fast as it can
+/// takes about 50 MiB in that time.
 const TICK: Duration = Duration::from_millis(15);
 
-/// How long a query whose time or memory is over may take to end by itself.
+/// Time that a query may take to end by itself once its time or memory is exhausted.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What one query may take.
+/// Limits of one query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Memory of its operators; they spill to disk before they fail.
+    /// Memory of its operators, which spill to disk before they fail.
     pub memory: ByteSize,
-    /// Directory that they spill to; none for the temporary one of the system.
+    /// Directory for spilled data; `None` for the temporary directory of the system.
     pub spill: Option<PathBuf>,
-    /// Time from its planning to its last row; none for any.
+    /// Time from its planning to its last row; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 
 impl Default for QueryLimits {
-    /// The memory of [`default_memory`], and no limit of time.
+    /// The memory of [`default_memory`], and no time limit.
     fn default() -> Self {
         Self { memory: default_memory(), spill: None, timeout: None }
     }
 }
 
-/// A limit that a query met.
+/// A limit that a query exceeded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum LimitExceeded {
@@ -86,12 +91,12 @@ pub enum LimitExceeded {
     Time { limit: Duration },
 }
 
-/// What to do about too little memory.
+/// Advice for a query that has too little memory.
 const MEMORY_ADVICE: &str =
     "give it more with --memory, or let it hold less: fewer columns, a condition, a join over equal keys";
 
 impl LimitExceeded {
-    /// The limit that an error of DataFusion carries.
+    /// Returns the limit that an error of DataFusion carries, if any.
     #[must_use]
     pub fn of_error(error: &DataFusionError) -> Option<&Self> {
         match error.find_root() {
@@ -101,7 +106,7 @@ impl LimitExceeded {
     }
 }
 
-/// A third of the memory of this machine, or of the cgroup if that has less; at least 256 MiB.
+/// A third of the memory of this machine, or of its cgroup if that has less; at least 256 MiB.
 #[must_use]
 pub fn default_memory() -> ByteSize {
     static MEMORY: OnceLock<ByteSize> = OnceLock::new();
@@ -112,18 +117,18 @@ pub fn default_memory() -> ByteSize {
     })
 }
 
-/// The value of a line such as `MemTotal:  16384 kB` in bytes.
+/// Parses the value of a line such as `MemTotal:  16384 kB`, in bytes.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The memory of this machine, if it can be told.
+/// Memory of this machine, if it is known.
 fn total_memory() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
 }
 
-/// The least limit of the cgroups that this process is in.
+/// Smallest limit of the cgroups that this process is in.
 fn cgroup_memory() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let limit = |file: String| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
@@ -145,22 +150,22 @@ fn cgroup_memory() -> Option<u64> {
     groups.lines().filter_map(of_group).min()
 }
 
-/// Memory of this process that no file backs, in bytes; none where the system does not tell.
+/// Memory of this process that no file backs, in bytes; `None` if the system does not report it.
 fn process_memory() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "RssAnon")
 }
 
-/// The memory that the operators of the queries of one session may reserve.
+/// Memory that the operators of one session's queries may reserve.
 #[derive(Debug)]
 pub struct QueryMemory {
     limit: ByteSize,
     pool: TrackConsumersPool<FairSpillPool>,
-    /// The last reservation that was refused. Operators that can spill go on after one.
+    /// Last reservation that was refused. Operators that can spill continue after one.
     refused: Mutex<Option<LimitExceeded>>,
 }
 
 impl QueryMemory {
-    /// The memory of queries within `limit`.
+    /// Creates the memory of queries within `limit`.
     #[must_use]
     pub fn new(limit: ByteSize) -> Self {
         let reserved = limit.as_usize() / 4 * RESERVED_QUARTERS;
@@ -168,12 +173,13 @@ impl QueryMemory {
         Self { limit, pool, refused: Mutex::new(None) }
     }
 
-    /// The reservation that was refused last.
+    /// Returns the last reservation that was refused.
     fn refused(&self) -> Option<LimitExceeded> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The error of a query that ran out of this memory as [`LimitExceeded`]; any other error as it is.
+    /// Converts the error of a query that ran out of this memory to [`LimitExceeded`]; returns any
+    /// other error unchanged.
     pub fn explained(pool: &Arc<dyn MemoryPool>, error: DataFusionError) -> DataFusionError {
         let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
         match pool.downcast_ref::<Self>().filter(|_| exhausted).and_then(Self::refused) {
@@ -231,22 +237,23 @@ impl MemoryPool for QueryMemory {
     }
 }
 
-/// Queries that run in tasks of their own: a panic in one is an error of the query.
+/// Number of queries that run in tasks of their own: a panic in one is an error of the query.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// The allocation that failed, in bytes; 0 if none did.
+/// Size of the allocation that failed, in bytes; 0 if none did.
 static FAILED_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
 
-/// Watches of the memory of the process.
+/// Number of watches on the memory of the process.
 static MEMORY_WATCHES: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a query is running, whose panics become errors: a panic hook has nothing to tell about them.
+/// Whether a query is running whose panics become errors, so that a panic hook has nothing to
+/// report.
 #[must_use]
 pub fn panics_are_caught() -> bool {
     RUNNING.load(Ordering::Relaxed) > 0
 }
 
-/// Counts a running query as long as it lives.
+/// Guard that counts a running query.
 #[derive(Debug)]
 pub(crate) struct Running;
 
@@ -263,18 +270,18 @@ impl Drop for Running {
     }
 }
 
-/// Reports to the watches that an allocation failed, from within the allocator: allocates nothing and takes no lock. False if nobody
-/// watches the memory of the process.
+/// Reports a failed allocation to the watches from within the allocator: allocates nothing and
+/// takes no lock. Returns false if nothing watches the memory of the process.
 #[must_use]
 pub fn report_failed_allocation(bytes: usize) -> bool {
     FAILED_ALLOCATION.fetch_max(bytes, Ordering::Relaxed);
     MEMORY_WATCHES.load(Ordering::Relaxed) > 0
 }
 
-/// Called by a [`Watch`] if its query does not end.
+/// Function that a [`Watch`] calls if its query does not end.
 pub type OnStuck = fn(&LimitExceeded);
 
-/// A thread that ends a query whose time or memory is over. It ends with this value.
+/// Thread that ends a query whose time or memory is exhausted. Dropping this value ends the thread.
 #[derive(Debug)]
 pub struct Watch {
     shared: Arc<Shared>,
@@ -290,8 +297,9 @@ struct Shared {
 }
 
 impl Watch {
-    /// Begins to watch. With `memory`, the process may grow by that much from here on. If a limit is exceeded and the watch is not dropped
-    /// soon after, because what holds it does not yield, `on_stuck` is called.
+    /// Starts watching. With `memory`, the process may grow by that much from now on. If a limit is
+    /// exceeded and the watch is not dropped soon after, because its holder does not yield,
+    /// `on_stuck` is called.
     #[must_use]
     pub fn start(timeout: Option<Duration>, memory: Option<ByteSize>, on_stuck: Option<OnStuck>) -> Self {
         let shared = Arc::new(Shared::default());
@@ -303,7 +311,7 @@ impl Watch {
         if timeout.is_some() || watches_memory {
             let watched = Arc::clone(&shared);
             let started = Instant::now();
-            // Without a thread the query runs without this guard; its pool still holds.
+            // If the thread cannot start, the query runs without this guard; its pool still holds.
             let _ = std::thread::Builder::new().name("query-watch".to_owned()).spawn(move || {
                 let Some(exceeded) = watched.wait(started, timeout, memory) else { return };
                 let _ = watched.exceeded.set(exceeded.clone());
@@ -319,7 +327,7 @@ impl Watch {
         Self { shared, watches_memory }
     }
 
-    /// Ends once a limit is exceeded.
+    /// Completes when a limit is exceeded.
     pub async fn exceeded(&self) -> LimitExceeded {
         loop {
             let notified = self.shared.notify.notified();
@@ -349,7 +357,7 @@ impl Shared {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until a limit is exceeded; none if the watch ends before.
+    /// Waits until a limit is exceeded; returns `None` if the watch ends first.
     fn wait(
         &self,
         started: Instant,

@@ -1,14 +1,17 @@
 //! SQL on a table: a DataFusion `TableProvider` over a snapshot.
 //!
 //! ```text
-//! filters -> partitions (equality or IN on all partition-key columns) -> portions (ranges of the primary key)
+//! filters -> partitions (equality or IN on all partition-key columns)
+//!         -> portions (ranges of the primary key)
 //!         -> per partition, groups of portions whose key ranges overlap, in key order
 //!              no overlap anywhere:  plain Parquet scan, a partition's portions one after another
-//!              else NewestWinsExec:  portions alone are chained; groups are packed into runs, merged by primary key, and of
-//!                                    each key the newest row is kept
+//!              else NewestWinsExec:  portions without overlap are chained; groups are packed into
+//!                                    runs, merged by primary key, and the newest row of each key
+//!                                    is kept
 //! ```
-//! Either way each partition gives its rows in the order of the primary key, and says so. [`PartitionAware`] lets grouping by
-//! the partition key do without repartitioning. Whatever the plan, of two rows with one primary key only the newest is seen.
+//! Either way each partition returns its rows in the order of the primary key, and declares that
+//! order. With [`PartitionAware`], grouping by the partition key needs no repartitioning. Whatever
+//! the plan, of two rows with one primary key only the newest is visible.
 
 mod checked;
 mod checked_sum;
@@ -55,10 +58,11 @@ use evenkeel_model::bounded::quote;
 
 use evenkeel_model::table::TableSpec;
 
-/// The batch of a scan of all columns with the types that the table declares: scans give text as views.
+/// Casts a batch of a scan of all columns to the types that the table declares: scans return text
+/// as views.
 ///
 /// # Errors
-/// [`ArrowError`] where the columns are not those of the table, or a text column would pass 2 GiB.
+/// [`ArrowError`] if the columns are not those of the table, or a text column would exceed 2 GiB.
 pub fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = spec.schema().fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match column.data_type() == field.data_type() {
@@ -68,7 +72,7 @@ pub fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch,
     RecordBatch::try_new(SchemaRef::clone(spec.schema()), columns.collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Why a query fails.
+/// Error of a query.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum QueryError {
@@ -99,12 +103,14 @@ pub enum QueryError {
 use crate::sql::FILTER_FAILED;
 
 impl QueryError {
-    /// Whether it is about reading a file, which may be damaged or gone, rather than about the query.
+    /// Whether the error is about reading a file, which may be damaged or gone, rather than about
+    /// the query.
     #[must_use]
     pub fn is_of_a_file(&self) -> bool {
         let Self::DataFusion(error) = self else { return matches!(self, Self::Storage(_)) };
         match error.find_root() {
-            // Filters are evaluated while a file is read: a value that they cannot take is not the file's fault.
+            // Filters are evaluated while a file is read; a value that they cannot take is not the
+            // file's fault.
             DataFusionError::ParquetError(error) => !error.to_string().contains(FILTER_FAILED),
             DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => true,
             DataFusionError::ArrowError(error, _) => {

@@ -1,4 +1,4 @@
-//! The plan node that gives each partition's visible rows in key order.
+//! Plan node that returns the visible rows of each partition in key order.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -33,7 +33,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use evenkeel_store::merge::NewestWins;
 
-/// What an output partition reads next; pieces follow each other in key order and share no key.
+/// Next input of an output partition. Pieces follow each other in key order and share no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     /// An input partition of `plain`: rows whose keys no other portion has.
@@ -42,25 +42,28 @@ pub(super) enum Piece {
     Merged(Vec<Vec<RankedInput>>),
 }
 
-/// An input partition of `overlapping`: one portion. A run is a list of them in key order that share no key.
+/// Input partition of `overlapping`, which is one portion. A run is a list of them in key order
+/// that share no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RankedInput {
-    /// The input partition.
+    /// Index of the input partition.
     pub(super) input: usize,
-    /// The age of the portion among those that it is merged with: 0 is the newest.
+    /// Age of the portion among those that it is merged with: 0 is the newest.
     pub(super) rank: u32,
 }
 
-/// What [`NewestWinsExec`] reads.
+/// Inputs of [`NewestWinsExec`].
 #[derive(Debug, Clone)]
 pub(super) struct Inputs {
-    /// Rows that nothing replaces, with the columns of the output. A partition is a stretch of portions in key order.
+    /// Rows that nothing supersedes, with the columns of the output. A partition is a sequence of
+    /// portions in key order.
     pub(super) plain: Option<Arc<dyn ExecutionPlan>>,
-    /// Portions that share keys with others, one a partition, with the columns of the output and of the key.
+    /// Portions that share keys with others, one per partition, with the columns of the output and
+    /// of the key.
     pub(super) overlapping: Option<Overlapping>,
 }
 
-/// The portions that are merged.
+/// Portions to merge.
 #[derive(Debug, Clone)]
 pub(super) struct Overlapping {
     pub(super) plan: Arc<dyn ExecutionPlan>,
@@ -70,23 +73,25 @@ pub(super) struct Overlapping {
     pub(super) output: Vec<usize>,
 }
 
-/// Gives the visible rows of each partition in key order: it chains portions, merges those that share keys, and of equal keys
-/// keeps the newest row.
+/// Returns the visible rows of each partition in key order: chains portions, merges those that
+/// share keys, and keeps the newest row of each key.
 ///
-/// Output: one partition per table partition. Each reads its pieces one after another; a piece of several runs is merged by the
-/// key and, for equal keys, by the age of the portion, newest first, so that the first row of each key is the visible one and the
-/// others are dropped. A piece without overlap passes through as it is.
+/// Output: one partition per table partition. Each reads its pieces one after another. A piece of
+/// several runs is merged by the key and, for equal keys, by the age of the portion, newest first,
+/// so that the first row of each key is the visible one and the others are dropped. A piece without
+/// overlap passes through unchanged.
 ///
-/// Only filters on key columns pass below a merge: they keep or drop all rows of a key alike. Every filter passes to portions that
-/// are not merged.
+/// Only filters on key columns are pushed below a merge: they keep or drop all rows of a key alike.
+/// Every filter is pushed to portions that are not merged.
 #[derive(Debug, Clone)]
 pub struct NewestWinsExec {
     inputs: Inputs,
-    /// Per output partition its pieces in key order.
+    /// Pieces of each output partition, in key order.
     partitions: Arc<Vec<Vec<Piece>>>,
-    /// Positions of primary-key columns in the output, in key order, up to the first that the output lacks.
+    /// Positions of primary-key columns in the output, in key order, up to the first one that the
+    /// output lacks.
     key_prefix: Vec<usize>,
-    /// Positions of all primary-key columns that the output has.
+    /// Positions of all primary-key columns in the output.
     key_columns: HashSet<usize>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
@@ -94,10 +99,11 @@ pub struct NewestWinsExec {
 }
 
 impl NewestWinsExec {
-    /// A node with the columns of `schema`; `primary_key` has the position in it of each primary-key column, where it has one.
+    /// Creates a node with the columns of `schema`. `primary_key` has the position in `schema` of
+    /// each primary-key column, if there is one.
     ///
     /// # Errors
-    /// Where there is no input, or its columns do not fit.
+    /// [`DataFusionError`] if there is no input, or its columns do not fit.
     pub(super) fn try_new(
         schema: SchemaRef,
         primary_key: &[Option<usize>],
@@ -126,8 +132,9 @@ impl NewestWinsExec {
         })
     }
 
-    /// The same, declared to be partitioned by the hash of `columns` of the output, so that grouping by them needs no
-    /// repartitioning. Right only in plans that combine nothing by DataFusion's own hash.
+    /// Returns the node declared to be partitioned by the hash of `columns` of the output, so that
+    /// grouping by them needs no repartitioning. Valid only in plans that combine nothing by
+    /// DataFusion's own hash.
     pub(super) fn hashed_by(&self, columns: Vec<Arc<dyn PhysicalExpr>>) -> Self {
         let partitioning = Partitioning::Hash(columns, self.partitions.len());
         let properties = self.properties.as_ref().clone().with_partitioning(partitioning);
@@ -135,7 +142,7 @@ impl NewestWinsExec {
     }
 }
 
-/// Ascending order by the columns at `key`; `None` where there are none.
+/// Ascending order by the columns at `key`; `None` if there are none.
 pub fn key_ordering(schema: &SchemaRef, key: &[usize]) -> Option<LexOrdering> {
     let sort_by = |index: &usize| {
         let field = schema.fields().get(*index)?;
@@ -203,7 +210,8 @@ impl ExecutionPlan for NewestWinsExec {
         let merged = self.inputs.overlapping.as_ref().map(|overlapping| {
             key_ordering(&overlapping.plan.schema(), &overlapping.key).map(OrderingRequirements::from)
         });
-        // The portions of a stretch are sorted and follow each other: nothing needs to sort them.
+        // The portions of an input partition are sorted and follow each other: nothing needs to
+        // sort them.
         self.inputs.plain.iter().map(|_| None).chain(merged).collect()
     }
 
@@ -315,7 +323,7 @@ impl ExecutionPlan for NewestWinsExec {
     }
 }
 
-/// The column that tells the age of a portion while its rows are merged.
+/// Column for the age of a portion while its rows are merged.
 fn rank_field() -> Field {
     Field::new("__rank", DataType::UInt32, false)
 }
@@ -326,7 +334,7 @@ fn with_rank(schema: &SchemaRef) -> SchemaRef {
 }
 
 impl NewestWinsExec {
-    /// An optimizer that does not know the node could have cut or joined the partitions below it.
+    /// Checks that no optimizer unaware of this node has cut or joined the partitions below it.
     fn check_inputs(&self) -> Result<()> {
         let (mut plain, mut overlapping) = (0, 0);
         for piece in self.partitions.iter().flatten() {
@@ -363,7 +371,7 @@ impl NewestWinsExec {
         }
     }
 
-    /// The visible rows of runs that share keys.
+    /// Returns the visible rows of runs that share keys.
     fn merge(
         &self,
         runs: &[Vec<RankedInput>],
@@ -371,7 +379,7 @@ impl NewestWinsExec {
         partition: usize,
         context: &Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        // Runs of one portion each are told apart by their place alone: ties go to the lower run.
+        // Runs of one portion each are distinguished by position alone: ties go to the lower run.
         let chained = runs.iter().any(|run| run.len() > 1);
         let mut runs = runs.to_vec();
         runs.sort_by_key(|run| run.first().map(|first| first.rank));
@@ -406,7 +414,8 @@ impl NewestWinsExec {
     }
 }
 
-/// The rows of a run, one portion after another, each opened when the one before it is read to its end.
+/// Returns the rows of a run, one portion after another. Each is opened when the previous one is
+/// exhausted.
 fn chain(
     run: Vec<RankedInput>,
     below: &Overlapping,
@@ -426,7 +435,7 @@ fn chain(
     Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), portions.try_flatten())))
 }
 
-/// The batch with its rank as the last column.
+/// Returns the batch with its rank as the last column.
 fn rank(batch: &RecordBatch, rank: u32, schema: &SchemaRef) -> Result<RecordBatch> {
     let ranks: ArrayRef = Arc::new(UInt32Array::from_value(rank, batch.num_rows()));
     let columns = batch.columns().iter().cloned().chain([ranks]).collect();

@@ -1,9 +1,9 @@
-//! A scan of files that keeps its rows in order.
+//! A scan of files that preserves the order of its rows.
 //!
-//! DataFusion 55 asks the scan below a merge of sorted streams with a limit to give up its order
+//! DataFusion 55 makes the scan below a merge of sorted streams with a limit give up its order
 //! (apache/datafusion#24272): sibling streams then take over each other's files, and row groups are
-//! skipped because others have rows enough. Which rows come first is then a matter of chance. The
-//! order of a scan is a promise that plans rely on, so this source never gives it up.
+//! skipped because others have enough rows. Which rows are first is then a matter of chance. Plans
+//! rely on the order of a scan, so this source never gives it up.
 
 use std::any::Any;
 use std::fmt;
@@ -25,20 +25,20 @@ use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, Push
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, SortOrderPushdownResult};
 
-/// A scan of files whose groups are read file by file and row group by row group, whatever limits
-/// stand above it. In everything else it is the scan that it wraps.
+/// A scan of files whose groups are read file by file and row group by row group, regardless of the
+/// limits above it. In all other respects it is the scan that it wraps.
 #[derive(Debug, Clone)]
 pub(super) struct OrderedScan {
     scan: Arc<dyn DataSource>,
 }
 
 impl OrderedScan {
-    /// A plan of one scan.
+    /// Returns a plan of one scan.
     pub(super) fn plan(config: FileScanConfig) -> Arc<dyn ExecutionPlan> {
         DataSourceExec::from_data_source(Self { scan: Arc::new(config) })
     }
 
-    /// The scan that a plan node carries out; `None` if the node is another one.
+    /// Configuration of the scan in a plan node; `None` if the node is of another kind.
     pub(super) fn config_of(plan: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
         let source = plan.downcast_ref::<DataSourceExec>()?.data_source();
         source.downcast_ref::<Self>()?.scan.downcast_ref::<FileScanConfig>()
@@ -108,7 +108,7 @@ impl DataSource for OrderedScan {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
-        // A condition below a limit would choose other rows. DataFusion 55 does not look.
+        // A condition below a limit would select different rows. DataFusion 55 does not check this.
         if self.fetch().is_some() {
             let none = vec![PushedDown::No; filters.len()];
             return Ok(FilterPushdownPropagation::with_parent_pushdown_result(none));
@@ -122,14 +122,14 @@ impl DataSource for OrderedScan {
         &self,
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
-        // Another order below a limit would choose other rows.
+        // Another order below a limit would select different rows.
         if self.fetch().is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
         Ok(self.scan.try_pushdown_sort(order)?.map(Self::wrap))
     }
 
-    /// Refused in either direction: the order is kept already, and is never given up.
+    /// Refuses either setting: the order is already preserved, and is never given up.
     fn with_preserve_order(&self, _preserve_order: bool) -> Option<Arc<dyn DataSource>> {
         None
     }

@@ -1,4 +1,4 @@
-//! Which portions of a partition share keys.
+//! Finds the portions of a partition that share keys.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,8 +7,9 @@ use std::sync::Arc;
 use evenkeel_model::table::KeyValue;
 use evenkeel_store::log::PortionEntry;
 
-/// Groups portions of one partition: within a group, key ranges overlap, perhaps through a third portion; two groups share
-/// no key. Groups are in key order; within a group the newest portion is first. A group of one holds each key once.
+/// Groups portions of one partition. Within a group, key ranges overlap, possibly through a third
+/// portion; two groups share no key. Groups are in key order; within a group the newest portion is
+/// first. A group of one holds each key once.
 pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
     let mut sorted = portions.to_vec();
     sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
@@ -35,13 +36,13 @@ pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<Po
     groups
 }
 
-/// Packs portions of one partition that overlap into as few runs as the deepest overlap has portions. Within a run, portions
-/// share no key and are in key order.
+/// Packs overlapping portions of one partition into as few runs as the deepest overlap has
+/// portions. Within a run, portions share no key and are in key order.
 pub(super) fn pack_into_runs(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
     let mut sorted = portions.to_vec();
     sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
     let mut runs: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
-    // Runs by where they end; the one that ends first is free first.
+    // Runs by their last key; the one that ends first is free first.
     let mut ends: BinaryHeap<Reverse<(Vec<KeyValue>, usize)>> = BinaryHeap::new();
     for portion in sorted {
         let free = ends.peek().is_some_and(|Reverse((end, _))| *end < portion.key_range.min);

@@ -15,26 +15,29 @@ use crate::query::newest_wins::NewestWinsExec;
 use crate::query::ordered_scan::OrderedScan;
 use crate::query::provider::SnapshotTable;
 
-/// Tells DataFusion that the scan of a table is partitioned by the hash of its partition key, where that is safe: then what is
-/// grouped by the partition key is grouped partition by partition, and no row changes its partition.
+/// Declares to DataFusion that the scan of a table is partitioned by the hash of its partition key,
+/// if that is safe. Grouping by the partition key then works partition by partition, and no row
+/// changes its partition.
 ///
-/// It is safe only in plans that combine nothing. Our hash is not DataFusion's, partitions that no row can be in are left out, and
-/// a join whose sides look partitioned alike would meet the wrong partitions. So the rule leaves every plan alone that has a join,
-/// a union or any other node of several inputs. It must run before all other rules. Where fewer partitions are read than there are
-/// cores, more cores are worth more than the partitioning.
+/// It is safe only in plans that combine nothing. Our hash is not DataFusion's, partitions that
+/// cannot hold a matching row are left out, and a join whose sides look partitioned alike would
+/// join the wrong partitions. So the rule leaves every plan unchanged that has a join, a union or
+/// any other node with several inputs. It must run before all other rules. If fewer partitions are
+/// read than there are cores, more cores are worth more than the partitioning.
 #[derive(Debug)]
 pub struct PartitionAware {
     tables: Vec<Arc<SnapshotTable>>,
 }
 
 impl PartitionAware {
-    /// A rule for scans of these tables.
+    /// Creates a rule for scans of these tables.
     #[must_use]
     pub fn new(tables: Vec<Arc<SnapshotTable>>) -> Self {
         Self { tables }
     }
 
-    /// The plan of a table's scan with its partitioning declared; `None` where it is no such scan or cannot be declared.
+    /// Returns the plan of a table's scan with its partitioning declared; `None` if it is no such
+    /// scan or cannot be declared.
     fn declare(&self, plan: &Arc<dyn ExecutionPlan>, least: usize) -> Option<Arc<dyn ExecutionPlan>> {
         let partitions = plan.properties().partitioning.partition_count();
         if partitions < least {
@@ -53,7 +56,8 @@ impl PartitionAware {
             .with_output_partitioning(Some(Partitioning::Hash(columns, partitions)))
             .build();
         let declared = OrderedScan::plan(declared);
-        // The partitioning is projected with the scan, and lost where the scan lacks a column of the key.
+        // The partitioning is projected with the scan, and lost if the scan lacks a column of the
+        // key.
         let kept = matches!(declared.properties().partitioning, Partitioning::Hash(..));
         kept.then_some(declared)
     }
@@ -65,7 +69,7 @@ impl SnapshotTable {
         OrderedScan::config_of(plan).is_some_and(|config| config.object_store_url == *self.store_url())
     }
 
-    /// The partition key as columns of `schema`; `None` where it lacks one.
+    /// Partition key as columns of `schema`; `None` if it lacks one.
     fn partition_key_in(&self, schema: &arrow::datatypes::SchemaRef) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
         let column = |column: &evenkeel_model::table::Column| {
             let index = schema.index_of(&column.name).ok()?;
@@ -75,8 +79,9 @@ impl SnapshotTable {
     }
 }
 
-/// A plan with the partitioning of its scans declared, each by `declare`, which is given a node and the fewest partitions that are worth it; the
-/// plan as it is where it combines anything.
+/// Returns a plan with the partitioning of its scans declared, each by `declare`, which receives a
+/// node and the fewest partitions that are worth it. A plan that combines inputs is returned
+/// unchanged.
 pub fn declare_scans(
     plan: Arc<dyn ExecutionPlan>,
     config: &ConfigOptions,
@@ -89,7 +94,8 @@ pub fn declare_scans(
     Ok(plan.transform_down(|node| declare(&node, least))?.data)
 }
 
-/// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of one scan.
+/// Whether the plan combines several inputs anywhere. The inputs of [`NewestWinsExec`] are parts of
+/// one scan, and do not count.
 fn combines(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
@@ -110,7 +116,7 @@ impl PhysicalOptimizerRule for PartitionAware {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         declare_scans(plan, config, |node, least| match self.declare(node, least) {
             Some(declared) => Ok(Transformed::new(declared, true, TreeNodeRecursion::Jump)),
-            // What it reads are parts of partitions.
+            // Its inputs are parts of partitions.
             None if node.downcast_ref::<NewestWinsExec>().is_some() => {
                 Ok(Transformed::new(Arc::clone(node), false, TreeNodeRecursion::Jump))
             }

@@ -1,9 +1,9 @@
-//! Readers of portions that show only those statistics that DataFusion may prune by.
+//! Readers of portions that expose only the statistics by which DataFusion may prune.
 //!
-//! Statistics of floating point in Parquet leave NaN out, while SQL orders NaN above every number.
+//! Floating-point statistics in Parquet leave NaN out, while SQL orders NaN above every number.
 //! DataFusion 55 prunes by them as if they covered every row (apache/datafusion#24804), so a row
 //! group that holds NaN would be skipped by `f > 100`, and the answer would depend on which rows
-//! share a row group. Footers are therefore handed out without statistics of such columns.
+//! share a row group. Footers are therefore returned without statistics of such columns.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,14 +25,14 @@ use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-/// Makes readers of portions whose footers are cached.
+/// Factory of readers of portions whose footers are cached.
 #[derive(Debug)]
 pub(super) struct PortionReaders {
     cached: CachedParquetFileReaderFactory,
 }
 
 impl PortionReaders {
-    /// Readers of the files of `store`.
+    /// Creates readers of the files of `store`.
     pub(super) fn new(store: Arc<dyn ObjectStore>, cache: Arc<FileMetadataCache>) -> Self {
         Self { cached: CachedParquetFileReaderFactory::new(store, cache) }
     }
@@ -89,8 +89,9 @@ fn is_misleading(chunk: &ColumnChunkMetaData) -> bool {
     is_float && (chunk.statistics().is_some() || chunk.column_index_offset().is_some())
 }
 
-/// The footer without the statistics of floating-point columns, of row groups as of pages. Null counts
-/// go with them, which other readers have a use for: so they are left out here and not when a portion is written.
+/// Removes the statistics of floating-point columns from a footer, both of row groups and of pages.
+/// This also removes null counts, which other readers can use, so it happens here and not when a
+/// portion is written.
 fn without_misleading_statistics(
     metadata: Arc<ParquetMetaData>,
 ) -> Result<Arc<ParquetMetaData>, ParquetError> {
@@ -109,7 +110,7 @@ fn without_misleading_statistics(
         group.clone().into_builder().set_column_metadata(columns).build()
     });
     let row_groups = row_groups.collect::<Result<Vec<_>, ParquetError>>()?;
-    // An index of pages that was read already is dropped; the scan reads it again, by the ranges above.
+    // A page index that was already read is dropped; the scan reads it again, by the ranges above.
     let stripped = ParquetMetaData::clone(&metadata).into_builder().set_row_groups(row_groups);
     Ok(Arc::new(stripped.set_column_index(None).set_offset_index(None).build()))
 }

@@ -33,7 +33,7 @@ use evenkeel_model::units::PartitionId;
 use evenkeel_storage::TableStorage;
 use evenkeel_store::log::{PortionEntry, Snapshot};
 
-/// What one scan of a table reads, of how much.
+/// Summary of what one scan of a table reads, and out of how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ScanSummary {
     /// Name of the table.
@@ -46,16 +46,16 @@ pub struct ScanSummary {
     pub portions_read: usize,
     /// Portions of the table.
     pub portions: usize,
-    /// Of the portions read, those that are merged because their key ranges overlap.
+    /// Portions read that are merged because their key ranges overlap.
     pub portions_merged: usize,
     /// Rows in the portions read.
     pub rows_in_portions: u64,
-    /// Why the scan reads what it reads, one sentence each.
+    /// Reasons for what the scan reads, one sentence each.
     pub reasons: Vec<String>,
 }
 
 impl ScanSummary {
-    /// Counts the portions that are read, in groups of those that overlap.
+    /// Counts the portions that are read, given in groups of overlapping ones.
     fn count(&mut self, groups: &[Vec<Vec<Arc<PortionEntry>>>]) {
         let portions = groups.iter().flatten().flatten();
         self.portions_read = portions.clone().count();
@@ -65,21 +65,23 @@ impl ScanSummary {
     }
 }
 
-/// For each partition of `portions`, which are in the order of partitions, groups of those that overlap, in key order.
+/// Groups the overlapping portions of each partition, in key order. `portions` is ordered by
+/// partition.
 fn groups_of(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Vec<Arc<PortionEntry>>>> {
     portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect()
 }
 
-/// What DataFusion may do with the file groups of a scan.
+/// Freedom that DataFusion has with the file groups of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
-    /// Cut and shuffle them between cores.
+    /// DataFusion may cut and shuffle them between cores.
     MayBeCut,
-    /// Nothing: each group is an input of [`NewestWinsExec`]. A declared partitioning, even an unknown one, pins them.
+    /// DataFusion may not change them: each group is an input of [`NewestWinsExec`]. A declared
+    /// partitioning, even an unknown one, pins them.
     ArePinned,
 }
 
-/// A snapshot of a table that DataFusion queries. Text columns are given as views.
+/// A snapshot of a table that DataFusion queries. Text columns are returned as views.
 #[derive(Debug)]
 pub struct SnapshotTable {
     storage: TableStorage,
@@ -92,7 +94,7 @@ pub struct SnapshotTable {
 }
 
 impl SnapshotTable {
-    /// The table at `snapshot`, whose files are in `storage`.
+    /// Creates the table at `snapshot`, whose files are in `storage`.
     ///
     /// # Errors
     /// None that a caller can cause.
@@ -101,8 +103,8 @@ impl SnapshotTable {
         Self::of_schema(storage, snapshot, schema)
     }
 
-    /// The same, giving text and bytes as they are declared: rows that travel between machines hold no views, which would take along what
-    /// they are views of.
+    /// Creates the table so that it returns text and bytes as declared. Rows sent between machines
+    /// must not hold views, which would carry along the buffers that they refer to.
     ///
     /// # Errors
     /// None that a caller can cause.
@@ -117,38 +119,39 @@ impl SnapshotTable {
         Ok(Self { storage, snapshot, portions, schema, store_url, scans: Mutex::new(Vec::new()) })
     }
 
-    /// The files of the table.
+    /// Files of the table.
     #[must_use]
     pub fn storage(&self) -> &TableStorage {
         &self.storage
     }
 
-    /// The snapshot.
+    /// Snapshot of the table.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The name under which DataFusion finds the files.
+    /// URL under which DataFusion finds the files.
     pub(super) fn store_url(&self) -> &ObjectStoreUrl {
         &self.store_url
     }
 
-    /// The schema that queries see.
+    /// Schema that queries see.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// What the scans planned so far read, and forgets them.
+    /// Returns the summaries of the scans planned so far, and forgets them.
     #[must_use]
     pub fn take_scans(&self) -> Vec<ScanSummary> {
         std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A plan of the visible rows of one partition, with the columns `projection` of the table.
+    /// Returns a plan of the visible rows of one partition, with the columns `projection` of the
+    /// table.
     ///
     /// # Errors
-    /// Where the plan cannot be made.
+    /// [`DataFusionError`] if the plan cannot be made.
     pub fn scan_partition(
         &self,
         state: &dyn Session,
@@ -158,12 +161,13 @@ impl SnapshotTable {
         self.scan_where(state, self.portions_of(partition), projection, None)
     }
 
-    /// A plan of the rows that are visible where these portions are all there is, with the columns `projection` of the table, one
-    /// partition for each of theirs. `predicate`, on the columns of the table, keeps portions from being read where it can; rows
-    /// that it does not match may come all the same.
+    /// Returns a plan of the rows that would be visible if the table had only these portions, with
+    /// the columns `projection` of the table and one output partition for each of their partitions.
+    /// `predicate`, on the columns of the table, avoids reading portions if possible; the plan may
+    /// still return rows that do not match it.
     ///
     /// # Errors
-    /// Where the plan cannot be made.
+    /// [`DataFusionError`] if the plan cannot be made.
     pub fn scan_where(
         &self,
         state: &dyn Session,
@@ -175,11 +179,11 @@ impl SnapshotTable {
         self.plan(state, groups_of(portions), projection, None, &narrowed)
     }
 
-    /// The portions that rows matching `predicate`, on the columns of the table, can be in: for each partition that has any, groups of those
-    /// whose keys overlap, in key order.
+    /// Returns the portions that can hold rows matching `predicate`, which is on the columns of the
+    /// table: for each partition that has any, groups of those whose keys overlap, in key order.
     ///
     /// # Errors
-    /// Where the predicate cannot be evaluated.
+    /// [`DataFusionError`] if the predicate cannot be evaluated.
     pub fn groups_where(
         &self,
         predicate: Option<&Arc<dyn PhysicalExpr>>,
@@ -191,20 +195,22 @@ impl SnapshotTable {
         Ok(groups)
     }
 
-    /// The filters of a scan as one condition on the columns of the table; none where there are none.
+    /// Combines the filters of a scan into one condition on the columns of the table; `None` if
+    /// there are no filters.
     ///
     /// # Errors
-    /// Where they cannot be planned.
+    /// [`DataFusionError`] if they cannot be planned.
     pub fn predicate(&self, state: &dyn Session, filters: &[Expr]) -> Result<Option<Arc<dyn PhysicalExpr>>> {
         let Some(filter) = conjunction(filters.to_vec()) else { return Ok(None) };
         let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
         state.create_physical_expr(filter, &schema).map(Some)
     }
 
-    /// A plan of all columns of the rows that are visible where these portions of one partition are all there is, in key order.
+    /// Returns a plan of all columns of the rows that would be visible if the table had only these
+    /// portions of one partition, in key order.
     ///
     /// # Errors
-    /// Where the plan cannot be made.
+    /// [`DataFusionError`] if the plan cannot be made.
     pub fn scan_portions(
         &self,
         state: &dyn Session,
@@ -213,7 +219,7 @@ impl SnapshotTable {
         self.scan_where(state, portions, &self.all_columns(), None)
     }
 
-    /// Visible portions of one partition by age, oldest first.
+    /// Returns the visible portions of one partition by age, oldest first.
     #[must_use]
     pub fn portions_of(&self, partition: PartitionId) -> &[Arc<PortionEntry>] {
         let start = self.portions.partition_point(|portion| portion.partition < partition);
@@ -221,7 +227,7 @@ impl SnapshotTable {
         self.portions.get(start..end).unwrap_or_default()
     }
 
-    /// The portions that rows matching `predicate` can be in.
+    /// Returns the portions that can hold rows matching `predicate`.
     fn matching(
         &self,
         predicate: Option<&Arc<dyn PhysicalExpr>>,
@@ -264,7 +270,8 @@ impl SnapshotTable {
             .collect())
     }
 
-    /// A plan that reads the visible rows of `groups`: for each partition its portions, those that overlap together, in key order.
+    /// Returns a plan that reads the visible rows of `groups`: for each partition its portions in
+    /// key order, with overlapping ones grouped together.
     fn plan(
         &self,
         state: &dyn Session,
@@ -292,8 +299,8 @@ impl SnapshotTable {
         (0..self.schema.fields().len()).collect()
     }
 
-    /// Whether DataFusion can tell that portions without overlap are in order. It compares the ranges of each column alone, and so
-    /// is only sure where the leading column differs.
+    /// Whether DataFusion can tell that portions without overlap are in order. It compares the
+    /// ranges of each column on its own, and so can only be sure if the leading column differs.
     fn datafusion_sees_order(&self, stretch: &[Arc<PortionEntry>]) -> bool {
         stretch.windows(2).all(|pair| match pair {
             [a, b] => a.key_range.max.first() < b.key_range.min.first(),
@@ -301,7 +308,7 @@ impl SnapshotTable {
         })
     }
 
-    /// A plain scan with one file group per entry of `groups`, each in key order.
+    /// Returns a plain scan with one file group per entry of `groups`, each in key order.
     fn scan_files(
         &self,
         state: &dyn Session,
@@ -348,8 +355,9 @@ impl SnapshotTable {
         Ok(OrderedScan::plan(config))
     }
 
-    /// A scan that chains what does not overlap and merges what does, one output partition per entry of `partitions`. An entry has
-    /// the groups of overlapping portions in key order.
+    /// Returns a scan that chains portions without overlap and merges overlapping ones, with one
+    /// output partition per entry of `partitions`. An entry has the groups of overlapping portions
+    /// in key order.
     fn scan_pieces(
         &self,
         state: &dyn Session,
@@ -393,7 +401,8 @@ impl SnapshotTable {
         Ok(Arc::new(NewestWinsExec::try_new(schema, &key, inputs, Arc::new(pieces))?))
     }
 
-    /// A scan of portions that are merged, one a partition, with the columns that merging needs.
+    /// Returns a scan of the portions to merge, one per partition, with the columns that merging
+    /// needs.
     fn scan_overlapping(
         &self,
         state: &dyn Session,
@@ -426,7 +435,7 @@ impl SnapshotTable {
         self.statistics_from(portion.rows, &ranges)
     }
 
-    /// Rows of all the portions together, and the ranges of their key columns.
+    /// Statistics of all the portions together: their rows, and the ranges of their key columns.
     fn statistics_of<'a>(&self, portions: impl Iterator<Item = &'a Arc<PortionEntry>>) -> Statistics {
         let mut rows = 0;
         let mut ranges: Vec<(Option<&KeyValue>, Option<&KeyValue>)> = Vec::new();
@@ -443,7 +452,7 @@ impl SnapshotTable {
         self.statistics_from(rows, &ranges)
     }
 
-    /// Statistics of so many rows, with the smallest and largest value of each primary-key column.
+    /// Statistics of `rows` rows, with the smallest and largest value of each primary-key column.
     fn statistics_from(&self, rows: u64, ranges: &[(Option<&KeyValue>, Option<&KeyValue>)]) -> Statistics {
         let spec = self.snapshot.spec();
         let mut columns = vec![ColumnStatistics::new_unknown(); spec.columns().len()];
@@ -466,14 +475,14 @@ impl SnapshotTable {
     }
 }
 
-/// What is known of the rows that are wanted, where no filter of DataFusion is pushed below the scan.
+/// Known condition on the requested rows, for scans to which DataFusion pushes no filters.
 #[derive(Debug, Default)]
 struct Narrowed {
     predicate: Option<Arc<dyn PhysicalExpr>>,
 }
 
 impl Narrowed {
-    /// The parts of it that are about these columns alone.
+    /// Returns the parts of the condition that refer only to these columns.
     fn to_columns(&self, columns: &[usize]) -> Self {
         let Some(predicate) = &self.predicate else { return Self::default() };
         let parts = split_conjunction(predicate)
@@ -483,7 +492,8 @@ impl Narrowed {
     }
 }
 
-/// The runs of a group of overlapping portions, newest first; the portions go to `inputs`.
+/// Packs a group of overlapping portions, which is ordered newest first, into runs; the portions
+/// are appended to `inputs`.
 fn ranked_runs(
     group: &[Arc<PortionEntry>],
     inputs: &mut Vec<Vec<Arc<PortionEntry>>>,
@@ -507,7 +517,7 @@ impl TableProvider for SnapshotTable {
         TableType::Base
     }
 
-    /// Every filter narrows the scan where it can; DataFusion applies it again above.
+    /// Every filter narrows the scan if it can; DataFusion applies it again above.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }

@@ -1,4 +1,5 @@
-//! Which partitions and portions a predicate can match. What cannot be decided is kept.
+//! Finds the partitions and portions that a predicate can match, and keeps those for which it
+//! cannot decide.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use evenkeel_model::workload::combinations;
 use evenkeel_placement::placement::Placement;
 use evenkeel_store::log::PortionEntry;
 
-/// The partitions that rows matching `predicate` can be in; `None` where that is every partition. Decided where the
-/// predicate fixes each partition-key column to one value or a list of values.
+/// Partitions that can hold rows matching `predicate`; `None` if that is every partition. This is
+/// decided only if the predicate fixes each partition-key column to one value or a list of values.
 pub(super) fn matching_partitions(
     spec: &TableSpec,
     schema: &SchemaRef,
@@ -33,7 +34,8 @@ pub(super) fn matching_partitions(
     Some(placed.into_iter().collect())
 }
 
-/// Which of the portions can hold rows that match `predicate`, by the ranges of their primary-key columns.
+/// For each portion, whether it can hold rows that match `predicate`, by the ranges of its
+/// primary-key columns.
 pub(super) fn matching_portions(
     spec: &TableSpec,
     schema: &SchemaRef,
@@ -49,7 +51,8 @@ pub(super) fn matching_portions(
     pruning.prune(&KeyStatistics { spec, schema, portions })
 }
 
-/// A key value as a value of its column. The common types are made directly: a plan of 10,000 portions makes 60,000 of them.
+/// Converts a key value to a value of its column. The common types are made directly: a plan of
+/// 10,000 portions makes 60,000 of them.
 pub(super) fn scalar(value: &KeyValue, data_type: &DataType) -> Option<ScalarValue> {
     let plain = match (value, data_type) {
         (KeyValue::Int(value), DataType::Int64) => return Some(ScalarValue::Int64(Some(*value))),
@@ -77,7 +80,7 @@ pub(super) fn scalar(value: &KeyValue, data_type: &DataType) -> Option<ScalarVal
     plain.cast_to(data_type).ok()
 }
 
-/// The ranges of primary-key columns as the pruning of DataFusion reads them.
+/// Ranges of the primary-key columns in the form that DataFusion's pruning reads.
 struct KeyStatistics<'a> {
     spec: &'a TableSpec,
     schema: &'a SchemaRef,

@@ -42,18 +42,19 @@ use crate::sql::limits::parse_within_limits;
 use crate::sql::{NOW, Params, parameters_of, read_times_in_microseconds, side_effect};
 use evenkeel_model::table::KeyValue;
 
-/// The name under which every table goes.
+/// Name under which every table is available.
 const TABLE_ALIAS: &str = "t";
 
-/// A DataFusion session with one table, called `t` and by its own name, and its system tables `sys.partition_stats` and
-/// `sys.primary_index_portion_stats` (also `"t/.sys/partition_stats"` and so on, as in YDB).
+/// A DataFusion session with one table, available as `t` and under its own name, and its system
+/// tables `sys.partition_stats` and `sys.primary_index_portion_stats` (also
+/// `"t/.sys/partition_stats"` and so on, as in YDB).
 #[derive(Clone)]
 pub struct TableSession {
     context: SessionContext,
     table: Arc<SnapshotTable>,
     /// Names that a query can read from.
     tables: Vec<String>,
-    /// How long a query may take.
+    /// Time limit of a query; `None` for no limit.
     timeout: Option<Duration>,
 }
 
@@ -77,26 +78,26 @@ impl std::fmt::Debug for QueryResult {
     }
 }
 
-/// Bytes of ends of files that are kept in memory: those of 10,000 portions, about.
+/// Bytes of file footers cached in memory: those of about 10,000 portions.
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
 
-/// The stack of a thread that plans, in bytes. Only what is used of it takes memory.
+/// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
 const PLANNING_STACK: usize = 64 << 20;
 
-/// An environment for the sessions of a table, which keeps the ends of files that they read. Their queries share the memory of
-/// [`default_memory`].
+/// Returns an environment for the sessions of a table, which caches the footers of the files that
+/// they read. Their queries share the memory of [`default_memory`].
 ///
 /// # Errors
 /// None that a caller can cause.
 pub fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
     let memory = default_memory();
-    // Ends of files are not reserved: they get a part of what operators leave.
+    // Footers are not reserved: they get a part of the memory that operators leave.
     let cache = FOOTER_CACHE_BYTES.min(memory.as_usize() / 8);
     let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(cache);
     Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
 }
 
-/// The same environment for one session whose queries have limits of their own.
+/// Derives an environment for one session whose queries have limits of their own.
 ///
 /// # Errors
 /// [`QueryError`] if the directory to spill to cannot be used.
@@ -114,16 +115,16 @@ pub fn runtime_within(shared: &Arc<RuntimeEnv>, limits: &QueryLimits) -> Result<
 }
 
 impl TableSession {
-    /// A session on a table. Names of tables and columns are case-sensitive, as in YQL.
+    /// Creates a session on a table. Names of tables and columns are case-sensitive, as in YQL.
     ///
     /// # Errors
-    /// [`QueryError`] where a table cannot be registered.
+    /// [`QueryError`] if a table cannot be registered.
     pub fn new(table: Arc<SnapshotTable>) -> Result<Self, QueryError> {
         Self::on(table, shared_runtime()?)
     }
 
-    /// The same in an environment that several sessions share: what one reads of the ends of files, the others need not read
-    /// again.
+    /// Creates a session in an environment that several sessions share: file footers that one
+    /// session reads need not be read again by the others.
     ///
     /// # Errors
     /// As for [`TableSession::new`].
@@ -144,7 +145,7 @@ impl TableSession {
         Self::with_provider(state, table, provider)
     }
 
-    /// The same in a given state. `provider` is what queries scan as the table.
+    /// Creates a session in a given state. Queries scan `provider` as the table.
     pub fn with_provider(
         state: SessionState,
         table: Arc<SnapshotTable>,
@@ -161,13 +162,14 @@ impl TableSession {
         Ok(Self { context, table, tables, timeout: None })
     }
 
-    /// The session with a limit on the time of each query, from its planning to its last row.
+    /// Returns the session with a limit on the time of each query, from its planning to its last
+    /// row.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
     }
 
-    /// The physical plan of one query.
+    /// Returns the physical plan of one query.
     pub async fn physical_plan(
         &self,
         sql: &str,
@@ -179,16 +181,18 @@ impl TableSession {
         self.planned(None, plan(self.clone(), sql.to_owned(), params.clone())).await
     }
 
-    /// The DataFusion session below.
+    /// Underlying DataFusion session.
     #[must_use]
     pub fn context(&self) -> &SessionContext {
         &self.context
     }
 
-    /// Runs one query, in a task of its own: on a runtime with several threads the caller is free to stop waiting, whatever the query does.
+    /// Runs one query in a task of its own: on a runtime with several threads, the caller is free
+    /// to stop waiting, whatever the query does.
     ///
     /// # Errors
-    /// [`QueryError`] where the SQL is not a query, its parameters do not fit, or it fails or meets a limit.
+    /// [`QueryError`] if the SQL is not a query, its parameters do not fit, or it fails or exceeds
+    /// a limit.
     pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
         let watch = self.timeout.map(|timeout| Watch::start(Some(timeout), None, None));
         let start = |session: Self, sql: String, params: Params| async move {
@@ -201,7 +205,8 @@ impl TableSession {
         Ok(QueryResult { schema: batches.schema(), batches })
     }
 
-    /// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is recursive and does not yield.
+    /// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is
+    /// recursive and does not yield.
     async fn planned<T: Send + 'static>(
         &self,
         watch: Option<&Watch>,
@@ -212,7 +217,7 @@ impl TableSession {
         let (sender, receiver) = oneshot::channel();
         let plan = move || {
             let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
-            // Nobody waits any more if a limit was met.
+            // The receiver is gone if a limit was exceeded.
             let _ = sender.send(done.unwrap_or_else(|panic| Err(of_panic(panic.as_ref()).into())));
             drop(running);
         };
@@ -230,7 +235,7 @@ impl TableSession {
         })
     }
 
-    /// Runs one query and gives all its rows.
+    /// Runs one query and returns all its rows.
     ///
     /// # Errors
     /// As for [`TableSession::query`].
@@ -238,7 +243,7 @@ impl TableSession {
         Ok(self.query(sql, params).await?.batches.try_collect().await?)
     }
 
-    /// What a query would read, and its physical plan as text. Nothing is run.
+    /// Returns the scans of a query, and its physical plan as text. Nothing is run.
     ///
     /// # Errors
     /// As for [`TableSession::query`].
@@ -292,7 +297,7 @@ impl TableSession {
         Ok(self.context.execute_logical_plan(plan).await?)
     }
 
-    /// The newest point in time in the table; NULL where it has no rows, none where it has no times.
+    /// Newest point in time in the table; NULL if the table has no rows, `None` if it has no times.
     async fn newest_time(&self) -> Result<Option<ScalarValue>, QueryError> {
         let snapshot = self.table.snapshot();
         let spec = snapshot.spec();
@@ -300,7 +305,8 @@ impl TableSession {
         let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
         let in_key = spec.primary_key().iter().position(|index| *index == column);
         if let Some(position) = in_key {
-            // The newest row of a key has the same key as the rows it replaced: the ranges are exact.
+            // The newest row of a key has the same key as the rows it superseded: the ranges are
+            // exact.
             let maxima = snapshot.portions();
             let newest: Option<KeyValue> = maxima
                 .iter()
@@ -320,7 +326,7 @@ impl TableSession {
     }
 }
 
-/// Ends once a limit of the watch is exceeded.
+/// Completes when a limit of the watch is exceeded.
 async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
     match watch {
         Some(watch) => watch.exceeded().await,
@@ -328,7 +334,7 @@ async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
     }
 }
 
-/// The error of a query in which the engine panicked.
+/// Error of a query in which the engine panicked.
 fn of_panic(panic: &(dyn Any + Send)) -> DataFusionError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
@@ -343,14 +349,14 @@ fn of_task(error: tokio::task::JoinError) -> DataFusionError {
     }
 }
 
-/// Batches of a query that a task of its own computes.
+/// Returns the batches of a query, computed in a task of their own.
 fn driven_in_task(
     mut batches: SendableRecordBatchStream,
     watch: Option<Watch>,
     pool: Arc<dyn MemoryPool>,
 ) -> SendableRecordBatchStream {
     let schema = batches.schema();
-    // Two: one is computed while one is read.
+    // Two: one is computed while the other is read.
     let (sender, receiver) = mpsc::channel(2);
     let running = Running::start();
     let task = SpawnedTask::spawn(async move {
@@ -364,7 +370,7 @@ fn driven_in_task(
     });
     let state = (receiver, Some(task), watch, pool);
     let received = stream::unfold(state, |(mut receiver, mut task, watch, pool)| async move {
-        // After an error there is nothing more.
+        // Nothing follows an error.
         task.as_ref()?;
         let batch = tokio::select! {
             biased;
@@ -385,7 +391,8 @@ fn driven_in_task(
     Box::pin(RecordBatchStreamAdapter::new(schema, received))
 }
 
-/// What a statement that names tables which need not exist would do; none of others, whose plan tells.
+/// Change that a statement would make, for kinds of statements that may name nonexistent tables;
+/// `None` for all others, whose plans show it.
 fn change_of(statement: &ParsedStatement) -> Option<&'static str> {
     let ParsedStatement::Statement(statement) = statement else { return None };
     match statement.as_ref() {
@@ -397,7 +404,7 @@ fn change_of(statement: &ParsedStatement) -> Option<&'static str> {
     }
 }
 
-/// Registers the table and its system tables; gives the names that people use.
+/// Registers the table and its system tables; returns the names that users can query.
 fn register_tables(
     context: &SessionContext,
     table: &Arc<SnapshotTable>,

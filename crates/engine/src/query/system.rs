@@ -1,7 +1,8 @@
 //! The system tables, named after the `.sys` views of YDB.
 //!
-//! `sys.partition_stats`: one row per partition. `sys.primary_index_portion_stats`: one row per portion. Rows are counted
-//! as stored: a row that a newer portion replaces counts in both until they are merged.
+//! `sys.partition_stats`: one row per partition. `sys.primary_index_portion_stats`: one row per
+//! portion. Rows are counted as stored: a superseded row counts in addition to the newer one until
+//! their portions are merged.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Window frames over columns that DataFusion cannot add to.
+//! Window frames over columns to which DataFusion cannot add an offset.
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -11,12 +11,12 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-/// Lets window functions be ordered by columns of bytes, UUIDs and lengths of time.
+/// Allows window functions to be ordered by columns of bytes, UUIDs and durations.
 ///
-/// Without a frame, SQL takes RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW. DataFusion 55
-/// refuses RANGE over a type that it cannot add an offset to, even if the frame has no offset. A
-/// frame without offsets has the same rows in GROUPS, which asks nothing of the type. The rule has
-/// to run before types are coerced.
+/// If no frame is given, SQL uses RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW. DataFusion 55
+/// refuses RANGE over a type to which it cannot add an offset, even if the frame has no offset. A
+/// frame without offsets has the same rows in GROUPS, which requires nothing of the type. The rule
+/// must run before types are coerced.
 #[derive(Debug)]
 pub(super) struct FramesWithoutOffsets;
 

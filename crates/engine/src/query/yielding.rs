@@ -1,4 +1,5 @@
-//! Lets operators that give many rows for few yield, so that a query can be ended between their batches.
+//! Makes operators that return many rows for few input rows yield, so that a query can be ended
+//! between their batches.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::unnest::UnnestExec;
 
-/// Wraps joins and UNNEST. DataFusion lets scans yield for every batch that they give; one batch of a scan can be thousands of a join.
+/// Wraps joins and UNNEST. DataFusion makes scans yield for every batch that they return, but one
+/// batch of a scan can become thousands in a join.
 #[derive(Debug)]
 pub(crate) struct YieldingJoins;
 

@@ -1,8 +1,10 @@
-//! Rewriting a table with another partition key, number of partitions or placement function.
+//! Rewrites a table with another partition key, number of partitions or placement function.
 //!
 //! ```text
-//! plan   partition keys of all visible rows -> old and new partition of each -> rows and bytes that move
-//! run    visible rows in the order of the primary key -> an ingest into the new table -> one commit, with the inputs of the old one
+//! plan   partition keys of all visible rows -> old and new partition of each
+//!          -> rows and bytes that move
+//! run    visible rows in the order of the primary key -> an ingest into the new table
+//!          -> one commit, with the inputs of the old table
 //! ```
 
 mod plan;
@@ -21,10 +23,10 @@ use evenkeel_placement::placement::PlacementError;
 use evenkeel_store::ingest::IngestError;
 use evenkeel_store::log::LogError;
 
-/// The least budget that a repartitioning works in: what an ingest needs, and what reading takes beside it.
+/// Smallest memory budget of a repartitioning: that of an ingest, plus the memory for reading.
 pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);
 
-/// Why a table cannot be rewritten. The old table is never touched.
+/// Error of rewriting a table. The old table is never modified.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum RepartitionError {

@@ -1,4 +1,4 @@
-//! What a new partitioning moves.
+//! Rows and bytes that a new partitioning moves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,40 +16,41 @@ use evenkeel_model::units::{PartitionId, Version};
 use evenkeel_placement::placement::Placement;
 use evenkeel_stats::skew::SkewFigures;
 
-/// What kind of change it is, which decides what stays where it is.
+/// Kind of change, which decides which rows stay in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Movement {
-    /// Twice as many partitions, placed by intervals of the hash: partition p is cut into 2p, which stays, and 2p + 1, which moves.
+    /// Twice as many partitions, placed by intervals of the hash: partition p is cut into 2p, which
+    /// stays, and 2p + 1, which moves.
     Split,
-    /// Half as many: of 2p and 2p + 1, which become p, the second moves.
+    /// Half as many: 2p and 2p + 1 become p, and the second one moves.
     Join,
-    /// Any other: a row stays where its partition has the number that it had.
+    /// Any other change: a row stays if the number of its partition stays the same.
     Scatter,
 }
 
-/// What a new partitioning moves, counted row by row.
+/// Plan of a new partitioning, with the rows that move counted one by one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepartitionPlan {
-    /// The version that is rewritten.
+    /// Version that is rewritten.
     pub version: Version,
-    /// The new declaration.
+    /// New declaration of the table.
     pub to: TableDefinition,
-    /// What kind of change it is.
+    /// Kind of change.
     pub movement: Movement,
     /// Rows that a query sees.
     pub rows: u64,
-    /// Rows that end in another place.
+    /// Rows that move to another place.
     pub rows_moving: u64,
     /// Bytes of all portions.
     pub bytes: u64,
-    /// Bytes of the rows that end in another place: per partition, as many as their share of its rows.
+    /// Bytes of the rows that move: per partition, in proportion to their share of its rows.
     pub bytes_moving: u64,
     /// Rows of each new partition.
     pub rows_per_partition: Vec<u64>,
-    /// How even the old partitions are.
+    /// Skew of the old partitions.
     pub skew_before: SkewFigures,
-    /// How even the new ones will be.
+    /// Skew of the new partitions.
     pub skew_after: SkewFigures,
 }
 
@@ -64,7 +65,7 @@ impl Movement {
         }
     }
 
-    /// Whether a row of partition `from` that goes to `to` stays where it is.
+    /// Whether a row of partition `from` that goes to `to` stays in place.
     fn stays(self, from: PartitionId, to: PartitionId) -> bool {
         match self {
             Self::Split => to.0 == from.0 * 2,
@@ -74,11 +75,11 @@ impl Movement {
     }
 }
 
-/// Counts what moves where the rows of `table` are placed as `to` says. Reads the columns of the new partition key; `progress` is
-/// given the rows read so far.
+/// Counts the rows and bytes that move if the rows of `table` are placed as `to` says. Reads the
+/// columns of the new partition key; `progress` receives the number of rows read so far.
 ///
 /// # Errors
-/// [`RepartitionError`] where a portion cannot be read.
+/// [`RepartitionError`] if a portion cannot be read.
 pub async fn plan(
     table: &SnapshotTable,
     to: &TableSpec,
@@ -133,7 +134,7 @@ pub async fn plan(
     })
 }
 
-/// How many visible rows of a partition go to each new one.
+/// Counts the visible rows of a partition by the new partition to which they go.
 async fn count(
     table: &SnapshotTable,
     context: &SessionContext,

@@ -1,4 +1,4 @@
-//! Carrying a new partitioning out.
+//! Carries out a new partitioning.
 
 use std::sync::Arc;
 
@@ -16,26 +16,28 @@ use evenkeel_storage::TableStorage;
 use evenkeel_store::ingest::{Committed, Ingest, IngestError, IngestMode, IngestOptions, LEAST_MEMORY};
 use evenkeel_store::log::{Snapshot, TableLog};
 
-/// Partitions that are read at one time: rows of one alone would go to few new ones, and those would be written unevenly.
+/// Partitions that are read concurrently. The rows of a single one would go to only a few new
+/// partitions, which would be written unevenly.
 const PARTITIONS_AT_ONCE: usize = 8;
-/// What reading may take of the memory; the rest is the ingest's.
+/// Divisor of the memory budget: reading may take this part of it, and the ingest takes the rest.
 const READING_PART: u64 = 3;
-/// Memory of a portion that is read: its row group, decoded pages and batches (measured).
+/// Memory of a portion that is being read: its row group, decoded pages and batches (measured).
 const PER_PORTION: ByteSize = ByteSize::mib(8);
 
 /// The table with the new partitioning.
 #[derive(Debug)]
 pub struct Rewritten {
-    /// Its log.
+    /// Log of the new table.
     pub log: TableLog,
-    /// What was committed.
+    /// Commit of the rewritten rows.
     pub committed: Committed,
 }
 
-/// Writes the visible rows of `table` into a new table at `storage`, with one commit. The inputs that the old table knows are known
-/// to the new one. `progress` is given the rows written so far.
+/// Writes the visible rows of `table` into a new table at `storage`, with one commit, which also
+/// records the inputs of the old table. `progress` receives the number of rows written so far.
 ///
-/// A place where an earlier attempt died is used again: a table of the same declaration that has no commits yet.
+/// A location where an earlier attempt died is reused if it holds a table with the same declaration
+/// and no commit but its creation.
 ///
 /// # Errors
 /// [`RepartitionError`]; the new table has no rows then.

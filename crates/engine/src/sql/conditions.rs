@@ -1,4 +1,4 @@
-//! What the conditions of a scan leave to a column: some values, or a range.
+//! Values or range that the conditions of a scan allow for a column.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
 
 use evenkeel_model::workload::ScanCondition;
 
-/// The values that `predicate` leaves to a column, where it fixes it to one or a list of them.
+/// Values that `predicate` allows for a column, if it fixes the column to one value or a list of
+/// values.
 #[must_use]
 pub fn fixed_values(
     predicate: &Arc<dyn PhysicalExpr>,
@@ -28,13 +29,13 @@ pub fn fixed_values(
     let literal = |literal: &ScalarValue| {
         let value = literal.cast_to(data_type).ok()?;
         let back = value.cast_to(&literal.data_type()).ok()?;
-        // A value that changes by the cast is another one.
+        // A value that changes in the cast is a different value.
         (!value.is_null() && back == *literal).then_some(value)
     };
     guarantee.literals.iter().map(literal).collect()
 }
 
-/// The conditions `filters` of one scan, all of which hold.
+/// Condition of one scan, all of whose `filters` hold.
 pub(super) fn scan_condition(
     state: &SessionState,
     schema: &SchemaRef,
@@ -61,7 +62,7 @@ pub(super) fn scan_condition(
     Ok(ScanCondition::new(fixed, closed.collect()))
 }
 
-/// Takes a comparison of a column with a point in time into its bounds.
+/// Narrows the bounds of a column if `filter` compares it with a point in time.
 fn narrow(ranges: &mut BTreeMap<String, (Option<i64>, Option<i64>)>, filter: &Expr) {
     match filter {
         Expr::BinaryExpr(binary) => {
@@ -102,7 +103,7 @@ fn narrow(ranges: &mut BTreeMap<String, (Option<i64>, Option<i64>)>, filter: &Ex
     }
 }
 
-/// A point in time in microseconds.
+/// Point in time in microseconds; `None` for other literals.
 fn micros(literal: &ScalarValue) -> Option<i64> {
     let micros = arrow::datatypes::DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
     match literal {

@@ -1,11 +1,12 @@
-//! Limits on SQL before it is parsed and planned: parser, planner and evaluation recurse over a statement, and some of their
-//! steps take time that doubles with each level.
+//! Limits on SQL before it is parsed and planned: parser, planner and evaluator recurse over a
+//! statement, and the time of some steps doubles with each level.
 //!
 //! ```text
-//! text -> bytes -> tokens: count, depth of the tree that they can form, numbers out of range -> parsed
-//!      -> tables, each as often as a WITH query that names it is expanded -> planned
+//! text -> bytes -> tokens: count, depth of the tree they can form, numbers out of range -> parsed
+//!      -> tables, each counted once per expansion of a WITH query that names it -> planned
 //! ```
-//! The text is measured, not the tree: to parse a tree that is too deep, and even to drop it, overflows the stack.
+//! The text is measured rather than the tree: parsing a tree that is too deep, or even dropping it,
+//! overflows the stack.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -18,32 +19,35 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use thiserror::Error;
 
-/// Bytes of one text of SQL. A list of 50,000 keys has about half of that.
+/// Most bytes of one SQL text. A list of 50,000 keys has about half of that.
 pub const MOST_BYTES: usize = 1 << 20;
 
-/// Words and signs of one text, without blanks and comments.
+/// Most words and signs of one text, not counting whitespace and comments.
 pub const MOST_TOKENS: usize = 250_000;
 
-/// Levels of parentheses, brackets and CASE. Some rules of the parser try an expression twice on each level.
+/// Most nested levels of parentheses, brackets and CASE. Some rules of the parser try an expression
+/// twice on each level.
 pub const MOST_LEVELS: u32 = 24;
 
-/// Levels that the parser or the planner visits twice, so that each more doubles the time: subqueries, BETWEEN, IN, LIKE and functions that
-/// become CASE.
+/// Most nested levels that the parser or the planner visits twice, so that each further level
+/// doubles the time: subqueries, BETWEEN, IN, LIKE and functions that become CASE.
 pub const MOST_DOUBLINGS: u32 = 8;
 
-/// Functions that the planner replaces by a CASE in which an argument comes twice.
+/// Functions that the planner replaces by a CASE in which an argument appears twice.
 const DOUBLING: [&str; 5] = ["coalesce", "ifnull", "nvl", "nvl2", "nullif"];
 
-/// Operators and keywords between the root of an expression and its deepest operand. The stack of a thread of tokio, 2 MiB, is enough for it.
+/// Most operators and keywords between the root of an expression and its deepest operand. A tokio
+/// thread's stack of 2 MiB is enough for that.
 pub const MOST_DEPTH: u32 = 500;
 
-/// UNION, INTERSECT and EXCEPT in one text.
+/// Most uses of UNION, INTERSECT and EXCEPT in one text.
 pub const MOST_SET_OPERATIONS: u32 = 100;
 
-/// Tables that a statement names, those of its WITH queries once for each time that they are expanded.
+/// Most tables that a statement may name; those of a WITH query count once per expansion.
 pub const MOST_TABLES: u64 = 128;
 
-/// Bytes of a name. The planner looks for the most similar of all names that it knows, in a time that grows with the length.
+/// Most bytes of a name. The planner searches all known names for the most similar one, in a time
+/// that grows with the length.
 pub const MOST_NAME_BYTES: usize = 4096;
 
 /// SQL that is refused before it is planned.
@@ -93,12 +97,21 @@ pub enum SqlLimitError {
         number = shortened(.number)
     )]
     Integer { number: String, line: u64, column: u64 },
+    #[error(
+        "line {line}, column {column} of the SQL: {number} has more than the {DOUBLE_DIGITS} digits that a Double keeps; write \
+         CAST('{number}' AS DECIMAL({precision}, {scale})), or fewer digits",
+        number = shortened(.number)
+    )]
+    Digits { number: String, precision: usize, scale: usize, line: u64, column: u64 },
 }
 
-/// Digits of a decimal. The planner keeps only the low eight bits of a precision.
+/// Digits that tell every two doubles apart; a number with more of them is meant to be exact.
+const DOUBLE_DIGITS: usize = 17;
+
+/// Most digits of a decimal. The planner keeps only the low eight bits of a precision.
 const MOST_PRECISION: u64 = 76;
 
-/// Digits of a number that a message quotes.
+/// Most digits of a number that a message quotes.
 const QUOTED_DIGITS: usize = 40;
 
 fn shortened(number: &str) -> String {
@@ -117,31 +130,31 @@ impl From<SqlLimitError> for DataFusionError {
 /// A level of parentheses, brackets or CASE.
 #[derive(Debug, Default, Clone, Copy)]
 struct Level {
-    /// Whether it has the precision of a decimal.
+    /// Whether it encloses the precision of a decimal.
     of_decimal: bool,
-    /// Whether CASE opened it, and END closes it.
+    /// Whether CASE opened it, so that END closes it.
     of_case: bool,
-    /// Whether what is nested in it is visited twice.
+    /// Whether its contents are visited twice.
     doubles: bool,
     /// Operators and keywords since the last AND.
     operators: u32,
     /// Depth of the deepest level closed since the last AND.
     inner: u32,
-    /// AND since the last OR, and the depth of what they link.
+    /// Number of ANDs since the last OR. `linked_by_and` is the depth of their operands.
     ands: u32,
     linked_by_and: u32,
-    /// OR since the last comma, and the depth of what they link.
+    /// Number of ORs since the last comma. `linked_by_or` is the depth of their operands.
     ors: u32,
     linked_by_or: u32,
-    /// Depth of what stands before the last comma.
+    /// Depth of the text before the last comma.
     before: u32,
-    /// The most levels that are visited twice, one in the other, among those closed in it.
+    /// Most nested levels visited twice among those closed inside it.
     inner_doublings: u32,
 }
 
 impl Level {
-    /// Bound on the depth of the tree of the text since the last comma: chains of operators lean to the left, OR links chains of AND, and
-    /// those link all others.
+    /// Upper bound on the depth of the tree for the text since the last comma: chains of operators
+    /// lean to the left, OR links chains of AND, and AND links all other chains.
     fn depth(&self) -> u32 {
         self.ors.saturating_add(self.linked_by_or.max(self.depth_of_ands()))
     }
@@ -169,13 +182,13 @@ impl Level {
         *self = Self { of_case, doubles, inner_doublings, before, ..Self::default() };
     }
 
-    /// Levels that are visited twice, one in the other: those closed in it, and this one.
+    /// Number of nested levels visited twice: those closed inside it, and the level itself.
     fn doublings(&self) -> u32 {
         self.inner_doublings + u32::from(self.doubles)
     }
 }
 
-/// Checks text that is to be parsed as SQL. Text that is not SQL passes, and is left to the parser.
+/// Checks text before it is parsed as SQL. Text that is not SQL passes, and is left to the parser.
 ///
 /// # Errors
 /// [`SqlLimitError`] if it is too long, too deep, or has a number that no type holds.
@@ -239,12 +252,12 @@ pub fn check_text(sql: &str) -> Result<(), SqlLimitError> {
                     if keyword == Keyword::SELECT {
                         level.meet_separator();
                     }
-                    // A keyword behind a sign is a name, as in a + date.
+                    // A keyword after a sign is a name, as in `a + date`.
                     level.operators += u32::from(!is_sign(before));
                     level.doubles |= is_doubling_keyword(keyword);
                 }
             },
-            // These are planned as functions, whose types are found by a deeper recursion.
+            // These are planned as functions, and resolving their types recurses deeper.
             Token::StringConcat | Token::Plus | Token::Minus | Token::Mul => level.operators += 2,
             other if is_sign(other) => level.operators += 1,
             _ => {}
@@ -280,7 +293,7 @@ fn is_doubling_keyword(keyword: Keyword) -> bool {
     matches!(keyword, K::SELECT | K::BETWEEN | K::IN | K::LIKE | K::ILIKE | K::SIMILAR)
 }
 
-/// Ends a level: its depth is that of an operand of the one around it.
+/// Closes a level. Its depth becomes that of an operand of the enclosing level.
 fn close(level: &mut Level, levels: &mut Vec<Level>) {
     let depth = level.before.max(level.depth()).saturating_add(1);
     if let Some(mut outer) = levels.pop() {
@@ -290,7 +303,7 @@ fn close(level: &mut Level, levels: &mut Vec<Level>) {
     }
 }
 
-/// Whether a token is neither a word, nor a value, nor what separates or encloses them.
+/// Whether a token is an operator sign: neither a word nor a value, separator or bracket.
 fn is_sign(token: &Token) -> bool {
     !matches!(
         token,
@@ -318,7 +331,8 @@ fn is_sign(token: &Token) -> bool {
     )
 }
 
-/// Refuses a number that would be read as an infinite Double, and a whole one that would lose digits as a Double.
+/// Refuses a number that would be read as an infinite Double, and one that would lose digits as a
+/// Double: a Decimal that has the number would not equal it.
 fn check_number(number: &str, line: u64, column: u64) -> Result<(), SqlLimitError> {
     let number = number.to_owned();
     if number.parse::<f64>().is_ok_and(f64::is_infinite) {
@@ -328,10 +342,21 @@ fn check_number(number: &str, line: u64, column: u64) -> Result<(), SqlLimitErro
     if is_whole && number.parse::<u64>().is_err() {
         return Err(SqlLimitError::Integer { number, line, column });
     }
+    if let Some((whole, fraction)) = number.split_once('.')
+        && !fraction.contains(['e', 'E'])
+    {
+        let digits = format!("{whole}{}", fraction.trim_end_matches('0'));
+        if digits.trim_start_matches('0').len() > DOUBLE_DIGITS {
+            let scale = fraction.len();
+            let precision = whole.trim_start_matches('0').len() + scale;
+            return Err(SqlLimitError::Digits { number, precision, scale, line, column });
+        }
+    }
     Ok(())
 }
 
-/// Checks how many tables a statement reads if each WITH query is expanded where it is named, as the planner does.
+/// Checks the number of tables that a statement reads if each WITH query is expanded at every use,
+/// as the planner does.
 ///
 /// # Errors
 /// [`SqlLimitError::Tables`] if there are more than [`MOST_TABLES`].
@@ -351,7 +376,7 @@ pub fn check_tables(statement: &Statement) -> Result<(), SqlLimitError> {
 /// Parses SQL within the limits.
 ///
 /// # Errors
-/// [`SqlLimitError`] of SQL beyond them, and the errors of the parser.
+/// [`SqlLimitError`] if the SQL exceeds them, or an error of the parser.
 pub fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>>(
     sql: &str,
 ) -> Result<VecDeque<Statement>, E> {
@@ -361,18 +386,19 @@ pub fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>>(
     Ok(statements)
 }
 
-/// A query being visited.
+/// State of a query while it is visited.
 #[derive(Debug, Default)]
 struct Scope {
-    /// Names of its WITH queries whose turn has not come; the last is the next.
+    /// Names of its WITH queries that are not visited yet; the last one is next.
     pending: Vec<String>,
-    /// Tables of those whose turn has come.
+    /// Number of tables of each WITH query that was visited.
     named: HashMap<String, u64>,
-    /// Tables of the query so far.
+    /// Number of tables of the query so far.
     tables: u64,
 }
 
-/// Counts tables, query by query. The WITH queries of a query are visited before its body, in their order.
+/// Counts tables, query by query. The WITH queries of a query are visited before its body, in
+/// order.
 #[derive(Debug, Default)]
 struct Tables {
     scopes: Vec<Scope>,
@@ -468,7 +494,7 @@ mod tests {
         assert_eq!(check_text(&names(240)), Ok(()));
         let distinct = format!("SELECT {}", chain("k", " IS DISTINCT FROM ", 10_000));
         assert!(matches!(check_text(&distinct), Err(SqlLimitError::Depth { .. })));
-        // Each level is below the limit, their sum is not.
+        // Each level is below the limit, but their sum is not.
         let mut nested = "1".to_owned();
         for _ in 0..20 {
             nested = format!("({nested}{})", " + 1".repeat(20));
@@ -509,6 +535,24 @@ mod tests {
         );
         let after = "SELECT (1), ".repeat(1_000);
         assert_eq!(check_text(&after), Ok(()));
+    }
+
+    #[test]
+    fn decimals_that_a_double_does_not_keep_are_refused() {
+        for number in
+            ["0.1", "1.7976931348623157", "0.30000000000000004", "123456.50000000000000000000", "1e-300"]
+        {
+            assert_eq!(check_text(&format!("SELECT {number}")), Ok(()), "{number}");
+        }
+        let refused = check_text("SELECT 1 FROM t WHERE c = 099999999999999.9999").unwrap_err();
+        assert!(
+            matches!(refused, SqlLimitError::Digits { precision: 18, scale: 4, line: 1, .. }),
+            "{refused:?}"
+        );
+        assert!(
+            refused.to_string().contains("write CAST('099999999999999.9999' AS DECIMAL(18, 4))"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! SQL before it meets a table: parameters, what a statement may do, and which values its conditions leave to a column.
+//! SQL before it reaches a table: parameters, the actions that a statement may take, and the values
+//! that its conditions allow for a column.
 
 mod conditions;
 pub mod limits;
@@ -48,7 +49,8 @@ pub fn plain_message(error: &DataFusionError) -> String {
     message(text.lines().next().unwrap_or(&text))
 }
 
-/// The text of an error that was met while rows were read, on one line: of a filter that cannot take a value, why.
+/// Text of an error that occurred while rows were read, on one line. If a filter cannot take a
+/// value, the text is the reason.
 #[must_use]
 pub fn plain_text(text: &str) -> String {
     let text = match failed_filter(text) {
@@ -61,10 +63,11 @@ pub fn plain_text(text: &str) -> String {
     message(text.lines().next().unwrap_or(&text))
 }
 
-/// What arrow says where a filter that is evaluated while a file is read cannot take a value.
+/// Message with which arrow reports that a filter, evaluated while a file is read, cannot take a
+/// value.
 pub const FILTER_FAILED: &str = "Error evaluating filter predicate";
 
-/// Why a filter failed, out of the errors around it.
+/// Extracts the reason why a filter failed from the errors around it.
 fn failed_filter(text: &str) -> Option<&str> {
     let (_, cause) = text.split_once(FILTER_FAILED)?;
     // An error with a message, or one without, such as a division by zero.
@@ -78,8 +81,8 @@ fn failed_filter(text: &str) -> Option<&str> {
     Some(cause.trim_start_matches([':', ' ']))
 }
 
-/// What a plan would do beside answering, such as "write files"; none where it is a query. Also below an EXPLAIN ANALYZE,
-/// which runs its statement.
+/// Side effect of a plan, such as "write files"; `None` if the plan is a query. Looks below an
+/// EXPLAIN ANALYZE too, since it runs its statement.
 ///
 /// # Errors
 /// None that a caller can cause.

@@ -17,10 +17,10 @@ use evenkeel_model::bounded::{names, quote};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
 
-/// The parameter that stands for the present: a point in time, by default the newest one in the table.
+/// Parameter for the present: a point in time, by default the newest one in the table.
 pub const NOW: &str = "now";
 
-/// What parameters are taken for that a statement gives no type for.
+/// Type assumed for parameters to which a statement gives no type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untyped {
     /// Whole numbers.
@@ -29,11 +29,11 @@ pub enum Untyped {
     Times,
 }
 
-/// Values of parameters as text; each takes the type that the query needs.
+/// Values of parameters as text; each is converted to the type that the query needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params(BTreeMap<String, String>);
 
-/// A parameter that does not fit.
+/// Error in the parameters of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ParamError {
@@ -57,7 +57,7 @@ impl Params {
     /// Reads `name=value` pairs.
     ///
     /// # Errors
-    /// [`ParamError`] where one has another shape or a name comes twice.
+    /// [`ParamError`] if a pair has another form or a name is repeated.
     pub fn parse(pairs: &[String]) -> Result<Self, ParamError> {
         let mut params = BTreeMap::new();
         for pair in pairs {
@@ -73,7 +73,7 @@ impl Params {
         Ok(Self(params))
     }
 
-    /// One more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.0.insert(name.to_owned(), value.to_owned());
@@ -86,19 +86,20 @@ impl Params {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Those of the values that a statement with parameters of these types has.
+    /// Returns only the values of parameters that a statement has, given the types of all of them.
     #[must_use]
     pub fn only(&self, types: &HashMap<String, Option<DataType>>) -> Self {
         let has = |name: &String| types.contains_key(&format!("${name}"));
         Self(self.0.iter().filter(|(name, _)| has(name)).map(|(n, v)| (n.clone(), v.clone())).collect())
     }
 
-    /// As [`Params::bind`], with invented values for what is missing: which rows they meet does not matter, only what kind of
-    /// condition they stand in. No two of them are equal; times are an hour apart, in the order of the parameters' names.
-    /// What the statement gives no type for is taken as `untyped`.
+    /// Like [`Params::bind`], but invents values for missing parameters: only the kind of condition
+    /// matters, not the rows that it matches. No two invented values are equal; times are an hour
+    /// apart, in the order of the parameters' names. Parameters to which the statement gives no
+    /// type are taken as `untyped`.
     ///
     /// # Errors
-    /// [`ParamError`] where a value that is given does not fit.
+    /// [`ParamError`] if a given value does not fit.
     pub fn bind_or_invent(
         &self,
         types: &HashMap<String, Option<DataType>>,
@@ -125,10 +126,11 @@ impl Params {
         full.bind(types, None)
     }
 
-    /// The values with the types that the parameters of a plan have. `now` is used where `$now` is not given.
+    /// Returns the values with the types of the plan's parameters. `now` is used if `$now` is not
+    /// given.
     ///
     /// # Errors
-    /// [`ParamError`] where one is missing, unknown or of another type.
+    /// [`ParamError`] if one is missing, unknown or of another type.
     pub fn bind(
         &self,
         types: &HashMap<String, Option<DataType>>,
@@ -158,8 +160,8 @@ impl Params {
     }
 }
 
-/// The parameters that a plan has, with their types where the plan gives them away. A parameter that is used as two types
-/// has none: its value decides.
+/// Parameters of a plan, with their types if the plan determines them. A parameter that is used as
+/// two types has none: its value decides.
 ///
 /// # Errors
 /// None that a caller can cause.
@@ -204,7 +206,7 @@ fn typed(name: &str, value: &str, data_type: &DataType) -> Result<ScalarValue, P
     }
 }
 
-/// What a type would change about a number: it makes it infinite, or drops digits.
+/// Reason why a type cannot hold a number: it makes the number infinite, or drops digits.
 fn lost(text: &str, value: &ScalarValue) -> Option<&'static str> {
     let is_infinite = match value {
         ScalarValue::Float64(Some(number)) => number.is_infinite(),
@@ -217,13 +219,13 @@ fn lost(text: &str, value: &ScalarValue) -> Option<&'static str> {
         }
         _ => false,
     };
-    // Who writes infinity means it.
+    // An infinity that is written out is intended.
     let is_number =
         text.trim().trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
     (is_infinite && is_number).then_some("it is beyond the range of the type")
 }
 
-/// A value for a parameter whose type the query leaves open.
+/// Guesses the value of a parameter whose type the query leaves open.
 fn guessed(name: &str, value: &str) -> Result<ScalarValue, ParamError> {
     if let Ok(number) = value.parse() {
         return Ok(ScalarValue::Int64(Some(number)));

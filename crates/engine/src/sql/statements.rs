@@ -1,4 +1,5 @@
-//! Statements of a query log, planned against the columns of an export: nothing is read, only the conditions are taken.
+//! Statements of a query log, planned against the columns of an export. Nothing is read; only the
+//! conditions are extracted.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +24,10 @@ use crate::sql::{plain_message, side_effect};
 use evenkeel_model::bounded::{ReadError, SQL, quote_path, read_text};
 use evenkeel_model::workload::{PlannedStatement, ScanCondition};
 
-/// Most bytes of all files of a folder. All statements are kept in memory, and each is planned.
+/// Most bytes of all files in a folder. All statements are kept in memory, and each is planned.
 const LARGEST_WORKLOAD: usize = 4 * SQL.bytes as usize;
 
-/// Why statements cannot be read.
+/// Error of reading statements.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum StatementsError {
@@ -41,19 +42,19 @@ pub enum StatementsError {
     Nothing { path: PathBuf },
 }
 
-/// A statement and where it comes from.
+/// A statement with a name that shows its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Name of its file without the ending; of several in one file, with their number.
+    /// Name of its file without the extension; of several in one file, with their number.
     pub name: String,
-    /// Its text.
+    /// Text of the statement.
     pub sql: String,
 }
 
-/// The statements of a file, or of all `.sql` files in a folder, in the order of their names.
+/// Reads the statements of a file, or of all `.sql` files in a folder, in the order of their names.
 ///
 /// # Errors
-/// [`StatementsError`] where there is none, or one cannot be read.
+/// [`StatementsError`] if there are none, or one cannot be read.
 pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, StatementsError> {
     let error = |source| ReadError::Read { path: path.to_owned(), source };
     let mut files = Vec::new();
@@ -75,7 +76,7 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
         let too_large = || StatementsError::TooLarge { path: path.to_owned() };
         left = left.checked_sub(text.len()).ok_or_else(too_large)?;
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        // What cannot be read says so when it is planned, beside the others.
+        // A text that cannot be parsed is reported when it is planned, along with the others.
         let Ok(parsed) = parse_within_limits::<DataFusionError>(&without_declarations(&text)) else {
             statements.push(Statement { name: stem, sql: text });
             continue;
@@ -93,7 +94,8 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
     }
 }
 
-/// The text without the declarations of YQL, `DECLARE $name AS Type;`, which only give types to parameters.
+/// Returns the text without the declarations of YQL, `DECLARE $name AS Type;`, which only give
+/// types to parameters.
 fn without_declarations(text: &str) -> String {
     let is_declaration = |line: &&str| {
         let line = line.trim_start();
@@ -102,7 +104,8 @@ fn without_declarations(text: &str) -> String {
     text.lines().filter(|line| !is_declaration(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Plans statements against a table with the columns of `schema`. Whatever a statement calls its table, it is that one.
+/// Plans statements against a table with the columns of `schema`, whatever name a statement gives
+/// its table.
 pub async fn plan_statements(
     statements: &[Statement],
     schema: &SchemaRef,
@@ -112,7 +115,7 @@ pub async fn plan_statements(
     for statement in statements {
         let mut scans = plan(&statement.sql, schema, params, Untyped::Numbers).await;
         if scans.is_err() {
-            // A parameter beside an interval has no type of its own, and is no number.
+            // A parameter next to an interval has no type of its own, and is not a number.
             scans = plan(&statement.sql, schema, params, Untyped::Times).await.or(scans);
         }
         let scans = scans.map_err(|error| plain_message(&error));
@@ -144,7 +147,7 @@ async fn plan(
         return Err(DataFusionError::Plan(reason));
     }
     for table in tables {
-        // A schema such as `sys` is not that of the export.
+        // A schema such as `sys` does not belong to the export.
         if table.schema().is_none() {
             context.register_table(table, Arc::clone(&probe) as _)?;
         }
@@ -164,7 +167,7 @@ async fn plan(
     scans.iter().map(|filters| scan_condition(&state, schema, filters)).collect()
 }
 
-/// A table without rows that notes the conditions of its scans.
+/// A table without rows that records the conditions of its scans.
 #[derive(Debug)]
 struct Probe {
     schema: SchemaRef,

@@ -1,17 +1,17 @@
-//! Points in time as literals of SQL.
+//! Points in time as SQL literals.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{DataType, Expr, TypedString, Value, VisitMut, VisitorMut};
 
-/// Decimal places of seconds in a point in time of a table.
+/// Decimal places of the seconds in a table's points in time.
 const MICROSECOND_PLACES: u64 = 6;
 
-/// Reads literals such as `TIMESTAMP '3000-01-01'` and `'3000-01-01'::timestamp` as microseconds, the
-/// precision of points in time in a table and that of TIMESTAMP in the SQL standard.
+/// Reads literals such as `TIMESTAMP '3000-01-01'` and `'3000-01-01'::timestamp` as microseconds,
+/// the precision of points in time in a table and of TIMESTAMP in the SQL standard.
 ///
-/// DataFusion reads them as nanoseconds, which hold the years 1677 to 2262 alone: a comparison of a
+/// DataFusion reads them as nanoseconds, which hold only the years 1677 to 2262: comparing a
 /// Timestamp64 column with any other year would fail. A literal with more than six decimal places
 /// stays in nanoseconds, so that no digit is lost, and so does one with a declared precision.
 pub fn read_times_in_microseconds(statement: &mut Statement) {
@@ -51,7 +51,7 @@ fn declare(data_type: &mut DataType) {
     }
 }
 
-/// Whether a text has no more than six decimal places.
+/// Whether a text has at most six decimal places.
 fn fits(value: &Value) -> bool {
     let (Value::SingleQuotedString(text) | Value::DoubleQuotedString(text)) = value else { return false };
     let places = text.split_once('.').map_or("", |(_, places)| places);

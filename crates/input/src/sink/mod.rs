@@ -1,4 +1,4 @@
-//! Batches to a stream of bytes in a file format.
+//! Writes batches to a byte stream in a file format.
 
 mod part_file;
 
@@ -20,7 +20,7 @@ use thiserror::Error;
 
 pub use crate::sink::part_file::PartFile;
 
-/// The formats that are written.
+/// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     /// Parquet with zstd.
@@ -34,7 +34,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format that the ending of a file stands for.
+    /// Returns the format of a file's ending.
     #[must_use]
     pub fn of_file(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
@@ -48,7 +48,7 @@ impl OutputFormat {
     }
 }
 
-/// Why rows cannot be written.
+/// Reason why rows cannot be written.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the variants say where the fault arose")]
 pub enum SinkError {
@@ -60,7 +60,7 @@ pub enum SinkError {
     Io(#[from] std::io::Error),
 }
 
-/// Writes batches of one schema. What was written is complete only after [`Sink::finish`].
+/// Writes batches of one schema. The output is complete only after [`Sink::finish`].
 pub struct Sink<W: Write + Send>(Writer<W>);
 
 enum Writer<W: Write + Send> {
@@ -77,10 +77,10 @@ impl<W: Write + Send> std::fmt::Debug for Sink<W> {
 }
 
 impl<W: Write + Send> Sink<W> {
-    /// A sink that writes to `out`.
+    /// Creates a sink that writes to `out`.
     ///
     /// # Errors
-    /// [`SinkError`] where the schema has no form in the format.
+    /// [`SinkError`] if the format cannot represent the schema.
     pub fn new(out: W, format: OutputFormat, schema: &SchemaRef) -> Result<Self, SinkError> {
         Ok(Self(match format {
             OutputFormat::Parquet => {
@@ -95,7 +95,8 @@ impl<W: Write + Send> Sink<W> {
             }
             OutputFormat::Csv => {
                 let mut writer = WriterBuilder::new().with_header(true).build(out);
-                // The header is written with the first batch, also where there are no rows.
+                // The header is written with the first batch, so an empty one writes it even
+                // without rows.
                 writer.write(&RecordBatch::new_empty(SchemaRef::clone(schema)))?;
                 Writer::Csv(Box::new(writer))
             }
@@ -107,7 +108,7 @@ impl<W: Write + Send> Sink<W> {
     /// Writes the rows of a batch.
     ///
     /// # Errors
-    /// [`SinkError`] where the rows cannot be written.
+    /// [`SinkError`] if the rows cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), SinkError> {
         match &mut self.0 {
             Writer::Parquet(writer) => writer.write(batch)?,
@@ -118,10 +119,10 @@ impl<W: Write + Send> Sink<W> {
         Ok(())
     }
 
-    /// Writes what ends the format and gives the stream back.
+    /// Writes the end of the format and returns the stream.
     ///
     /// # Errors
-    /// [`SinkError`] where the end cannot be written.
+    /// [`SinkError`] if the end cannot be written.
     pub fn finish(self) -> Result<W, SinkError> {
         Ok(match self.0 {
             Writer::Parquet(writer) => writer.into_inner()?,
@@ -140,8 +141,8 @@ impl<W: Write + Send> Sink<W> {
     }
 }
 
-/// The batch as text formats hold it, so that it can be read back: byte strings as [`readable_bytes`] gives them, durations
-/// as microseconds.
+/// Converts a batch to its form in text formats, so that it can be read back: byte strings as in
+/// [`readable_bytes`], durations as microseconds.
 fn as_text(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     replace_columns(&readable_bytes(batch)?, |column| match column.data_type() {
         DataType::Duration(_) => {
@@ -151,10 +152,11 @@ fn as_text(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     })
 }
 
-/// The batch with byte strings as the text they are, as `\\x` and hexadecimal where they are none.
+/// Converts byte strings to the text they contain, or to `\x` and hexadecimal if they are not
+/// UTF-8.
 ///
 /// # Errors
-/// [`ArrowError`] where the text would pass 2 GiB.
+/// [`ArrowError`] if the text would exceed 2 GiB.
 pub fn readable_bytes(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     replace_columns(batch, |column| match column.data_type() {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => bytes_as_text(column).map(Some),
@@ -162,7 +164,7 @@ pub fn readable_bytes(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     })
 }
 
-/// The batch with the columns that `replace` gives something for.
+/// Returns the batch with those columns replaced for which `replace` returns a new one.
 fn replace_columns(
     batch: &RecordBatch,
     replace: impl Fn(&ArrayRef) -> Result<Option<ArrayRef>, ArrowError>,

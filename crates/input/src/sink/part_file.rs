@@ -1,10 +1,11 @@
-//! A file that gets its name when it is complete.
+//! Files that get their name once they are complete.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file under way, named `<name>.part` until [`PartFile::publish`]. Dropped before that, it is removed.
+/// An unfinished file, named `<name>.part` until [`PartFile::publish`]. If it is dropped before
+/// that, it is removed.
 #[derive(Debug)]
 pub struct PartFile {
     file: File,
@@ -14,10 +15,10 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Begins the file `path`; what a killed program left of it is written over.
+    /// Starts the file `path`, overwriting the remains of a killed program.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// [`io::Error`] if the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
@@ -25,16 +26,16 @@ impl PartFile {
         Ok(Self { file: File::create(&part)?, part, path: path.to_owned(), published: false })
     }
 
-    /// Where to write.
+    /// Returns the file to write to.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Gives the file its name, in the place of one that has it.
+    /// Gives the file its final name, replacing any file of that name.
     ///
     /// # Errors
-    /// Where it cannot be renamed.
+    /// [`io::Error`] if the file cannot be renamed.
     pub fn publish(mut self) -> io::Result<()> {
         std::fs::rename(&self.part, &self.path)?;
         self.published = true;
@@ -45,7 +46,7 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         if !self.published {
-            // Nobody waits for the file any more; if it cannot be removed it keeps its .part name.
+            // The file is no longer needed; if it cannot be removed, it keeps its .part name.
             let _ = std::fs::remove_file(&self.part);
         }
     }

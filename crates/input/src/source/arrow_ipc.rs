@@ -1,7 +1,8 @@
-//! Arrow IPC, files and streams.
+//! Arrow IPC files and streams.
 //!
-//! The readers of the arrow crate believe the lengths that a file states, and a damaged length takes all memory. Here a
-//! length is checked against what there is before anything is allocated, with the crate's decoders below.
+//! The readers of the arrow crate trust the lengths stated in a file, so a damaged length can
+//! exhaust memory. This module checks each length against the available bytes before anything is
+//! allocated, and then uses the crate's lower-level decoders.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -27,14 +28,14 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread reads a file whose reader may panic on damage. Such a panic becomes an error; a panic hook has
-/// nothing to tell about it.
+/// Whether this thread reads a file whose reader may panic on damage. Such a panic becomes an
+/// error, so a panic hook should not report it.
 #[must_use]
 pub fn panics_are_caught() -> bool {
     GUARDED.get()
 }
 
-/// Runs a decoder of Arrow IPC, which panics on some damaged files.
+/// Runs an Arrow IPC decoder, which panics on some damaged files.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     GUARDED.set(true);
     // The decoder is not used again after an error.
@@ -43,14 +44,15 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowEr
     result.unwrap_or_else(|_| Err(ArrowError::IpcError("the file is damaged".to_owned())))
 }
 
-/// The rest of a batch that is given out in pieces: the writer of an Arrow file chose its size, not the reader.
+/// Remainder of a batch that is returned in pieces: its size was chosen by the writer of the file,
+/// not by this reader.
 #[derive(Default)]
 struct Pieces {
     rest: Option<RecordBatch>,
 }
 
 impl Pieces {
-    /// Takes about `READ_BATCH_BYTES` from what is left.
+    /// Takes about `READ_BATCH_BYTES` of the remainder.
     fn take(&mut self) -> Option<RecordBatch> {
         let batch = self.rest.take()?;
         let row_bytes = (batch_bytes(&batch) / batch.num_rows().max(1)).max(1);
@@ -74,11 +76,11 @@ pub(super) struct ArrowFileReader {
     schema: SchemaRef,
     unknown: Vec<String>,
     counter: RowCounter,
-    /// Keeps a temporary file until it is read.
+    /// Keeps a temporary file alive until it has been read.
     _kept: SeekableFile,
 }
 
-/// What the end of a file says of it.
+/// Contents of the footer of a file.
 struct Footer {
     schema: SchemaRef,
     version: arrow::ipc::MetadataVersion,
@@ -122,7 +124,7 @@ impl ArrowFileReader {
 }
 
 fn read_footer(source: &mut File, length: u64) -> Result<Footer, ArrowError> {
-    /// A file ends with the length of the footer in 4 bytes and the 6 bytes of its magic.
+    /// A file ends with the length of the footer in 4 bytes and a magic of 6 bytes.
     const TRAILER: u64 = 10;
     let damaged = || ArrowError::IpcError("the file is shorter than it says".to_owned());
     let mut trailer = [0u8; TRAILER as usize];
@@ -154,7 +156,7 @@ fn read_block(source: &mut File, length: u64, block: &Block) -> Result<Buffer, A
     Ok(Buffer::from_vec(bytes))
 }
 
-/// Reads a range of a file of the given length; a range that reaches beyond it is damage.
+/// Reads a range of a file of the given length; a range beyond the end means damage.
 fn read_range(source: &mut File, length: u64, at: u64, count: u64) -> Result<Vec<u8>, ArrowError> {
     let inside = at.checked_add(count).is_some_and(|end| end <= length);
     if !inside {
@@ -195,7 +197,7 @@ pub(super) struct ArrowStreamReader {
     counter: RowCounter,
 }
 
-/// A stream and its decoder, which takes bytes as they come and allocates for no more than those.
+/// A stream and its decoder, which consumes bytes as they arrive and allocates no more than those.
 struct Chunks {
     stream: TextStream,
     decoder: StreamDecoder,
@@ -203,7 +205,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// The next batch; `None` at the end. The schema is known after the first call.
+    /// Returns the next batch; `None` at the end. The schema is known after the first call.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         loop {
             let batch = guarded(|| self.decoder.decode(&mut self.chunk))?;
@@ -213,13 +215,13 @@ impl Chunks {
         }
     }
 
-    /// The schema, which a stream begins with.
+    /// Reads the schema, which is at the beginning of the stream.
     fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         loop {
             if let Some(schema) = self.decoder.schema() {
                 return Ok(schema);
             }
-            // One byte at a time, so that the first batch is left for later.
+            // One byte at a time, so that the first batch stays unread.
             let Some(byte) = self.stream.fill_buf()?.first().copied() else {
                 return Err(ArrowError::IpcError("the stream has no schema".to_owned()));
             };
@@ -229,7 +231,7 @@ impl Chunks {
         }
     }
 
-    /// Takes the next bytes of the stream; false at its end.
+    /// Reads the next bytes of the stream; false at its end.
     fn fill(&mut self) -> Result<bool, ArrowError> {
         let bytes = self.stream.fill_buf()?;
         let count = bytes.len();

@@ -1,4 +1,4 @@
-//! Parquet, and what columnar formats share: arrays as they are.
+//! Parquet, and code shared by the columnar formats, whose arrays are kept as they are.
 
 use std::fs::File;
 use std::ops::Range;
@@ -30,7 +30,8 @@ pub(super) fn open_file(file: &str, source: &SeekableFile) -> Result<File, Sourc
     source.open().map_err(|source| SourceError::Read { file: file.to_owned(), source })
 }
 
-/// Positions of the wanted columns in the file, and the names of the others. A wanted name that stands twice is refused.
+/// Returns the positions of the requested columns in the file, and the names of the others. A
+/// requested name that appears twice is rejected.
 pub(super) fn split_columns(
     file: &str,
     schema: &Schema,
@@ -62,7 +63,7 @@ impl RowCounter {
     }
 }
 
-/// The schema with text as views.
+/// Returns the schema with text as views.
 fn text_as_views(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
         DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
@@ -71,7 +72,8 @@ fn text_as_views(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
 
-/// An error of a file that may be in an object store: what the store answered is no fault of the file.
+/// Converts an error of a file that may be in an object store: a failed request to the store does
+/// not make the file malformed.
 fn remote_failed(file: &str, error: ParquetError) -> SourceError {
     match error {
         ParquetError::External(source) => match source.downcast::<std::io::Error>() {
@@ -82,34 +84,35 @@ fn remote_failed(file: &str, error: ParquetError) -> SourceError {
     }
 }
 
-/// Where the batches of a Parquet file come from.
+/// Source of the batches of a Parquet file.
 enum Batches {
     Local(Box<ParquetRecordBatchReader>),
-    /// They are fetched and decoded elsewhere, ahead of what is asked for.
+    /// Fetched and decoded by another task, ahead of the reader.
     Remote(mpsc::Receiver<Result<RecordBatch, ParquetError>>),
 }
 
-/// Batches of a remote file that wait.
+/// Maximum number of buffered batches of a remote file.
 const BATCHES_AHEAD: usize = 2;
 
-/// What is read of a Parquet file.
+/// Part of a Parquet file to read.
 struct Selection {
     mask: ProjectionMask,
     groups: Vec<usize>,
-    /// Rows of those groups that are left out at their beginning, and how many are read of the others at most.
+    /// Number of rows to skip at the beginning of those groups; `most` limits the rows to read
+    /// after them.
     skipped: usize,
     most: Option<usize>,
-    /// Rows of those groups that are read alone, if not all of these are.
+    /// Rows of those groups to read, if not all.
     chosen: Option<RowSelection>,
-    /// Rows before the first one that is read.
+    /// Number of rows before the first one that is read.
     first_row: u64,
-    /// Rows of the whole file.
+    /// Number of rows in the whole file.
     row_count: u64,
     unknown: Vec<String>,
     batch_rows: usize,
 }
 
-/// Reads the wanted columns of a Parquet file.
+/// Reads the requested columns of a Parquet file.
 pub(super) struct ParquetReader {
     file: String,
     reader: Batches,
@@ -117,11 +120,11 @@ pub(super) struct ParquetReader {
     unknown: Vec<String>,
     counter: RowCounter,
     row_count: u64,
-    /// Keeps a temporary file until it is read; none where it is in an object store.
+    /// Keeps a temporary file alive until it has been read; `None` for a file in an object store.
     source: Option<SeekableFile>,
 }
 
-/// The metadata of a file, with text as views where that is asked for.
+/// Returns the metadata of a file, with text as views if the options request it.
 fn with_views(
     metadata: ArrowReaderMetadata,
     options: &InputOptions,
@@ -165,7 +168,7 @@ impl Selection {
                 skipped: 0,
                 most: None,
                 chosen: Some(chosen),
-                // Rows are no longer numbered as they stand in the file.
+                // The numbers of the rows no longer match their positions in the file.
                 first_row: 0,
                 row_count: rows_of.iter().sum(),
                 mask: ProjectionMask::roots(metadata.file_metadata().schema_descr(), wanted),
@@ -190,7 +193,7 @@ impl Selection {
         })
     }
 
-    /// A reader of what is selected.
+    /// Configures a builder to read this selection.
     fn of<T>(&self, builder: ArrowReaderBuilder<T>) -> ArrowReaderBuilder<T> {
         let builder = builder
             .with_projection(self.mask.clone())
@@ -208,7 +211,8 @@ impl Selection {
     }
 }
 
-/// The first of the row groups that have some of these rows, and the first behind the last; `rows_of` are the rows of each.
+/// Returns the position of the first row group that has some of these rows, and the position after
+/// the last; `rows_of` holds the number of rows of each group.
 fn groups_with(rows_of: &[u64], rows: &Range<u64>) -> (usize, usize) {
     let ends = rows_of.iter().scan(0, |end, rows| {
         *end += rows;
@@ -219,7 +223,8 @@ fn groups_with(rows_of: &[u64], rows: &Range<u64>) -> (usize, usize) {
     (start, begins.take_while(|begin| *begin < rows.end).count().max(start))
 }
 
-/// The row groups that have rows of these places, and those rows among the rows of these groups.
+/// Returns the row groups that have rows of these places, and the selection of those rows among the
+/// rows of these groups.
 fn groups_and_rows(rows_of: &[u64], places: &[Range<u64>]) -> (Vec<usize>, RowSelection) {
     let (mut groups, mut ranges) = (Vec::new(), Vec::new());
     let (mut begin, mut before, mut rows_of_groups) = (0u64, 0usize, 0usize);
@@ -264,7 +269,7 @@ impl ParquetReader {
         })
     }
 
-    /// The same of a file in an object store, of which the footer and the wanted columns are fetched.
+    /// Opens a file in an object store, fetching only its footer and the requested columns.
     pub(super) fn open_remote(
         file: &str,
         object: RemoteObject,

@@ -1,4 +1,5 @@
-//! From raw rows to rows of the table: columns by name, values without loss, rows that cannot be taken apart.
+//! Converts raw rows to rows of the table: columns matched by name, values without loss, invalid
+//! rows set apart.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,35 +18,36 @@ use evenkeel_model::note::Fault;
 use evenkeel_model::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
 use evenkeel_model::text_value::{ParsedColumn, TextFormat, parse_text_column};
 
-/// Brings the rows of one input to the schema of a table.
+/// Converts the rows of one input to the schema of a table.
 ///
-/// - A column is found by its name, in any position. A nullable column that the input lacks is NULL; a NOT NULL one is
-///   an error. Columns that the table lacks are left out; the caller knows them from `Input::unknown_columns`.
-/// - A value is taken if the table's type holds it exactly. Times of another unit or zone are the same instant; text is
-///   parsed as in a text file.
-/// - A row with a value that cannot be taken, with NULL in a NOT NULL column or with a key of more than 1 MB becomes a
-///   [`Reject`]; the other rows of its batch are taken.
+/// - A column is found by its name, in any position. A nullable column that the input lacks is
+///   NULL; a missing NOT NULL column is an error. Columns that the table lacks are left out;
+///   `Input::unknown_columns` reports them to the caller.
+/// - A value is accepted if the table's type holds it exactly. Times of another unit or zone are
+///   the same instant; text is parsed as in a text file.
+/// - A row with a value that cannot be accepted, with NULL in a NOT NULL column or with a key of
+///   more than 1 MB becomes a [`Reject`]; the other rows of its batch are accepted.
 #[derive(Debug, Clone)]
 pub struct Conform {
     file: String,
     columns: Arc<[Column]>,
     schema: SchemaRef,
-    /// Columns of the primary key; none where no table is declared.
+    /// Columns of the primary key; empty if no table is declared.
     primary_key: Vec<usize>,
     /// Spelling of values, per column of the table.
     text: Vec<TextFormat>,
-    /// Whether text and bytes are given as views.
+    /// Whether text and bytes are returned as views.
     views: bool,
 }
 
-/// Rows of the table, and the rows that could not be taken.
+/// Accepted rows of the table, and rejected ones.
 #[derive(Debug, Clone)]
 pub struct Conformed {
     /// Rows in input order, in the schema of the table.
     pub batch: RecordBatch,
-    /// Positions of the rows taken among those of the raw batch; none where all were.
+    /// Positions of the accepted rows in the raw batch; `None` if all were accepted.
     pub kept: Option<Vec<usize>>,
-    /// Rows that could not be taken, in input order.
+    /// Rejected rows, in input order.
     pub rejects: Vec<Reject>,
 }
 
@@ -53,14 +55,15 @@ pub struct Conformed {
 type Faults = BTreeMap<usize, (Option<String>, Fault)>;
 
 impl Conform {
-    /// For the input called `file`.
+    /// Creates a converter for the input called `file`.
     #[must_use]
     pub fn new(file: &str, spec: &TableSpec, options: &InputOptions) -> Self {
         let schema = Arc::clone(spec.schema());
         Self::with(file, spec.columns().into(), schema, spec.primary_key().to_vec(), options)
     }
 
-    /// To `columns` that belong to no table yet, for the input called `file`.
+    /// Creates a converter to `columns` that do not belong to a table yet, for the input called
+    /// `file`.
     #[must_use]
     pub fn to_columns(file: &str, columns: Arc<[Column]>, schema: SchemaRef, options: &InputOptions) -> Self {
         Self::with(file, columns, schema, Vec::new(), options)
@@ -78,11 +81,11 @@ impl Conform {
         Self { file: file.to_owned(), columns, schema, primary_key, text, views: options.views }
     }
 
-    /// Checks that an input with the columns `found` can serve the table: all of them, so that a missing one is reported
-    /// with what there is instead.
+    /// Checks that an input with the columns `found` can serve the table. `found` holds all its
+    /// columns, so that the error for a missing one can list them.
     ///
     /// # Errors
-    /// [`SourceError`] where a NOT NULL column is missing, or every column.
+    /// [`SourceError`] if a NOT NULL column is missing, or every column.
     pub fn check_names(&self, found: &[String]) -> Result<(), SourceError> {
         let declared: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         if !found.iter().any(|name| declared.contains(name)) {
@@ -103,10 +106,11 @@ impl Conform {
         }
     }
 
-    /// Brings a batch to the table's schema.
+    /// Converts a batch to the table's schema.
     ///
     /// # Errors
-    /// [`SourceError`] where a whole column is missing or of a type that cannot be read as the table's.
+    /// [`SourceError`] if a whole column is missing or has a type that cannot be read as the
+    /// table's.
     pub fn conform(&self, raw: RawBatch) -> Result<Conformed, SourceError> {
         let rows = match &raw.cells {
             RawCells::Text(columns) => columns.first().map_or(0, |(_, cells)| cells.len()),
@@ -240,7 +244,7 @@ impl Conform {
             let schema = Arc::clone(&self.schema);
             return RecordBatch::try_new_with_options(schema, columns, &options).map_err(error);
         }
-        // Rows at fault may hold NULL where the table has none, until they are taken out.
+        // Rows at fault may hold NULL in NOT NULL columns until they are removed.
         let fields: Vec<Field> =
             self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
         let lenient = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options);
@@ -265,7 +269,7 @@ impl Conform {
     }
 }
 
-/// One raw row as text by column.
+/// Returns one raw row as text by column.
 fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json::Value> {
     let text = |cells: &BinaryArray| {
         if row < cells.len() && cells.is_valid(row) {
@@ -293,7 +297,8 @@ fn record_of(cells: &RawCells, row: usize) -> serde_json::Map<String, serde_json
     }
 }
 
-/// A batch of the caller's own making, as if it came from a file.
+/// Wraps a batch made by the caller as if it were read from a file; the number is that of its first
+/// row.
 impl From<(RecordBatch, u64)> for RawBatch {
     fn from((batch, first_row): (RecordBatch, u64)) -> Self {
         Self { cells: RawCells::Arrow(batch), positions: Positions::RowsFrom(first_row), broken: Vec::new() }

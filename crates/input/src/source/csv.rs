@@ -1,4 +1,4 @@
-//! CSV: records to columns of text cells.
+//! CSV: reads records into columns of text cells.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -16,21 +16,21 @@ use crate::source::{
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 
-/// Reads CSV with a header line. A field that is one of the null values is NULL, quoted or not.
+/// Reads CSV with a header line. A field that equals one of the null values is NULL, quoted or not.
 pub(super) struct CsvReader {
     file: String,
     reader: Reader<Limited>,
-    /// Quotes in all that was read.
+    /// Number of quotes in all bytes read so far.
     quotes: Arc<AtomicUsize>,
-    /// Whether the header line ends with a carriage return and a line feed. The reader counts the line feed of a record only when it begins
-    /// the next.
+    /// Whether the header line ends with a carriage return and a line feed. The reader counts the
+    /// line feed of a record only when the next record begins.
     two_byte_ends: Arc<AtomicBool>,
-    /// First line of the last record, where it has several.
+    /// First line of the last record, if it spans several lines.
     open_since: Option<u64>,
-    /// Bytes that the reader took since its last record.
+    /// Number of bytes that the reader took since its last record.
     since_record: Arc<AtomicUsize>,
     header: Vec<String>,
-    /// Wanted columns: name and field number.
+    /// Requested columns: name and field number.
     wanted: Vec<(String, usize)>,
     null_values: Vec<Vec<u8>>,
     batch_rows: usize,
@@ -97,7 +97,7 @@ impl CsvReader {
         failed(&self.file, error)
     }
 
-    /// The line that a record begins in.
+    /// Returns the line in which a record begins.
     fn line_of(&self, position: &csv::Position) -> u64 {
         position.line() + u64::from(self.two_byte_ends.load(Ordering::Relaxed))
     }
@@ -118,13 +118,13 @@ impl CsvReader {
     }
 }
 
-/// Stops a record that has no end.
+/// Stream that fails on a record without an end.
 struct Limited {
     stream: TextStream,
     since_record: Arc<AtomicUsize>,
     quotes: Arc<AtomicUsize>,
     two_byte_ends: Arc<AtomicBool>,
-    /// The last byte so far.
+    /// The last byte read so far.
     last: u8,
     in_header: bool,
 }
@@ -157,7 +157,7 @@ impl Read for Limited {
     }
 }
 
-/// Whether a fault of the reader is one of the stream below it.
+/// Distinguishes a failure of the underlying stream from malformed CSV.
 fn failed(file: &str, error: &csv::Error) -> SourceError {
     match error.kind() {
         csv::ErrorKind::Io(source) => SourceError::Read {
@@ -180,7 +180,8 @@ impl RawReader for CsvReader {
         while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
             let more = self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?;
             if !more {
-                // A closed quote leaves an even number of them; without a close, the last record runs to the end.
+                // Closed quotes come in pairs; without a closing quote, the last record runs to the
+                // end.
                 if let (Some(line), 1) = (self.open_since, self.quotes.load(Ordering::Relaxed) % 2) {
                     return Err(SourceError::UnclosedQuote { file: self.file.clone(), line });
                 }

@@ -1,4 +1,4 @@
-//! From arguments to inputs: files, folders, globs and standard input.
+//! Resolves arguments to inputs: files, folders, globs and standard input.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use evenkeel_storage::Place;
 pub enum InputPath {
     /// A file.
     File(PathBuf),
-    /// A file of an object store.
+    /// A file in an object store.
     Remote(RemoteFile),
     /// Standard input.
     Stdin,
-    /// A copy of something that can be read only once, under the name of what it is a copy of.
+    /// A copy of something that can be read only once, under the name of the original.
     Copy {
-        /// Where the copy is.
+        /// Path of the copy.
         path: PathBuf,
-        /// What it is a copy of.
+        /// Name of the original.
         name: String,
     },
 }
 
 impl InputPath {
-    /// How the input is called in messages.
+    /// Returns the name of the input in messages.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -41,7 +41,7 @@ impl InputPath {
         }
     }
 
-    /// Bytes of the input as stored; 0 if it is no file.
+    /// Returns the stored size of the input in bytes; 0 if it is not a file.
     pub(super) fn stored_bytes(&self) -> u64 {
         match self {
             Self::File(path) | Self::Copy { path, .. } => {
@@ -53,20 +53,21 @@ impl InputPath {
     }
 }
 
-/// The inputs that arguments name.
+/// Inputs named by the arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// In the order of the arguments; what is named twice is read once.
+    /// Inputs in the order of the arguments; an input that is named twice is read once.
     pub paths: Vec<InputPath>,
-    /// What was left out, one sentence each.
+    /// Notes on files that were left out, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// The inputs that the arguments name: each argument is a file, a folder (all files below it with a known ending, sorted,
-/// hidden ones left out), a glob pattern of files and folders, the same as a URL of an object store, or `-` for standard input.
+/// Finds the inputs that the arguments name. Each argument is a file, a folder (all files below it
+/// with a known ending, sorted, without hidden ones), a glob pattern of files and folders, a URL of
+/// an object store for any of these, or `-` for standard input.
 ///
 /// # Errors
-/// [`SourceError`] where an argument names nothing.
+/// [`SourceError`] if an argument names nothing.
 pub fn find_inputs(arguments: &[String]) -> Result<Inputs, SourceError> {
     let mut inputs = Inputs::default();
     let mut seen = HashSet::new();
@@ -139,7 +140,7 @@ fn files_of_folder(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf
     Ok(walk.files)
 }
 
-/// A note on files that are no inputs, where there are any.
+/// Returns a note on files that are not inputs, if there are any.
 fn left_out(unknown: &[String]) -> Option<String> {
     let first: Vec<&str> = unknown.iter().take(3).map(String::as_str).collect();
     let more = if unknown.len() > 3 { ", ..." } else { "" };
@@ -154,7 +155,7 @@ fn left_out(unknown: &[String]) -> Option<String> {
 struct Walk {
     files: Vec<PathBuf>,
     unknown: Vec<PathBuf>,
-    /// Folders that were walked, links resolved, since links may lead round in a circle.
+    /// Visited folders, with links resolved, because links may form a cycle.
     seen: HashSet<PathBuf>,
 }
 
@@ -164,7 +165,8 @@ impl Walk {
         if !self.seen.insert(folder.canonicalize().map_err(error)?) {
             return Ok(());
         }
-        // The portions of a table hold superseded rows too; what is visible is known to its log alone.
+        // The portions of a table also hold superseded rows; only its log knows which rows are
+        // visible.
         if folder.join("_log").is_dir() {
             return Err(SourceError::Table { path: folder.display().to_string() });
         }

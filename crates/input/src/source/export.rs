@@ -1,4 +1,4 @@
-//! A whole export as one stream of batches with the columns that it itself declares.
+//! A whole export as one stream of batches, with the columns that it declares itself.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,55 +20,57 @@ use crate::source::{
 use evenkeel_model::note::Note;
 use evenkeel_model::table::{Column, ColumnType};
 
-/// Batches of a block, at most.
+/// Maximum number of batches in a block.
 const BATCHES_OF_BLOCK: usize = 16;
-/// Bytes of a block, about, where rows are wide. Who reads in one thread and works in others has four blocks in memory at one time: some
-/// rows are read, some wait, some are prepared and some are counted.
+/// Approximate maximum size of a block in bytes if rows are wide. With one reading thread and
+/// several workers, four blocks are in memory at one time: one is read, one is waiting, one is
+/// prepared and one is counted.
 const BYTES_OF_BLOCK: usize = 16 << 20;
 
-/// Rows and bytes that are looked at for the types of columns that have no value at the beginning.
+/// Number of rows and bytes to examine for the types of columns without a value at the beginning.
 const ROWS_OF_TYPES: usize = 100_000;
 const BYTES_OF_TYPES: usize = 64 << 20;
 
-/// What is done with rows that cannot be read.
+/// Treatment of rows that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnreadable {
-    /// The first one is an error.
+    /// The first unreadable row is an error.
     #[default]
     Fail,
-    /// They are left out and counted.
+    /// Unreadable rows are left out and counted.
     Skip,
 }
 
 /// Rows that were left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unreadable {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
-    /// The first one.
+    /// The first of these rows.
     pub first: Option<Reject>,
 }
 
 impl Unreadable {
-    /// Adds those of rows that come after these.
+    /// Adds the unreadable rows of a later part.
     pub fn merge(&mut self, later: Self) {
         self.rows += later.rows;
         self.first = self.first.take().or(later.first);
     }
 }
 
-/// Rows of an export whose inputs are Parquet files, counted from 0 over all of them.
+/// A range of rows of an export whose inputs are Parquet files, counted from 0 over all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// The rows.
     pub rows: Range<u64>,
-    /// The rows of each input, as [`row_counts`] has them.
+    /// Number of rows of each input, as returned by [`row_counts`].
     pub row_counts: Vec<u64>,
 }
 
 impl Stretch {
-    /// The rows of each input that belong to it, counted from 0 within the input; none of an input that has none of them.
+    /// Returns the rows of each input that are in the range, counted from 0 within the input;
+    /// `None` for an input without such rows.
     fn of_inputs(&self) -> impl Iterator<Item = Option<Range<u64>>> {
         let mut begin = 0u64;
         self.row_counts.iter().map(move |count| {
@@ -80,15 +82,15 @@ impl Stretch {
     }
 }
 
-/// The rows of each input, where all of them are Parquet files of which some rows can be read alone; else none. An empty file among
-/// others has no rows.
+/// Returns the number of rows of each input, if all inputs are Parquet files of which ranges can be
+/// read; otherwise `None`. An empty file among others has no rows.
 ///
 /// # Errors
-/// [`SourceError`] where an input cannot be read.
+/// [`SourceError`] if an input cannot be read.
 pub fn row_counts(inputs: &[InputPath], options: &InputOptions) -> Result<Option<Vec<u64>>, SourceError> {
     let count = |input: &InputPath| match input {
         InputPath::Stdin | InputPath::Copy { .. } => Ok(None),
-        // What is no file can be read only once.
+        // Anything other than a regular file can be read only once.
         InputPath::File(path) if !path.is_file() => Ok(None),
         InputPath::File(_) | InputPath::Remote(_) => match Input::open_unknown(input, &[], options) {
             Err(SourceError::Empty { .. }) if inputs.len() > 1 => Ok(Some(0)),
@@ -98,17 +100,17 @@ pub fn row_counts(inputs: &[InputPath], options: &InputOptions) -> Result<Option
     inputs.iter().map(count).collect()
 }
 
-/// Where the rows of a batch stand.
+/// Places of the rows of a batch.
 #[derive(Debug, Clone)]
 pub struct ExportPlace {
     input: Arc<str>,
     positions: Positions,
-    /// Rows of the input that the batch has, where some were left out.
+    /// Positions in the input of the rows in the batch, if some were left out.
     kept: Option<Vec<usize>>,
 }
 
 impl ExportPlace {
-    /// The place of a row of the batch, as it is called in messages: `x.csv, line 7`.
+    /// Returns the place of a row of the batch, as messages show it: `x.csv, line 7`.
     #[must_use]
     pub fn of(&self, row: usize) -> String {
         let row = match &self.kept {
@@ -119,7 +121,8 @@ impl ExportPlace {
     }
 }
 
-/// Files that are evaluated together, with the columns they have. All columns take NULL: what an export holds is seen as it is.
+/// Files that are evaluated together, with the columns they have. All columns take NULL: an export
+/// is examined as it is.
 #[derive(Debug)]
 pub struct Export {
     inputs: Vec<InputPath>,
@@ -128,16 +131,18 @@ pub struct Export {
     schema: SchemaRef,
     notes: Vec<Note>,
     types: BTreeMap<String, ColumnType>,
-    /// Copies of pipes, which are deleted in the end.
+    /// Copies of pipes, deleted when the export is dropped.
     _copies: Vec<tempfile::TempPath>,
 }
 
 impl Export {
-    /// The export in `inputs`. The columns are those of the first input that has rows, as [`crate::source::infer_columns`] finds them;
-    /// `types` changes some of them. A pipe is copied to a temporary file first, because it is read more than once.
+    /// Opens the export in `inputs`. The columns are those of the first input with rows, as found
+    /// by [`crate::source::infer_columns`]; `types` overrides the types of some. A pipe is copied
+    /// to a temporary file first, because it is read more than once.
     ///
     /// # Errors
-    /// [`SourceError`] where there is no row, an input cannot be read, or `types` names a column that there is not.
+    /// [`SourceError`] if there are no rows, an input cannot be read, or `types` names an unknown
+    /// column.
     pub fn open(
         inputs: &[InputPath],
         options: InputOptions,
@@ -168,7 +173,8 @@ impl Export {
         Ok(Self { notes, types: types.clone(), _copies: copies, ..export })
     }
 
-    /// The columns, those of `without_values` with the types of the values that rows further on have.
+    /// Returns the columns; those in `without_values` get the type of the values that later rows
+    /// have.
     fn with_types_of(&self, without_values: &[String]) -> Result<Vec<Column>, SourceError> {
         let most = (ROWS_OF_TYPES, BYTES_OF_TYPES);
         let rows = self.rows_across::<SourceError>(OnUnreadable::Skip, most, &AtomicBool::new(false))?;
@@ -190,8 +196,9 @@ impl Export {
         Ok(columns)
     }
 
-    /// An export whose columns are known: nothing is read yet. With what [`Export::inputs`], [`Export::options`] and [`Export::columns`]
-    /// say of another one it has the same rows.
+    /// Creates an export whose columns are known; nothing is read yet. With the results of
+    /// [`Export::inputs`], [`Export::options`] and [`Export::columns`] of another export it has the
+    /// same rows.
     #[must_use]
     pub fn with_columns(inputs: Vec<InputPath>, options: InputOptions, columns: Vec<Column>) -> Self {
         let fields = columns.iter().map(|c| Field::new(&c.name, c.column_type.arrow_type(), true));
@@ -206,10 +213,11 @@ impl Export {
         }
     }
 
-    /// The same rows with every column as the text that stands in the files, where all of them are CSV.
+    /// Returns an export of the same rows with every column as the text in the files, if all of
+    /// them are CSV.
     ///
     /// # Errors
-    /// [`SourceError`] where an input cannot be read.
+    /// [`SourceError`] if an input cannot be read.
     pub fn as_text(&self) -> Result<Option<Self>, SourceError> {
         for input in &self.inputs {
             if Input::open_unknown(input, &[], &self.options)?.format() != InputFormat::Csv {
@@ -226,54 +234,54 @@ impl Export {
             columns: columns.into(),
             notes: self.notes.clone(),
             types: BTreeMap::new(),
-            // Those of this one, which has to live as long.
+            // The copies belong to the original export, which must outlive this one.
             _copies: Vec::new(),
         }))
     }
 
-    /// The columns, in the order of the first input.
+    /// Returns the columns, in the order of the first input.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The Arrow schema of the batches.
+    /// Returns the Arrow schema of the batches.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Columns whose type was given, with it.
+    /// Returns the columns whose types were overridden, with these types.
     #[must_use]
     pub fn changed_types(&self) -> &BTreeMap<String, ColumnType> {
         &self.types
     }
 
-    /// Remarks on what was left out or changed.
+    /// Returns remarks on columns and values that were left out or changed.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// The inputs.
+    /// Returns the inputs.
     #[must_use]
     pub fn inputs(&self) -> &[InputPath] {
         &self.inputs
     }
 
-    /// How they are read.
+    /// Returns the options for reading the inputs.
     #[must_use]
     pub fn options(&self) -> &InputOptions {
         &self.options
     }
 
-    /// How the inputs are called.
+    /// Returns the names of the inputs.
     #[must_use]
     pub fn input_names(&self) -> Vec<String> {
         self.inputs.iter().map(InputPath::name).collect()
     }
 
-    /// The inputs, where all of them are files.
+    /// Returns the paths of the inputs, if all of them are files.
     #[must_use]
     pub fn files(&self) -> Option<Vec<PathBuf>> {
         let file = |input: &InputPath| match input {
@@ -283,16 +291,18 @@ impl Export {
         self.inputs.iter().map(file).collect()
     }
 
-    /// Bytes of the inputs as stored; 0 for what is no file.
+    /// Returns the stored size of the inputs in bytes; an input that is not a file counts as 0.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.inputs.iter().map(InputPath::stored_bytes).sum()
     }
 
-    /// Reads all rows in input order, from the first on each time it is called. `each` says whether to go on.
+    /// Reads all rows in input order, from the first one on each call. `each` returns whether to go
+    /// on.
     ///
     /// # Errors
-    /// [`SourceError`] where an input cannot be read, or a row where that is an error.
+    /// [`SourceError`] if an input cannot be read, or if a row cannot and `on_unreadable` makes
+    /// that an error.
     pub fn read<E: From<SourceError>>(
         &self,
         on_unreadable: OnUnreadable,
@@ -301,11 +311,11 @@ impl Export {
         self.read_with(self.options.clone(), on_unreadable, each)
     }
 
-    /// As [`Export::read`], for someone who takes text as views and does not look at the columns at positions that are not `asked`
-    /// for: these may be NULL.
+    /// Reads like [`Export::read`], but only the columns in the projection (others may be NULL),
+    /// and returns text as views.
     ///
     /// # Errors
-    /// As for [`Export::read`].
+    /// See [`Export::read`].
     pub fn read_columns<E: From<SourceError>>(
         &self,
         on_unreadable: OnUnreadable,
@@ -315,9 +325,9 @@ impl Export {
         self.read_with(self.options_for(asked), on_unreadable, each)
     }
 
-    /// How someone reads who takes text as views, and asks for some columns.
+    /// Returns the options for reading the columns of a projection, with text as views.
     pub(super) fn options_for(&self, asked: &dyn Fn(usize) -> bool) -> InputOptions {
-        // What a type does not hold is told, whether asked for or not.
+        // Values outside the range of a type are reported even in columns outside the projection.
         let unasked = self
             .columns
             .iter()
@@ -327,11 +337,11 @@ impl Export {
         InputOptions { unasked: unasked.collect(), views: true, ..self.options.clone() }
     }
 
-    /// As [`Export::read_columns`], for someone in another thread: several batches at a time, of so many bytes about. `each` says whether
-    /// to go on.
+    /// Reads like [`Export::read_columns`], but passes on blocks of several batches with a limited
+    /// total size, for another thread. `each` returns whether to go on.
     ///
     /// # Errors
-    /// As for [`Export::read`].
+    /// See [`Export::read`].
     pub fn read_blocks<E: From<SourceError>>(
         &self,
         on_unreadable: OnUnreadable,
@@ -345,10 +355,12 @@ impl Export {
         read
     }
 
-    /// As [`Export::read_blocks`], of some rows alone: row groups that have none of them are not decoded.
+    /// Reads like [`Export::read_blocks`], but only a range of rows: row groups without any of them
+    /// are not decoded.
     ///
     /// # Errors
-    /// As for [`Export::read`], and [`SourceError::Changed`] where an input has other rows than the stretch says.
+    /// See [`Export::read`]; also [`SourceError::Changed`] if an input does not have the expected
+    /// number of rows.
     pub fn read_stretch<E: From<SourceError>>(
         &self,
         stretch: &Stretch,
@@ -400,7 +412,7 @@ impl Export {
         Ok(unreadable)
     }
 
-    /// Reads the rows of one input; whether to go on.
+    /// Reads the rows of one input; returns whether to go on.
     pub(super) fn read_input<E: From<SourceError>>(
         &self,
         mut input: Input,
@@ -435,7 +447,7 @@ impl Export {
         Ok(true)
     }
 
-    /// Timestamps finer than a microsecond are cut to what a column of YDB holds.
+    /// Cuts timestamps finer than a microsecond to the precision of a YDB column.
     fn in_microseconds(&self, raw: RawBatch) -> RawBatch {
         let RawCells::Arrow(batch) = &raw.cells else { return raw };
         let is_finer =
@@ -463,7 +475,7 @@ impl Export {
     }
 }
 
-/// Puts batches together to blocks.
+/// Collects batches into blocks.
 struct Blocks<F> {
     together: Vec<RecordBatch>,
     bytes: usize,
@@ -471,7 +483,7 @@ struct Blocks<F> {
 }
 
 impl<F: FnMut(Vec<RecordBatch>) -> bool> Blocks<F> {
-    /// Whether to go on.
+    /// Adds a batch; returns whether to go on.
     fn add(&mut self, batch: RecordBatch) -> bool {
         self.bytes += batch.get_array_memory_size();
         self.together.push(batch);
@@ -482,13 +494,14 @@ impl<F: FnMut(Vec<RecordBatch>) -> bool> Blocks<F> {
         (self.each)(std::mem::take(&mut self.together))
     }
 
-    /// Gives the last ones.
+    /// Passes on the last block.
     fn end(mut self) {
         (self.each)(self.together);
     }
 }
 
-/// The columns of the first input that has rows, and the names of those without a value there.
+/// Returns the columns of the first input that has rows, and the names of those without a value in
+/// it.
 fn first_columns(
     inputs: &[InputPath],
     options: &InputOptions,
@@ -504,7 +517,7 @@ fn first_columns(
             }
             Err(error) => return Err(error),
         };
-        // What an ingest would refuse is cut here.
+        // An ingest would refuse these values; here they are cut.
         notes.extend(sample.notes.into_iter().map(|note| match note {
             Note::NanosecondsRefused { column } => Note::NanosecondsCut { column },
             other => other,
@@ -515,7 +528,7 @@ fn first_columns(
     Err(nothing)
 }
 
-/// The input itself where it is a file; else a copy of it.
+/// Returns the input itself if it can be read again; otherwise a copy of it.
 fn readable_again(input: &InputPath, copies: &mut Vec<tempfile::TempPath>) -> Result<InputPath, SourceError> {
     let name = input.name();
     let error = |source| SourceError::Read { file: name.clone(), source };
@@ -546,7 +559,8 @@ mod tests {
 
     use super::*;
 
-    /// Files of so many rows in row groups of 100; the numbers of the rows go on from file to file.
+    /// Writes one file per number of rows, in row groups of 100; the row numbers continue from file
+    /// to file.
     fn files(folder: &Path, rows: &[i64]) -> Vec<InputPath> {
         let mut begin = 0;
         let file = |(number, rows): (usize, &i64)| {
@@ -599,7 +613,7 @@ mod tests {
             let whole = read(&export, None, &asked).unwrap();
             assert_eq!(whole.num_rows(), 1590);
             for length in [1, 99, 100, 251, 1590, 5000] {
-                // One row at a time would take long; some do.
+                // Reading one row at a time would take too long, so only some are read.
                 let step = if length == 1 { 123 } else { length };
                 for begin in (0..1590).step_by(step as usize) {
                     let rows = begin..(begin + length).min(1590);

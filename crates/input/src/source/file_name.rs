@@ -1,10 +1,10 @@
-//! The format that the name of a file stands for.
+//! File formats derived from file names.
 
 use std::path::Path;
 
 use crate::source::InputFormat;
 
-/// The format that a file's ending stands for, with `.gz` and `.zst` taken off.
+/// Returns the format of a file's ending, after removing `.gz` or `.zst`.
 pub(super) fn format_of_name(path: &Path) -> Option<InputFormat> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
@@ -17,7 +17,7 @@ pub(super) fn format_of_name(path: &Path) -> Option<InputFormat> {
     }
 }
 
-/// Whether a file's ending says that its fields are separated by tabs.
+/// Whether a file's ending means that its fields are separated by tabs.
 pub(super) fn is_tab_separated(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     name.split('.').skip(1).any(|part| part == "tsv")

@@ -1,4 +1,4 @@
-//! Columns from a sample file.
+//! Infers columns from a sample file.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -17,27 +17,29 @@ use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
 use evenkeel_storage::Place;
 
-/// Records of a text file that are looked at to find its types.
+/// Maximum number of records of a text file to examine for its types.
 const SAMPLE_RECORDS: usize = 100_000;
 
-/// What a sample file says about columns.
+/// Columns inferred from a sample file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Columns in the order of the file.
     pub columns: Vec<Column>,
     /// Remarks on columns.
     pub notes: Vec<Note>,
-    /// Columns of text without a value among the records that were looked at, so that their type is not known.
+    /// Text columns without a value in the examined records, whose type is therefore unknown.
     pub(super) without_values: Vec<String>,
 }
 
-/// The columns of a file, which a path or the URL of an object store names, with the types that YDB has for them. A column takes NULL unless the file says it has none.
-/// Text files are judged by their first 100,000 records: whole numbers are Int64 (Uint64 where they need it), other
-/// numbers Double, dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything else
-/// Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double holds exactly, are text.
+/// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
+/// types. A column takes NULL unless the file declares it NOT NULL. Text files are judged by their
+/// first 100,000 records: whole numbers are Int64 (Uint64 if they need it), other numbers Double,
+/// dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything
+/// else Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double
+/// holds exactly, are text.
 ///
 /// # Errors
-/// [`SourceError`] where the file cannot be read or has no record.
+/// [`SourceError`] if the file cannot be read or has no records.
 pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, SourceError> {
     let name = || path.display().to_string();
     let input = match Place::parse(path)? {
@@ -58,7 +60,7 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
     infer_input(&input, options)
 }
 
-/// As [`infer_columns`], of an input that is a file or a copy.
+/// Infers the columns of an input that is a file or a copy; see [`infer_columns`].
 pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
     let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
@@ -75,7 +77,7 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
     guess_columns(input_path, options, guesses)
 }
 
-/// One heading with another separator in it is not one column.
+/// Rejects a single heading that contains another separator: it is not one column.
 fn single_column_hint(input: &Input, names: &[String]) -> Result<Vec<String>, SourceError> {
     match (names, wrong_separator(names)) {
         ([only], Some(separator)) => Err(SourceError::Infer {
@@ -111,7 +113,8 @@ fn columns_of_schema(schema: &Schema) -> Sample {
     sample
 }
 
-/// JSON has types of its own; only strings, and numbers of unknown size, are guessed.
+/// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of
+/// unknown size, are guessed.
 fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
     let stream = open_decompressed(input)?;
     let (schema, _) = infer_json_schema(BufReader::new(stream), Some(SAMPLE_RECORDS)).map_err(|error| {
@@ -130,21 +133,22 @@ fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError
     Ok(schema.fields().iter().map(|field| (field.name().clone(), guess(field.data_type()))).collect())
 }
 
-/// The types that a column may still have, the most special first; Utf8, which fits everything, is last.
+/// Types that a column may still have, the most specific first; Utf8, which fits everything, is
+/// last.
 struct Guess {
     candidates: Vec<ColumnType>,
     seen_value: bool,
-    /// The first type that all but a few values have.
+    /// First type that fits all but a few values.
     nearly: Option<Nearly>,
 }
 
-/// A type that a column would have but for a few values.
+/// A type that a column would have if not for a few values.
 struct Nearly {
     column_type: ColumnType,
     first: Fault,
 }
 
-/// A type is nearly that of a column when no more than one of so many values does not fit it.
+/// A type nearly fits a column if at most one in this number of values does not fit.
 const NEARLY: usize = 100;
 
 impl Guess {
@@ -178,7 +182,7 @@ impl Guess {
         }
         let loses_characters = cells.iter().flatten().any(loses_characters);
         let many_digits = cells.iter().flatten().any(has_more_digits_than_double);
-        // Midnight is a point in time, however it parses.
+        // A point in time at midnight is not a date, even if it parses as one.
         let clock = cells.iter().flatten().any(|cell| cell.contains(&b':'));
         let words = cells.iter().flatten().all(is_true_or_false);
         let values = cells.len() - cells.null_count();
@@ -203,7 +207,7 @@ impl Guess {
         });
     }
 
-    /// A remark on a column that is text because of a few values.
+    /// Returns a remark if the column is text because of a few values.
     fn note(&self, name: &str) -> Option<Note> {
         let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
         Some(Note::ReadAsText {
@@ -213,7 +217,8 @@ impl Guess {
         })
     }
 
-    /// A column that was never seen to hold a value is text.
+    /// Returns the most specific remaining type; Utf8 if no value was seen and several types
+    /// remain.
     fn column_type(&self) -> ColumnType {
         let first = self.candidates.first().copied().unwrap_or(ColumnType::Utf8);
         if self.seen_value || self.candidates.len() == 1 { first } else { ColumnType::Utf8 }
@@ -227,11 +232,11 @@ const TIMES: [ColumnType; 4] =
 /// Values that do not fit a type.
 struct Misfit {
     values: usize,
-    /// The first of them; none if they are of the type and outside its range.
+    /// The first of these values; `None` if they are of the type but outside its range.
     first: Option<Fault>,
 }
 
-/// Whether every value parses as the type and is in its range.
+/// Checks that every value parses as the type and is in its range.
 fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> Result<(), Misfit> {
     let parsed = parse_text_column(cells, column_type, format);
     if let Some(first) = parsed.faults.first() {
@@ -244,7 +249,7 @@ fn holds(cells: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> R
     if numbers.all(|value| (range.min..=range.max).contains(&value)) { Ok(()) } else { Err(outside) }
 }
 
-/// Whether a whole number is beyond 2^53, where Double begins to leave numbers out.
+/// Whether a whole number exceeds 2^53, above which Double skips some whole numbers.
 fn has_more_digits_than_double(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
@@ -253,7 +258,8 @@ fn has_more_digits_than_double(cell: &[u8]) -> bool {
     whole && number.is_none_or(|number| number > 1 << 53)
 }
 
-/// Whether a number would lose characters that may matter: zeros in front, or the plus of a telephone number.
+/// Whether a number would lose characters that may matter: leading zeros, or the plus sign of a
+/// telephone number.
 fn loses_characters(cell: &[u8]) -> bool {
     let digits = cell.trim_ascii();
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
@@ -295,8 +301,8 @@ fn guess_columns(
     Ok(Sample { columns: columns.collect(), notes, without_values })
 }
 
-/// The most special type that all of these values have, of a column that is text in a file; none if there is no value. In
-/// NDJSON, a text of digits is no number.
+/// Returns the most specific type that fits all these values of a text column; `None` if there are
+/// no values. In NDJSON, a string of digits is not a number.
 pub(super) fn type_of_values<'a>(
     cells: impl Iterator<Item = &'a BinaryArray>,
     format: &TextFormat,

@@ -1,4 +1,4 @@
-//! Arrays of any type as columns of the table: every value exactly, or a fault.
+//! Converts arrays of any type to columns of the table: every value exactly, or with a fault.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use evenkeel_model::text_value::{
     CellFault, ParsedColumn, TextFormat, TimestampFormat, check_json, parse_text_column,
 };
 
-/// Reads an array as a column of the table; `None` where values of its type have no one meaning as that.
+/// Reads an array as a column of the table; `None` if the values of its type have no single meaning
+/// in the column's type.
 pub(super) fn read_array(
     array: &ArrayRef,
     column_type: ColumnType,
@@ -55,7 +56,7 @@ fn read_plain(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> O
     cast_without_loss(array, column_type, &target)
 }
 
-/// Numbers are times only when the format says their unit.
+/// Reads numbers as times, but only if the format gives their unit.
 fn number_as_time(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> Option<ParsedColumn> {
     if !matches!(text.timestamps, TimestampFormat::Unix(_)) {
         return None;
@@ -64,7 +65,8 @@ fn number_as_time(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) 
     Some(parse_text_column(cells.as_binary::<i32>(), column_type, text))
 }
 
-/// Casts, and finds the values that did not survive: those that became NULL, and those that do not come back the same.
+/// Casts, and finds the values that were lost: those that became NULL, and those that differ after
+/// casting back.
 fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataType) -> Option<ParsedColumn> {
     let array = without_zone(array)?;
     if !may_become(array.data_type(), target) || !can_cast_types(array.data_type(), target) {
@@ -94,7 +96,7 @@ fn cast_without_loss(array: &ArrayRef, column_type: ColumnType, target: &DataTyp
     Some(ParsedColumn { values, faults })
 }
 
-/// Types whose values mean the same kind of thing.
+/// Types whose values have the same kind of meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Bool,
@@ -119,8 +121,8 @@ fn family(data_type: &DataType) -> Option<Family> {
     }
 }
 
-/// Whether a value of one type has one meaning as another. A number is no time and no duration, nor the other way round:
-/// the unit would be a guess.
+/// Whether values of one type have exactly one meaning in another. A number cannot become a time or
+/// a duration, nor the reverse: the unit would be a guess.
 fn may_become(from: &DataType, to: &DataType) -> bool {
     match (family(from), family(to)) {
         (Some(from), Some(to)) if from == to => true,
@@ -130,7 +132,7 @@ fn may_become(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// The same instants without a zone.
+/// Drops the zone of a timestamp; the instants stay the same.
 fn without_zone(array: &ArrayRef) -> Option<ArrayRef> {
     match array.data_type() {
         DataType::Timestamp(unit, Some(_)) => cast(array, &DataType::Timestamp(*unit, None)).ok(),
@@ -138,7 +140,7 @@ fn without_zone(array: &ArrayRef) -> Option<ArrayRef> {
     }
 }
 
-/// Finds the values that the type's Arrow twin holds and the type does not.
+/// Adds a fault for each value that fits the Arrow type but not the column type.
 pub(super) fn check_range(column_type: ColumnType, parsed: &mut ParsedColumn) {
     fn outside<T>(array: &PrimitiveArray<T>, range: ValueRange) -> Vec<usize>
     where
@@ -195,7 +197,7 @@ pub(super) fn check_range(column_type: ColumnType, parsed: &mut ParsedColumn) {
     parsed.faults.extend(faults);
 }
 
-/// The type that holds earlier and later times, for messages.
+/// Hint at the type that holds earlier and later times, for messages.
 fn wider(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::Date => " (1970 to 2105); Date32 holds it",

@@ -1,12 +1,13 @@
-//! From files to batches of a declared schema.
+//! Reads files into batches of a declared schema.
 //!
 //! ```text
 //! arguments -> find_inputs -> Input::open -> RawBatch -> Conform -> Conformed { batch, rejects }
 //!             files, folders,  decompress,   text cells   match by name, cast without loss,
 //!             globs, stdin     detect format or arrays    check NOT NULL, ranges and key size
 //! ```
-//! CSV and NDJSON become columns of text cells, Parquet and Arrow stay arrays; both conform to the table by the same
-//! rules. A row that cannot be taken becomes a [`Reject`] with its place in the file, its column and the reason.
+//! CSV and NDJSON become columns of text cells, Parquet and Arrow stay arrays; both are converted
+//! to the table by the same rules. A row that cannot be accepted becomes a [`Reject`] with its
+//! place in the file, its column and the reason.
 
 mod arrow_ipc;
 mod columnar;
@@ -50,15 +51,15 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 use evenkeel_storage::StorageError;
 
-/// Rows read at one time, at most.
+/// Maximum number of rows to read at one time.
 pub const READ_BATCH_ROWS: usize = 16 * 1024;
-/// Bytes read at one time, about; fewer rows are read where they are wide.
+/// Approximate number of bytes to read at one time; if rows are wide, fewer of them are read.
 const READ_BATCH_BYTES: usize = 8 << 20;
 
-/// The longest record of a text file. A longer one is most likely a quote that is not closed.
+/// Maximum length of a record in a text file. A longer one is most likely an unclosed quote.
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
-/// The formats that are read.
+/// Input formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputFormat {
@@ -83,32 +84,34 @@ impl fmt::Display for InputFormat {
     }
 }
 
-/// How inputs are read where they do not say it themselves.
+/// Options for what inputs do not specify themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputOptions {
-    /// Spelling of points in time in single columns, by name.
+    /// Spelling of points in time in individual columns, by name.
     pub column_timestamps: BTreeMap<String, TimestampFormat>,
-    /// The format; found from name and content where it is not given.
+    /// Input format; if not given, detected from name and content.
     pub format: Option<InputFormat>,
     /// Spelling of values in text.
     pub text: TextFormat,
-    /// Byte between CSV fields; a comma, or a tab in `.tsv` files, where it is not given.
+    /// Byte between CSV fields; if not given, a comma, or a tab in `.tsv` files.
     pub delimiter: Option<u8>,
-    /// CSV fields that stand for NULL.
+    /// CSV fields that are read as NULL.
     pub null_values: Vec<String>,
-    /// Rows read at one time, at most.
+    /// Maximum number of rows to read at one time.
     pub batch_rows: usize,
-    /// Columns that nobody asks for: a columnar file that has one in this very type leaves it out, and it is NULL. Text is read in
-    /// any case, since what cannot be read in it is told.
+    /// Columns outside the projection, with their types. A columnar file that has such a column in
+    /// exactly this type does not read it, and it is NULL. In text files such
+    /// columns are read anyway, because their unreadable values must be reported.
     #[serde(skip)]
     pub unasked: BTreeMap<String, DataType>,
-    /// The rows of a Parquet file that are read, counted from 0; all where it is none. Other files are read whole.
+    /// Rows of a Parquet file to read, counted from 0; `None` reads all. Other files are read
+    /// whole.
     pub rows: Option<Range<u64>>,
-    /// Ranges of the rows of a Parquet file, in order and apart from each other, that are read alone, if there are any; `rows` does not
-    /// matter then.
+    /// Ranges of rows of a Parquet file to read, in ascending order and disjoint. If not empty,
+    /// only these are read, and `rows` is ignored.
     #[serde(skip)]
     pub places: Vec<Range<u64>>,
-    /// Whether text and bytes are given as views, which Parquet is decoded to fastest.
+    /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
     pub views: bool,
 }
 
@@ -130,7 +133,7 @@ impl Default for InputOptions {
 }
 
 impl InputOptions {
-    /// Spelling of the values of one column.
+    /// Returns the spelling of the values of one column.
     #[must_use]
     pub fn text_of(&self, column: &str) -> TextFormat {
         match self.column_timestamps.get(column) {
@@ -140,7 +143,7 @@ impl InputOptions {
     }
 }
 
-/// Why an input cannot be read.
+/// Reason why an input cannot be read.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SourceError {
@@ -211,7 +214,7 @@ pub enum SourceError {
     Arrow { file: String, source: ArrowError },
 }
 
-/// A hint where a name differs in case alone.
+/// Returns a hint if a name differs only in case.
 fn similar(column: &str, found: &[String]) -> String {
     found
         .iter()
@@ -220,14 +223,15 @@ fn similar(column: &str, found: &[String]) -> String {
         .unwrap_or_default()
 }
 
-/// The separator that one heading seems to be written with.
+/// Returns the separator that a single heading seems to be written with.
 fn wrong_separator(names: &[String]) -> Option<&'static str> {
     let [only] = names else { return None };
     let found = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))?;
     Some(if found == "\t" { "tab" } else { found })
 }
 
-/// A hint where all names differ from the declared ones in case alone, or the separator is another one.
+/// Returns a hint if names differ from the declared ones only in case, or if the separator is
+/// another one.
 fn wrong_names(declared: &[String], found: &[String]) -> String {
     if let Some(separator) = wrong_separator(found) {
         return format!(" (is the separator another one? Try --delimiter '{separator}')");
@@ -235,11 +239,11 @@ fn wrong_names(declared: &[String], found: &[String]) -> String {
     declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()
 }
 
-/// Where a row stands in its input, counted from 1.
+/// Place of a row in its input, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowPosition {
-    /// A line of a text file; of a CSV record over several lines, the first.
+    /// A line of a text file; for a CSV record that spans several lines, the first.
     Line(u64),
     /// A row of a columnar file or a stream.
     Row(u64),
@@ -254,7 +258,7 @@ impl fmt::Display for RowPosition {
     }
 }
 
-/// A row that cannot be taken.
+/// A rejected row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reject {
     /// Name of the input.
@@ -262,11 +266,11 @@ pub struct Reject {
     /// Place in the input.
     #[serde(flatten)]
     pub position: RowPosition,
-    /// The column at fault, where it is one.
+    /// The column at fault; `None` if no single column is.
     pub column: Option<String>,
-    /// What is wrong.
+    /// Reason for the rejection.
     pub reason: Fault,
-    /// The values of the table's columns as text; of a record that is broken, all of it.
+    /// Values of the table's columns as text; for a broken record, all of it.
     pub record: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -277,13 +281,13 @@ impl fmt::Display for Reject {
 }
 
 impl Reject {
-    /// Forgets the values of the row; its place stays.
+    /// Removes the values of the row; its place stays.
     pub fn mask(&mut self) {
         self.reason = Fault::of_row("cannot be read; its values are masked");
         self.record.clear();
     }
 
-    /// Its place: `x.csv, line 7, column 'n'`.
+    /// Returns the place of the row: `x.csv, line 7, column 'n'`.
     #[must_use]
     pub fn place(&self) -> String {
         let column = self.column.as_ref().map(|column| format!(", column '{}'", quote(column)));
@@ -291,14 +295,14 @@ impl Reject {
     }
 }
 
-/// Rows of an input before they conform to a table.
+/// Rows of an input before they are converted to a table.
 #[derive(Debug, Clone)]
 pub struct RawBatch {
     /// The cells.
     pub cells: RawCells,
     /// Place of each row.
     pub positions: Positions,
-    /// Rows that are not even a record: too few fields, broken JSON.
+    /// Rows that are not even records: too few fields, broken JSON.
     pub broken: Vec<Reject>,
 }
 
@@ -316,7 +320,7 @@ pub enum RawCells {
 pub enum Positions {
     /// A line number per row.
     Lines(Vec<u64>),
-    /// Consecutive rows; the first one's number.
+    /// Consecutive rows; the number of the first one.
     RowsFrom(u64),
 }
 
@@ -329,7 +333,8 @@ impl Positions {
     }
 }
 
-/// The bytes that the rows of a batch take, not those of larger buffers that it is a slice of.
+/// Returns the size in bytes of the rows of a batch, without the rest of larger buffers that it is
+/// a slice of.
 #[must_use]
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     let bytes_of = |array: &ArrayRef| {
@@ -340,29 +345,30 @@ pub fn batch_bytes(batch: &RecordBatch) -> usize {
 
 /// Reads an input batch by batch.
 trait RawReader: Send {
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError>;
 
-    /// Names in the input that the table does not have, as far as they were met.
+    /// Returns names in the input that the table does not have, among those seen so far.
     fn unknown_columns(&self) -> Vec<String>;
 
-    /// All columns of the input, where they are known before its rows.
+    /// Returns all columns of the input, if they are known before its rows.
     fn column_names(&self) -> Option<Vec<String>> {
         self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// Rows of a whole Parquet file, of which some can be read alone; none where it has to be unpacked first.
+    /// Returns the number of rows of a whole Parquet file, if ranges of it can be read; `None` if
+    /// it was copied to a temporary file first, for example to decompress it.
     fn row_count(&self) -> Option<u64> {
         None
     }
 
-    /// The whole schema of a file that has one.
+    /// Returns the whole schema, if the file has one.
     fn file_schema(&self) -> Option<&SchemaRef> {
         None
     }
 }
 
-/// A file that can be read again, which deletes itself where it is temporary.
+/// A file that can be read repeatedly; deletes itself if it is temporary.
 #[derive(Debug)]
 enum SeekableFile {
     Kept(PathBuf),

@@ -1,4 +1,4 @@
-//! NDJSON: objects to columns of text cells.
+//! NDJSON: reads objects into columns of text cells.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -17,10 +17,11 @@ use crate::source::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 
-/// Unknown names that are remembered; objects may have any number of them.
+/// Maximum number of unknown names to remember; objects may have any number of them.
 const UNKNOWN_NAMES: usize = 100;
 
-/// Reads one JSON object per line. Strings give their text, `null` gives NULL, anything else gives its JSON text.
+/// Reads one JSON object per line. A string becomes its text, `null` becomes NULL, and anything
+/// else becomes its JSON text.
 pub(super) struct NdjsonReader {
     file: String,
     stream: TextStream,
@@ -121,7 +122,8 @@ impl RawReader for NdjsonReader {
     }
 }
 
-/// The parser counts lines within the one line it sees; only the column is worth telling.
+/// Removes the line from a parser error: the parser counts lines within the one line it sees, so
+/// only the column is useful.
 fn plain_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
@@ -129,10 +131,10 @@ fn plain_reason(error: &serde_json::Error) -> String {
     format!("{reason} (character {}){hint}", error.column())
 }
 
-/// Takes the cells of one object.
+/// Collects the cells of one object.
 struct Object<'a, 'line> {
     index: &'a HashMap<String, usize>,
-    /// `None` until the column is met.
+    /// `None` until the column is found.
     cells: &'a mut Vec<Option<Option<Cow<'line, str>>>>,
     unknown: &'a mut BTreeSet<String>,
 }
@@ -177,6 +179,6 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
     }
 }
 
-/// A string that is borrowed from the line where it has no escapes.
+/// A string, borrowed from the line if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -27,27 +27,27 @@ pub struct Input {
     content: Content,
 }
 
-/// Whether files are read once before for their fingerprint.
+/// Whether a file is read once in advance for its fingerprint.
 #[derive(Clone, Copy)]
 enum Fingerprints {
     Taken,
     LeftOut,
 }
 
-/// What can be read from anywhere, for formats that are read from their end.
+/// Random-access source, for formats that are read from their end.
 enum Seekable {
     File(PathBuf),
     Copy(tempfile::NamedTempFile),
     Remote(RemoteObject),
 }
 
-/// Where the fingerprint comes from.
+/// Source of the fingerprint.
 enum Content {
-    /// Nobody asks for it.
+    /// Not requested.
     Unknown,
-    /// A file was read once before.
+    /// Computed from a file in advance.
     Known(Fingerprint),
-    /// A pipe is hashed while it is read.
+    /// Computed from a pipe while it is read.
     Streaming(Arc<Mutex<StreamHash>>),
 }
 
@@ -61,10 +61,11 @@ impl std::fmt::Debug for Input {
 }
 
 impl Input {
-    /// Opens an input. `columns` are the names that are wanted; other columns are not read where the format allows it.
+    /// Opens an input. `columns` are the requested names; other columns are not read if the format
+    /// allows it.
     ///
     /// # Errors
-    /// [`SourceError`] where it cannot be read or its format is not known.
+    /// [`SourceError`] if the input cannot be read or its format is unknown.
     pub fn open(path: &InputPath, columns: &[String], options: &InputOptions) -> Result<Self, SourceError> {
         match path {
             InputPath::File(file) | InputPath::Copy { path: file, .. } => {
@@ -75,7 +76,7 @@ impl Input {
         }
     }
 
-    /// A file of an object store whose content has to be known: it is fetched once, as a whole.
+    /// Opens a file of an object store whose content must be known: it is fetched once, as a whole.
     fn open_copied(
         file: &RemoteFile,
         columns: &[String],
@@ -88,7 +89,7 @@ impl Input {
         Self::open_stream(&file.url, Path::new(&file.url), seekable, reader, content, columns, options)
     }
 
-    /// A file of an object store, of which only what is needed is fetched.
+    /// Opens a file of an object store, fetching only the parts that are needed.
     fn open_remote(
         file: &RemoteFile,
         columns: &[String],
@@ -100,7 +101,7 @@ impl Input {
         Self::open_stream(&file.url, Path::new(&file.url), seekable, reader, content, columns, options)
     }
 
-    /// Opens bytes that come from anywhere, once; `name` is what messages call them.
+    /// Opens bytes from any source that can be read once; `name` is used in messages.
     ///
     /// # Errors
     /// As for [`Input::open`].
@@ -113,7 +114,8 @@ impl Input {
         Self::open_pipe(name, reader, columns, options)
     }
 
-    /// Opens an input whose content need not be known: its [`Input::fingerprint`] is none.
+    /// Opens an input without reading it in advance for its fingerprint: [`Input::fingerprint`] of
+    /// a file is `None`.
     ///
     /// # Errors
     /// As for [`Input::open`].
@@ -151,7 +153,7 @@ impl Input {
         Self::open_stream(name, path, seekable, Box::new(file), content, columns, options)
     }
 
-    /// A pipe is read once, so it is hashed on the way.
+    /// Opens a pipe. It is read only once, so it is hashed on the way.
     fn open_pipe(
         name: &str,
         pipe: Box<dyn Read + Send>,
@@ -213,50 +215,52 @@ impl Input {
         Ok(Self { name: name.to_owned(), format, reader, content })
     }
 
-    /// How the input is called in messages and in the log.
+    /// Returns the name of the input in messages and in the log.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The format it is read as.
+    /// Returns the format in which the input is read.
     #[must_use]
     pub fn format(&self) -> InputFormat {
         self.format
     }
 
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     ///
     /// # Errors
-    /// [`SourceError`] where the input ends early or is damaged.
+    /// [`SourceError`] if the input ends early or is damaged.
     pub fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         self.reader.next_batch()
     }
 
-    /// Rows of a whole Parquet file, of which some can be read alone.
+    /// Returns the number of rows of a whole Parquet file, if ranges of it can be read.
     pub(super) fn row_count(&self) -> Option<u64> {
         self.reader.row_count()
     }
 
-    /// Names in the input that are not among the wanted ones, as far as they were met.
+    /// Returns names in the input that were not requested, among those seen so far.
     #[must_use]
     pub fn unknown_columns(&self) -> Vec<String> {
         self.reader.unknown_columns()
     }
 
-    /// All columns of the input, where they are known before its rows; of NDJSON they are not.
+    /// Returns all columns of the input, if they are known before its rows; for NDJSON they are
+    /// not.
     #[must_use]
     pub fn column_names(&self) -> Option<Vec<String>> {
         self.reader.column_names()
     }
 
-    /// The whole schema of a columnar file.
+    /// Returns the whole schema of a columnar file.
     #[must_use]
     pub fn file_schema(&self) -> Option<&SchemaRef> {
         self.reader.file_schema()
     }
 
-    /// What the input is known by; of a pipe, only once it has been read to its end.
+    /// Returns the identity of the input's content; for a pipe, only once it has been read to its
+    /// end.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.content {
@@ -270,7 +274,7 @@ impl Input {
     }
 }
 
-/// The content of a file without its compression.
+/// Opens the decompressed content of an input.
 pub(super) fn open_decompressed(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
     let raw: io::Result<Box<dyn Read + Send>> = match input {
         InputPath::Remote(file) => Ok(Box::new(RemoteObject::open(file)?.reader())),
@@ -284,7 +288,7 @@ pub(super) fn open_decompressed(input: &InputPath) -> Result<Box<dyn Read + Send
         .map_err(|source| SourceError::Read { file: input.name(), source })
 }
 
-/// The format that the first bytes of a binary file give away.
+/// Detects the format of a binary file from its first bytes.
 fn format_of_content(head: &[u8]) -> Option<InputFormat> {
     if head.starts_with(b"PAR1") {
         Some(InputFormat::Parquet)
@@ -295,7 +299,7 @@ fn format_of_content(head: &[u8]) -> Option<InputFormat> {
     }
 }
 
-/// The format that text of no known name looks like.
+/// Guesses the format of text whose name gives none.
 fn format_of_text(head: &[u8]) -> Option<InputFormat> {
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
     let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());

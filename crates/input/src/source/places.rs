@@ -1,13 +1,14 @@
-//! Rows from all over an export, for someone who has to know its values before reading it whole.
+//! Samples rows from all over an export, for callers that need its values before a full pass.
 //!
 //! ```text
-//! a small export            all rows
-//! Parquet                   ranges of rows at equal distances; row groups without any are not decoded
-//! CSV, NDJSON               read through line by line; blocks of records at equal distances are parsed
-//! others                    read through; blocks of rows at equal distances
+//! a small export    all rows
+//! Parquet           row ranges at equal distances; row groups without any are not decoded
+//! CSV, NDJSON       all lines are read; blocks of records at equal distances are parsed
+//! others            all rows are read; blocks of rows at equal distances are kept
 //! ```
-//! Of several inputs each has a place at least, the rest by their bytes; of more inputs than places, some are left out. The same export
-//! gives the same rows.
+//! Each of several inputs has at least one place, and the rest are divided by size in bytes; if
+//! there are more inputs than places, some inputs are left out. The same export always gives the
+//! same rows.
 
 use std::io::{self, BufRead, Cursor, Read};
 use std::ops::Range;
@@ -23,41 +24,43 @@ use crate::source::open::open_decompressed;
 use crate::source::stream::buffered;
 use crate::source::{Input, InputFormat, InputOptions, InputPath, MAX_RECORD_BYTES, SourceError};
 
-/// Places that rows are taken from.
+/// Number of places to take rows from.
 const PLACES: usize = 200;
-/// The same of an export in an object store, where each place may cost a row group.
+/// Number of places in an export in an object store, in which each place may cost a row group.
 const REMOTE_PLACES: usize = 24;
 
-/// How much of an export some rows are.
+/// Share of an export that a set of rows covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Extent {
-    /// The rows.
+    /// Number of rows.
     pub rows: u64,
     /// Whether these are all rows of the export.
     pub whole: bool,
-    /// Places that they are taken from; a place is a number of consecutive rows.
+    /// Number of places that the rows are taken from; a place is a run of consecutive rows.
     pub places: u64,
-    /// Inputs that have such a place.
+    /// Number of inputs with such a place.
     pub inputs: u64,
-    /// All inputs.
+    /// Total number of inputs.
     pub of_inputs: u64,
 }
 
-/// Rows from all over an export.
+/// Sampled rows from all over an export.
 #[derive(Debug, Clone)]
 pub struct RowsAcross {
-    /// The rows, in the order of the export; those of a place are one batch, if they are not all rows.
+    /// The rows, in the order of the export; unless they are all rows, each place is one batch.
     pub batches: Vec<RecordBatch>,
-    /// How much of the export they are.
+    /// Share of the export that the rows cover.
     pub extent: Extent,
 }
 
 impl Export {
-    /// All rows, if these are no more than `most_rows` and take about `most_bytes`; otherwise about as many from places at equal
-    /// distances. Rows there that cannot be read are left out.
+    /// Reads all rows, if they number at most `most_rows` and take about `most_bytes`; otherwise
+    /// about the same amount from places at equal distances. Unreadable rows in these places are
+    /// left out.
     ///
     /// # Errors
-    /// [`SourceError`] if an input cannot be read, or one of the first rows and that is an error.
+    /// [`SourceError`] if an input cannot be read, or if one of the first rows cannot and
+    /// `on_unreadable` makes that an error.
     pub fn rows_across<E: From<SourceError>>(
         &self,
         on_unreadable: OnUnreadable,
@@ -96,7 +99,7 @@ impl Export {
             self.rows_of_input::<E>(path, places, block, stop, &mut across)?;
             inputs += u64::from(across.len() > before);
         }
-        // Rows of no format that can be taken apart stay the first ones.
+        // No input has a format that can be sampled: keep the first rows.
         if across.is_empty() {
             return Ok(RowsAcross { batches, extent: first });
         }
@@ -105,7 +108,7 @@ impl Export {
         Ok(RowsAcross { batches: across, extent })
     }
 
-    /// Rows of some places of an input.
+    /// Reads rows from some places of an input.
     fn rows_of_input<E: From<SourceError>>(
         &self,
         path: &InputPath,
@@ -161,7 +164,8 @@ impl Export {
         }
     }
 
-    /// Rows that can be read. The pass over all rows says what is wrong with the others.
+    /// Reads the readable rows of an input. The pass over all rows reports the problems of the
+    /// others.
     fn readable<E: From<SourceError>>(
         &self,
         input: Input,
@@ -177,21 +181,21 @@ impl Export {
     }
 }
 
-/// The rows and bytes of one place, at most.
+/// Maximum number of rows and bytes of one place.
 #[derive(Clone, Copy)]
 struct Block {
     rows: usize,
     bytes: usize,
 }
 
-/// Some rows of a batch without the rest of it.
+/// Copies some rows of a batch, without holding on to the rest of it.
 fn copied(batch: &RecordBatch, begin: usize, rows: usize) -> RecordBatch {
     let indices = UInt32Array::from_iter_values((begin..begin + rows).map(|row| row as u32));
     // Taking rows that exist cannot fail.
     take_record_batch(batch, &indices).unwrap_or_else(|_| batch.slice(begin, rows))
 }
 
-/// Inputs with the number of places in each.
+/// Returns the inputs with the number of places in each.
 fn places_of_inputs(inputs: &[InputPath]) -> Vec<(&InputPath, usize)> {
     let bytes: Vec<u64> = inputs.iter().map(|input| input.stored_bytes().max(1)).collect();
     let remote = inputs.iter().any(|input| matches!(input, InputPath::Remote(_)));
@@ -200,7 +204,7 @@ fn places_of_inputs(inputs: &[InputPath]) -> Vec<(&InputPath, usize)> {
     inputs.iter().zip(counts).filter(|(_, places)| *places > 0).collect()
 }
 
-/// Divides places by bytes: at least one for each input, while there are enough.
+/// Divides places by bytes: at least one for each input, if there are enough places.
 fn shares_of(bytes: &[u64], places: usize) -> Vec<usize> {
     let total: u128 = bytes.iter().map(|bytes| u128::from(*bytes)).sum();
     let least = usize::from(bytes.len() <= places);
@@ -215,7 +219,8 @@ fn shares_of(bytes: &[u64], places: usize) -> Vec<usize> {
     bytes.iter().map(share).collect()
 }
 
-/// Ranges of `length` rows at equal distances, the first and the last rows among them; of few rows, all.
+/// Returns ranges of `length` rows at equal distances, including the first and the last rows; if
+/// there are few rows, all of them.
 fn places_of_rows(rows: u64, places: usize, length: usize) -> Vec<Range<u64>> {
     let (places, length) = (places.max(1) as u64, length.max(1) as u64);
     if rows <= places.saturating_mul(length) {
@@ -232,7 +237,7 @@ fn places_of_rows(rows: u64, places: usize, length: usize) -> Vec<Range<u64>> {
     (0..places).map(|place| begin(place)..begin(place) + length).collect()
 }
 
-/// Every n-th of what is offered, n as large as is needed to keep no more than twice as many as are wanted.
+/// Keeps every n-th of the offered items; n grows so that at most twice the wanted number is kept.
 struct Thinned<T> {
     kept: Vec<T>,
     wanted: usize,
@@ -245,7 +250,7 @@ impl<T> Thinned<T> {
         Self { kept: Vec::new(), wanted: wanted.max(1), every: 1, offered: 0 }
     }
 
-    /// Whether the next one offered would be kept.
+    /// Whether the next offered item would be kept.
     fn keeps_next(&self) -> bool {
         self.offered.is_multiple_of(self.every)
     }
@@ -265,7 +270,7 @@ impl<T> Thinned<T> {
         self.offered += 1;
     }
 
-    /// As many as are wanted, the first and the last among them.
+    /// Returns the wanted number of items, including the first and the last.
     fn finish(self) -> Vec<T> {
         let (count, wanted) = (self.kept.len(), self.wanted);
         if count <= wanted {
@@ -278,17 +283,17 @@ impl<T> Thinned<T> {
     }
 }
 
-/// Records of a text file as they stand in it.
+/// Records of a text file, verbatim.
 struct Lines {
-    /// The header of CSV.
+    /// Header line of CSV.
     header: Vec<u8>,
     /// Records of each place.
     blocks: Vec<Vec<u8>>,
 }
 
 impl Lines {
-    /// Reads a file through; `delimiter` is that of CSV, whose quoted fields may have line ends in them. A record without an
-    /// end ends it, and so does `stop`.
+    /// Reads a whole file. `delimiter` is that of CSV, whose quoted fields may contain line ends. A
+    /// record without an end stops the reading, and so does `stop`.
     fn across(
         stream: Box<dyn Read + Send>,
         delimiter: Option<u8>,
@@ -327,14 +332,15 @@ impl Lines {
     }
 }
 
-/// Ends the last line of a text.
+/// Terminates the last line of a text.
 fn ended(text: &mut Vec<u8>) {
     if text.last().is_some_and(|last| *last != b'\n') {
         text.push(b'\n');
     }
 }
 
-/// Reads a record with its line end; none at the end of the file, or if it has no end.
+/// Reads a record with its line end; returns false at the end of the file, or if the record has no
+/// end.
 fn next_record(stream: &mut impl BufRead, delimiter: Option<u8>, record: &mut Vec<u8>) -> io::Result<bool> {
     record.clear();
     let mut inside = false;
@@ -357,7 +363,8 @@ fn next_record(stream: &mut impl BufRead, delimiter: Option<u8>, record: &mut Ve
     }
 }
 
-/// Whether a quoted field goes on behind a line; `inside` says whether one goes on into it. A quote opens a field only at its beginning.
+/// Whether a quoted field continues past a line; `inside` says whether one continues into it. A
+/// quote opens a field only at its beginning.
 fn ends_inside_quotes(line: &[u8], delimiter: u8, mut inside: bool) -> bool {
     if !line.contains(&b'"') {
         return inside;
@@ -394,7 +401,8 @@ mod tests {
 
     const MOST: (usize, usize) = (1_000, 64 << 20);
 
-    /// Rows of an export that is sorted by tenant, of which there are 40, as a number, a tenant and a text with line ends in it.
+    /// Rows of an export that is sorted by tenant (there are 40): a number, a tenant and a text
+    /// that contains line ends.
     fn batch(rows: Range<i64>, of: i64) -> RecordBatch {
         let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
         let tenant: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|id| id * 40 / of)));
@@ -452,7 +460,7 @@ mod tests {
         rows.batches.iter().flat_map(of_batch).collect()
     }
 
-    /// Whether the rows are the export's own, from everywhere, with all tenants.
+    /// Checks that the rows are the export's own, from everywhere in it, and include all tenants.
     fn check(rows: &RowsAcross, of: i64, name: &str) {
         let (ids, tenants) = (numbers(rows, 0), numbers(rows, 1));
         assert!(ids.is_sorted() && ids.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
@@ -509,7 +517,7 @@ mod tests {
     fn each_of_several_files_has_a_place_and_of_very_many_some_have() {
         let folder = tempfile::tempdir().unwrap();
         let path = |number: i64, ending: &str| folder.path().join(format!("{number:04}.{ending}"));
-        // A large file first, then small ones, each of another format.
+        // A large file first, then small ones in alternating formats.
         let rows = 20_000;
         parquet(&path(0, "parquet"), &batch(0..19_000, rows), 500);
         for (number, ending) in [(1, "csv"), (2, "ndjson"), (3, "csv"), (4, "ndjson")] {

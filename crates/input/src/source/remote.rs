@@ -1,4 +1,4 @@
-//! Inputs in object stores: found by listing, read by ranges.
+//! Inputs in object stores: found by listing, read in ranges.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -23,33 +23,35 @@ use crate::source::file_name::format_of_name;
 use crate::source::stream::{Fingerprint, StreamHash};
 use evenkeel_storage::{brief, handle, remote_store, wait_for};
 
-/// Bytes that are asked for first when a file is read from its beginning on: often it is only looked at.
+/// Size in bytes of the first request when a file is read from its beginning: often only the first
+/// bytes are examined.
 const FIRST_CHUNK_BYTES: u64 = 64 << 10;
-/// Bytes that are asked for at one time later. The next ones come meanwhile.
+/// Size in bytes of each later request. The next chunk is fetched while one is used.
 const CHUNK_BYTES: u64 = 8 << 20;
 
-/// Bytes of a Parquet file's end that mostly hold its whole footer.
+/// Number of bytes at the end of a Parquet file that usually contain the whole footer.
 const FOOTER_BYTES: usize = 512 << 10;
-/// Bytes between two ranges that are rather fetched too than asked for alone.
+/// Largest gap in bytes between two ranges that is fetched along with them in one request.
 const COALESCED_GAP: u64 = 1 << 20;
 
-/// A file of an object store as it was found.
+/// A file of an object store as it was listed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RemoteFile {
-    /// Its URL, for people.
+    /// URL of the file, for people.
     pub url: String,
-    /// The URL of the store.
+    /// URL of the store.
     pub store: String,
-    /// Its path in the store, as it is: signs that a URL would have to write otherwise stand for themselves.
+    /// Path in the store, unescaped: characters that a URL would have to escape appear as they are.
     pub path: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What tells this content from a later one under the same name, where the store says.
+    /// Tag that distinguishes this content from later content under the same name, if the store
+    /// provides one.
     pub e_tag: Option<String>,
 }
 
-/// The files that a URL names, sorted, and the names of those with unknown endings: the file itself, all files below it, or those that
-/// a pattern matches.
+/// Returns the files that a URL names, sorted, and the names of those with unknown endings: the
+/// file itself, all files below it, or those that match a pattern.
 pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<String>), SourceError> {
     let (store, path) = remote_store(url)?;
     let base = format!("{}://{}", url.scheme(), url.authority());
@@ -75,7 +77,7 @@ pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<St
     let listed = wait_for(async move { store.list(Some(&below)).try_collect::<Vec<ObjectMeta>>().await });
     let mut listed = listed.map_err(error)?.map_err(|source| error(refused(&source)))?;
     listed.sort_by(|a, b| a.location.cmp(&b.location));
-    // The portions of a table hold superseded rows too; what is visible is known to its log alone.
+    // The portions of a table also hold superseded rows; only its log knows which rows are visible.
     let log = |meta: &ObjectMeta| {
         meta.location.prefix_match(&prefix).is_some_and(|mut parts| parts.any(|part| part.as_ref() == "_log"))
     };
@@ -102,7 +104,7 @@ pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<St
     Ok((files, unknown))
 }
 
-/// What a store answered, as an error of reading.
+/// Converts an error of a store to an I/O error.
 fn refused(error: &object_store::Error) -> io::Error {
     use object_store::Error as Store;
     let kind = match error {
@@ -115,12 +117,13 @@ fn refused(error: &object_store::Error) -> io::Error {
     io::Error::new(kind, brief(error))
 }
 
-/// Whether a file, or a folder that it is in, has a hidden name.
+/// Whether the file, or a folder that contains it, has a hidden name.
 fn is_hidden(path: &Path, prefix: &Path) -> bool {
     path.prefix_match(prefix).is_some_and(|mut parts| parts.any(|part| part.as_ref().starts_with(['.', '_'])))
 }
 
-/// The part of a path before its first wildcard, which can be listed, and the pattern where there is a wildcard.
+/// Returns the part of a path before its first wildcard, which can be listed, and the pattern if
+/// there is a wildcard.
 fn pattern_of(path: &Path) -> Result<(Path, Option<glob::Pattern>), String> {
     let is_wild = |part: &str| part.contains(['*', '?', '[']);
     if !is_wild(path.as_ref()) {
@@ -131,7 +134,7 @@ fn pattern_of(path: &Path) -> Result<(Path, Option<glob::Pattern>), String> {
     Ok((prefix, Some(pattern)))
 }
 
-/// A file of an object store, ready to be read.
+/// A file of an object store, ready to read.
 #[derive(Debug, Clone)]
 pub(super) struct RemoteObject {
     pub(super) store: Arc<dyn ObjectStore>,
@@ -149,7 +152,7 @@ impl RemoteObject {
         Ok(Self { store, path, file: file.clone() })
     }
 
-    /// Reads a range. A file that was replaced since it was found is an error.
+    /// Reads a range. It is an error if the file was replaced since it was listed.
     async fn read(self, range: Range<u64>) -> io::Result<Bytes> {
         let options = GetOptions {
             range: Some(GetRange::Bounded(range)),
@@ -166,12 +169,12 @@ impl RemoteObject {
         found.bytes().await.map_err(|error| refused(&error))
     }
 
-    /// The file from its beginning on.
+    /// Returns a reader from the beginning of the file.
     pub(super) fn reader(self) -> RemoteReader {
         RemoteReader { object: self, next: 0, under_way: None, chunk: Bytes::new() }
     }
 
-    /// Copies the file to a temporary one, and hashes it on the way.
+    /// Copies the file to a temporary one, and hashes it in the process.
     pub(super) fn copy(self) -> io::Result<(tempfile::NamedTempFile, Fingerprint)> {
         let mut copy = tempfile::NamedTempFile::new()?;
         let mut hash = StreamHash::default();
@@ -186,7 +189,7 @@ impl RemoteObject {
     }
 }
 
-/// Reads a file from its beginning to its end; the next chunk is on its way while one is used.
+/// Reads a file from beginning to end; fetches the next chunk while one is used.
 pub(super) struct RemoteReader {
     object: RemoteObject,
     next: u64,
@@ -206,7 +209,7 @@ impl RemoteReader {
         Ok(())
     }
 
-    /// The bytes at hand; none at the end.
+    /// Returns the buffered bytes, fetching more if needed; empty at the end.
     fn fill(&mut self) -> io::Result<&Bytes> {
         if self.chunk.is_empty() {
             if self.under_way.is_none() {

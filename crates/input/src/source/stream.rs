@@ -1,4 +1,4 @@
-//! Bytes of an input on their way: hashed, decompressed, buffered.
+//! Byte streams of inputs: hashing, decompression, buffering.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
@@ -12,12 +12,12 @@ use crate::source::SeekableFile;
 
 const READ_BUFFER: usize = 1 << 18;
 
-/// What an input is known by: its content, not its name.
+/// Identity of an input: its content, not its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Bytes as stored, compressed where the input is.
+    /// Size in bytes as stored, before decompression.
     pub bytes: u64,
-    /// XXH3 with 128 bits, seed 0, of those bytes, in hexadecimal.
+    /// XXH3 of those bytes with 128 bits and seed 0, in hexadecimal.
     pub xxh3: String,
 }
 
@@ -35,7 +35,7 @@ impl StreamHash {
         self.bytes += bytes.len() as u64;
     }
 
-    /// The fingerprint of all that was read, once the end was.
+    /// Returns the fingerprint of everything read; `None` until the end has been reached.
     pub(super) fn of_whole(&self) -> Option<Fingerprint> {
         self.ended.then(|| self.fingerprint())
     }
@@ -45,7 +45,7 @@ impl StreamHash {
     }
 }
 
-/// Hashes what passes through.
+/// Hashes the bytes that are read through it.
 pub(super) struct HashingReader<R> {
     pub(super) inner: R,
     pub(super) hash: Arc<Mutex<StreamHash>>,
@@ -76,7 +76,7 @@ pub(super) fn fingerprint_file(path: &Path) -> io::Result<Fingerprint> {
     }
 }
 
-/// The first bytes of a stream, and the whole stream.
+/// Returns the first bytes of a stream, and the whole stream.
 pub(super) fn peek(
     mut stream: Box<dyn Read + Send>,
     count: u64,
@@ -87,7 +87,8 @@ pub(super) fn peek(
     Ok((head, Box::new(whole)))
 }
 
-/// Takes off gzip and zstd, which are known by their first bytes; says whether there was one.
+/// Removes gzip or zstd compression, recognized by its first bytes; also returns whether there was
+/// any.
 pub(super) fn decompress(raw: Box<dyn Read + Send>) -> io::Result<(Box<dyn Read + Send>, bool)> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];

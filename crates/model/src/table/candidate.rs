@@ -1,4 +1,4 @@
-//! A key that might be chosen.
+//! Candidate keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,36 +10,37 @@ use crate::bounded::quote;
 use crate::units::Micros;
 use crate::wire::{Left, Wire, WireError, wire};
 
-/// What is done to a column before it is hashed or sorted.
+/// Transform of a column before it is hashed or sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transform {
-    /// Nothing.
+    /// No change.
     Identity,
-    /// `date(column)`: the day of a point in time, a Date.
+    /// `date(column)`: the day of a point in time, as a Date.
     Date,
-    /// `hour(column)` and `trunc(column, 5m)`: a point in time cut to a multiple of a length, a Timestamp.
+    /// `hour(column)` and `trunc(column, 5m)`: a point in time cut to a multiple of a duration, as
+    /// a Timestamp.
     Truncate(Micros),
 }
 
-/// One part of a candidate.
+/// One part of a candidate key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyPart {
     /// Column of the export.
     pub column: String,
-    /// What is done to it.
+    /// Transform of the column.
     pub transform: Transform,
 }
 
 impl KeyPart {
-    /// A column as it is.
+    /// Creates a part from a column without a transform.
     #[must_use]
     pub fn column(name: impl Into<String>) -> Self {
         Self { column: name.into(), transform: Transform::Identity }
     }
 }
 
-/// A key under evaluation: parts in hash order or in sort order, at least one, none twice.
+/// A key under evaluation: at least one part, in hash order or in sort order, without repeats.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Candidate {
@@ -49,7 +50,7 @@ pub struct Candidate {
 wire!(KeyPart { column, transform });
 wire!(Candidate { parts });
 
-/// A number says which; the length follows where there is one.
+/// Encoded as a number for the variant, followed by the duration of [`Transform::Truncate`].
 impl Wire for Transform {
     fn put(&self, bytes: &mut Vec<u8>) {
         match self {
@@ -72,7 +73,7 @@ impl Wire for Transform {
     }
 }
 
-/// A candidate that does not parse.
+/// Error for text that is not a candidate key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum CandidateError {
@@ -86,19 +87,19 @@ pub enum CandidateError {
 }
 
 impl Candidate {
-    /// A key of columns as they are.
+    /// Creates a key from columns without transforms.
     #[must_use]
     pub fn of_columns<S: AsRef<str>>(columns: &[S]) -> Self {
         Self { parts: columns.iter().map(|column| KeyPart::column(column.as_ref())).collect() }
     }
 
-    /// The parts in order.
+    /// Returns the parts in order.
     #[must_use]
     pub fn parts(&self) -> &[KeyPart] {
         &self.parts
     }
 
-    /// Each part as text; a column as it is by its bare name.
+    /// Returns each part as text; a column without a transform by its bare name.
     #[must_use]
     pub fn part_names(&self) -> Vec<String> {
         let name = |part: &KeyPart| match part.transform {
@@ -108,13 +109,13 @@ impl Candidate {
         self.parts.iter().map(name).collect()
     }
 
-    /// The column of each part.
+    /// Returns the column of each part.
     #[must_use]
     pub fn columns(&self) -> Vec<String> {
         self.parts.iter().map(|part| part.column.clone()).collect()
     }
 
-    /// Whether every part is a column as it is, so that a table of the export can have this key.
+    /// Whether no part has a transform, so that a table of the export can have this key.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| part.transform == Transform::Identity)
@@ -126,7 +127,7 @@ impl Candidate {
         other.parts.iter().all(|part| self.parts.contains(part))
     }
 
-    /// This key with the parts of `other` that it lacks behind its own.
+    /// Returns this key, followed by the parts of `other` that it lacks.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let more = other.parts.iter().filter(|part| !self.parts.contains(part));
@@ -153,7 +154,7 @@ impl FromStr for Candidate {
     }
 }
 
-/// The pieces between commas that stand in no brackets and no quotes.
+/// Splits at the commas outside brackets and quotes.
 fn split_outside_brackets(text: &str) -> Vec<&str> {
     let (mut depth, mut quote) = (0usize, None);
     text.split(|character| {
@@ -169,7 +170,7 @@ fn split_outside_brackets(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The name within double quotes or backticks; none where there are none.
+/// Returns the name within double quotes or backticks; `None` if the text has neither.
 fn unquoted(text: &str) -> Option<&str> {
     let text = text.trim();
     ['"', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
@@ -197,7 +198,7 @@ fn parse_part(text: &str) -> Option<KeyPart> {
 }
 
 impl fmt::Display for KeyPart {
-    /// As it is parsed; a name with brackets, commas or quotes stands in quotes.
+    /// Prints the part as it is parsed; a name with brackets, commas or quotes is quoted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = format!("\"{}\"", self.column);
         let column = if self.column.contains(['(', ')', ',', '`', '"']) { &quoted } else { &self.column };

@@ -1,4 +1,4 @@
-//! The column types of YDB that have an Arrow twin.
+//! Column types of YDB that have an Arrow equivalent.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,9 @@ use crate::bounded::quote;
 
 /// A column type, by its YQL name.
 ///
-/// Times are UTC. `Datetime` counts seconds and `Timestamp` microseconds; both are held as Arrow timestamps
-/// without a zone. Seconds have no Parquet type, so `Datetime` is stored in whole milliseconds.
+/// Times are UTC. `Datetime` counts seconds and `Timestamp` microseconds; both are held as Arrow
+/// timestamps without a zone. Parquet has no type for seconds, so `Datetime` is stored in whole
+/// milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[allow(missing_docs, reason = "the variants are the YQL names")]
@@ -45,7 +46,7 @@ pub enum ColumnType {
     Interval64,
 }
 
-/// A type name that is not a column type here.
+/// Error for a type name or an Arrow type that is not a supported column type.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ColumnTypeError {
     /// The name is unknown.
@@ -59,7 +60,7 @@ pub enum ColumnTypeError {
         /// The text that was given.
         found: String,
     },
-    /// YDB knows the type, Arrow has no twin for it.
+    /// YDB knows the type, but Arrow has no equivalent.
     #[error("column type '{found}' has no Arrow twin and cannot be stored; use Utf8 or Decimal(p,s)", found = quote(found))]
     NoArrowTwin {
         /// The text that was given.
@@ -68,9 +69,9 @@ pub enum ColumnTypeError {
     /// A decimal outside YDB's limits.
     #[error("Decimal({precision},{scale}): precision is 1 to {max} and scale 0 to precision", max = ColumnType::MAX_DECIMAL_PRECISION)]
     Decimal {
-        /// Digits in all.
+        /// Total number of digits.
         precision: u64,
-        /// Digits after the point.
+        /// Number of digits after the point.
         scale: u64,
     },
     /// An Arrow type without a YDB column type.
@@ -81,7 +82,7 @@ pub enum ColumnTypeError {
     },
 }
 
-/// The values a time type can hold, in units of its Arrow twin: `[min, max]`.
+/// Values that a time type can hold, in units of its Arrow type: `[min, max]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRange {
     /// Smallest value.
@@ -90,18 +91,18 @@ pub struct ValueRange {
     pub max: i64,
 }
 
-/// 2106-01-01T00:00:00Z in seconds: where the unsigned time types of YDB end (`MAX_TIMESTAMP` in
+/// 2106-01-01T00:00:00Z in seconds: the end of YDB's unsigned time types (`MAX_TIMESTAMP` in
 /// `yql/essentials/minikql/mkql_type_ops.h`).
 const END_OF_UNSIGNED_TIME_SECONDS: i64 = 4_291_747_200;
 const SECONDS_PER_DAY: i64 = 86_400;
-/// Days and seconds of -144169-01-01 and of 148107-12-31, the ends of the 64-bit time types of YDB.
+/// -144169-01-01 and 148107-12-31 in days and seconds: the ends of YDB's 64-bit time types.
 const MIN_DATE32_DAYS: i64 = -53_375_809;
 const MAX_DATE32_DAYS: i64 = 53_375_807;
 const MIN_DATETIME64_SECONDS: i64 = MIN_DATE32_DAYS * SECONDS_PER_DAY;
 const MAX_DATETIME64_SECONDS: i64 = (MAX_DATE32_DAYS + 1) * SECONDS_PER_DAY - 1;
 
 impl ColumnType {
-    /// Every type once; of Decimal the usual one.
+    /// Every type once; Decimal with its default precision and scale.
     pub const ALL: [Self; 26] = [
         Self::Bool,
         Self::Int8,
@@ -134,7 +135,7 @@ impl ColumnType {
     /// The largest decimal precision of YDB.
     pub const MAX_DECIMAL_PRECISION: u8 = 35;
 
-    /// The Arrow type in which values are held and stored.
+    /// Returns the Arrow type in which values are held and stored.
     #[must_use]
     pub fn arrow_type(self) -> DataType {
         match self {
@@ -160,8 +161,8 @@ impl ColumnType {
         }
     }
 
-    /// The YDB type that a column of an export takes when nothing else is declared: every timestamp is a
-    /// `Timestamp`, every text `Utf8`.
+    /// Returns the YDB type of an export's column if no other is declared: every timestamp becomes
+    /// a `Timestamp`, every text `Utf8`.
     ///
     /// # Errors
     /// [`ColumnTypeError::NoYdbType`] for nested types, times of day and the like.
@@ -195,7 +196,7 @@ impl ColumnType {
         })
     }
 
-    /// Whether YDB lets the type stand in a primary key of a column table (YDB docs, "CREATE TABLE").
+    /// Whether YDB allows the type in the primary key of a column table (YDB docs, "CREATE TABLE").
     #[must_use]
     pub fn is_key_type(self) -> bool {
         matches!(
@@ -228,7 +229,8 @@ impl ColumnType {
         self.is_timestamp() || matches!(self, Self::Date | Self::Date32)
     }
 
-    /// The values a time type can hold, where that is less than its Arrow twin can.
+    /// Returns the values that a time type can hold; `None` if it can hold all values of its Arrow
+    /// type, and for other types.
     #[must_use]
     pub fn value_range(self) -> Option<ValueRange> {
         let (min, max) = match self {
@@ -259,7 +261,7 @@ impl fmt::Display for ColumnType {
     }
 }
 
-/// What a type of SQL is called here.
+/// Suggests the column type for the name of an SQL type.
 fn sql_hint(found: &str) -> String {
     let name = found.trim().to_ascii_lowercase();
     let here = match name.split('(').next().unwrap_or_default().trim() {
@@ -321,7 +323,7 @@ impl FromStr for ColumnType {
     }
 }
 
-/// Parses `(p,s)`; `None` where it has another shape. A bare `decimal` is YDB's Decimal(22,9).
+/// Parses `(p,s)`; `None` for any other form. A bare `decimal` is YDB's Decimal(22,9).
 fn parse_decimal(arguments: &str) -> Option<Result<ColumnType, ColumnTypeError>> {
     let arguments = if arguments.trim().is_empty() { "(22,9)" } else { arguments.trim() };
     let (precision, scale) = arguments.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;

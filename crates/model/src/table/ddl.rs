@@ -1,4 +1,4 @@
-//! `CREATE TABLE` of YQL for column tables, read and written.
+//! Reads and writes YQL's `CREATE TABLE` for column tables.
 //!
 //! ```text
 //! CREATE TABLE [IF NOT EXISTS] name (
@@ -8,8 +8,10 @@
 //! [PARTITION BY HASH(column, ...)]
 //! [WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = N, ...)] [;]
 //! ```
-//! An option `TTL = Interval("P30D") [DELETE] ON column` is taken where the column is in the primary key. Names may stand in
-//! backticks. A clause that changes how YDB stores the table but has no meaning here (a column family, a tier) is not refused: it is reported in [`CreateTable::notes`].
+//! The option `TTL = Interval("P30D") [DELETE] ON column` is accepted if the column is in the
+//! primary key. Names may be quoted with backticks. A clause that changes how YDB stores the table
+//! but has no meaning here (a column family, a tier) is not rejected: it is reported in
+//! [`CreateTable::notes`].
 
 use std::fmt::{self, Write as _};
 
@@ -21,44 +23,45 @@ use crate::bounded::{message, quote};
 use crate::table::{Column, ColumnType, ColumnTypeError, PlacementFunction, TableDefinition, TableSpec, Ttl};
 use crate::units::{Micros, PartitionCount, PartitionCountError};
 
-/// The option that fixes the number of partitions of a column table, both the least and the most.
+/// Option that fixes the number of partitions of a column table, both the minimum and the maximum.
 const PARTITIONS_OPTION: &str = "AUTO_PARTITIONING_MIN_PARTITIONS_COUNT";
-/// How many partitions YDB gives a column table whose DDL does not say.
+/// Number of partitions that YDB gives a column table if the DDL does not specify it.
 const YDB_DEFAULT_PARTITIONS: u64 = 64;
 
 /// A parsed statement. The definition is not yet checked: see [`TableSpec::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateTable {
-    /// What the statement declares.
+    /// The declared table.
     pub definition: TableDefinition,
-    /// What the statement says beyond that, and what was assumed where it is silent; one sentence each.
+    /// Clauses that have no effect, and assumptions about what the statement leaves open; one
+    /// sentence each.
     pub notes: Vec<DdlNote>,
 }
 
 /// A remark on a statement: a clause without effect, or an assumption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DdlNote {
-    /// It does not say that it is a column table.
+    /// The statement does not say that the table is a column table.
     StoreAssumed,
-    /// It does not say the number of partitions.
+    /// The statement does not give the number of partitions.
     PartitionsAssumed,
-    /// Its time to live is of a column outside the primary key.
+    /// The time to live refers to a column outside the primary key.
     TtlOutsideKey {
-        /// The column.
+        /// Name of the column.
         column: String,
     },
-    /// Its time to live has a form that is not known.
+    /// The time to live has an unknown form.
     TtlUnknown,
     /// A column family.
     Family {
-        /// Its name.
+        /// Name of the family.
         family: String,
-        /// The column that is in it; none for its declaration.
+        /// The column assigned to the family; `None` for the declaration of the family.
         column: Option<String>,
     },
     /// An option without effect.
     Option {
-        /// Its name.
+        /// Name of the option.
         name: String,
     },
 }
@@ -90,7 +93,7 @@ impl fmt::Display for DdlNote {
     }
 }
 
-/// Why a statement is not read.
+/// Reason why a statement cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum DdlError {
@@ -113,7 +116,7 @@ pub enum DdlError {
 /// Reads one `CREATE TABLE` statement.
 ///
 /// # Errors
-/// [`DdlError`] with the line and column, counted from 1, of the first thing that is not understood.
+/// [`DdlError`] with the line and column, counted from 1, of the first unexpected element.
 pub fn parse_create_table(text: &str) -> Result<CreateTable, DdlError> {
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| DdlError::Text {
@@ -324,7 +327,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Reads `Interval("P30D") [DELETE] ON column`; `None` for the other forms of YDB, which move rows to other storage.
+    /// Parses `Interval("P30D") [DELETE] ON column`; `None` for YDB's other forms, which move rows
+    /// to other storage.
     fn ttl(&mut self) -> Option<Ttl> {
         if !self.accept("Interval") || !self.take_if(&Token::LParen) {
             return None;
@@ -372,7 +376,7 @@ impl Parser {
         Ok(())
     }
 
-    /// `(a, b, c)`, with a trailing comma allowed, as YQL does.
+    /// Parses `(a, b, c)`; like YQL, allows a trailing comma.
     fn names(&mut self) -> Result<Vec<String>, DdlError> {
         let mut names = Vec::new();
         self.token(&Token::LParen, "( before the columns of a key")?;
@@ -466,7 +470,7 @@ pub fn write_create_table(spec: &TableSpec) -> String {
     let definition = spec.definition();
     let mut text = String::new();
     if definition.placement != PlacementFunction::Ydb {
-        // YQL has no clause for it.
+        // YQL has no clause for the placement function.
         let _ = writeln!(text, "-- placement function: {}", definition.placement);
     }
     let _ = writeln!(text, "CREATE TABLE {} (", quoted(&definition.name));

@@ -1,4 +1,4 @@
-//! Values of key columns as the log and the reports hold them.
+//! Values of key columns as they appear in the log and in reports.
 
 use std::fmt;
 
@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::ColumnType;
 
-/// One value of a key column, read together with the column's type: times are numbers in the unit of the
-/// column's Arrow twin. Key types are exact, so the derived order is the order of the column.
+/// One value of a key column, interpreted by the type of the column: times are numbers in the unit
+/// of the column's Arrow type. Key types are exact, so the derived order is the order of the
+/// column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyValue {
@@ -22,7 +23,7 @@ pub enum KeyValue {
 }
 
 impl KeyValue {
-    /// The value as a person reads it: times as RFC 3339 without a zone, bytes as hexadecimal.
+    /// Formats the value for people: times as RFC 3339 without a zone, bytes as hexadecimal.
     #[must_use]
     pub fn display(&self, column_type: ColumnType) -> String {
         match (self, column_type) {
@@ -56,7 +57,7 @@ impl fmt::Display for KeyValue {
     }
 }
 
-/// The closed range `[min, max]` of whole primary keys in one portion: its first and its last key.
+/// The closed range `[min, max]` of whole primary keys in one portion: its first and last key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     /// Key of the first row.
@@ -72,7 +73,7 @@ impl KeyRange {
         self.min <= other.max && other.min <= self.max
     }
 
-    /// The range as `(a, b) .. (c, d)`, each value by its column type.
+    /// Formats the range as `(a, b) .. (c, d)`, each value by its column type.
     #[must_use]
     pub fn display(&self, types: &[ColumnType]) -> String {
         let key = |values: &[KeyValue]| {

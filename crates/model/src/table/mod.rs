@@ -1,4 +1,5 @@
-//! What a table is: its columns, its two keys, its number of partitions and its placement function.
+//! Definition of a table: its columns, its two keys, its number of partitions and its placement
+//! function.
 //!
 //! Everything is parsed and validated once, here; a [`TableSpec`] that exists is valid.
 
@@ -26,12 +27,15 @@ pub use ydb_version::{
     write_create_table_for,
 };
 
-/// The version of the on-disk format that this build writes, and the newest it reads. See `docs/FORMAT.md`.
+/// Version of the on-disk format that this build writes, and the newest that it reads. See
+/// `docs/FORMAT.md`.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// Most rows of a row group of a portion. A dictionary serves a whole group, so large ones are smaller and quicker to read; what a
-/// query needs of one is found by its pages.
+/// Maximum number of rows in a row group of a portion. A dictionary serves a whole group, so large
+/// groups are smaller and faster to read; a query finds the rows it needs by the pages of the
+/// group.
 pub const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// Most bytes of a row group, about, where rows are wide: who reads a portion holds one group of it.
+/// Approximate maximum size of a row group if rows are wide: a reader of a portion holds one group
+/// in memory.
 pub const ROW_GROUP_BYTES: usize = 32 << 20;

@@ -1,4 +1,4 @@
-//! The name and parameters of the function that sends a row to its partition.
+//! Name and parameters of the function that maps a row to its partition.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,20 +9,21 @@ use thiserror::Error;
 use crate::bounded::quote;
 use crate::units::{decimal_seconds, micros_of_decimal_seconds};
 
-/// A placement function of YDB, by name. The name is part of a table's format: what it stands for never changes.
+/// A YDB placement function, by name. The name is part of a table's format: its meaning never
+/// changes.
 ///
 /// The functions themselves, with their sources, are in `placement`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacementFunction {
-    /// `CONSISTENCY_64`: N equal intervals of the hash. The default of YDB.
+    /// `CONSISTENCY_64`: N equal intervals of the hash. YDB's default.
     #[default]
     Ydb,
     /// `MODULO_N`: hash modulo N.
     YdbModulo,
     /// `CLOUD_LOGS`: a sliding group of active partitions.
     YdbCloudLogs {
-        /// Partitions that take writes at one time (default 10, at most N are used).
+        /// Number of partitions that take writes at one time (default 10; at most N are used).
         active: u32,
         /// Microseconds until the next group takes over (default 5 minutes).
         period_micros: u64,
@@ -30,10 +31,10 @@ pub enum PlacementFunction {
 }
 
 impl PlacementFunction {
-    /// `CLOUD_LOGS` with the defaults of YDB (`ydb/core/tx/sharding/hash_slider.h`).
+    /// `CLOUD_LOGS` with YDB's defaults (`ydb/core/tx/sharding/hash_slider.h`).
     pub const CLOUD_LOGS_DEFAULT: Self = Self::YdbCloudLogs { active: 10, period_micros: 5 * 60 * 1_000_000 };
 
-    /// The name on the command line and in JSON.
+    /// Returns the name used on the command line and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,7 +46,8 @@ impl PlacementFunction {
 }
 
 impl fmt::Display for PlacementFunction {
-    /// The name, with its parameters where they are not the defaults: `ydb-cloud-logs:20:60`.
+    /// Prints the name, followed by the parameters if they are not the defaults:
+    /// `ydb-cloud-logs:20:60`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::YdbCloudLogs { active, period_micros } if *self != Self::CLOUD_LOGS_DEFAULT => {
@@ -56,7 +58,7 @@ impl fmt::Display for PlacementFunction {
     }
 }
 
-/// A placement function that is not known.
+/// Error for an unknown placement function.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "unknown placement function '{found}'; known: ydb, ydb-modulo, ydb-cloud-logs, and \
@@ -80,7 +82,7 @@ impl FromStr for PlacementFunction {
     }
 }
 
-/// Reads `ydb-cloud-logs:ACTIVE:SECONDS`.
+/// Parses `ydb-cloud-logs:ACTIVE:SECONDS`.
 fn cloud_logs(text: &str) -> Option<PlacementFunction> {
     let (active, seconds) = text.strip_prefix("ydb-cloud-logs:")?.split_once(':')?;
     let period_micros = micros_of_decimal_seconds(seconds).filter(|micros| *micros > 0)?;

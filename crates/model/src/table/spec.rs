@@ -1,4 +1,4 @@
-//! The declaration of a table, raw and checked.
+//! Table declarations, raw and checked.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use crate::bounded::{names, quote};
 use crate::table::{ColumnType, KeyValue, PlacementFunction, Ttl};
 use crate::units::PartitionCount;
 
-/// The most columns that a primary key of YDB has.
+/// Maximum number of columns in a primary key of YDB.
 pub const MAX_KEY_COLUMNS: usize = 20;
-/// The most bytes that one primary key of YDB takes (1 MB).
+/// Maximum size of a primary key of YDB in bytes (1 MB).
 pub const MAX_KEY_BYTES: usize = 1 << 20;
 
-/// The only column of points in time, by its position; where there is none, the only date.
+/// Returns the position of the only column of points in time; without any, that of the only date
+/// column.
 #[must_use]
 pub fn only_time_column(columns: &[Column]) -> Option<usize> {
     let only = |is: fn(ColumnType) -> bool| {
@@ -35,9 +36,9 @@ pub fn only_time_column(columns: &[Column]) -> Option<usize> {
 /// One declared column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Name, case-sensitive.
+    /// Case-sensitive name.
     pub name: String,
-    /// Type.
+    /// Type of the column.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
     /// Whether the column takes NULL.
@@ -45,42 +46,42 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column that takes NULL.
+    /// Creates a column that takes NULL.
     #[must_use]
     pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
         Self { name: name.into(), column_type, nullable: true }
     }
 
-    /// A NOT NULL column.
+    /// Creates a NOT NULL column.
     #[must_use]
     pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
         Self { name: name.into(), column_type, nullable: false }
     }
 }
 
-/// A declaration that nobody has checked: what flags, DDL and the log hold. [`TableSpec::new`] checks it.
+/// An unchecked declaration, as it appears in flags, DDL and the log. [`TableSpec::new`] checks it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDefinition {
-    /// Name of the table; it goes by it in SQL.
+    /// Name of the table, also in SQL.
     pub name: String,
     /// Columns in declared order.
     pub columns: Vec<Column>,
     /// Names of the primary-key columns, in key order.
     pub primary_key: Vec<String>,
-    /// Names of the partition-key columns, in hash order; empty stands for the whole primary key.
+    /// Names of the partition-key columns, in hash order; if empty, the whole primary key is used.
     pub partition_key: Vec<String>,
     /// Number of hash partitions.
     pub partitions: PartitionCount,
     /// Function from partition key to partition.
     #[serde(default)]
     pub placement: PlacementFunction,
-    /// How long rows are kept; forever where it is none.
+    /// Time to live of rows; `None` keeps them forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
 }
 
-/// A checked declaration. The partition key is a non-empty subset of the primary key, and every key column exists,
-/// is NOT NULL and has a type that YDB allows in a key.
+/// A checked declaration. The partition key is a non-empty subset of the primary key, and every key
+/// column exists, is NOT NULL and has a type that YDB allows in a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TableDefinition", into = "TableDefinition")]
 pub struct TableSpec {
@@ -90,7 +91,7 @@ pub struct TableSpec {
     schema: SchemaRef,
 }
 
-/// Why a declaration is refused.
+/// Reason why a declaration is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SpecError {
@@ -161,7 +162,7 @@ impl TableSpec {
     /// Checks a declaration. An empty partition key becomes the whole primary key, as in YDB.
     ///
     /// # Errors
-    /// [`SpecError`] says what is wrong and how to mend it; the first fault found is reported.
+    /// [`SpecError`] for the first fault found; it says what is wrong and how to fix it.
     pub fn new(mut definition: TableDefinition) -> Result<Self, SpecError> {
         check_columns(&definition)?;
         if definition.primary_key.is_empty() {
@@ -198,10 +199,11 @@ impl TableSpec {
         Ok(Self { definition, primary_key, partition_key, schema })
     }
 
-    /// Checks what a table may become: columns that take NULL may be added at the end, and the time to live may change.
+    /// Checks a changed declaration: columns that take NULL may be added at the end, and the time
+    /// to live may change.
     ///
     /// # Errors
-    /// [`SpecError`] for every other change, and for a declaration that is wrong in itself.
+    /// [`SpecError`] for every other change, and for a declaration that is invalid in itself.
     pub fn altered(&self, to: TableDefinition) -> Result<Self, SpecError> {
         const REWRITE: &str = "'evenkeel repartition' rewrites the rows into a new table";
         const NEW_TABLE: &str = "declare a new table and ingest into it";
@@ -239,54 +241,54 @@ impl TableSpec {
         Self::new(to)
     }
 
-    /// The declaration this spec was checked from.
+    /// Returns the declaration from which this spec was created.
     #[must_use]
     pub fn definition(&self) -> &TableDefinition {
         &self.definition
     }
 
-    /// Name of the table.
+    /// Returns the name of the table.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
     }
 
-    /// All columns in declared order.
+    /// Returns all columns in declared order.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.definition.columns
     }
 
-    /// The Arrow schema of rows and portions.
+    /// Returns the Arrow schema of rows and portions.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Column indices of the primary key, in key order.
+    /// Returns the column indices of the primary key, in key order.
     #[must_use]
     pub fn primary_key(&self) -> &[usize] {
         &self.primary_key
     }
 
-    /// Column indices of the partition key, in hash order.
+    /// Returns the column indices of the partition key, in hash order.
     #[must_use]
     pub fn partition_key(&self) -> &[usize] {
         &self.partition_key
     }
 
-    /// Columns of the primary key, in key order.
+    /// Returns the columns of the primary key, in key order.
     pub fn primary_key_columns(&self) -> impl Iterator<Item = &Column> {
         self.primary_key.iter().filter_map(|index| self.definition.columns.get(*index))
     }
 
-    /// Columns of the partition key, in hash order.
+    /// Returns the columns of the partition key, in hash order.
     pub fn partition_key_columns(&self) -> impl Iterator<Item = &Column> {
         self.partition_key.iter().filter_map(|index| self.definition.columns.get(*index))
     }
 
-    /// What is kept of the rows at `now`, in microseconds since 1970: the position of a column within the primary key, and the
-    /// smallest value of it that is kept. `None` where rows are kept forever.
+    /// Returns the position within the primary key of the time-to-live column, and its smallest
+    /// value that is kept at `now`, in microseconds since 1970. `None` if rows are kept forever.
     #[must_use]
     pub fn oldest_kept(&self, now: i64) -> Option<(usize, KeyValue)> {
         let ttl = self.definition.ttl.as_ref()?;
@@ -295,31 +297,32 @@ impl TableSpec {
         Some((position, ttl.oldest_kept(now, column.column_type)))
     }
 
-    /// Types of the primary-key columns, in key order.
+    /// Returns the types of the primary-key columns, in key order.
     #[must_use]
     pub fn primary_key_types(&self) -> Vec<ColumnType> {
         self.primary_key_columns().map(|column| column.column_type).collect()
     }
 
-    /// Types of the partition-key columns, in hash order.
+    /// Returns the types of the partition-key columns, in hash order.
     #[must_use]
     pub fn partition_key_types(&self) -> Vec<ColumnType> {
         self.partition_key_columns().map(|column| column.column_type).collect()
     }
 
-    /// Number of partitions.
+    /// Returns the number of partitions.
     #[must_use]
     pub fn partitions(&self) -> PartitionCount {
         self.definition.partitions
     }
 
-    /// Function from partition key to partition.
+    /// Returns the function from partition key to partition.
     #[must_use]
     pub fn placement(&self) -> PlacementFunction {
         self.definition.placement
     }
 
-    /// The time axis of the table: the first point-in-time column of the primary key, else the first one declared.
+    /// Returns the column that is the time axis of the table: the first point-in-time column of the
+    /// primary key or, if it has none, the first one declared.
     #[must_use]
     pub fn time_column(&self) -> Option<usize> {
         let is_time = |index: &usize| {
@@ -435,7 +438,8 @@ impl From<TableSpec> for TableDefinition {
     }
 }
 
-/// The schema with text and bytes as views: short values lie in the view itself, and are moved like numbers.
+/// Returns the schema with text and bytes as views: short values are stored in the view itself and
+/// move like numbers.
 #[must_use]
 pub fn view_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
@@ -445,10 +449,10 @@ pub fn view_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A column with the type that it has in [`view_schema`].
+/// Casts a column to its type in [`view_schema`].
 ///
 /// # Errors
-/// [`ArrowError`] where memory does not suffice for that.
+/// [`ArrowError`] if memory does not suffice.
 pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match view_type(column.data_type()) {
         Some(view) => cast(column, &view),
@@ -456,7 +460,7 @@ pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The view type of text and bytes; none of other types, and of views.
+/// Returns the view type of text and bytes; `None` for other types and for views.
 fn view_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Utf8 => Some(DataType::Utf8View),

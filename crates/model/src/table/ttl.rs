@@ -1,4 +1,4 @@
-//! How long rows are kept.
+//! Time to live of rows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +10,19 @@ use crate::bounded::quote;
 use crate::table::{ColumnType, KeyValue};
 use crate::units::{Micros, MicrosError};
 
-/// Rows whose `column` lies further back than `keep` are expired, and go when their portions are compacted.
+/// Rows whose `column` is older than `keep` have expired; they are removed when their portions are
+/// compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ttl {
-    /// A point-in-time or date column of the primary key, so that all versions of a row expire together.
+    /// Point-in-time or date column of the primary key, so that all versions of a row expire
+    /// together.
     pub column: String,
-    /// How far back rows are kept.
+    /// Age up to which rows are kept.
     #[serde(rename = "keep_micros")]
     pub keep: Micros,
 }
 
-/// Text that is no TTL.
+/// Error for text that is not a time to live.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum TtlError {
@@ -52,7 +54,8 @@ impl FromStr for Ttl {
 }
 
 impl Ttl {
-    /// The smallest value of the column, which is of `column_type`, that is kept at `now`, in microseconds since 1970.
+    /// Returns the smallest value of the column that is kept at `now`, in microseconds since 1970;
+    /// `column_type` is the type of the column.
     #[must_use]
     pub fn oldest_kept(&self, now: i64, column_type: ColumnType) -> KeyValue {
         let unit = match column_type {
@@ -61,7 +64,7 @@ impl Ttl {
             _ => 1,
         };
         let cutoff = now.saturating_sub(self.keep.get());
-        // Rounded up: a value stands for the moment at which it begins.
+        // Rounded up: a value means the moment at which it begins.
         KeyValue::Int(-cutoff.saturating_neg().div_euclid(unit))
     }
 }

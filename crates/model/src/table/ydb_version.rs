@@ -1,19 +1,25 @@
-//! Which types a column table of which version of YDB takes.
+//! Column types that each version of YDB supports in column tables.
 //!
 //! Sources, all of ydb-platform/ydb:
-//! - `ydb/core/tx/schemeshard/olap/columns/update.cpp` (`IsAllowedType`, `IsAllowedPkType`): at 831a0e5d2d and at 02a60a78a9 it refuses
-//!   `Bool`, `Interval` and `DyNumber` as columns, and takes all integers, `String`, `Utf8`, all dates and points in time, `Interval64` and
-//!   `Decimal` in a primary key. `Uuid` passes there and fails later (pull request 24325, "UUID is unsupported, Interval64 is supported";
-//!   `ydb/tests/datashard/lib/types_of_variables.py`, `types_not_supported_yet_in_columnshard`).
-//! - `ydb/core/tx/schemeshard/olap/operations/checks.h` at 1c8b41f8a7: the 64-bit types and `Decimal` of any scale need
-//!   `EnableTableDatetime64` and `EnableParameterizedDecimal`, which `ydb/docs/en/core/changelog-server.md` has on by default from 25.2 on.
-//! - The same changelog: `Bool` in column tables from 25.4 on. `ydb/core/protos/feature_flags.proto` at 001c4d0b0a:
-//!   `EnableColumnshardBool` is on. It was off in 25.4.1 (issue 35238), so there a cluster may have to switch it on.
-//! - Pull request 46263 (main, July 2026): `Interval`, `Uuid` and `DyNumber`, also in keys, with `Bool` in keys; no release up to 26.2 names
-//!   them in the changelog, so they count from 26.3 on.
+//! - `ydb/core/tx/schemeshard/olap/columns/update.cpp` (`IsAllowedType`, `IsAllowedPkType`): at
+//!   831a0e5d2d and at 02a60a78a9 it rejects `Bool`, `Interval` and `DyNumber` as columns, and
+//!   accepts all integers, `String`, `Utf8`, all dates and points in time, `Interval64` and
+//!   `Decimal` in a primary key. `Uuid` passes there and fails later (pull request 24325, "UUID is
+//!   unsupported, Interval64 is supported"; `ydb/tests/datashard/lib/types_of_variables.py`,
+//!   `types_not_supported_yet_in_columnshard`).
+//! - `ydb/core/tx/schemeshard/olap/operations/checks.h` at 1c8b41f8a7: the 64-bit types and
+//!   `Decimal` of any scale need `EnableTableDatetime64` and `EnableParameterizedDecimal`, which
+//!   according to `ydb/docs/en/core/changelog-server.md` are on by default from 25.2 on.
+//! - The same changelog: `Bool` in column tables from 25.4 on.
+//!   `ydb/core/protos/feature_flags.proto` at 001c4d0b0a: `EnableColumnshardBool` is on. It was off
+//!   in 25.4.1 (issue 35238), so a cluster of that version may have to switch it on.
+//! - Pull request 46263 (main, July 2026): `Interval`, `Uuid` and `DyNumber`, also in keys, and
+//!   `Bool` in keys; no changelog of a release up to 26.2 mentions them, so they count from 26.3
+//!   on.
 //!
-//! A column of the partition key is one of the primary key, and its type needs no more than that. `Decimal` adds nothing to the hash
-//! ([`evenkeel_placement::placement`]), so a partition key of it alone fills one partition.
+//! Every partition-key column is also a primary-key column, and its type needs nothing more.
+//! `Decimal` adds nothing to the hash ([`evenkeel_placement::placement`]), so a partition key of
+//! `Decimal` alone fills one partition.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,10 +28,10 @@ use thiserror::Error;
 
 use crate::table::{ColumnType, TableDefinition, TableSpec, write_create_table};
 
-/// Characters of a version that is not known that are told.
+/// Maximum number of characters of an unknown version in its error message.
 const MOST_QUOTED: usize = 40;
 
-/// A version of YDB, as far as its rules differ.
+/// A version of YDB, to the extent that the rules differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the variants are the versions")]
 pub enum YdbVersion {
@@ -34,43 +40,43 @@ pub enum YdbVersion {
     V25_3,
     V25_4,
     V26_1,
-    /// The newest that is released.
+    /// The newest release.
     #[default]
     V26_2,
-    /// What is on the main branch.
+    /// The main branch.
     V26_3,
 }
 
-/// A version that there is not.
+/// Error for an unknown version.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{found}' is no version of YDB that is known here; there are: {}", YdbVersion::names())]
 pub struct YdbVersionError {
     found: String,
 }
 
-/// What a column is to a table.
+/// Role of a column in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnRole {
-    /// It is in no key.
+    /// In no key.
     Plain,
-    /// It is in the primary key.
+    /// In the primary key.
     PrimaryKey,
-    /// It is in the partition key, and so in the primary key.
+    /// In the partition key, and therefore in the primary key.
     PartitionKey,
 }
 
-/// The first versions that take a type.
+/// First versions that support a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeRule {
-    /// As a column.
+    /// First version that supports the type as a column.
     pub column: YdbVersion,
-    /// In a primary key; none if no version does.
+    /// First version that supports it in a primary key; `None` if no version does.
     pub primary_key: Option<YdbVersion>,
-    /// In a partition key.
+    /// First version that supports it in a partition key; `None` if no version does.
     pub partition_key: Option<YdbVersion>,
 }
 
-/// A type that a version does not take and that nothing can stand for.
+/// Error for a column type that a version does not support.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "column '{column}' of type {column_type}: a column table of YDB {version} does not take it {place}; {next}"
@@ -84,17 +90,17 @@ pub struct YdbTypeError {
     pub next: String,
 }
 
-/// `CREATE TABLE` for a version.
+/// A `CREATE TABLE` statement for a version of YDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YdbStatement {
-    /// The statement, with a comment for each type that is replaced.
+    /// The statement, with a comment for each replaced type.
     pub text: String,
-    /// The same comments, one sentence each.
+    /// These comments, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl YdbVersion {
-    /// Every version, the oldest first.
+    /// Every version, oldest first.
     pub const ALL: [Self; 7] =
         [Self::V25_1, Self::V25_2, Self::V25_3, Self::V25_4, Self::V26_1, Self::V26_2, Self::V26_3];
 
@@ -114,7 +120,7 @@ impl YdbVersion {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// Whether a column table of this version takes the type in this role.
+    /// Whether a column table of this version supports the type in this role.
     #[must_use]
     pub fn takes(self, column_type: ColumnType, role: ColumnRole) -> bool {
         let rule = TypeRule::of(column_type);
@@ -126,13 +132,14 @@ impl YdbVersion {
         since.is_some_and(|since| since <= self)
     }
 
-    /// The nearest type that this version takes in this role and that holds every value; the type itself if it does.
+    /// Returns the type itself if this version supports it in this role; otherwise the nearest
+    /// supported type that holds all its values.
     #[must_use]
     pub fn nearest(self, column_type: ColumnType, role: ColumnRole) -> Option<ColumnType> {
         let instead: &[ColumnType] = match column_type {
             ColumnType::Bool => &[ColumnType::Uint8],
             ColumnType::Uuid => &[ColumnType::Utf8],
-            // Microseconds, as they are counted.
+            // Microseconds, the unit of the interval.
             ColumnType::Interval => &[ColumnType::Interval64, ColumnType::Int64],
             ColumnType::Interval64 | ColumnType::Timestamp64 | ColumnType::Datetime64 => &[ColumnType::Int64],
             ColumnType::Date32 => &[ColumnType::Int32],
@@ -143,7 +150,7 @@ impl YdbVersion {
 }
 
 impl TypeRule {
-    /// The rule of a type.
+    /// Returns the rule of a type.
     #[must_use]
     pub fn of(column_type: ColumnType) -> Self {
         use YdbVersion::{V25_1, V25_2, V25_4, V26_3};
@@ -161,7 +168,7 @@ impl TypeRule {
             | ColumnType::Date
             | ColumnType::Datetime
             | ColumnType::Timestamp => (V25_1, Some(V25_1)),
-            // Of any other precision and scale from the version on whose flag is on.
+            // Any other precision and scale needs the version from which the flag is on.
             ColumnType::Decimal { precision: 22, scale: 9 } => (V25_1, Some(V25_1)),
             ColumnType::Decimal { .. } => (V25_2, Some(V25_2)),
             ColumnType::Date32
@@ -180,7 +187,7 @@ impl TypeRule {
     }
 }
 
-/// What a value of a type becomes in the one that stands for it.
+/// Describes how a value is represented in the replacing type.
 fn how(from: ColumnType, to: ColumnType) -> &'static str {
     match (from, to) {
         (ColumnType::Bool, _) => "0 is false, 1 is true",
@@ -204,10 +211,10 @@ fn role_of(definition: &TableDefinition, column: &str) -> ColumnRole {
     }
 }
 
-/// The first column whose type a version does not take, whatever could stand for it.
+/// Checks that a version supports the types of all columns as they are, without replacing any.
 ///
 /// # Errors
-/// [`YdbTypeError`] that names the column, the version and the next step.
+/// [`YdbTypeError`] for the first unsupported column, with the version and the next step.
 pub fn check_ydb_types(definition: &TableDefinition, version: YdbVersion) -> Result<(), YdbTypeError> {
     for column in &definition.columns {
         let role = role_of(definition, &column.name);
@@ -243,10 +250,11 @@ fn refused(
     YdbTypeError { column: column.to_owned(), column_type, version, place, next }
 }
 
-/// Writes the statement for a version: types that it does not take are replaced by the nearest that hold the same values, each with a note.
+/// Writes the statement for a version: unsupported types are replaced by the nearest ones that hold
+/// the same values, each with a note.
 ///
 /// # Errors
-/// [`YdbTypeError`] if no type can stand for one.
+/// [`YdbTypeError`] if a type cannot be replaced.
 pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<YdbStatement, YdbTypeError> {
     let mut definition = spec.definition().clone();
     let mut notes = Vec::new();
@@ -269,7 +277,7 @@ pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<Y
     }
     let comments: String =
         notes.iter().map(|note| format!("-- {}\n", note.replace(['\n', '\r'], " "))).collect();
-    // A definition that differs in types of columns alone is valid as the other is.
+    // Only column types differ, so the definition is as valid as the original.
     let text = TableSpec::new(definition)
         .map_or_else(|_| write_create_table(spec), |spec| write_create_table(&spec));
     Ok(YdbStatement { text: format!("{comments}{text}"), notes })
@@ -284,7 +292,7 @@ impl fmt::Display for YdbVersion {
 impl FromStr for YdbVersion {
     type Err = YdbVersionError;
 
-    /// `25.4`, or a release of it such as `25.4.1.15` or `v25.4`.
+    /// Parses `25.4`, or a release of it such as `25.4.1.15` or `v25.4`.
     fn from_str(text: &str) -> Result<Self, YdbVersionError> {
         let plain = text.trim().trim_start_matches('v');
         let is_version = |version: &Self| {
@@ -304,7 +312,7 @@ mod tests {
 
     const DOCUMENT: &str = include_str!("../../../../docs/YDB_TYPES.md");
 
-    /// The rules as the document has them.
+    /// Returns the rules as the document states them.
     fn table() -> String {
         let since = |since: Option<YdbVersion>| since.map_or("never".to_owned(), |since| since.to_string());
         let mut rows = ColumnType::ALL.to_vec();
@@ -343,7 +351,8 @@ mod tests {
         .unwrap()
     }
 
-    /// As a column, in a key, and what stands for it as a column, in 25.1, 25.2, 25.4, 26.2 and 26.3.
+    /// Checks support as a column and in a key in 25.1, 25.2, 25.4, 26.2 and 26.3, and the
+    /// replacing type in 25.1.
     #[test]
     fn each_type_is_taken_from_its_version_on() {
         use YdbVersion::{V25_1, V25_2, V25_4, V26_2, V26_3};
@@ -376,7 +385,7 @@ mod tests {
             let nearest = V25_1.nearest(column_type, ColumnRole::Plain).filter(|other| *other != column_type);
             assert_eq!(nearest, instead, "{column_type}");
         }
-        // A version takes all that an older one does, and what stands for a type is taken.
+        // A version supports every type that an older one does, and replacing types are supported.
         for (column_type, role) in ColumnType::ALL.into_iter().flat_map(|column_type| {
             [ColumnRole::Plain, ColumnRole::PrimaryKey, ColumnRole::PartitionKey]
                 .map(|role| (column_type, role))

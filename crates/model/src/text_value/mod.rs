@@ -1,16 +1,18 @@
-//! Typed columns from text: what CSV, NDJSON and key literals have in common.
+//! Typed columns from text: the common part of CSV, NDJSON and key literals.
 //!
-//! Every text that a type takes is exactly one value of it; other text is refused. Numbers and times may have white space
-//! around them; text is taken as it is.
+//! Every accepted text is exactly one value of its type; other text is rejected. Numbers and times
+//! may be surrounded by white space; text is taken as it is.
 //!
-//! | type | text |
-//! |---|---|
-//! | integers, intervals | digits with or without a sign, leading zeros, a fraction of zeros (`5.0`, as pandas exports integers with gaps) |
-//! | Decimal | digits with or without a sign and a point; digits beyond the scale are zeros; no exponent |
-//! | Double, Float | the nearest number to decimal text with or without an exponent; `inf`, `infinity`, `nan`; neither overflow nor underflow |
-//! | Bool | `true`, `t`, `yes`, `1`, `false`, `f`, `no`, `0`, in any case |
-//! | dates and times | see [`TimestampFormat`]; digits beyond microseconds are zeros; no leap second, no 24:00 |
-//! | Uuid | 32 hexadecimal digits, plain, with hyphens, in braces or as a URN |
+//! - Integers, intervals: digits with or without a sign, leading zeros, a fraction of zeros (`5.0`,
+//!   as pandas exports integers with gaps).
+//! - Decimal: digits with or without a sign and a point; digits beyond the scale must be zeros; no
+//!   exponent.
+//! - Double, Float: the nearest number to decimal text with or without an exponent; `inf`,
+//!   `infinity`, `nan`; neither overflow nor underflow.
+//! - Bool: `true`, `t`, `yes`, `1`, `false`, `f`, `no`, `0`, in any case.
+//! - Dates and times: see [`TimestampFormat`]; digits beyond microseconds must be zeros; no leap
+//!   second, no 24:00.
+//! - Uuid: 32 hexadecimal digits, plain, with hyphens, in braces or as a URN.
 
 mod number;
 #[cfg(test)]
@@ -34,7 +36,7 @@ pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
 use crate::note::Fault;
 use crate::table::ColumnType;
 
-/// How text is read where it has several readings.
+/// Choices for text that can be read in several ways.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TextFormat {
     /// Spelling of points in time.
@@ -43,25 +45,26 @@ pub struct TextFormat {
     pub decimal_comma: bool,
 }
 
-/// A cell that cannot be taken.
+/// A cell that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellFault {
     /// Row within the column, from 0.
     pub row: usize,
-    /// The value, and what is wrong with it.
+    /// The value and its problem.
     pub fault: Fault,
 }
 
-/// A typed column, and the rows that could not be taken; those are NULL in `values`.
+/// A typed column, and its rejected cells, which are NULL in `values`.
 #[derive(Debug, Clone)]
 pub struct ParsedColumn {
-    /// The values, of the Arrow twin of the column type.
+    /// The values, in the Arrow type of the column type.
     pub values: ArrayRef,
-    /// Rows that could not be taken, in row order.
+    /// Rejected cells, in row order.
     pub faults: Vec<CellFault>,
 }
 
-/// Reads a column of text, UTF-8 bytes or NULL, as `column_type`. Same length out as in.
+/// Parses a column of text, UTF-8 bytes or NULL, as `column_type`. The result has the length of the
+/// input.
 #[must_use]
 pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> ParsedColumn {
     let cells = Cells { text, column_type, decimal_comma: format.decimal_comma };
@@ -101,10 +104,10 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
     }
 }
 
-/// What is wrong with text in another encoding.
+/// Problem of text in another encoding.
 const NOT_UTF8: &str = "is not valid UTF-8; convert the file, for example with: iconv -f latin1 -t utf-8";
 
-/// Why one cell is not taken, without the value: " is not ..." follows the quoted value.
+/// Reason why a cell is rejected, without the value: " is not ..." follows the quoted value.
 type CellError = std::borrow::Cow<'static, str>;
 
 struct Cells<'a> {
@@ -170,7 +173,8 @@ impl Cells<'_> {
     fn decimal(&self, precision: u8, scale: i8) -> ParsedColumn {
         let (values, nulls, faults) = self
             .parse(|text| number::decimal(&number::with_point(text, self.decimal_comma), precision, scale));
-        // Precision and scale were checked when the type was parsed; the fallback keeps the default ones.
+        // Precision and scale were checked when the type was parsed; the fallback keeps the
+        // defaults.
         let array = Decimal128Array::new(ScalarBuffer::from(values), nulls);
         let array = array.clone().with_precision_and_scale(precision, scale).unwrap_or(array);
         ParsedColumn { values: Arc::new(array), faults }
@@ -215,7 +219,7 @@ impl Cells<'_> {
         let mut builder = FixedSizeBinaryBuilder::with_capacity(values.len(), 16);
         for (row, value) in values.iter().enumerate() {
             if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
-                // A Uuid has 16 bytes, which is the width of the builder.
+                // A Uuid has 16 bytes, the width of the builder.
                 let _ = builder.append_value(value.as_bytes());
             } else {
                 builder.append_null();
@@ -225,7 +229,7 @@ impl Cells<'_> {
     }
 }
 
-/// Finds the texts of a column that are not one JSON value.
+/// Adds a fault for each text of the column that is not one JSON value.
 pub fn check_json(column: &mut ParsedColumn) {
     let Some(text) = column.values.as_string_opt::<i32>() else { return };
     let invalid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_err();
@@ -237,7 +241,7 @@ pub fn check_json(column: &mut ParsedColumn) {
     column.faults.extend(faults);
 }
 
-/// The nulls of the text, and a null for each fault.
+/// Returns the nulls of the text, plus a null for each fault.
 fn with_faults(text: &BinaryArray, faults: &[CellFault]) -> Option<NullBuffer> {
     if faults.is_empty() {
         return text.nulls().cloned();
@@ -248,7 +252,7 @@ fn with_faults(text: &BinaryArray, faults: &[CellFault]) -> Option<NullBuffer> {
     Some(NullBuffer::from(valid))
 }
 
-/// What a value of the type looks like, for messages.
+/// Describes the values of the type, for messages.
 fn hint(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::Int8 => " (-128 to 127)",
@@ -270,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    /// The values as text, or the first fault.
+    /// Returns the values as text, or the first fault.
     fn read(column_type: ColumnType, cells: &[&str]) -> Result<Vec<String>, String> {
         let text = BinaryArray::from_iter_values(cells.iter().map(|c| c.as_bytes()));
         let column = parse_text_column(&text, column_type, &TextFormat::default());

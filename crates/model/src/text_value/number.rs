@@ -1,23 +1,26 @@
-//! Numbers.
+//! Numbers in text.
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
 use crate::text_value::CellError;
 
-/// A number with a point, from one with a comma if that is how numbers are written: `1.234,5` to `1234.5`.
+/// Converts a number with a decimal comma to one with a point, if `decimal_comma` is set: `1.234,5`
+/// to `1234.5`.
 ///
 /// ```text
-/// number   = [sign] (grouped | digits) ["," digits]  |  [sign] digits ["," digits] exponent  |  [sign] "," digits  |  word
+/// number   = [sign] (grouped | digits) ["," digits]  |  [sign] digits ["," digits] exponent
+///          | [sign] "," digits  |  word
 /// grouped  = one to three digits, the first of them not 0, then groups of a point and three digits
 /// exponent = ("e" | "E") [sign] digits
 /// ```
-/// `1.2e5`, `0.123` and `1234.567` are written with a decimal point, and `31.01.2026` is no number: none of them is taken.
+/// `1.2e5`, `0.123` and `1234.567` are written with a decimal point, and `31.01.2026` is not a
+/// number: none of them is accepted.
 pub(super) fn with_point(text: &str, decimal_comma: bool) -> Cow<'_, str> {
     if !decimal_comma || !text.contains(['.', ',']) {
         return text.into();
     }
-    // No parser takes a comma, so that text which is not written so is refused rather than misread.
+    // No parser accepts a comma, so text of another form is rejected rather than misread.
     from_comma(text).map_or(Cow::Borrowed(","), Cow::Owned)
 }
 
@@ -45,7 +48,8 @@ fn from_comma(text: &str) -> Option<String> {
     Some(format!("{sign}{}.{fraction}{exponent}", whole.replace('.', "")))
 }
 
-/// A whole number, perhaps with a fraction of zeros. An empty error stands for "not a number of this type".
+/// Parses a whole number, with or without a fraction of zeros. An empty error means "not a number
+/// of this type".
 pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, CellError> {
     if let Ok(value) = text.parse() {
         return Ok(value);
@@ -57,8 +61,8 @@ pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, CellError> {
     whole.parse().map_err(|_| CellError::default())
 }
 
-/// The nearest 64-bit number, as every reader of decimal text gives it. One that is too large is not taken for infinity,
-/// nor one that is too small for 0.
+/// Parses the nearest 64-bit number, like every reader of decimal text. A number that is too large
+/// does not become infinity, and one that is too small does not become 0.
 pub(super) fn float64(text: &str) -> Result<f64, CellError> {
     let number: f64 = text.parse().map_err(|_| CellError::default())?;
     let lost = (number.is_infinite() && !spells_infinity(text)) || (number == 0.0 && !spells_zero(text));
@@ -74,15 +78,15 @@ fn spells_zero(text: &str) -> bool {
     !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// The nearest 32-bit number, likewise.
+/// Parses the nearest 32-bit number, with the same checks as [`float64`].
 pub(super) fn float32(text: &str) -> Result<f32, CellError> {
     let number: f32 = text.parse().map_err(|_| CellError::default())?;
     let lost = (number.is_infinite() && !spells_infinity(text)) || (number == 0.0 && !spells_zero(text));
     if lost { Err("is outside Float".into()) } else { Ok(number) }
 }
 
-/// A decimal of digits with or without a point and a sign; with at most `scale` digits after the point and `precision` in all,
-/// zeros at the ends aside.
+/// Parses a decimal number, with or without a point and a sign; it has at most `scale` digits after
+/// the point and `precision` digits in total, apart from leading and trailing zeros.
 pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Result<i128, CellError> {
     let malformed = || CellError::from(format!("is not a Decimal({precision},{scale})"));
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -1,5 +1,6 @@
-//! Text against other ways of reading it: whole numbers as i128, decimals as fractions, days by counting, and grammars that are
-//! written differently. Texts are those of the grammar, beyond its ends, and with characters changed.
+//! Tests of text parsing against independent readers: whole numbers as i128, decimals as fractions,
+//! days by counting, and grammars that are written differently. The texts follow the grammar,
+//! exceed its limits, or have characters changed.
 
 use arrow::array::{Array, AsArray, BinaryArray};
 use arrow::datatypes::{
@@ -15,7 +16,7 @@ fn column(text: &str, column_type: ColumnType, format: &TextFormat) -> ParsedCol
     parse_text_column(&BinaryArray::from_iter_values([text.as_bytes()]), column_type, format)
 }
 
-/// The value, if the text is taken.
+/// Returns the value if the text is accepted.
 fn value<T: ArrowPrimitiveType>(
     text: &str,
     column_type: ColumnType,
@@ -38,7 +39,8 @@ fn format(format: &str) -> TextFormat {
     TextFormat { timestamps: format.parse().unwrap(), ..TextFormat::default() }
 }
 
-/// A decimal as sign, digits and the power of ten that they are divided by; by a state machine over the characters.
+/// Splits a decimal into its sign, its digits and the number of digits after the point, with a
+/// state machine over the characters.
 fn fraction(text: &str) -> Option<(bool, Vec<u8>, usize)> {
     let (mut digits, mut behind, mut seen_point, mut negative) = (Vec::new(), 0, false, false);
     for (at, character) in text.chars().enumerate() {
@@ -55,7 +57,8 @@ fn fraction(text: &str) -> Option<(bool, Vec<u8>, usize)> {
     (!digits.is_empty()).then_some((negative, digits, behind))
 }
 
-/// A fraction times a power of ten, if that is a whole number of up to 38 digits.
+/// Multiplies a fraction by a power of ten; `None` if the product is not a whole number of up to 38
+/// digits.
 fn scaled(text: &str, power: usize) -> Option<i128> {
     let (negative, mut digits, behind) = fraction(text.trim())?;
     for _ in power..behind {
@@ -70,7 +73,7 @@ fn scaled(text: &str, power: usize) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// An integer: what a fraction of zeros adds is nothing, and a point has digits on both sides.
+/// Parses an integer: a fraction of zeros adds nothing, and a point has digits on both sides.
 fn whole(text: &str) -> Option<i128> {
     let text = text.trim();
     let digit = |character: Option<char>| character.is_some_and(|c| c.is_ascii_digit());
@@ -80,7 +83,7 @@ fn whole(text: &str) -> Option<i128> {
     if is_framed { scaled(text, 0) } else { None }
 }
 
-/// A number with a decimal comma as one with a point: digits are grouped anew and compared.
+/// Converts a number with a decimal comma to one with a point: groups the digits anew and compares.
 fn with_comma(text: &str) -> Option<String> {
     let text = text.trim();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -107,7 +110,8 @@ fn with_comma(text: &str) -> Option<String> {
     Some(format!("{sign}{digits}{}{fraction}{exponent}", if fraction.is_empty() { "" } else { "." }))
 }
 
-/// Text like a number: by its grammar, with a character changed, or any characters that numbers have.
+/// Generates number-like text: by the grammar, with one character changed, or from any characters
+/// that appear in numbers.
 fn numbers() -> impl Strategy<Value = String> {
     let like = "[+-]?[0-9]{0,12}(\\.[0-9]{0,6}){0,2}|[+-]?0{0,3}[0-9]{1,40}(\\.[0-9]{0,3}0{0,40})?|-?(127|128|129|255|256|32767|32768|65535|65536|2147483647|2147483648|4294967295|4294967296|9223372036854775807|9223372036854775808|18446744073709551615|18446744073709551616)(\\.0{0,3})?";
     prop_oneof![
@@ -120,7 +124,7 @@ fn numbers() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Text like a number with a decimal comma.
+/// Generates number-like text with a decimal comma.
 fn numbers_with_comma() -> impl Strategy<Value = String> {
     prop_oneof![
         "[+-]?[0-9]{1,4}(\\.[0-9]{2,4}){0,3}(,[0-9]{0,4})?",
@@ -138,7 +142,7 @@ proptest! {
         macro_rules! agree {
             ($($arrow:ty, $column:ident, $native:ty);*) => {$(
                 let expected = exact.and_then(|value| <$native>::try_from(value).ok())
-                    // A type without a sign takes no minus, not even of 0.
+                    // An unsigned type accepts no minus, not even for 0.
                     .filter(|_| <$native>::MIN != 0 || !text.trim().starts_with('-'));
                 prop_assert_eq!(usual::<$arrow>(&text, ColumnType::$column), expected, "{}", text);
             )*};
@@ -168,13 +172,13 @@ proptest! {
         };
         let parts = fraction(mantissa).zip(power);
         let found = usual::<Float64Type>(&text, ColumnType::Double);
-        // What is near the largest and the smallest number, or beyond them, has a table of its own.
+        // Numbers near or beyond the largest and the smallest have a table of their own.
         let is_number = |text: &str| text.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit());
         let is_far = text.split_once(['e', 'E']).is_some_and(|(_, power)| is_number(power.trim()) && power.len() > 3);
         if !is_far && power.is_none_or(|power| power.abs() < 200) {
             prop_assert_eq!(found.is_some(), parts.is_some(), "{}", text);
         }
-        // Exact numerator and denominator: their quotient is the nearest number.
+        // Numerator and denominator are exact: their quotient is the nearest number.
         if let Some(((negative, digits, behind), power)) = parts {
             let power = power - behind as i32;
             let digits = digits.iter().skip_while(|digit| **digit == 0);
@@ -220,7 +224,7 @@ proptest! {
         prop_assert_eq!(usual::<TimestampMillisecondType>(&text, ColumnType::Datetime64), whole, "{}", text);
         let days = expected.filter(|micros| micros % DAY == 0).map(|micros| (micros / DAY) as i32);
         prop_assert_eq!(usual::<Date32Type>(&text, ColumnType::Date32), days, "{}", text);
-        // The same by a format.
+        // The same instants, read with a declared format.
         if at.zone.is_none() && at.time.is_some() && at.year < 10_000 {
             let declared = format("%Y-%m-%dT%H:%M:%S%.f");
             let text = Moment { separator: 'T', slash: false, ..at.clone() }.text();
@@ -233,7 +237,7 @@ proptest! {
         let mut text = Moment { separator: 'T', slash: false, ..at }.text();
         let place = change.index(text.len());
         text.replace_range(place..=place, &with);
-        // It takes leap seconds, and cuts digits behind the ninth.
+        // The other reader accepts leap seconds, and cuts digits after the ninth.
         let digits = text.split_once('.').map_or(0, |(_, after)| after.bytes().take_while(u8::is_ascii_digit).count());
         if let Ok(other) = chrono::DateTime::parse_from_rfc3339(&text)
             && other.timestamp_subsec_nanos() < 1_000_000_000
@@ -256,7 +260,7 @@ proptest! {
             }
             let found = column(&text, ColumnType::Uuid, &TextFormat::default());
             let bytes = found.faults.is_empty().then(|| found.values.as_fixed_size_binary().value(0).to_vec());
-            // What is taken has the same form, and the digits that it has.
+            // Accepted text has the same form, and its own digits.
             let bare = |text: &str| match text.get(..9) {
                 Some(urn) if urn.eq_ignore_ascii_case("urn:uuid:") => text[9..].to_owned(),
                 _ => text.to_owned(),
@@ -272,7 +276,7 @@ proptest! {
 
 const DAY: i64 = 86_400_000_000;
 
-/// Parts of a point in time, some of them beyond their ends.
+/// Parts of a point in time, some of them out of range.
 #[derive(Debug, Clone)]
 struct Moment {
     year: i64,
@@ -328,7 +332,8 @@ impl Moment {
         text
     }
 
-    /// Microseconds since 1970, counted day by day from year to year; none of what no calendar has.
+    /// Returns microseconds since 1970, counted day by day from year to year; `None` for dates and
+    /// times that do not exist.
     fn micros(&self) -> Option<i64> {
         let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
         let lengths = [31, if leap(self.year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -413,7 +418,7 @@ fn points_in_time_with_several_readings_or_none_are_refused() {
         "2026-01-31T10:00:00 PM",
         "2026-01-31T10:00:00ZZ",
         "2026-01-31T10:00:00 Mars/Olympus",
-        // A night of spring that has no such hour, and one of autumn that has it twice.
+        // A spring night without that hour, and an autumn night that has it twice.
         "2026-03-29T02:30:00 Europe/Berlin",
         "2026-10-25T02:30:00 Europe/Berlin",
         "Sat, 31 Jan 2026 10:00:00 A",

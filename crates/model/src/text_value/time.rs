@@ -1,7 +1,7 @@
-//! Points in time.
+//! Points in time in text.
 //!
-//! A plain number is not a point in time: seconds, milliseconds and microseconds look alike. It is taken only when the
-//! format says the unit.
+//! A plain number is not a point in time: seconds, milliseconds and microseconds look alike. It is
+//! accepted only if the format gives the unit.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,20 +15,21 @@ use thiserror::Error;
 use crate::bounded::quote;
 use crate::text_value::CellError;
 
-/// How points in time are written. Without a zone they are UTC.
+/// Spelling of points in time. Without a zone they are UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TimestampFormat {
-    /// The usual spellings: RFC 3339 (`2026-01-31T10:00:00.25Z`, a space for the T, an offset, the name of a zone or none, the
-    /// time or none), the same with slashes or without seconds, and RFC 2822. Years have four digits.
+    /// The usual spellings: RFC 3339 (`2026-01-31T10:00:00.25Z`; a space may replace the T, the
+    /// offset may be the name of a zone or absent, and the time may be absent), the same with
+    /// slashes or without seconds, and RFC 2822. Years have four digits.
     #[default]
     Usual,
     /// Whole units since 1970-01-01T00:00:00Z.
     Unix(UnixUnit),
-    /// A format of `strftime`, as the chrono crate reads it.
+    /// A `strftime` format, as the chrono crate reads it.
     Strftime(String),
 }
 
-/// The unit of a number that is a point in time.
+/// Unit of a number that is a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs, reason = "the variants are the units")]
 pub enum UnixUnit {
@@ -38,7 +39,7 @@ pub enum UnixUnit {
     Nanos,
 }
 
-/// A timestamp format that cannot be used.
+/// Error for a timestamp format that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "'{}' is not a timestamp format; write unix-s, unix-ms, unix-us, unix-ns or a strftime format such as \
@@ -64,7 +65,7 @@ impl FromStr for TimestampFormat {
         }
         let items: Vec<Item<'_>> = StrftimeItems::new(text).collect();
         let has_fields = items.iter().any(|item| matches!(item, Item::Numeric(..) | Item::Fixed(_)));
-        // Names of zones would be passed over, and the time taken as UTC.
+        // Zone names would be skipped, and the time taken as UTC.
         let readable = |item: &Item<'_>| !matches!(item, Item::Error | Item::Fixed(Fixed::TimezoneName));
         let valid = items.iter().all(readable);
         if valid && has_fields { Ok(Self::Strftime(text.to_owned())) } else { Err(error()) }
@@ -84,15 +85,16 @@ impl fmt::Display for TimestampFormat {
     }
 }
 
-/// Digits of a fraction that are looked at: more must be zeros.
+/// Maximum number of fraction digits that are read; any further ones must be zeros.
 const NANO_DIGITS: usize = 9;
-/// In place of a leap second. Unix time has none, and neither of its neighbours is the instant that was written.
+/// Error for a leap second. Unix time has none, and neither of its neighbours is the instant that
+/// was written.
 const LEAP_SECOND: &str =
     "is a leap second, which points in time of YDB do not have; write the second before or after it";
-/// In place of an instant between two that can be held.
+/// Error for an instant that falls between two representable ones.
 const TOO_FINE: &str = "is finer than the microseconds of a Timestamp";
 
-/// Microseconds since 1970, for `Timestamp`.
+/// Parses microseconds since 1970, for `Timestamp`.
 pub(super) fn micros(text: &str, format: &TimestampFormat) -> Result<i64, CellError> {
     let time = instant(text, format)?;
     if time.timestamp_subsec_nanos() % 1000 != 0 {
@@ -101,7 +103,7 @@ pub(super) fn micros(text: &str, format: &TimestampFormat) -> Result<i64, CellEr
     Ok(time.timestamp_micros())
 }
 
-/// Milliseconds since 1970 of a whole second, for `Datetime`.
+/// Parses milliseconds since 1970 of a whole second, for `Datetime`.
 pub(super) fn whole_second_millis(text: &str, format: &TimestampFormat) -> Result<i64, CellError> {
     let time = instant(text, format)?;
     if time.timestamp_subsec_nanos() != 0 {
@@ -110,7 +112,8 @@ pub(super) fn whole_second_millis(text: &str, format: &TimestampFormat) -> Resul
     Ok(time.timestamp_millis())
 }
 
-/// Days since 1970, for `Date`. A declared format is mostly meant for points in time; days may have the usual spellings too.
+/// Parses days since 1970, for `Date`. A declared format is mostly meant for points in time, so
+/// days may also have the usual spellings.
 pub(super) fn days(text: &str, format: &TimestampFormat) -> Result<i32, CellError> {
     let time = instant(text, format).or_else(|error| usual(text).map_err(|_| error))?;
     if time.time() != NaiveTime::MIN {
@@ -155,7 +158,7 @@ fn usual(text: &str) -> Result<DateTime<Utc>, CellError> {
 struct Scanner<'a>(&'a str);
 
 impl<'a> Scanner<'a> {
-    /// The number of the next digits, at least and at most so many.
+    /// Reads the number in the next digits; `None` unless there are `least` to `most` digits.
     fn number(&mut self, least: usize, most: usize) -> Option<u32> {
         let digits = self.digits();
         let length = digits.len();
@@ -163,7 +166,7 @@ impl<'a> Scanner<'a> {
         digits.parse().ok()
     }
 
-    /// All digits that follow.
+    /// Reads all digits that follow.
     fn digits(&mut self) -> &'a str {
         let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
         let (digits, rest) = self.0.split_at_checked(end).unwrap_or_default();
@@ -178,14 +181,14 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// A year of four digits, month and day; perhaps a time of day; perhaps a zone.
+/// Parses a year of four digits, month and day, with an optional time of day and zone.
 ///
 /// ```text
 /// date = YYYY-MM-DD | YYYY/MM/DD                      month, day and hour may have one digit
 /// time = ("T" | "t" | blanks) (HH:MM[:SS[.digits]] | HHMMSS)
-/// zone = [blanks] ("Z" | "z" | (+|-)HH[[:]MM] | name of the IANA, such as UTC or Europe/Berlin)
+/// zone = [blanks] ("Z" | "z" | (+|-)HH[[:]MM] | IANA name, such as UTC or Europe/Berlin)
 /// ```
-/// `None` for other text. A time that a zone does not have, or has twice, is refused.
+/// `None` for other text, and for a local time that does not exist or is ambiguous in its zone.
 fn numeric(text: &str) -> Option<Result<DateTime<Utc>, CellError>> {
     let mut scanner = Scanner(text);
     let year = scanner.number(4, 4)?;
@@ -237,7 +240,7 @@ fn time_of_day(scanner: &mut Scanner<'_>) -> Option<Result<NaiveTime, CellError>
     NaiveTime::from_hms_nano_opt(hour, minute, second, nanos).map(Ok)
 }
 
-/// The instant of a local time in a zone; without one it is UTC.
+/// Returns the instant of a local time in a zone; without a zone it is UTC.
 fn with_zone(local: NaiveDateTime, zone: &str) -> Option<DateTime<Utc>> {
     if zone.is_empty() || zone.eq_ignore_ascii_case("z") {
         return Some(local.and_utc());
@@ -266,7 +269,8 @@ fn with_zone(local: NaiveDateTime, zone: &str) -> Option<DateTime<Utc>> {
     Some(zone.from_local_datetime(&local).single()?.with_timezone(&Utc))
 }
 
-/// A date of RFC 2822, such as `Sat, 31 Jan 2026 10:00:00 GMT`. Its zones of one letter are refused: writers disagree on them.
+/// Parses an RFC 2822 date, such as `Sat, 31 Jan 2026 10:00:00 GMT`. One-letter zones are rejected,
+/// because writers disagree on them.
 fn rfc2822(text: &str) -> Option<Result<DateTime<Utc>, CellError>> {
     let zone = text.rsplit(' ').next().unwrap_or_default();
     if zone.len() == 1 && !zone.eq_ignore_ascii_case("z") {
@@ -276,7 +280,8 @@ fn rfc2822(text: &str) -> Option<Result<DateTime<Utc>, CellError>> {
     Some(without_leap_second(time.with_timezone(&Utc)))
 }
 
-/// A leap second is kept as a fraction of more than a second, and would become the second after it.
+/// Rejects a leap second: chrono keeps it as a fraction of more than a second, which would become
+/// the next second.
 fn without_leap_second(time: DateTime<Utc>) -> Result<DateTime<Utc>, CellError> {
     if time.timestamp_subsec_nanos() >= 1_000_000_000 { Err(LEAP_SECOND.into()) } else { Ok(time) }
 }
@@ -291,7 +296,7 @@ fn unix(text: &str, unit: UnixUnit) -> Option<DateTime<Utc>> {
     }
 }
 
-/// The text without what is behind the ninth digit of a fraction, which the parser would pass over.
+/// Removes the zeros after the ninth digit of a fraction; the parser would ignore any digits there.
 fn without_fine_zeros(text: &str) -> Result<Cow<'_, str>, CellError> {
     let mut kept = String::new();
     let mut rest = text;
@@ -314,7 +319,8 @@ fn without_fine_zeros(text: &str) -> Result<Cow<'_, str>, CellError> {
     Ok(kept.into())
 }
 
-/// Reads `text` by a `strftime` pattern; a pattern without a time of day gives midnight, without a zone UTC.
+/// Parses `text` by a `strftime` pattern; a pattern without a time of day gives midnight, and one
+/// without a zone gives UTC.
 fn strftime(text: &str, pattern: &str) -> Option<DateTime<Utc>> {
     let mut parsed = Parsed::new();
     parse(&mut parsed, text, StrftimeItems::new(pattern)).ok()?;

@@ -1,4 +1,4 @@
-//! Lengths of time.
+//! Durations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use crate::bounded::quote;
 
-/// A length of time in microseconds, at least one.
+/// A duration in microseconds, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "i64", into = "i64")]
 pub struct Micros(i64);
 
-/// Text that is no length of time.
+/// Text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "'{found}' is not a length of time; write a whole number above 0 with us, ms, s, m, h or d, such as 5m", found = quote(found)
@@ -22,7 +22,7 @@ pub struct MicrosError {
     found: String,
 }
 
-/// Units by size, the largest first.
+/// Units by size, largest first.
 const UNITS: [(&str, i64); 6] = [
     ("d", 86_400_000_000),
     ("h", 3_600_000_000),
@@ -42,25 +42,25 @@ impl Micros {
     /// One day.
     pub const DAY: Self = Self(86_400_000_000);
 
-    /// So many microseconds; at least one.
+    /// Creates a duration from microseconds; values below 1 become 1.
     #[must_use]
     pub const fn new(micros: i64) -> Self {
         Self(if micros < 1 { 1 } else { micros })
     }
 
-    /// The number of microseconds.
+    /// Returns the number of microseconds.
     #[must_use]
     pub fn get(self) -> i64 {
         self.0
     }
 
-    /// The length in seconds.
+    /// Returns the duration in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The length as YQL writes it: `P30D`, `PT36H`, `PT0.5S`.
+    /// Formats the duration as YQL writes it: `P30D`, `PT36H`, `PT0.5S`.
     #[must_use]
     pub fn iso(self) -> String {
         let whole = |micros: Self| self.0 % micros.0 == 0;
@@ -72,8 +72,8 @@ impl Micros {
         }
     }
 
-    /// Reads a length of ISO 8601 with weeks, days, hours, minutes and seconds, such as `P1DT12H`; `None` for other text, and
-    /// for nothing.
+    /// Parses an ISO 8601 duration of weeks, days, hours, minutes and seconds, such as `P1DT12H`;
+    /// `None` for other text and for a duration of zero.
     #[must_use]
     pub fn from_iso(text: &str) -> Option<Self> {
         let mut rest = text.trim().strip_prefix('P')?;
@@ -92,7 +92,7 @@ impl Micros {
                 ('S', true) => Self::SECOND.0,
                 _ => return None,
             };
-            // Units come once each, the largest first.
+            // Each unit appears at most once, largest first.
             if unit >= smallest {
                 return None;
             }
@@ -103,14 +103,14 @@ impl Micros {
         i64::try_from(micros).ok().filter(|micros| *micros > 0).map(Self)
     }
 
-    /// The number of the slice of this length that `at` lies in, counted from 1970.
+    /// Returns the number of the slice of this length that contains `at`, counted from 1970.
     #[must_use]
     pub fn slice_of(self, at: i64) -> i64 {
         at.div_euclid(self.0)
     }
 }
 
-/// A number with a decimal point, exactly: `digits` / 10^`decimals`.
+/// An exact decimal number: `digits` / 10^`decimals`.
 struct Decimal {
     digits: u128,
     decimals: u32,
@@ -128,7 +128,7 @@ impl Decimal {
         Some(Self { digits, decimals: u32::try_from(fraction.len()).ok()? })
     }
 
-    /// The product with `unit`; `None` if it is no whole number.
+    /// Multiplies by `unit`; `None` if the product is not a whole number.
     fn times(&self, unit: u64) -> Option<u64> {
         let scale = 10u128.checked_pow(self.decimals)?;
         let product = self.digits.checked_mul(u128::from(unit))?;
@@ -136,21 +136,22 @@ impl Decimal {
     }
 }
 
-/// Microseconds as seconds, exactly: 1500000 as `1.5`.
+/// Formats microseconds as seconds, exactly: 1500000 as `1.5`.
 #[must_use]
 pub fn decimal_seconds(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Reads seconds with at most six decimals as microseconds, exactly; `None` for other text, finer values and what is too large.
+/// Parses seconds with at most six decimals into microseconds, exactly; `None` for other text,
+/// finer values and values that are too large.
 #[must_use]
 pub fn micros_of_decimal_seconds(text: &str) -> Option<u64> {
     let seconds = Decimal::parse(text).filter(|seconds| seconds.decimals <= 6)?;
     seconds.times(1_000_000)
 }
 
-/// A span of time in its two largest units, as sentences have it: `1 h 30 m`.
+/// Formats a time span in its two largest units, for use in sentences: `1 h 30 m`.
 #[must_use]
 pub fn elapsed(micros: i64) -> String {
     let largest = UNITS.iter().position(|(_, size)| micros >= *size);
@@ -179,7 +180,7 @@ impl From<Micros> for i64 {
 }
 
 impl fmt::Display for Micros {
-    /// In the largest unit that gives a whole number: `5m`.
+    /// Uses the largest unit that gives a whole number: `5m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, size) = UNITS.into_iter().find(|(_, size)| self.0 % size == 0).unwrap_or(("us", 1));
         write!(f, "{}{unit}", self.0 / size)

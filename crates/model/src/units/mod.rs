@@ -1,4 +1,4 @@
-//! Ids and units. Plain numbers get a type as soon as they mean something.
+//! Ids and units. Plain numbers get a type as soon as they have a meaning.
 
 mod duration;
 
@@ -13,13 +13,13 @@ use crate::bounded::quote;
 pub use crate::units::duration::{Micros, MicrosError, elapsed};
 pub use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
-/// The number of one hash partition of a table, counted from 0.
+/// Number of one hash partition of a table, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PartitionId(pub u32);
 
 impl PartitionId {
-    /// The id as an index into a per-partition vector.
+    /// Returns the id as an index into a per-partition vector.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -32,7 +32,7 @@ impl fmt::Display for PartitionId {
     }
 }
 
-/// How many partitions a table has: 1 to [`PartitionCount::MAX`], fixed when the table is declared.
+/// Number of partitions of a table: 1 to [`PartitionCount::MAX`], fixed when the table is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct PartitionCount(NonZeroU32);
@@ -41,12 +41,12 @@ pub struct PartitionCount(NonZeroU32);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("a table has 1 to {} partitions, not {found}", PartitionCount::MAX)]
 pub struct PartitionCountError {
-    /// The count that was asked for.
+    /// The requested count.
     pub found: u64,
 }
 
 impl PartitionCount {
-    /// The largest count. One partition takes about 1 MB/s of inserts, so this stands for 100 GB/s.
+    /// The largest count. One partition takes about 1 MB/s of inserts, so this amounts to 100 GB/s.
     pub const MAX: u32 = 100_000;
     /// One partition.
     pub const ONE: Self = Self(NonZeroU32::MIN);
@@ -66,33 +66,33 @@ impl PartitionCount {
             .ok_or(PartitionCountError { found: count })
     }
 
-    /// The rule of the YDB documentation: nodes x 4.
+    /// Applies the sizing rule of the YDB documentation: nodes x 4.
     ///
     /// # Errors
-    /// [`PartitionCountError`] when the product is outside the limits.
+    /// [`PartitionCountError`] if the product is outside the limits.
     pub fn for_nodes(nodes: u64) -> Result<Self, PartitionCountError> {
         Self::new(nodes.saturating_mul(u64::from(Self::PER_NODE)))
     }
 
-    /// The count as a number, at least 1.
+    /// Returns the count as a number, at least 1.
     #[must_use]
     pub fn get(self) -> u32 {
         self.0.get()
     }
 
-    /// The count as a length.
+    /// Returns the count as a length.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.get() as usize
     }
 
-    /// Never true; the twin of [`PartitionCount::len`].
+    /// Always false; the counterpart of [`PartitionCount::len`].
     #[must_use]
     pub fn is_empty(self) -> bool {
         false
     }
 
-    /// All partitions, in order.
+    /// Returns all partitions, in order.
     pub fn ids(self) -> impl Iterator<Item = PartitionId> {
         (0..self.get()).map(PartitionId)
     }
@@ -117,7 +117,7 @@ impl From<PartitionCount> for u32 {
     }
 }
 
-/// The number of a commit. Version 0 declares the table; each later commit adds one.
+/// Number of a commit. Version 0 declares the table; each later commit adds one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(pub u64);
@@ -126,7 +126,7 @@ impl Version {
     /// The version that declares a table.
     pub const FIRST: Self = Self(0);
 
-    /// The version after this one.
+    /// Returns the version after this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -139,7 +139,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// Bytes per second; prints with decimal units, as the rates of YDB are given: `1.5 MB/s`.
+/// Bytes per second; printed with decimal units, like the rates in the YDB documentation: `1.5
+/// MB/s`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct ByteRate(pub f64);
 
@@ -161,13 +162,13 @@ impl fmt::Display for ByteRate {
 pub struct ByteSize(pub u64);
 
 impl ByteSize {
-    /// `n` mebibytes.
+    /// Creates a size of `n` mebibytes.
     #[must_use]
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
     }
 
-    /// The size as a length in memory.
+    /// Returns the size as a length in memory.
     #[must_use]
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)

@@ -10,7 +10,7 @@ use crate::placement::systems::Status;
 use evenkeel_model::table::{ColumnType, PlacementFunction, TableSpec};
 use evenkeel_model::units::{PartitionCount, PartitionId};
 
-/// Places rows: a placement function with its number of partitions and the types of its key.
+/// Placement of rows: a placement function with its partition count and the types of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     function: Function,
@@ -18,7 +18,7 @@ pub struct Placement {
     key: Vec<ColumnType>,
 }
 
-/// The partition of `hash` among `partitions` equal intervals of the 64-bit hash space:
+/// Returns the partition of `hash` among `partitions` equal intervals of the 64-bit hash space:
 /// min(hash / ((2^64 - 1) / N), N - 1), with integer division.
 #[must_use]
 pub fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
@@ -28,8 +28,8 @@ pub fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
     PartitionId((hash / interval).min(count - 1) as u32)
 }
 
-/// [`hash_interval`] without a division for each hash: the quotient by a multiplication with the reciprocal, which is at
-/// most one too small, and a comparison.
+/// [`hash_interval`] without a division per hash: the quotient is computed by multiplying with the
+/// reciprocal, which makes it at most one too small, and then by a comparison.
 #[derive(Debug, Clone, Copy)]
 struct HashIntervals {
     interval: u64,
@@ -51,46 +51,46 @@ impl HashIntervals {
         let quotient = ((u128::from(hash) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = hash.wrapping_sub(quotient.wrapping_mul(self.interval));
         let quotient = quotient + u64::from(rest >= self.interval);
-        // At most the count, which is 32 bits wide.
+        // The result is at most the count, which is 32 bits wide.
         PartitionId(quotient.min(self.last) as u32)
     }
 }
 
 impl Placement {
-    /// A placement for keys of the given types, in hash order.
+    /// Creates a placement for keys of the given types, in hash order.
     #[must_use]
     pub fn new(function: impl Into<Function>, partitions: PartitionCount, key: Vec<ColumnType>) -> Self {
         Self { function: function.into(), partitions, key }
     }
 
-    /// The placement that a table declares.
+    /// Returns the placement that a table declares.
     #[must_use]
     pub fn of_table(spec: &TableSpec) -> Self {
         Self::new(spec.placement(), spec.partitions(), spec.partition_key_types())
     }
 
-    /// The function.
+    /// Returns the placement function.
     #[must_use]
     pub fn function(&self) -> Function {
         self.function
     }
 
-    /// How far the function is checked for such keys.
+    /// Returns how well the function is verified for such keys.
     #[must_use]
     pub fn status(&self) -> Status {
         self.function.status(&self.key)
     }
 
-    /// How many partitions rows are placed into.
+    /// Returns the number of partitions.
     #[must_use]
     pub fn partitions(&self) -> PartitionCount {
         self.partitions
     }
 
-    /// The placement hash of every row. `columns` are the key columns in hash order.
+    /// Returns the placement hash of every row. `columns` are the key columns in hash order.
     ///
     /// # Errors
-    /// [`PlacementError`] where the columns are not those of the key.
+    /// [`PlacementError`] if the columns are not those of the key.
     pub fn hash(&self, columns: &[ArrayRef]) -> Result<Vec<u64>, PlacementError> {
         if columns.len() != self.key.len() {
             return Err(PlacementError::ColumnCount { expected: self.key.len(), found: columns.len() });
@@ -98,10 +98,10 @@ impl Placement {
         self.function.hash(&self.key, columns)
     }
 
-    /// The partition of every row. `columns` are the key columns in hash order.
+    /// Returns the partition of every row. `columns` are the key columns in hash order.
     ///
     /// # Errors
-    /// [`PlacementError`] where the columns are not those of the key.
+    /// [`PlacementError`] if the columns are not those of the key.
     pub fn assign(&self, columns: &[ArrayRef]) -> Result<Vec<PartitionId>, PlacementError> {
         let hashes = self.hash(columns)?;
         let mut partitions = Vec::new();
@@ -109,7 +109,7 @@ impl Placement {
         Ok(partitions)
     }
 
-    /// The partition of every row, into `partitions`, from hashes that are known already.
+    /// Writes the partition of every row into `partitions`, from hashes that are already known.
     ///
     /// - `ydb`: [`hash_interval`].
     /// - `ydb-modulo`: hash % N.
@@ -118,7 +118,8 @@ impl Placement {
     /// - Other systems: [`System::partition`](crate::placement::systems::System::partition).
     ///
     /// # Errors
-    /// [`PlacementError`] where the function needs the columns themselves, and they are not those of the key.
+    /// [`PlacementError`] if the function needs the columns themselves and they are not those of
+    /// the key.
     pub fn assign_hashes(
         &self,
         hashes: &[u64],

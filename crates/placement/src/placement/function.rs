@@ -1,4 +1,4 @@
-//! Placement functions by name: those of this store, and those of other systems.
+//! Placement functions by name: those of this store and those of other systems.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,13 +17,13 @@ use evenkeel_model::table::{ColumnType, PlacementFunction};
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "Named", into = "Named")]
 pub enum Function {
-    /// One of YDB, by which tables of this store are placed.
+    /// A function of YDB, used to place the tables of this store.
     Ydb(PlacementFunction),
-    /// One of another system, to be compared with.
+    /// A function of another system, for comparison.
     System(&'static dyn System),
 }
 
-/// A function as it is written down: one of another system by its name.
+/// Serialized form of a function; other systems are written by name.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Named {
@@ -51,14 +51,14 @@ impl TryFrom<Named> for Function {
     }
 }
 
-/// A name that is none.
+/// Error for an unknown placement function.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown placement function '{found}'; there are: {}{}", Function::names().join(", "), hint(found), found = quote(found))]
 pub struct FunctionError {
     found: String,
 }
 
-/// What else a system is called.
+/// Returns a suggestion for other names of a system.
 fn hint(found: &str) -> String {
     let here = match found.trim().to_ascii_lowercase().as_str() {
         "clickhouse" => "clickhouse-cityhash64, or another of its functions",
@@ -119,12 +119,12 @@ impl FromStr for Function {
 }
 
 impl Function {
-    /// One of each: YDB's default, and that of every system.
+    /// Iterates over YDB's default function and the functions of all other systems.
     pub fn all() -> impl Iterator<Item = Self> {
         std::iter::once(Self::default()).chain(SYSTEMS.iter().map(|system| Self::System(*system)))
     }
 
-    /// All names.
+    /// Returns the names of all functions.
     #[must_use]
     pub fn names() -> Vec<&'static str> {
         let of_ydb =
@@ -133,7 +133,7 @@ impl Function {
         of_ydb.map(PlacementFunction::name).into_iter().chain(of_systems).collect()
     }
 
-    /// How far it is checked for keys of these types.
+    /// Returns how well the function is verified for keys of these types.
     #[must_use]
     pub fn status(self, types: &[ColumnType]) -> Status {
         match self {
@@ -142,7 +142,7 @@ impl Function {
         }
     }
 
-    /// Whether all partitions have the same share of the hashes.
+    /// Whether all partitions have equal shares of the hashes.
     #[must_use]
     pub fn has_even_ranges(self) -> bool {
         match self {
@@ -151,7 +151,7 @@ impl Function {
         }
     }
 
-    /// What the system does with NULL where it hashes none; nothing where it does.
+    /// Returns how the system treats NULL if it does not hash it; empty if it does.
     #[must_use]
     pub fn nulls(self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl Function {
         }
     }
 
-    /// That of YDB, where it is one.
+    /// Returns the YDB function, if it is one.
     #[must_use]
     pub fn of_ydb(self) -> Option<PlacementFunction> {
         match self {
@@ -169,7 +169,7 @@ impl Function {
         }
     }
 
-    /// What functions with the same hash share.
+    /// Identifier shared by functions with the same hash.
     pub(super) fn hash_family(self) -> &'static str {
         match self {
             Self::Ydb(_) => "ydb",
@@ -177,7 +177,7 @@ impl Function {
         }
     }
 
-    /// A hash as the system writes it.
+    /// Formats a hash as the system writes it.
     #[must_use]
     pub fn hash_text(self, hash: u64) -> String {
         match self {
@@ -186,7 +186,7 @@ impl Function {
         }
     }
 
-    /// The bytes that are hashed of a row.
+    /// Returns the bytes of a row that are hashed.
     ///
     /// # Errors
     /// As for [`Function::hash`].
@@ -202,10 +202,11 @@ impl Function {
         }
     }
 
-    /// The hash of every row. `columns` are the key columns in hash order.
+    /// Returns the hash of every row. `columns` are the key columns in hash order.
     ///
     /// # Errors
-    /// [`PlacementError`] where the columns are not of these types, or it takes no such key.
+    /// [`PlacementError`] if the columns are not of these types, or the function does not accept
+    /// such a key.
     pub fn hash(self, types: &[ColumnType], columns: &[ArrayRef]) -> Result<Vec<u64>, PlacementError> {
         match self {
             Self::Ydb(_) => {

@@ -22,7 +22,7 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     XxHash64::oneshot(SEED, bytes)
 }
 
-/// Inputs from this length on are hashed in stripes, which is left to the library.
+/// Inputs of at least this length are hashed in stripes, by the library.
 const STRIPE: usize = 32;
 
 /// XXH64 of the eight little-endian bytes of `value`: the plain algorithm with its loops unrolled.
@@ -31,16 +31,16 @@ fn hash_u64(value: u64) -> u64 {
     avalanche(mix_lane(SEED.wrapping_add(PRIME_5).wrapping_add(8), value))
 }
 
-/// XXH64 of fewer bytes than a stripe, which is what keys mostly are: the plain algorithm, with bytes that come in words.
+/// XXH64 of inputs shorter than a stripe, as most keys are: the plain algorithm, fed with words.
 struct ShortHash {
     hash: u64,
-    /// Bytes that do not make a lane yet, and how many.
+    /// Bytes that do not fill a lane yet; `held` is their number.
     pending: u64,
     held: u32,
 }
 
 impl ShortHash {
-    /// Of an input of `length` bytes, fewer than a stripe.
+    /// Starts the hash of an input of `length` bytes, fewer than a stripe.
     #[inline]
     fn new(length: usize) -> Self {
         Self { hash: SEED.wrapping_add(PRIME_5).wrapping_add(length as u64), pending: 0, held: 0 }
@@ -56,7 +56,7 @@ impl ShortHash {
             return;
         }
         self.hash = mix_lane(self.hash, self.pending);
-        // What did not fit; a shift by the whole width is none.
+        // Keep the bytes that did not fit. If all fit, the shift by the full width returns `None`.
         self.pending = word.checked_shr(8 * (8 - self.held)).unwrap_or(0);
         self.held = held - 8;
     }
@@ -104,7 +104,7 @@ fn avalanche(hash: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The bytes that are hashed of one row.
+/// Returns the bytes of one row that are hashed.
 pub(super) fn key_bytes(
     types: &[ColumnType],
     columns: &[ArrayRef],
@@ -122,11 +122,11 @@ pub(super) fn key_bytes(
     Ok(all)
 }
 
-/// The hash of every row's key. `columns` are the key columns in hash order, each with its YDB type, all of one
-/// length; the result has that length. No columns give no hashes.
+/// Returns the hash of every row's key. `columns` are the key columns in hash order, each with its
+/// YDB type, all of equal length; the result has that length. Without columns there are no hashes.
 ///
 /// # Errors
-/// [`PlacementError`] where a column cannot be read as its type, or the lengths differ.
+/// [`PlacementError`] if a column cannot be read as its type, or the lengths differ.
 pub fn hash_keys(columns: &[(ColumnType, ArrayRef)]) -> Result<Vec<u64>, PlacementError> {
     let keys = columns
         .iter()

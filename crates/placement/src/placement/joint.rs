@@ -1,4 +1,4 @@
-//! One placement function with several numbers of partitions at once.
+//! One placement function with several partition counts at once.
 
 use arrow::array::ArrayRef;
 
@@ -6,33 +6,35 @@ use crate::placement::{Function, Placement, PlacementError, hash_interval};
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::units::{PartitionCount, PartitionId};
 
-/// Several numbers of partitions of one function. Keys are placed into *cells*: where two keys share a cell, they share a partition
-/// for every number. So rows are counted by cell once, and by partition never.
+/// Several partition counts of one function. Keys are placed into *cells*: two keys in the same
+/// cell are in the same partition for every count. Rows are therefore counted once, by cell, and
+/// never by partition.
 ///
-/// Intervals of 16 and 256 partitions make 256 cells, and a few more, as their borders differ by rounding.
+/// Intervals of 16 and 256 partitions make 256 cells and a few more, because rounding shifts their
+/// borders.
 #[derive(Debug, Clone)]
 pub struct JointPlacement {
     placements: Vec<Placement>,
     counts: Vec<PartitionCount>,
     cells: Cells,
-    /// For each number of partitions, the partition of each cell.
+    /// For each partition count, the partition of each cell.
     partitions: Vec<Vec<PartitionId>>,
 }
 
 #[derive(Debug, Clone)]
 enum Cells {
     Intervals(Borders),
-    /// The remainder by this number.
+    /// Remainders modulo this number.
     Remainders(u64),
-    /// The partitions of the one placement.
+    /// Partitions of the only placement.
     Partitions,
 }
 
-/// Where cells begin in the hash space, and a short way to them.
+/// Starts of the cells in the hash space, with a lookup table for them.
 #[derive(Debug, Clone)]
 struct Borders {
     begins: Vec<u64>,
-    /// For each value of the first bits of a hash, the cell in which the smallest such hash lies.
+    /// For each value of the highest bits of a hash, the cell of the smallest such hash.
     first: Vec<u32>,
     shift: u32,
 }
@@ -47,7 +49,7 @@ impl Borders {
         let mut begins: Vec<u64> = counts.iter().flat_map(begins_of).collect();
         begins.sort_unstable();
         begins.dedup();
-        // About eight ways for each cell, so that most lead straight to it.
+        // About eight entries per cell, so that most lead straight to it.
         let bits = (begins.len() * 8).next_power_of_two().trailing_zeros().clamp(4, 20);
         let shift = u64::BITS - bits;
         let cell_of = |hash: u64| begins.partition_point(|begin| *begin <= hash).saturating_sub(1) as u32;
@@ -66,8 +68,8 @@ impl Borders {
 }
 
 impl JointPlacement {
-    /// The placements of keys of the given types by `function`, in as few groups as serve all numbers of partitions, in their
-    /// order.
+    /// Groups the placements of keys of the given types by `function` into as few groups as can
+    /// serve all partition counts, in their order.
     #[must_use]
     pub fn group(function: impl Into<Function>, counts: &[PartitionCount], key: &[ColumnType]) -> Vec<Self> {
         let function = function.into();
@@ -97,7 +99,8 @@ impl JointPlacement {
             Cells::Intervals(borders) => {
                 borders.begins.iter().map(|hash| hash_interval(*hash, *count)).collect()
             }
-            // A remainder is below the least common multiple of numbers that are 32 bits wide, and that below their sum.
+            // A remainder is below its count, which is 32 bits wide; the least common multiple is
+            // at most the sum of the counts.
             Cells::Remainders(product) => {
                 (0..*product).map(|hash| PartitionId((hash % u64::from(count.get())) as u32)).collect()
             }
@@ -111,19 +114,20 @@ impl JointPlacement {
         }
     }
 
-    /// The numbers of partitions.
+    /// Returns the partition counts.
     #[must_use]
     pub fn counts(&self) -> &[PartitionCount] {
         &self.counts
     }
 
-    /// The placements themselves, in the same order.
+    /// Returns the placements themselves, in the same order.
     #[must_use]
     pub fn placements(&self) -> &[Placement] {
         &self.placements
     }
 
-    /// The hash of every row's key. Groups of one [`JointPlacement::hash_family`] have the same.
+    /// Returns the hash of every row's key, which is the same in all groups of one
+    /// [`JointPlacement::hash_family`].
     ///
     /// # Errors
     /// As for [`Placement::hash`].
@@ -131,25 +135,25 @@ impl JointPlacement {
         self.placements.first().map_or(Ok(Vec::new()), |placement| placement.hash(columns))
     }
 
-    /// What groups with the same hash share.
+    /// Identifier shared by groups with the same hash.
     #[must_use]
     pub fn hash_family(&self) -> &'static str {
         self.placements.first().map_or("", |placement| placement.function().hash_family())
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.partitions.first().map_or(0, Vec::len)
     }
 
-    /// For each number of partitions, the partition of each cell.
+    /// For each partition count, the partition of each cell.
     #[must_use]
     pub fn partitions(&self) -> &[Vec<PartitionId>] {
         &self.partitions
     }
 
-    /// The cell of every row, into `cells`, from hashes that are known already.
+    /// Writes the cell of every row into `cells`, from hashes that are already known.
     ///
     /// # Errors
     /// As for [`Placement::assign_hashes`].
@@ -210,7 +214,7 @@ mod tests {
             let mut all: u64 = groups.iter().map(|group| group.cells() as u64).sum();
             let mut expected = counts.iter();
             let mut hashes = Placement::new(function, counts[0], types.to_vec()).hash(&columns).unwrap();
-            // Hashes at the borders, where an error by one would show.
+            // Put hashes at the borders, to reveal off-by-one errors.
             for (place, hash) in hashes.iter_mut().enumerate() {
                 let count = u64::from(counts[place % counts.len()].get());
                 match place % 3 {

@@ -1,4 +1,4 @@
-//! The bytes that one key column adds to the hash input, whatever Arrow encoding holds it.
+//! Bytes that one key column adds to the hash input, regardless of its Arrow encoding.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use evenkeel_model::table::ColumnType;
 
-/// Why keys cannot be placed.
+/// Reason why keys cannot be placed.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum PlacementError {
@@ -45,17 +45,17 @@ pub enum PlacementError {
     CloudLogsKey,
 }
 
-/// One key column, brought to the width in which YDB hashes it.
+/// One key column, converted to the width in which YDB hashes it.
 #[derive(Debug, Clone)]
 pub(super) struct KeyColumn {
     rows: usize,
     bytes: KeyBytes,
 }
 
-/// The values of a key column in the form in which they are hashed.
+/// Values of a key column in the form in which they are hashed.
 #[derive(Debug, Clone)]
 pub(super) enum KeyBytes {
-    /// Adds nothing: Decimal, and columns of NULL alone.
+    /// Adds no bytes: Decimal, and columns that are entirely NULL.
     Nothing,
     W1(Vec<u8>, Option<NullBuffer>),
     W2(Vec<u16>, Option<NullBuffer>),
@@ -80,7 +80,7 @@ impl KeyColumn {
         Ok(Self { rows: array.len(), bytes: KeyBytes::new(column, column_type, array)? })
     }
 
-    /// Rows of the column.
+    /// Number of rows of the column.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
@@ -139,7 +139,7 @@ impl KeyBytes {
         Self::W1((0..array.len()).map(|row| u8::from(array.value(row))).collect(), array.nulls().cloned())
     }
 
-    /// Shows the bytes of one row; nothing for NULL and for a row that does not exist.
+    /// Passes the bytes of one row to `show`; none for NULL or a row that does not exist.
     #[inline]
     pub(super) fn visit(&self, row: usize, mut show: impl FnMut(ValueBytes<'_>)) {
         fn word<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, row: usize) -> Option<T> {
@@ -182,7 +182,7 @@ impl KeyBytes {
         }
     }
 
-    /// How many bytes the row adds.
+    /// Number of bytes that the row adds.
     #[inline]
     pub(super) fn length(&self, row: usize) -> usize {
         let mut length = 0;
@@ -198,7 +198,7 @@ impl KeyBytes {
 
 /// The bytes of one value.
 pub(super) enum ValueBytes<'a> {
-    /// So many low bytes of a number, least first.
+    /// This many low bytes of a number, least significant first.
     Word(u64, u32),
     /// Text or bytes.
     Slice(&'a [u8]),
@@ -251,7 +251,7 @@ impl Reader {
         self.primitive::<Date32Type>(array)
     }
 
-    /// The instant in microseconds. A zone changes how a timestamp is shown, not the instant.
+    /// Returns instants in microseconds. A zone changes only how a timestamp is displayed.
     pub(super) fn micros(
         &self,
         array: &ArrayRef,
@@ -271,7 +271,8 @@ impl Reader {
         Ok(self.micros(array)?.unary(|micros| micros.div_euclid(1_000_000)))
     }
 
-    /// Narrows to the unsigned width of YDB; refuses what does not fit instead of hashing other bytes.
+    /// Narrows to the unsigned width of YDB; rejects values that do not fit instead of hashing
+    /// other bytes.
     fn narrow<T, N>(
         &self,
         array: &PrimitiveArray<T>,

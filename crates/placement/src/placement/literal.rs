@@ -18,10 +18,10 @@ pub enum KeyLiteralError {
     Value { position: usize, reason: String },
 }
 
-/// Reads one key, a value per column, as arrays of one row. The text `NULL` stands for NULL.
+/// Reads one key, a value per column, as arrays of one row. The text `NULL` means NULL.
 ///
 /// # Errors
-/// [`KeyLiteralError`] where the number of values or one value does not fit the types.
+/// [`KeyLiteralError`] if the number of values or one value does not fit the types.
 pub fn parse_key(types: &[ColumnType], values: &[String]) -> Result<Vec<ArrayRef>, KeyLiteralError> {
     if types.len() != values.len() {
         let names: Vec<String> = types.iter().map(ToString::to_string).collect();

@@ -1,12 +1,16 @@
-//! From the bytes of a partition key to a partition: a storage format, frozen by fixtures. The functions of other systems are in [`systems`].
+//! From the bytes of a partition key to a partition: a storage format, frozen by fixtures. The
+//! functions of other systems are in [`systems`].
 //!
-//! **Hash.** XXH64 with seed 0 over the raw little-endian bytes of the partition-key columns, concatenated in declared
-//! order, without separator or length. NULL adds no bytes, and neither does Decimal. Text and byte strings add their
-//! bytes. `("ab", "c")` and `("a", "bc")` therefore share a hash. Widths: integers and floating point native, Bool 1,
-//! Date 2 (days), Datetime 4 (seconds), Timestamp 8 (microseconds), Date32 4, Datetime64 and Timestamp64 8.
-//! Sources: ydb-platform/ydb `ydb/core/formats/arrow/hash/calcer.cpp`, `ydb/library/formats/arrow/hash/xx_hash.cpp`.
+//! **Hash.** XXH64 with seed 0 over the raw little-endian bytes of the partition-key columns,
+//! concatenated in declared order, without separator or length. NULL adds no bytes, and neither
+//! does Decimal. Text and byte strings add their bytes. `("ab", "c")` and `("a", "bc")` therefore
+//! share a hash. Widths: integers and floating point native, Bool 1, Date 2 (days), Datetime 4
+//! (seconds), Timestamp 8 (microseconds), Date32 4, Datetime64 and Timestamp64 8. Sources:
+//! ydb-platform/ydb `ydb/core/formats/arrow/hash/calcer.cpp`,
+//! `ydb/library/formats/arrow/hash/xx_hash.cpp`.
 //!
-//! **Partition.** See [`Placement::assign`]; sources: `ydb/core/tx/sharding/{hash_intervals,hash_modulo,hash_slider}.cpp`.
+//! **Partition.** See [`Placement::assign`]; sources:
+//! `ydb/core/tx/sharding/{hash_intervals,hash_modulo,hash_slider}.cpp`.
 //!
 //! | key | XXH64 | `ydb` of 12 / of 64 | `ydb-modulo` of 12 / of 64 |
 //! |---|---|---|---|

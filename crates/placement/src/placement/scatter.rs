@@ -2,13 +2,13 @@
 
 use evenkeel_model::units::{PartitionCount, PartitionId};
 
-/// The row numbers of one batch grouped by partition, in input order within each: a counting sort.
+/// Row numbers of one batch grouped by partition, in input order within each: a counting sort.
 ///
 /// `[2, 0, 2, 1]` over 3 partitions gives `0: [1]`, `1: [3]`, `2: [0, 2]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scatter {
     rows: Vec<u32>,
-    /// Where each partition's rows end in `rows`.
+    /// End of each partition's rows in `rows`.
     ends: Vec<u32>,
 }
 
@@ -37,11 +37,11 @@ impl Scatter {
                 *position += 1;
             }
         }
-        // Each position has moved on to the end of its group.
+        // Each position has advanced to the end of its group.
         Self { rows, ends: next }
     }
 
-    /// The rows of one partition, in input order.
+    /// Returns the rows of one partition, in input order.
     #[must_use]
     pub fn rows(&self, partition: PartitionId) -> &[u32] {
         let end = self.ends.get(partition.index()).copied().unwrap_or(0) as usize;

@@ -1,12 +1,13 @@
-//! Fingerprint64 of FarmHash, the function below `FARM_FINGERPRINT` (Pike and Alakuijala, 2014; `farmhashna` of the reference code).
+//! Fingerprint64 of FarmHash, the function behind `FARM_FINGERPRINT` (Pike and Alakuijala, 2014;
+//! `farmhashna` of the reference code).
 
 const K0: u64 = 0xC3A5_C85C_97CB_3127;
 const K1: u64 = 0xB492_B66F_BE98_F273;
 const K2: u64 = 0x9AE1_6A3B_2F90_404F;
-/// Bytes that are mixed at one time where there are more.
+/// Number of bytes mixed per step in longer inputs.
 const BLOCK: usize = 64;
 
-/// The eight bytes at a place, as a number.
+/// Returns the eight bytes at a position as a number.
 fn word(bytes: &[u8], at: usize) -> u64 {
     let word = bytes.get(at..).and_then(<[u8]>::first_chunk);
     word.map_or(0, |word| u64::from_le_bytes(*word))
@@ -21,13 +22,13 @@ fn fold(word: u64) -> u64 {
     word ^ (word >> 47)
 }
 
-/// Two words to one.
+/// Joins two words into one.
 fn join(u: u64, v: u64, factor: u64) -> u64 {
     let a = fold((u ^ v).wrapping_mul(factor));
     fold((v ^ a).wrapping_mul(factor)).wrapping_mul(factor)
 }
 
-/// The fingerprint of bytes.
+/// Returns the fingerprint of bytes.
 pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     match bytes.len() {
         0..=16 => of_16(bytes),
@@ -62,12 +63,13 @@ fn of_16(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The factor of a length.
+/// Returns the factor for the length of the input.
 fn factor_of(bytes: &[u8]) -> u64 {
     K2.wrapping_add(bytes.len() as u64 * 2)
 }
 
-/// The first and the last sixteen of 17 to 64 bytes to two words; `a` is the first word, multiplied.
+/// Mixes the first and the last sixteen of 17 to 64 bytes into two words; `a` is the first word,
+/// multiplied.
 fn ends(bytes: &[u8], a: u64) -> (u64, u64) {
     let length = bytes.len();
     let b = word(bytes, 8);
@@ -97,7 +99,7 @@ fn of_64(bytes: &[u8]) -> u64 {
     join(first, second, factor)
 }
 
-/// What is known after some blocks.
+/// State after some blocks.
 struct State {
     x: u64,
     y: u64,
@@ -107,7 +109,7 @@ struct State {
 }
 
 impl State {
-    /// Mixes a block in; the last one with other factors.
+    /// Mixes a block in; the last one uses other factors.
     fn mix(&mut self, block: &[u8], factor: u64, weight: u64) {
         let Self { x, y, z, v, w } = self;
         *x = x
@@ -127,7 +129,7 @@ impl State {
     }
 }
 
-/// Four words and two seeds to two words.
+/// Mixes four words and two seeds into two words.
 fn pair(bytes: &[u8], a: u64, b: u64) -> (u64, u64) {
     let a = a.wrapping_add(word(bytes, 0));
     let last = word(bytes, 24);
@@ -142,7 +144,7 @@ fn of_many(bytes: &[u8]) -> u64 {
     let z = fold(y.wrapping_mul(K2).wrapping_add(113)).wrapping_mul(K2);
     let x = SEED.wrapping_mul(K2).wrapping_add(word(bytes, 0));
     let mut state = State { x, y, z, v: (0, 0), w: (0, 0) };
-    // Of a length that is a multiple of 64 the last block is mixed in the end alone.
+    // If the length is a multiple of 64, the last block is mixed only at the end.
     let rest = (bytes.len() - 1) % BLOCK;
     for block in bytes.chunks_exact(BLOCK).take((bytes.len() - 1) / BLOCK) {
         state.mix(block, K1, 1);

@@ -1,4 +1,4 @@
-//! Keys that a database makes up.
+//! Keys that a database generates.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,8 @@ use uuid::{Builder, Uuid};
 
 use crate::transform::bit_reverse;
 
-/// `bit_reversed_positive`: a counter whose bits below the sign are reversed, without those of a range that is left out.
+/// `bit_reversed_positive`: a counter whose bits below the sign are reversed, without the values of
+/// a skipped range.
 #[derive(Debug, Clone)]
 pub struct BitReversedSequence {
     counter: i64,
@@ -16,7 +17,8 @@ pub struct BitReversedSequence {
 }
 
 impl BitReversedSequence {
-    /// A sequence whose counter begins at `start`, at least 1, and which never gives a value in `skip`.
+    /// Creates a sequence whose counter begins at `start`, at least 1, and which never returns a
+    /// value in `skip`.
     #[must_use]
     pub fn new(start: i64, skip: Option<RangeInclusive<i64>>) -> Self {
         Self { counter: start.max(1), skip }
@@ -26,7 +28,7 @@ impl BitReversedSequence {
 impl Iterator for BitReversedSequence {
     type Item = i64;
 
-    /// The next value; none after 2^63 - 1 of them.
+    /// Returns the next value; `None` after 2^63 - 1 of them.
     fn next(&mut self) -> Option<i64> {
         loop {
             let value = bit_reverse(self.counter, true);
@@ -43,27 +45,27 @@ impl Iterator for BitReversedSequence {
 pub enum UuidKind {
     /// Version 4: random.
     Random,
-    /// Version 1: the low 32 bits of the time, in 100 ns, come first.
+    /// Version 1: begins with the low 32 bits of the time, in 100 ns.
     TimeLow,
-    /// Version 7: milliseconds since 1970 come first.
+    /// Version 7: begins with milliseconds since 1970.
     TimeHigh,
 }
 
-/// UUIDs, the same ones for the same seed.
+/// A source of UUIDs that depend only on the seed and the times.
 #[derive(Debug, Clone)]
 pub struct UuidSource {
     kind: UuidKind,
     random: ChaCha8Rng,
-    /// Tells those of one moment apart.
+    /// Distinguishes UUIDs of the same moment.
     counter: u16,
     node: [u8; 6],
 }
 
-/// 100 ns from 1582-10-15, where the Gregorian calendar begins, to 1970.
+/// Number of 100 ns intervals from 1582-10-15, the start of the Gregorian calendar, to 1970.
 const GREGORIAN_TICKS: u64 = 0x01B2_1DD2_1381_4000;
 
 impl UuidSource {
-    /// UUIDs of a kind.
+    /// Creates a source of UUIDs of a kind.
     #[must_use]
     pub fn new(kind: UuidKind, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -72,7 +74,7 @@ impl UuidSource {
         Self { kind, random, counter: 0, node }
     }
 
-    /// The next one, made at a point in time in microseconds since 1970.
+    /// Returns the next UUID, generated at a point in time in microseconds since 1970.
     pub fn next_at(&mut self, micros: i64) -> Uuid {
         let micros = micros.max(0).cast_unsigned();
         match self.kind {
@@ -110,7 +112,7 @@ mod tests {
         for value in BitReversedSequence::new(1, Some(skip.clone())).take(10_000) {
             assert!(value > 0 && !skip.contains(&value) && seen.insert(value));
         }
-        // What a counter from 1 to 1000 gave cannot come again from 11,000 on.
+        // Values of a counter from 1 to 1000 cannot recur from 11,000 on.
         let before: HashSet<i64> = BitReversedSequence::new(1, None).take(1000).collect();
         assert!(BitReversedSequence::new(11_000, None).take(100_000).all(|value| !before.contains(&value)));
     }
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn a_sequence_ends_where_its_counter_does() {
         assert_eq!(BitReversedSequence::new(i64::MAX, None).next(), None);
-        // Every value that a counter up to 2^62 gives is above this range, so only its end is reached.
+        // The skipped range covers every value, so the sequence only reaches its end.
         assert!(BitReversedSequence::new(i64::MAX - 2, Some(1..=i64::MAX)).next().is_none());
     }
 
@@ -131,7 +133,7 @@ mod tests {
             assert!(made.iter().all(|uuid| uuid.get_version_num() == version));
             assert_eq!(made.iter().collect::<HashSet<_>>().len(), 1000);
             let rising = made.windows(2).filter(|pair| pair[0] < pair[1]).count();
-            // The low bits of a time-first UUID of version 1 begin anew every 430 seconds.
+            // Version 1 begins with the low bits of the time, which wrap around every 430 seconds.
             let expected = match kind {
                 UuidKind::Random => 400..600,
                 UuidKind::TimeLow => 995..999,

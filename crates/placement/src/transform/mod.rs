@@ -1,7 +1,7 @@
-//! Key transforms of Spanner, exact: what its functions and generators make of a value.
+//! Key transforms of Spanner, exact: the results of its functions and generators.
 //!
-//! Sources: the GoogleSQL reference of `FARM_FINGERPRINT` and `BIT_REVERSE`; the bit-reversed positive sequence of `CREATE SEQUENCE`;
-//! RFC 9562 for UUIDs.
+//! Sources: the GoogleSQL reference of `FARM_FINGERPRINT` and `BIT_REVERSE`; the bit-reversed
+//! positive sequence of `CREATE SEQUENCE`; RFC 9562 for UUIDs.
 
 mod fingerprint;
 mod generated;
@@ -21,23 +21,24 @@ pub fn farm_fingerprint(bytes: &[u8]) -> i64 {
     fingerprint::fingerprint(bytes).cast_signed()
 }
 
-/// `BIT_REVERSE(value, preserve_sign)`: the bits in the opposite order; where the sign is preserved, those below it.
+/// `BIT_REVERSE(value, preserve_sign)`: the bits in reverse order; if the sign is preserved, only
+/// those below it.
 #[must_use]
 pub fn bit_reverse(value: i64, preserve_sign: bool) -> i64 {
     if preserve_sign {
-        // The lowest 63 bits in the opposite order, below the sign where it was.
+        // The lowest 63 bits in reverse order, below the unchanged sign.
         let below = (value.cast_unsigned() << 1).reverse_bits();
         return (below | (value.cast_unsigned() & (1 << 63))).cast_signed();
     }
     value.cast_unsigned().reverse_bits().cast_signed()
 }
 
-/// The fingerprint of each row's values: `FARM_FINGERPRINT(CONCAT(CAST(a AS STRING), CAST(b AS STRING)))`, with points in time in UTC, and bytes as `TO_HEX`
-/// has them; alone they are hashed as they are.
-/// NULL where one of the values is.
+/// Returns the fingerprint of each row's values: `FARM_FINGERPRINT(CONCAT(CAST(a AS STRING), CAST(b
+/// AS STRING)))`, with points in time in UTC, and bytes in the form of `TO_HEX`; a single column of
+/// bytes is hashed unchanged. NULL if one of the values is NULL.
 ///
 /// # Errors
-/// [`ArrowError`] where a type has no text.
+/// [`ArrowError`] if a type has no text form.
 pub fn fingerprints(columns: &[ArrayRef]) -> Result<Int64Array, ArrowError> {
     let of = |column| if columns.len() > 1 { Texts::among_others(column) } else { Texts::new(column) };
     let texts: Vec<Texts<'_>> = columns.iter().map(of).collect::<Result<_, _>>()?;
@@ -49,14 +50,16 @@ pub fn fingerprints(columns: &[ArrayRef]) -> Result<Int64Array, ArrowError> {
     Ok((0..columns.first().map_or(0, |column| column.len())).map(of_row).collect())
 }
 
-/// The logical shard of a fingerprint: 0 to `shards` - 1. In GoogleSQL `MOD(MOD(fingerprint, N) + N, N)`, because MOD of a negative
-/// number is negative, and ABS fails for the smallest one.
+/// Returns the logical shard of a fingerprint: 0 to `shards` - 1. In GoogleSQL this is
+/// `MOD(MOD(fingerprint, N) + N, N)`, because MOD of a negative number is negative, and ABS fails
+/// for the smallest one.
 #[must_use]
 pub fn shard_id(fingerprint: i64, shards: u32) -> i64 {
     fingerprint.rem_euclid(i64::from(shards.max(1)))
 }
 
-/// `MOD(fingerprint, N)` as GoogleSQL has it: 1 - `shards` to `shards` - 1, so that there are nearly twice as many.
+/// `MOD(fingerprint, N)` as in GoogleSQL: 1 - `shards` to `shards` - 1, nearly twice as many
+/// values.
 #[must_use]
 pub fn signed_shard_id(fingerprint: i64, shards: u32) -> i64 {
     fingerprint % i64::from(shards.max(1))

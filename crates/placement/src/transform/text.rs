@@ -1,4 +1,4 @@
-//! Values as `CAST(value AS STRING)` of GoogleSQL has them.
+//! Values in the text form of GoogleSQL's `CAST(value AS STRING)`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono::DateTime;
 use uuid::Uuid;
 
-/// The texts of a column.
+/// Texts of a column.
 pub(super) enum Texts<'a> {
     Text(ArrayRef),
     Instants(ArrayRef),
@@ -26,7 +26,7 @@ impl<'a> Texts<'a> {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
                 Self::Text(cast(column, &DataType::Utf8View)?)
             }
-            // Bytes are hashed as they are.
+            // Bytes are hashed unchanged.
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
                 let bytes = cast(column, &DataType::Binary)?;
                 Self::Text(cast(&bytes, &DataType::BinaryView)?)
@@ -50,7 +50,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The same for a column that others stand beside: bytes become text in hexadecimal.
+    /// Like `Texts::new`, for one of several columns: bytes become hexadecimal text.
     pub(super) fn among_others(column: &'a ArrayRef) -> Result<Self, ArrowError> {
         Ok(match Self::new(column)? {
             Self::Text(array) => match array.as_binary_view_opt() {
@@ -68,7 +68,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// Appends the text of a row; false where it is NULL.
+    /// Appends the text of a row; returns false if it is NULL.
     pub(super) fn append(&self, row: usize, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Text(array) if array.is_valid(row) => match array.data_type() {
@@ -88,7 +88,7 @@ impl<'a> Texts<'a> {
             Self::Other(_, array) if array.data_type() == &DataType::Null => return false,
             Self::Other(formatter, array) if array.is_valid(row) => {
                 let text = formatter.value(row).to_string();
-                // NUMERIC has no zeros behind its last digit.
+                // NUMERIC has no trailing zeros.
                 let text = match array.data_type() {
                     DataType::Decimal128(_, scale) if *scale > 0 => {
                         text.trim_end_matches('0').trim_end_matches('.')
@@ -103,7 +103,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// A point in time, in microseconds since 1970, in UTC: the zone as hours, and of a second as many digits as are needed in groups of three.
+/// Formats a point in time, in microseconds since 1970, in UTC: the zone as hours, and the fraction
+/// of a second with as few groups of three digits as needed.
 #[must_use]
 pub fn instant(micros: i64) -> String {
     let Some(at) = DateTime::from_timestamp_micros(micros) else { return micros.to_string() };

@@ -1,5 +1,6 @@
-//! What Spanner would refuse of statements that can be read: names that are declared nowhere or twice, types that are none, keys that do
-//! not fit. A simulation of such statements would be one of another table.
+//! Rejects what Spanner would reject in statements that parse: names that are undeclared or
+//! declared twice, unknown types, invalid keys. Simulating such statements would model a different
+//! table.
 
 use sqlparser::tokenizer::Location;
 
@@ -7,11 +8,11 @@ use crate::schema::types::{TypeProblem, TypeText};
 use crate::schema::{SchemaError, SchemaIndex, SchemaKey, SchemaTable};
 use evenkeel_model::bounded::quote;
 
-/// Columns of a key, and tables above each other, at most (Spanner, "Quotas and limits").
+/// Limits on the columns of a key and on the depth of interleaving (Spanner, "Quotas and limits").
 const MOST_KEY_COLUMNS: usize = 16;
 const MOST_LEVELS: usize = 7;
 
-/// A table with the places of its names.
+/// A table with the locations of its names.
 pub(super) struct PlacedTable {
     pub(super) table: SchemaTable,
     pub(super) at: Location,
@@ -21,13 +22,13 @@ pub(super) struct PlacedTable {
     pub(super) references: Vec<Reference>,
 }
 
-/// Where a column is, and its type.
+/// Location and type of a column.
 pub(super) struct PlacedColumn {
     pub(super) at: Location,
     pub(super) column_type: PlacedType,
 }
 
-/// A type, or where it is wrong and how.
+/// A type, or the location of a problem and its description.
 pub(super) type PlacedType = Result<TypeText, (Location, TypeProblem)>;
 
 /// A foreign key.
@@ -37,7 +38,7 @@ pub(super) struct Reference {
     pub(super) referenced: Vec<(String, Location)>,
 }
 
-/// An index with the places of its names.
+/// An index with the locations of its names.
 pub(super) struct PlacedIndex {
     pub(super) index: SchemaIndex,
     pub(super) at: Location,
@@ -47,7 +48,7 @@ pub(super) struct PlacedIndex {
     pub(super) parent: Option<Location>,
 }
 
-/// Statements that were read.
+/// Statements that were parsed.
 #[derive(Default)]
 pub(super) struct Placed {
     pub(super) tables: Vec<PlacedTable>,
@@ -63,7 +64,7 @@ fn error(at: Location, statement: &str, problem: String, next: impl Into<String>
     SchemaError::Refused { line, column, statement: statement.to_owned(), problem, next: next.into() }
 }
 
-/// The first name that stands twice.
+/// Returns the first name that occurs twice.
 fn repeated<'a, T>(names: impl Iterator<Item = (&'a str, T)>) -> Option<(&'a str, T)> {
     let mut seen: Vec<&str> = Vec::new();
     for (name, place) in names {
@@ -75,7 +76,7 @@ fn repeated<'a, T>(names: impl Iterator<Item = (&'a str, T)>) -> Option<(&'a str
     None
 }
 
-/// The names of some columns, but not thousands of them.
+/// Lists the names of some columns, at most a dozen.
 fn few<'a>(names: impl Iterator<Item = &'a String>) -> String {
     const MOST: usize = 12;
     let names: Vec<String> = names.map(|name| quote(name).to_string()).collect();
@@ -159,7 +160,7 @@ impl Placed {
         }
     }
 
-    /// The columns of a key are there, once, and of types that a key may have.
+    /// Checks that the columns of a key exist, occur once, and have types that a key may have.
     fn check_key(
         &self,
         table: &PlacedTable,
@@ -197,7 +198,7 @@ impl Placed {
         Ok(())
     }
 
-    /// The position of a column that is named.
+    /// Returns the position of a column in the table.
     fn column(
         &self,
         table: &PlacedTable,
@@ -254,7 +255,7 @@ impl Placed {
             );
             return Err(error(at, statement, problem, next));
         };
-        // A chain of parents that comes back to where it began, or is too long, has no root.
+        // Reject cycles and chains of parents that are too long.
         let (mut above, mut levels) = (Some(parent), 1);
         while let Some(table) = above {
             if alike(&table.table.name, &child.table.name) {

@@ -1,4 +1,4 @@
-//! Schemas of Spanner, in both of its dialects: read as far as keys go, and written.
+//! Reads the keys of Spanner schemas in both dialects, and writes schemas.
 
 mod check;
 mod names;
@@ -28,98 +28,99 @@ pub enum Dialect {
     Postgres,
 }
 
-/// What a schema declares.
+/// Tables and indexes that a schema declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// Its tables.
+    /// Tables of the schema.
     pub tables: Vec<SchemaTable>,
-    /// Its indexes.
+    /// Indexes of the schema.
     pub indexes: Vec<SchemaIndex>,
-    /// What was left out, one sentence each.
+    /// Statements and clauses that were ignored, one sentence each.
     pub notes: Vec<String>,
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaTable {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Its columns, in order.
+    /// Columns of the table, in order.
     pub columns: Vec<SchemaColumn>,
-    /// Its primary key.
+    /// Columns of the primary key.
     pub primary_key: Vec<SchemaKey>,
-    /// The table that it is interleaved in.
+    /// Table that this one is interleaved in.
     pub parent: Option<String>,
-    /// What stands behind that, as it is written: `ON DELETE CASCADE`, a policy of deletion.
+    /// Other clauses after the columns, verbatim: `ON DELETE CASCADE`, a row deletion policy.
     pub clauses: String,
-    /// The dialect that it is written in: where the primary key stands behind the columns, it is GoogleSQL.
+    /// Dialect of the statement: GoogleSQL if the primary key follows the columns, PostgreSQL
+    /// otherwise.
     pub dialect: Dialect,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// How its values come to be, where the database makes them.
+    /// Generator of the values, if the database generates them.
     pub made: Option<Made>,
-    /// Its type and what else is declared of it, as it is written.
+    /// Type and other attributes of the column, verbatim.
     pub declaration: String,
 }
 
-/// How a database makes values.
+/// Generator of the values of a column, in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Made {
-    /// The remainder of a fingerprint.
+    /// A shard: the remainder of a fingerprint.
     Shard(Shard),
     /// A random UUID.
     Uuid,
     /// A bit-reversed sequence.
     Sequence,
-    /// Otherwise.
+    /// Another expression or generator.
     Other,
 }
 
-/// The remainder of the fingerprint of columns.
+/// A shard: the remainder of the fingerprint of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard {
-    /// By how many it is.
+    /// Number of shards.
     pub shards: u32,
-    /// The columns, in order.
+    /// Hashed columns, in order.
     pub columns: Vec<String>,
-    /// Whether it may be negative.
+    /// Whether the remainder may be negative.
     pub signed: bool,
 }
 
 /// A column of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaKey {
-    /// The column.
+    /// Name of the column.
     pub column: String,
-    /// Whether it descends.
+    /// Whether the order is descending.
     pub descending: bool,
 }
 
 /// An index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaIndex {
-    /// Its name.
+    /// Name of the index.
     pub name: String,
-    /// Its table.
+    /// Name of the indexed table.
     pub table: String,
-    /// What it is ordered by.
+    /// Columns that the index is ordered by.
     pub columns: Vec<SchemaKey>,
-    /// What it holds besides.
+    /// Stored columns.
     pub storing: Vec<String>,
     /// Whether no two rows have the same entry.
     pub unique: bool,
     /// Whether rows with a NULL have no entry.
     pub null_filtered: bool,
-    /// The table that it is interleaved in.
+    /// Table that the index is interleaved in.
     pub interleaved_in: Option<String>,
 }
 
-/// Why a schema is not read.
+/// Reasons why a schema cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SchemaError {
@@ -138,10 +139,10 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// The table of this name, whatever its case; the only one where none is named.
+    /// Returns the table with this name, ignoring case, or the only table if `name` is `None`.
     ///
     /// # Errors
-    /// [`SchemaError`] where there is none, or several and none is named.
+    /// [`SchemaError`] if there is no such table, or if there are several and `name` is `None`.
     pub fn table(&self, name: Option<&str>) -> Result<&SchemaTable, SchemaError> {
         let known = || self.tables.iter().map(|table| table.name.clone()).collect();
         match (name, self.tables.as_slice()) {
@@ -155,7 +156,7 @@ impl Schema {
         }
     }
 
-    /// The indexes of a table.
+    /// Returns the indexes of a table.
     pub fn indexes_of<'a>(&'a self, table: &'a SchemaTable) -> impl Iterator<Item = &'a SchemaIndex> {
         self.indexes.iter().filter(|index| index.table.eq_ignore_ascii_case(&table.name))
     }

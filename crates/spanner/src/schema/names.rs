@@ -1,9 +1,10 @@
-//! Names and types, as they are written.
+//! Names and types, as written in statements.
 
 use crate::schema::Dialect;
 use evenkeel_model::table::ColumnType;
 
-/// The type that holds the values of a column of YDB. Uint64 is wider than any integer of Spanner.
+/// Returns the Spanner type that holds the values of a YDB column. Uint64 is wider than any Spanner
+/// integer.
 pub(super) fn type_name(column_type: ColumnType, dialect: Dialect) -> &'static str {
     let [google, postgres] = match column_type {
         ColumnType::Bool => ["BOOL", "boolean"],
@@ -34,7 +35,8 @@ pub(super) fn type_name(column_type: ColumnType, dialect: Dialect) -> &'static s
     }
 }
 
-/// Words that are no names in one of the dialects, as their references list them; quotes are harmless around others.
+/// Words that are reserved in one of the dialects, according to their references. Quotes
+/// around other words are harmless.
 const RESERVED: &str = " all analyse analyze and any array as asc assert_rows_modified asymmetric at authorization between binary both by case cast \
                         check collate collation column concurrently constraint contains create cross cube current current_catalog \
                         current_date current_role current_time current_timestamp current_user default deferrable define desc distinct \
@@ -45,7 +47,8 @@ const RESERVED: &str = " all analyse analyze and any array as asc assert_rows_mo
                         rows select session_user set similar some struct symmetric table tablesample then to trailing treat true unbounded \
                         union unique unnest user using variadic verbose when where window with within ";
 
-/// A name as Spanner takes it: letters, digits and `_`, and no digit in front. No quotes help others.
+/// Returns a name that Spanner accepts: letters, digits and `_`, starting with a letter. Quoting
+/// does not permit other characters.
 pub(super) fn plain_name(name: &str) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
@@ -55,11 +58,11 @@ pub(super) fn plain_name(name: &str) -> String {
     }
 }
 
-/// A name, in quotes where it needs them.
+/// Returns a valid name, quoted if necessary.
 pub(super) fn quote(name: &str, dialect: Dialect) -> String {
     let name = plain_name(name);
     let reserved = RESERVED.contains(&format!(" {} ", name.to_ascii_lowercase()));
-    // Names that are not quoted are read in lower case there.
+    // The PostgreSQL dialect folds unquoted names to lower case.
     let folded = name.chars().any(|c| c.is_ascii_uppercase());
     match dialect {
         Dialect::GoogleSql if reserved => format!("`{name}`"),
@@ -68,7 +71,8 @@ pub(super) fn quote(name: &str, dialect: Dialect) -> String {
     }
 }
 
-/// The next value of a sequence, in the PostgreSQL dialect: its name is a text that is read as a name.
+/// Returns the expression for the next value of a sequence in the PostgreSQL dialect, which takes
+/// the name of the sequence as a string literal.
 pub(super) fn nextval(sequence: &str) -> String {
     format!("nextval('{}')", quote(sequence, Dialect::Postgres).replace('\'', "''"))
 }

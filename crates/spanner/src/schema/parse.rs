@@ -1,4 +1,4 @@
-//! `CREATE TABLE` and `CREATE INDEX` of GoogleSQL and of the PostgreSQL dialect, as far as keys go.
+//! Parses the keys of `CREATE TABLE` and `CREATE INDEX` in GoogleSQL and the PostgreSQL dialect.
 
 use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -10,7 +10,7 @@ use crate::schema::{
 };
 use evenkeel_model::bounded::quote;
 
-/// Most shards that are modelled.
+/// Largest number of shards that can be modelled.
 const MOST_SHARDS: u32 = 100_000;
 
 /// Words that may follow the type of a column.
@@ -33,11 +33,12 @@ const ATTRIBUTES: [&str; 16] = [
     "CONSTRAINT",
 ];
 
-/// Reads a schema. Statements that declare no table and no index are left out, with a note.
+/// Reads a schema. Statements that declare neither a table nor an index are skipped, with a note.
 ///
 /// # Errors
-/// [`SchemaError`] with the line and column, counted from 1, of the first thing that is not understood, or that Spanner would refuse: a type
-/// that there is not, a name that is declared nowhere or twice, a key that does not fit.
+/// [`SchemaError`] with the line and column, counted from 1, of the first problem: syntax that is
+/// not understood, or something that Spanner would reject, such as an unknown type, a name that is
+/// undeclared or declared twice, or an invalid key.
 pub fn parse_schema(text: &str) -> Result<Schema, SchemaError> {
     let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().map_err(|error| {
         let (line, column) = (error.location.line, error.location.column);
@@ -62,10 +63,10 @@ pub fn parse_schema(text: &str) -> Result<Schema, SchemaError> {
     Ok(schema)
 }
 
-/// The text, to quote from.
+/// The source text, to quote from.
 struct Source<'a> {
     text: &'a str,
-    /// Where lines begin.
+    /// Byte offsets at which lines begin.
     lines: Vec<usize>,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Source<'a> {
         rest.char_indices().nth(column).map_or(self.text.len(), |(offset, _)| begin + offset)
     }
 
-    /// What some tokens were read from, on one line.
+    /// Returns the source text of some tokens, on one line.
     fn of(&self, tokens: &[TokenWithSpan]) -> String {
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return String::new() };
         let text = self.text.get(self.offset(first.span.start)..self.offset(last.span.end));
@@ -95,12 +96,12 @@ struct Statement<'a> {
     tokens: &'a [TokenWithSpan],
     position: usize,
     source: &'a Source<'a>,
-    /// The whole statement that these are of.
+    /// All tokens of the statement that `tokens` is a part of.
     whole: &'a [TokenWithSpan],
 }
 
 impl<'a> Statement<'a> {
-    /// Some of its tokens.
+    /// Returns a parser for some tokens of the same statement.
     fn within(&self, tokens: &'a [TokenWithSpan]) -> Self {
         Statement { tokens, position: 0, source: self.source, whole: self.whole }
     }
@@ -109,7 +110,7 @@ impl<'a> Statement<'a> {
         self.whole.iter().take(3).map(|token| quote(&token.token.to_string()).to_string()).collect()
     }
 
-    /// Where the next token is, or the last.
+    /// Location of the next token, or of the last one.
     fn place(&self) -> Location {
         let token = self.tokens.get(self.position).or(self.tokens.last()).or(self.whole.last());
         token.map_or(Location { line: 0, column: 0 }, |token| token.span.start)
@@ -161,7 +162,7 @@ impl<'a> Statement<'a> {
         for item in split_at_commas(body) {
             let mut item = self.within(item);
             if item.tokens.is_empty() {
-                // A comma may stand behind the last column.
+                // A trailing comma is allowed after the last column.
                 continue;
             }
             let is_constraint =
@@ -208,7 +209,7 @@ impl<'a> Statement<'a> {
         Ok(PlacedTable { table, at, columns, key, parent, references })
     }
 
-    /// A primary key, unless there is one already.
+    /// Fails if the table already has a primary key.
     fn one_key(&self, table: &SchemaTable) -> Result<(), SchemaError> {
         if table.primary_key.is_empty() {
             return Ok(());
@@ -223,7 +224,7 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// A foreign key, if this constraint is one.
+    /// Parses a constraint, and returns the foreign key if it is one.
     fn reference(&mut self) -> Result<Option<Reference>, SchemaError> {
         if self.accept("CONSTRAINT") {
             self.name("the name of the constraint")?;
@@ -244,7 +245,8 @@ impl<'a> Statement<'a> {
         Ok(Some(Reference { columns, table, referenced }))
     }
 
-    /// A column, where it is and of which type, and whether it is the primary key by itself.
+    /// Parses a column: its declaration, its location and type, and whether it is the primary key
+    /// by itself.
     fn column(&mut self) -> Result<(SchemaColumn, PlacedColumn, bool), SchemaError> {
         let at = self.place();
         let name = self.name("a column")?;
@@ -275,7 +277,8 @@ impl<'a> Statement<'a> {
         Ok((SchemaColumn { name, made, declaration }, PlacedColumn { at, column_type }, is_key))
     }
 
-    /// The type behind the name of a column, without going on; what follows it begins with an attribute.
+    /// Parses the type after a column name, without advancing; only an attribute may follow the
+    /// type.
     fn column_type(&self) -> Result<PlacedType, SchemaError> {
         let rest = self.tokens.get(self.position..).unwrap_or_default();
         let read = match read_type(rest) {
@@ -286,7 +289,7 @@ impl<'a> Statement<'a> {
             }
         };
         let mut next = Self { position: self.position + read.tokens, ..self.within(self.tokens) };
-        // A serial number makes its own values.
+        // A SERIAL column generates its own values.
         while next.position < next.tokens.len() {
             if next.accept("NULL") || next.accept("HIDDEN") || next.accept("STORED") || next.accept("VIRTUAL")
             {
@@ -302,13 +305,14 @@ impl<'a> Statement<'a> {
             if !is_attribute {
                 return Err(next.unexpected("a comma, or NOT NULL, DEFAULT, AS or OPTIONS behind the type"));
             }
-            // Expressions are not looked into.
+            // Expressions are not parsed.
             break;
         }
         Ok(Ok(read))
     }
 
-    /// What a fingerprint is of, and whether its remainder may be negative: where MOD stands once, and ABS nowhere.
+    /// Columns that a fingerprint is computed from. Its remainder may be negative if MOD occurs
+    /// exactly once and ABS does not occur.
     fn shard(&self, rest: &[TokenWithSpan], shards: u32) -> Shard {
         let count = |word: &str| rest.iter().filter(|token| is_word(&token.token, word)).count();
         let words = rest.iter().skip_while(|token| !is_word(&token.token, "FARM_FINGERPRINT")).skip(1);
@@ -326,7 +330,8 @@ impl<'a> Statement<'a> {
         Shard { shards, columns, signed: count("MOD") == 1 && count("ABS") == 0 }
     }
 
-    /// The tokens up to a comma that stands in no brackets, or a word that begins another clause, as they are written.
+    /// Returns the source text up to the next comma outside parentheses, or up to a word that
+    /// begins another clause.
     fn clause(&mut self) -> String {
         let rest = self.tokens.get(self.position..).unwrap_or_default();
         let piece = split_at_commas(rest).into_iter().next().unwrap_or_default();
@@ -367,7 +372,7 @@ impl<'a> Statement<'a> {
                 let (name, at) = self.parent()?;
                 (index.interleaved_in, parent) = (Some(name), Some(at));
             } else if self.accept("WHERE") {
-                // The PostgreSQL dialect filters NULL by a condition, and has no other.
+                // In the PostgreSQL dialect, the only condition is one that filters out NULL.
                 index.null_filtered = true;
                 self.position = self.tokens.len();
             } else if self.is("CREATE") {
@@ -418,7 +423,7 @@ impl<'a> Statement<'a> {
         Ok(keys)
     }
 
-    /// The tokens between this bracket and the one that closes it.
+    /// Returns the tokens between this parenthesis and the one that closes it.
     fn brackets(&mut self, expected: &'static str) -> Result<&'a [TokenWithSpan], SchemaError> {
         if !matches!(self.peek(), Some(Token::LParen)) {
             return Err(self.unexpected(expected));
@@ -444,7 +449,7 @@ impl<'a> Statement<'a> {
         let Some(Token::Word(word)) = self.peek() else { return Err(self.unexpected(expected)) };
         let mut name = word.value.clone();
         self.position += 1;
-        // Of a name with a schema the last part counts.
+        // Only the last part of a qualified name counts.
         while matches!(self.peek(), Some(Token::Period)) {
             self.position += 1;
             if let Some(Token::Word(word)) = self.peek() {
@@ -489,7 +494,7 @@ fn is_word(token: &Token, expected: &str) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
 }
 
-/// The pieces between commas that stand in no brackets.
+/// Splits tokens at commas outside parentheses and type brackets.
 fn split_at_commas(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
     let (mut depth, mut types) = (0usize, 0usize);
     let mut behind_type = false;
@@ -498,7 +503,7 @@ fn split_at_commas(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
             match token.token {
                 Token::LParen => depth += 1,
                 Token::RParen => depth = depth.saturating_sub(1),
-                // Elsewhere these compare.
+                // Elsewhere, `<` is a comparison.
                 Token::Lt if types > 0 || behind_type => types += 1,
                 Token::Gt => types = types.saturating_sub(1),
                 Token::ShiftRight => types = types.saturating_sub(2),
@@ -606,7 +611,8 @@ mod tests {
         }
     }
 
-    /// Statements that Spanner refuses, each with the place and the reason that has to be told. `^` is where.
+    /// Statements that Spanner rejects, each with the reason to report. `^` marks the expected
+    /// location.
     const REFUSED: [(&str, &str); 60] = [
         ("CREATE TABLE t (a ^INT6) PRIMARY KEY (a)", "CREATE TABLE t: column a: the type INT6 is unknown; types are BOOL"),
         ("CREATE TABLE t (a ^INTEGER) PRIMARY KEY (a)", "the type INTEGER is unknown; take INT64 or bigint"),
@@ -704,7 +710,7 @@ mod tests {
             let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
             let text = marked.replacen('^', "", 1);
             let error = parse_schema(&text).map_or_else(|error| error.to_string(), |_| "taken".to_owned());
-            // Before what is missing is as good a place as behind it.
+            // If something is absent, the location before it is as good as the one after it.
             let near = column.saturating_sub(8)..column + 12;
             let is_there = near
                 .map(|column| format!("line {line}, column {column}: "))
@@ -729,7 +735,7 @@ mod tests {
             "CREATE TABLE c (a INT64, b INT64) PRIMARY KEY (A, b), INTERLEAVE IN PARENT p; CREATE TABLE p (A INT64) PRIMARY KEY (a);
              CREATE UNIQUE INDEX i ON c(a, b DESC) STORING (), INTERLEAVE IN P",
         ] {
-            // A list that is empty is no list.
+            // Spanner does not allow an empty list.
             let text = text.replace(" STORING ()", "");
             parse_schema(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
         }

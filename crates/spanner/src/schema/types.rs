@@ -1,17 +1,17 @@
-//! Types of columns as statements of Spanner write them.
+//! Column types, as written in Spanner statements.
 //!
-//! Sources: the GoogleSQL reference of data definition (scalar types, `ARRAY<...>`) and the list of types of the PostgreSQL
-//! dialect. A statement is read whichever dialect its types are of.
+//! Sources: the GoogleSQL reference of data definition (scalar types, `ARRAY<...>`) and the list of
+//! types of the PostgreSQL dialect. Types of both dialects are accepted in every statement.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use evenkeel_model::bounded::quote;
 
-/// Longest `STRING` and `varchar` in characters, and `BYTES` in bytes.
+/// Longest `STRING` and `varchar`, in characters, and longest `BYTES`, in bytes.
 const LONGEST_STRING: u64 = 2_621_440;
 const LONGEST_BYTES: u64 = 10_485_760;
 
-/// Types of one word that a key may have.
+/// Single-word types that a key column may have.
 const KEY_TYPES: [&str; 25] = [
     "BOOL",
     "BOOLEAN",
@@ -39,9 +39,9 @@ const KEY_TYPES: [&str; 25] = [
     "ENUM",
     "COMMIT_TIMESTAMP",
 ];
-/// Types of one word that no key may have.
+/// Single-word types that no key column may have.
 const OTHER_TYPES: [&str; 5] = ["JSON", "JSONB", "TOKENLIST", "INTERVAL", "PROTO"];
-/// Types that other systems have, and the ones that take their place.
+/// Types of other systems, and the types to use instead.
 const INSTEAD: [(&str, &str); 24] = [
     ("INT", "INT64 or bigint"),
     ("INTEGER", "INT64 or bigint"),
@@ -69,18 +69,18 @@ const INSTEAD: [(&str, &str); 24] = [
     ("LIST", "ARRAY<type>"),
 ];
 
-/// A type that is understood.
+/// A type that was parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TypeText {
-    /// Tokens that it takes.
+    /// Number of tokens that the type spans.
     pub(super) tokens: usize,
-    /// The type without its length, in capital letters.
+    /// Name of the type without its length, in capital letters.
     pub(super) name: String,
-    /// Whether a column of a key may be of it.
+    /// Whether a key column may have this type.
     pub(super) is_key_type: bool,
 }
 
-/// A type that is not: which token, why, and what to write.
+/// A type that is not valid: the token, the reason, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TypeProblem {
     pub(super) token: usize,
@@ -88,11 +88,11 @@ pub(super) struct TypeProblem {
     pub(super) next: String,
 }
 
-/// Reads the type at the beginning of some tokens.
+/// Parses the type at the start of `tokens`.
 pub(super) fn read_type(tokens: &[TokenWithSpan]) -> Result<TypeText, TypeProblem> {
     let mut reader = Reader { tokens, position: 0 };
     let mut read = reader.scalar_or_array()?;
-    // Arrays of the PostgreSQL dialect.
+    // Arrays in the notation of the PostgreSQL dialect.
     while reader.accept(&Token::LBracket) {
         if matches!(reader.peek(), Some(Token::Number(..))) {
             reader.position += 1;
@@ -123,7 +123,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A word in capital letters.
+    /// Returns the next word in capital letters.
     fn word(&self) -> Option<String> {
         match self.peek() {
             Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
@@ -143,7 +143,7 @@ impl Reader<'_> {
 
     fn scalar_or_array(&mut self) -> Result<TypeText, TypeProblem> {
         let begin = self.position;
-        // Types of messages have the name of their package in front, or stand in quotes.
+        // Names of message types are qualified by a package, or quoted.
         if matches!(self.peek(), Some(Token::Word(word)) if word.quote_style.is_some()) {
             self.position += 1;
             return Ok(self.message());
@@ -226,7 +226,7 @@ impl Reader<'_> {
         if !self.accept(&Token::Gt) {
             return Err(self.problem("the bracket of ARRAY< is open", "write ARRAY<type>"));
         }
-        // The length of a vector.
+        // Skip the length of a vector.
         if matches!(self.peek(), Some(Token::LParen)) {
             let end = self.tokens.iter().skip(self.position).position(|token| token.token == Token::RParen);
             self.position += end.map_or(1, |end| end + 1);
@@ -234,13 +234,14 @@ impl Reader<'_> {
         Ok(self.read(&format!("ARRAY<{}>", element.name), false))
     }
 
-    /// A length in brackets, which STRING and BYTES need.
+    /// Parses a length in parentheses, which STRING and BYTES require.
     fn length(&mut self, name: &str) -> Result<(), TypeProblem> {
         let (needed, longest) = match name {
             "STRING" => (true, LONGEST_STRING),
             "BYTES" => (true, LONGEST_BYTES),
             "VARCHAR" => (false, LONGEST_STRING),
-            // A precision, which NUMERIC of the PostgreSQL dialect may have, and what is in the brackets of a name of a message.
+            // Skip the precision that NUMERIC may have in the PostgreSQL dialect, and anything in
+            // parentheses after the name of a message type.
             "NUMERIC" | "DECIMAL" | "PROTO" | "ENUM" => {
                 if matches!(self.peek(), Some(Token::LParen)) {
                     let end =

@@ -1,29 +1,32 @@
-//! What the figures advise: the practices and anti-patterns of Spanner's schema design, each with what was measured.
+//! Advice derived from the figures: good practices and anti-patterns of Spanner's schema design,
+//! each with its measurement.
 
 use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
 use crate::simulate::splits::{Obstacle, Outcome, Pattern};
 use crate::simulate::strategy::{Strategy, StrategyName};
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 
-/// Share of the rows in the hottest split of their window from which a key counts as one place for all writes.
+/// Share of the rows in the hottest split of their window from which a key counts as a single place
+/// for all writes.
 const ONE_PLACE: f64 = 0.9;
-/// Bytes of an index from which it is worth a word, as a share of those of the table.
+/// Size of an index, relative to the table, from which it is reported.
 const LARGE_INDEX: f64 = 0.5;
-/// Rows of a commit in several splits that are worth a word.
+/// Share of transactions that commit in several splits from which it is reported.
 const OFTEN: f64 = 0.5;
 
-/// Share of the rows that may come to hot splits which dividing does not cool.
+/// Largest share of the rows that may go to hot splits that dividing does not cool.
 pub const HARMLESS: f64 = 0.02;
-/// So many times the share of the best strategy in its hottest split is as good.
+/// Largest ratio to the lowest hottest-split share of any strategy that counts as equally good.
 pub const AS_GOOD: f64 = 3.0;
 
-/// The strategy to choose: of those that spread writes, at whatever rate they come, the one that changes the declared key least, so that its reads stay cheap. They are
-/// asked for in the order of the options where they change it alike.
+/// Returns the strategy to choose: among those that spread writes at any rate, the one that changes
+/// the declared key least, so that its reads stay cheap. Ties are resolved by the order of the
+/// options.
 pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
     if simulation.unsure.is_some() {
         return None;
     }
-    // Indexes are judged for themselves; children are rows like their parents.
+    // Indexes are judged separately; children are rows like their parents.
     let stuck = |report: &StrategyReport| -> f64 {
         let of_table =
             report.outcome.stuck.iter().filter(|stuck| stuck.space == 0 || report.strategy.is_of_children());
@@ -33,21 +36,22 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
     let range = || simulation.strategies.iter().filter(|report| report.is_range);
     let best = range().map(share_of_table).min_by(f64::total_cmp)?;
     let is_quiet = range().all(|report| report.outcome.relief.hot_windows == 0);
-    // Hot to the end, and never divided, is no better than hot and said to be indivisible.
+    // A split that is hot to the end and never divided is no better than one reported as
+    // indivisible.
     let is_divided = |report: &StrategyReport| {
         let Outcome { relief, whole, .. } = &report.outcome;
         relief.hot_windows == 0 || relief.relieved_after.is_some() || whole.by_load > 0
     };
     let spreads = |report: &&StrategyReport| {
-        // Where little comes no split is hot, and yet a key that follows time has all writes in one place. Children stand behind their
-        // parents, whose key is given.
+        // At a low rate no split is hot, although a key that follows time sends all writes to one
+        // place. Children are stored after their parents, whose key is given.
         is_quiet && (report.strategy.is_of_children() || !moves(report, 0))
             || !is_quiet
                 && stuck(report) <= HARMLESS
                 && share_of_table(report) <= best * AS_GOOD
                 && is_divided(report)
     };
-    // Reads that have to look through everything are what a change costs.
+    // The cost of a change is mainly reads that have to scan everything.
     let cost = |report: &&StrategyReport| {
         let through_all = report.reads.iter().filter(|read| read.ranges.is_none()).count();
         let declared = usize::from(report.strategy != StrategyName::Table(Strategy::Declared));
@@ -57,7 +61,7 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
     range().filter(spreads).min_by_key(cost).map(|report| report.strategy)
 }
 
-/// The findings of a simulation, the gravest first.
+/// Returns the findings of a simulation, most severe first.
 pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(reason) = &simulation.unsure {
@@ -72,7 +76,7 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
         });
     }
     for report in simulation.strategies.iter().filter(|report| report.is_range) {
-        // Others are asked for as alternatives; what is declared is to be judged.
+        // Only the declared key is judged; the other strategies are alternatives to it.
         let judged = simulation.judged();
         if report.strategy == judged || report.strategy.is_of_children() {
             one_place(simulation, report, &mut findings);
@@ -88,7 +92,7 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
         let leads = simulation.primary_key.first().is_some_and(|part| part.column == *column);
         findings.push(Finding {
             code: FindingCode::TimeOrderedUuid,
-            // Behind another column they do no harm.
+            // After another column they do no harm.
             severity: if leads { Severity::Warning } else { Severity::Note },
             subject: column.clone(),
             message: format!("its values are UUIDs of version {version}, which begin with the time"),
@@ -102,7 +106,8 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
     findings
 }
 
-/// Share of the rows in the hottest split of the table at their time; of a tree, in the hottest of all.
+/// Share of the rows in the hottest split of the table in their window; for a parent and its
+/// children, in the hottest split of all.
 fn share_of_table(report: &StrategyReport) -> f64 {
     if report.strategy.is_of_children() {
         let whole = &report.outcome.whole;
@@ -112,20 +117,22 @@ fn share_of_table(report: &StrategyReport) -> f64 {
 }
 
 impl Simulation {
-    /// The strategy whose key is judged; the others are alternatives to it.
+    /// Returns the strategy whose key is judged; the others are alternatives to it.
     #[must_use]
     pub fn judged(&self) -> StrategyName {
         StrategyName::Table(self.judged.unwrap_or(Strategy::Declared))
     }
 
-    /// Whether the writes of the table move on with time under every strategy, and never made a split hot.
+    /// Whether the writes of the table move with time under every strategy, and never make a split
+    /// hot.
     #[must_use]
     pub fn is_quiet_and_moves(&self) -> bool {
         let mut range = self.strategies.iter().filter(|report| report.is_range);
         range.all(|report| report.outcome.relief.hot_windows == 0 && moves(report, 0))
     }
 
-    /// A sentence on the declared key if another is recommended although it makes no split hot at this rate.
+    /// Returns a sentence on the declared key if another one is recommended although the declared
+    /// key makes no split hot at this rate.
     #[must_use]
     pub fn harmless_declared(&self) -> Option<String> {
         let name = self.judged();
@@ -143,7 +150,8 @@ impl Simulation {
     }
 }
 
-/// Whether the writes of a key space move on with time: its hot splits say so, or the picture where none was hot.
+/// Whether the writes of a key space move with time, according to its hot splits or to the
+/// heat map.
 fn moves(report: &StrategyReport, space: usize) -> bool {
     let rows = report.outcome.spaces.get(space).map_or(0, |figures| figures.rows);
     let of_space = report.outcome.stuck.iter().filter(|stuck| stuck.space == space);
@@ -153,7 +161,7 @@ fn moves(report: &StrategyReport, space: usize) -> bool {
         || report.outcome.heat.patterns.get(space) == Some(&Pattern::MonotonicKeys)
 }
 
-/// How grave it is that writes go to one place: only where they are too many for it.
+/// Severity of writes to a single place: a problem only if they exceed its capacity.
 fn gravity(simulation: &Simulation, report: &StrategyReport) -> Severity {
     if report.outcome.relief.hot_windows > 0 && simulation.unsure.is_none() {
         Severity::Problem
@@ -165,7 +173,8 @@ fn gravity(simulation: &Simulation, report: &StrategyReport) -> Severity {
 fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Vec<Finding>) {
     let share = share_of_table(report);
     let first = simulation.primary_key.first().map_or("", |part| part.column.as_str());
-    // Times that lead and come to one place of several follow time, whatever the order of the export.
+    // If a time column leads and all writes go to one of several splits, they follow time, whatever
+    // the order of the export.
     let is_time = simulation.time.as_deref() == Some(first) && report.outcome.whole.splits > 1;
     if share < ONE_PLACE || !(moves(report, 0) || is_time) {
         return;
@@ -197,7 +206,7 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
     });
 }
 
-/// A rate, with decimals where it is small.
+/// Formats a rate, with decimals if it is small.
 #[must_use]
 pub fn few_digits(rate: f64) -> String {
     match rate {
@@ -231,7 +240,7 @@ fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: 
         matches!(read.kind, ReadKind::History | ReadKind::ParentWithChildren)
             && read.newest_first == Some(false)
     });
-    // Children that stand apart have no parent beside them.
+    // Children in a table of their own are not next to their parent.
     if backwards.is_none() || report.strategy == StrategyName::Apart {
         return;
     }

@@ -1,4 +1,4 @@
-//! Rows in the order in which they come: of one export as it stands, of several by their times.
+//! Replays rows in arrival order: one export in its stored order, several merged by time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,68 +14,68 @@ use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::{instants, row_bytes};
 
-/// Rows that are looked at for what they are, about, and how many of one batch.
+/// Approximate number of rows to sample, in total and per batch.
 const SOME_ROWS: usize = 64;
 const ROWS_OF_BATCH: usize = 16;
-/// The window, and the time, of rows that are there before the clock begins.
+/// Window and time of rows that exist before the clock starts.
 pub(super) const BEFORE: i64 = i64::MIN;
 
-/// An export that is read.
+/// An export to be read.
 pub(super) struct Source<'a> {
     pub(super) export: &'a Export,
-    /// The columns that are looked at.
+    /// Projection: whether each column is read.
     pub(super) asked: Vec<bool>,
-    /// The column of time; rows without one are there before all others.
+    /// Position of the time column. Without one, the rows exist before all others.
     pub(super) time: Option<usize>,
-    /// In which order its rows come.
+    /// Order in which the rows are replayed.
     pub(super) order: Order,
 }
 
-/// What one reading tells before anything is simulated.
+/// Statistics from a first pass over an export, before anything is simulated.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) rows: u64,
-    /// Bytes of their values.
+    /// Size of the values, in bytes.
     pub(super) bytes: u64,
-    /// The first and the last point in time.
+    /// First and last timestamp, in microseconds.
     pub(super) range: Option<(i64, i64)>,
-    /// Rows that come more than a window after a later one.
+    /// Rows whose time is more than one window before that of a preceding row.
     pub(super) late_rows: u64,
-    /// Rows that come after a later one.
+    /// Rows whose time is before that of a preceding row.
     pub(super) out_of_order: u64,
     pub(super) without_time: u64,
-    /// Rows with a time.
+    /// Rows that have a time.
     pub(super) with_time: u64,
-    /// Memory of all rows at once.
+    /// Memory that all rows would take at once, in bytes.
     pub(super) memory: usize,
     pub(super) last_row: Option<RecordBatch>,
-    /// NULLs of each column that is looked at.
+    /// Number of NULLs in each column that is read.
     pub(super) nulls: Vec<u64>,
-    /// Some rows, one by one: the first of each batch, and of them some.
+    /// Sampled rows, each as a batch of its own, spread over the first batches.
     pub(super) some_rows: Vec<RecordBatch>,
 }
 
-/// Memory of rows that are sorted by time.
+/// Largest size of an export that is sorted by time, in bytes of memory.
 const SORTED_BYTES: usize = 1 << 30;
-/// Rows that leave at once when they are sorted.
+/// Rows per batch that the sort emits.
 const SORTED_ROWS: usize = 1 << 16;
-/// From one of so many rows that comes more than a window after a later one, an export is not in the order of its times.
+/// An export counts as unsorted if more than one in this many of its rows is late.
 const LATE: u64 = 20;
 
-/// In which order rows are replayed.
+/// Order in which rows are replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As they stand in the export.
+    /// Stored order of the export.
     Export,
-    /// By their times, since the export is in another order.
+    /// Order of time, because the export is stored in another order.
     Time,
-    /// As they stand, although that is not the order of their times: they are too many to be sorted.
+    /// Stored order, although it is not the order of time: there are too many rows to sort.
     Unknown,
 }
 
 impl Survey {
-    /// `is_clocked` is whether rows come as their times say. If they come at a rate, one after the other, their order counts within a
-    /// window too.
+    /// Chooses the replay order. `is_clocked` is whether rows arrive at their recorded times. If
+    /// they arrive at a constant rate instead, their order within a window matters too.
     pub(super) fn order(&self, is_clocked: bool) -> Order {
         let are_many = |rows: u64| rows * LATE > self.rows;
         let is_late = are_many(self.late_rows);
@@ -87,18 +87,18 @@ impl Survey {
         }
     }
 
-    /// Microseconds from the first time to the last.
+    /// Microseconds from the first timestamp to the last.
     pub(super) fn span(&self) -> i64 {
         self.range.map_or(0, |(first, last)| last.saturating_sub(first))
     }
 }
 
-/// When rows come, where it is not as their times say.
+/// Constant arrival rate, for rows that do not arrive at their recorded times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
-    /// When the first one comes.
+    /// Arrival time of the first row.
     pub(super) from: i64,
-    /// Microseconds between two.
+    /// Microseconds between two rows.
     pub(super) between: f64,
 }
 
@@ -106,22 +106,22 @@ pub(super) struct Rate {
 pub(super) struct Arrived {
     pub(super) source: usize,
     pub(super) batch: RecordBatch,
-    /// When each comes, in microseconds since 1970.
+    /// Arrival time of each row, in microseconds since 1970.
     pub(super) times: Vec<i64>,
-    /// The window of each.
+    /// Window of each row.
     pub(super) windows: Vec<i64>,
-    /// Bytes of the values of each.
+    /// Size of the values of each row, in bytes.
     pub(super) bytes: Vec<u32>,
 }
 
 /// Rows that are replayed together.
 pub(super) struct Block {
     pub(super) arrived: Vec<Arrived>,
-    /// Their order: which of the above, and which of its rows.
+    /// Replay order: positions in `arrived`, each with a range of rows.
     pub(super) order: Vec<(usize, Range<usize>)>,
 }
 
-/// Reads an export once.
+/// Reads an export once and collects statistics.
 pub(super) fn survey(
     source: &Source<'_>,
     on_unreadable: OnUnreadable,
@@ -164,13 +164,13 @@ pub(super) fn survey(
     if survey.rows == 0 { Err(SimulateError::NoRows) } else { Ok(survey) }
 }
 
-/// About the memory of a batch, without what it shares with others.
+/// Approximate memory of a batch, excluding what it shares with others.
 fn memory_of(batch: &RecordBatch) -> usize {
     let of_column = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
     batch.columns().iter().map(of_column).fold(0, usize::saturating_add)
 }
 
-/// The rows of a source by their times; of those that come at one time, as they stand.
+/// Sends the rows of a source sorted by time; rows with equal times keep their stored order.
 fn sorted(
     source: &Source<'_>,
     on_unreadable: OnUnreadable,
@@ -195,7 +195,7 @@ fn sorted(
     if let Some(error) = failed {
         return Err(error);
     }
-    // Batches and rows are in their order already, so that equal times stay in it.
+    // The sort key includes the batch and the row, so rows with equal times keep their order.
     rows.sort_unstable();
     let batches: Vec<&RecordBatch> = batches.iter().collect();
     for slice in rows.chunks(SORTED_ROWS) {
@@ -207,7 +207,7 @@ fn sorted(
     Ok(())
 }
 
-/// Reads all sources, each in a thread of its own, and gives their rows in the order in which they come.
+/// Reads all sources, each in its own thread, and passes their rows to `each` in arrival order.
 pub(super) fn replay(
     sources: &[Source<'_>],
     on_unreadable: OnUnreadable,
@@ -221,7 +221,7 @@ pub(super) fn replay(
         for source in sources {
             let (sender, receiver) = sync_channel(1);
             readers.push(scope.spawn(move || {
-                // Where nobody receives any more, replaying has failed, and says so itself.
+                // If the receiver is gone, the replay has failed and reports the error itself.
                 let send = |block: Vec<RecordBatch>| sender.send(block).is_ok();
                 match source.time.filter(|_| source.order == Order::Time) {
                     Some(time) => sorted(source, on_unreadable, time, send),
@@ -265,20 +265,20 @@ pub(super) fn replay(
     })
 }
 
-/// Rows of one source that wait.
+/// Buffered rows of one source.
 struct Queue {
     receiver: Receiver<Vec<RecordBatch>>,
     time: Option<usize>,
     batches: VecDeque<(RecordBatch, Vec<i64>)>,
-    /// Rows that came out of it so far.
+    /// Number of rows received so far.
     rows: u64,
-    /// When the last of them came.
+    /// Arrival time of the last row received.
     last: i64,
     ended: bool,
 }
 
 impl Queue {
-    /// Waits until there is a row, or the end.
+    /// Blocks until a row is buffered or the source has ended.
     fn fill(&mut self, rate: Option<Rate>) -> Result<(), SimulateError> {
         while self.batches.is_empty() && !self.ended {
             let Ok(batches) = self.receiver.recv() else {
@@ -295,7 +295,8 @@ impl Queue {
     }
 }
 
-/// When each row of a batch comes; one without a time comes with the row before it.
+/// Returns the arrival time of each row of a batch; a row without a time arrives with the row
+/// before it.
 fn times(
     batch: &RecordBatch,
     time: Option<usize>,
@@ -316,7 +317,7 @@ fn times(
     Ok(micros.collect())
 }
 
-/// Goes on with the rows, and never back.
+/// A clock that advances with the rows and never goes back.
 struct Clock {
     window: Micros,
     now: i64,
@@ -331,10 +332,10 @@ impl Clock {
     }
 }
 
-/// The rows up to where one source has to be read on.
+/// Returns the rows that can be ordered before one of the sources has to be read further.
 fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
     let mut block = Block { arrived: Vec::new(), order: Vec::new() };
-    // Of each source, which of the above its first batch is, and how many of its rows are in order.
+    // Per source: position of its current batch in `block.arrived`, and rows of it ordered so far.
     let mut open: Vec<Option<(usize, usize)>> = queues.iter().map(|_| None).collect();
     loop {
         if queues.iter().any(|queue| queue.batches.is_empty() && !queue.ended) {
@@ -344,7 +345,7 @@ fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
             let row = open.get(number).copied().flatten().map_or(0, |(_, rows)| rows);
             queue.batches.front().and_then(|(_, times)| Some((*times.get(row)?, number)))
         };
-        // Of rows that come at one time those of the first source come first.
+        // At equal times, rows of the first source take precedence.
         let Some((_, number)) = queues.iter().enumerate().filter_map(head).min() else { break };
         let others = queues.iter().enumerate().filter(|(other, _)| *other != number).filter_map(head).min();
         let Some(queue) = queues.get_mut(number) else { break };
@@ -383,7 +384,7 @@ fn next_block(queues: &mut [Queue], clock: &mut Clock) -> Block {
             queue.batches.pop_front();
         }
     }
-    // What is left of a batch waits for the next block.
+    // The rest of a batch stays buffered for the next block.
     for (queue, open) in queues.iter_mut().zip(open) {
         let (Some((at, rows)), Some((batch, times))) = (open, queue.batches.front_mut()) else { continue };
         if let Some(arrived) = block.arrived.get_mut(at) {

@@ -1,4 +1,4 @@
-//! The columns that a simulation names.
+//! Resolves the columns that a simulation refers to by name.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
@@ -11,7 +11,7 @@ use crate::simulate::{KeyOrder, SimulateError, Strategy};
 use evenkeel_model::table::{Column, only_time_column};
 
 pub(super) fn position(columns: &[Column], name: &str) -> Result<usize, SimulateError> {
-    // Names of Spanner do not differ by their case alone.
+    // Names in Spanner never differ by case alone.
     let alike = |column: &Column| column.name.eq_ignore_ascii_case(name);
     let exact = columns.iter().position(|column| column.name == name);
     exact.or_else(|| columns.iter().position(alike)).ok_or_else(|| SimulateError::UnknownColumn {
@@ -75,7 +75,7 @@ fn shard_of(columns: &[Column], spec: &IndexSpec, shard: &ShardFront) -> Result<
     Ok(IndexShard { shards: shard.shards, columns: of?, signed: shard.signed })
 }
 
-/// The column of time that is named, or the only point in time, or the only date.
+/// Returns the named time column or, if `name` is `None`, the only timestamp or the only date.
 pub(super) fn time_column(columns: &[Column], name: Option<&str>) -> Result<Option<usize>, SimulateError> {
     if let Some(name) = name {
         let found = position(columns, name)?;
@@ -100,7 +100,7 @@ pub(super) fn check_suited(
     }
 }
 
-/// The names of those of these columns that are NULL in some rows.
+/// Returns the names of those columns in `named` that are NULL in some rows.
 pub(super) fn nullable(columns: &[Column], named: &[usize], nulls: &[u64]) -> Vec<String> {
     let mut named: Vec<usize> = named.to_vec();
     named.sort_unstable();
@@ -110,7 +110,8 @@ pub(super) fn nullable(columns: &[Column], named: &[usize], nulls: &[u64]) -> Ve
     named.into_iter().filter(has_null).filter_map(name).collect()
 }
 
-/// Of these columns those whose values are UUIDs that begin with the time, in most of some rows, with the version that most have.
+/// Returns the columns of `key` that hold time-ordered UUIDs in most of the sampled rows, each with
+/// the most frequent version.
 pub(super) fn timed_uuids(columns: &[Column], key: &[usize], rows: &[RecordBatch]) -> Vec<(String, u8)> {
     let uuid = |row: &RecordBatch, column: usize| {
         let array = row.columns().get(column).filter(|array| array.is_valid(0))?;

@@ -1,56 +1,57 @@
-//! What a schema declares of a table, in the terms of a simulation.
+//! Declaration of a table in a schema, in the terms of a simulation.
 
 use crate::schema::{Dialect, Made, Schema, SchemaColumn, SchemaIndex, SchemaTable, ShardFront};
 use crate::simulate::{IndexSpec, KeyOrder, Strategy, UuidForm};
 use evenkeel_placement::transform::UuidKind;
 
-/// A table that it is interleaved in, by its name and its key.
+/// Parent table, by name and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
-    /// Its name.
+    /// Name of the parent.
     pub name: String,
-    /// Its primary key.
+    /// Primary key of the parent.
     pub key: Vec<KeyOrder>,
 }
 
-/// A table as it is declared.
+/// Declaration of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// Its name; none where it was declared by its key alone.
+    /// Name of the table; `None` if only its key was declared.
     pub table: Option<String>,
-    /// Its primary key, without a first column that the database makes.
+    /// Primary key, without a first column that the database generates.
     pub primary_key: Vec<KeyOrder>,
-    /// Its indexes.
+    /// Indexes of the table.
     pub indexes: Vec<IndexSpec>,
-    /// What the first column of the key stands for, where the database makes it.
+    /// Strategy that represents the first column of the key, if the database generates it.
     pub strategy: Option<Strategy>,
-    /// What the shard in front is made of, where there is one.
+    /// Columns that the shard in front is computed from, if there is one.
     pub shard_columns: Vec<String>,
-    /// The table that it is interleaved in.
+    /// Table that this one is interleaved in.
     pub parent: Option<Parent>,
-    /// How it is written, where it is.
+    /// Declaration as written in the schema, if there is one.
     pub written: Option<Written>,
     /// Columns that the database generates by an expression that is not modelled.
     pub unmodelled: Vec<String>,
-    /// What is modelled otherwise, one sentence each.
+    /// Notes on parts that are left out or modelled differently, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// A table as it is written.
+/// Declaration of a table, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// In which dialect.
+    /// Dialect of the declaration.
     pub dialect: Dialect,
-    /// Its columns with their declarations.
+    /// Names and declarations of the columns.
     pub columns: Vec<(String, String)>,
-    /// Its whole primary key.
+    /// Whole primary key.
     pub key: Vec<KeyOrder>,
-    /// What stands behind the key and the parent.
+    /// Clauses after the key and the parent, verbatim.
     pub clauses: String,
 }
 
 impl Declared {
-    /// What a schema says of one of its tables, with a first column that the database makes as the strategy that it is.
+    /// Returns the declaration of a table in a schema, with a generated first key column replaced
+    /// by the strategy that it represents.
     #[must_use]
     pub fn new(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self::as_exported(schema, table);
@@ -58,7 +59,7 @@ impl Declared {
         declared
     }
 
-    /// The same with all columns of the key as the export has them.
+    /// Returns the declaration of a table in a schema, with all key columns as the export has them.
     #[must_use]
     pub fn as_exported(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self {
@@ -87,7 +88,7 @@ impl Declared {
         declared
     }
 
-    /// A first column of the key that the database makes is a strategy.
+    /// Replaces a generated first column of the key by a strategy.
     fn first_column(&mut self, table: &SchemaTable) {
         let [first, _, ..] = self.primary_key.as_slice() else { return };
         self.strategy = match made_of(table, &first.column) {
@@ -111,7 +112,7 @@ impl Declared {
     }
 
     fn index(&mut self, table: &SchemaTable, index: &SchemaIndex) {
-        // A shard in front of an index is a shard in front of its entries.
+        // A shard column at the start of an index is a shard in front of its entries.
         let front = index.columns.first().map(|part| (&part.column, made_of(table, &part.column)));
         let shard = match front {
             Some((name, Some(Made::Shard(shard)))) => Some(ShardFront {

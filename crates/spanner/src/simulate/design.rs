@@ -1,4 +1,4 @@
-//! What a design makes of a row: the keys of its table and of its indexes, as bytes that sort as they do.
+//! Encodes rows as the keys of a table and its indexes, in bytes that sort like the keys.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ use evenkeel_placement::transform::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Column(KeyColumn),
-    /// A number that follows from columns.
+    /// A number derived from columns.
     Derived {
         columns: Vec<usize>,
         function: Derived,
     },
-    /// What the database makes up: its first or second column.
+    /// A column that the database generates: the first or the second.
     Generated(usize),
-    /// Tells the tables apart that are interleaved; behind the key of the root.
+    /// Distinguishes interleaved tables; follows the key of the root.
     Tag(u8),
 }
 
@@ -55,50 +55,52 @@ enum Generator {
 pub(super) struct Design {
     generator: Option<Generator>,
     placement: Option<Placement>,
-    /// What becomes of each row: the table first.
+    /// Entries that each row creates, that of the table first.
     pub(super) plans: Vec<RowPlan>,
     /// Names of the key spaces.
     pub(super) spaces: Vec<String>,
 }
 
-/// One entry that a row makes.
+/// An entry that each row creates.
 #[derive(Debug)]
 pub(super) struct RowPlan {
     pub(super) space: usize,
     pub(super) parts: Vec<Part>,
     encoder: Encoder,
-    /// Bytes that are counted: of these columns, or of all.
+    /// Columns whose bytes are counted; all columns if `None`.
     stored: Option<Vec<usize>>,
-    /// Bytes of what is made up or derived.
+    /// Size of generated and derived columns, in bytes.
     added_bytes: u32,
-    /// Columns that have a value, or there is no entry.
+    /// Columns that must not be NULL, or there is no entry.
     not_null: Vec<usize>,
 }
 
-/// Converts columns to the bytes of keys, in up to three sections: the first column, the rest of the root's key, what is behind it.
+/// Encodes columns as the bytes of keys, in up to three sections: the first column, the rest of the
+/// root's key, and everything after it.
 #[derive(Debug)]
 struct Encoder {
     sections: Vec<RowConverter>,
-    /// How many columns each has.
+    /// Number of columns in each section.
     columns: Vec<usize>,
-    /// Behind the root's key.
+    /// Tag that follows the root's key.
     tag: Option<u8>,
-    /// Sections of the root's key.
+    /// Number of sections of the root's key.
     root_sections: usize,
 }
 
-/// The entries of a batch.
+/// Entries of a batch.
 pub(super) struct Entries {
     sections: Vec<Rows>,
     tag: Option<u8>,
     root_sections: usize,
     bytes: Vec<u32>,
-    /// Rows without an entry.
+    /// Whether each row lacks an entry; `None` if all rows have one.
     missing: Option<Vec<bool>>,
 }
 
 impl Entries {
-    /// The entry of a row with its bytes; none where it has none. The key is written to `buffer`.
+    /// Returns the entry of a row and its size in bytes, or `None` if the row has no entry. Writes
+    /// the key to `buffer`.
     #[inline]
     pub(super) fn entry<'a>(&self, row: usize, buffer: &'a mut Vec<u8>) -> Option<(Key<'a>, u32)> {
         if self.missing.as_ref().is_some_and(|missing| missing.get(row) == Some(&true)) {
@@ -124,34 +126,35 @@ impl Entries {
             buffer.push(tag);
         }
         let bytes = self.bytes.get(row).copied().unwrap_or(0);
-        // Without others in its space each row is a root.
+        // If no other table shares the key space, each row is a root.
         let root = if self.tag.is_some() { root } else { buffer.len() };
         Some((Key { bytes: buffer, lead, root }, bytes))
     }
 }
 
-/// Columns that are hashed.
+/// Columns to be hashed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hashed<'a> {
-    /// By hash partitions.
+    /// Columns hashed for hash partitions.
     pub(super) partition_key: &'a [usize],
-    /// By a shard in front; the strategy says which where none are given.
+    /// Columns hashed for a shard in front; if `None`, the strategy determines them.
     pub(super) shard: Option<&'a [usize]>,
 }
 
-/// What a read asks for.
+/// Conditions of a read.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    /// Columns with one value, which is that of the only row of `values`.
+    /// Columns fixed to one value, which is taken from the only row of `values`.
     pub(super) fixed: Vec<usize>,
-    /// A batch of one row.
+    /// Batch of one row.
     pub(super) values: RecordBatch,
-    /// A column of time, and the bounds of what is asked for: the first and the one after the last, and each less one.
+    /// A time column and the bounds of the requested range: the first time, the one after the last,
+    /// and each of these minus one unit.
     pub(super) range: Option<(usize, ArrayRef)>,
 }
 
 impl Design {
-    /// The design of `strategy` for a declared key.
+    /// Creates the design of `strategy` for a declared key.
     pub(super) fn new(
         strategy: Strategy,
         columns: &[Column],
@@ -167,7 +170,7 @@ impl Design {
             Strategy::Uuid(..) => 16,
             _ => 8,
         };
-        // How many parts of the key an index shares with the table it is interleaved in.
+        // Number of key parts that an index shares with the table that it is interleaved in.
         let shared = |index: &Index| {
             let same = index
                 .columns
@@ -223,7 +226,8 @@ impl Design {
         Ok(Self { generator, placement, plans, spaces })
     }
 
-    /// A table whose key is that of its root and its own columns behind it, in a key space that it shares with the root where it has a tag.
+    /// Creates the design of a table whose key is that of its root followed by its own columns. If
+    /// `tag` is given, the table shares a key space with the root.
     pub(super) fn of_tree(
         columns: &[Column],
         root: &[KeyColumn],
@@ -241,7 +245,7 @@ impl Design {
         Ok(Self { generator: None, placement: None, plans: vec![plan], spaces: Vec::new() })
     }
 
-    /// The entries that rows make, for each plan.
+    /// Returns the entries that rows create, for each plan.
     pub(super) fn entries(&mut self, arrived: &Arrived) -> Result<Vec<Entries>, SimulateError> {
         let mut generated = Vec::new();
         if let Some(generator) = self.generator.as_mut() {
@@ -251,7 +255,8 @@ impl Design {
         self.plans.iter().map(|plan| plan.entries(arrived, &generated, placement)).collect()
     }
 
-    /// The ranges of keys with these parts that a read has to visit. None where it is all of them.
+    /// Returns the ranges of keys with these parts that a read has to visit. `None` if it has to
+    /// visit all keys.
     pub(super) fn ranges(
         &self,
         parts: &[Part],
@@ -291,7 +296,8 @@ impl Design {
                     };
                     let bounds = encode(part, bounds)?;
                     let [first, after, before_first, last] = bounds.as_slice() else { break };
-                    // Keys that descend begin with the last, and end before the one that comes before the first.
+                    // In descending order, a range starts at the last time, and ends before the
+                    // time that precedes the first.
                     let (from, to) = if key.descending { (last, before_first) } else { (first, after) };
                     let range = |prefix: &Vec<u8>| KeyRange {
                         start: [prefix.as_slice(), from].concat(),
@@ -316,7 +322,7 @@ impl Design {
         }
     }
 
-    /// The boundaries between the partitions of a design that has a fixed number of them.
+    /// Returns the boundaries between the partitions of a design that has a fixed number of them.
     pub(super) fn partition_boundaries(&self) -> Result<Vec<StartKey>, SimulateError> {
         let first = self.plans.first().and_then(|plan| plan.parts.first());
         let (Some(part), Some(placement)) = (first, &self.placement) else { return Ok(Vec::new()) };
@@ -326,7 +332,7 @@ impl Design {
     }
 }
 
-/// Writes the first column of the keys that splits and ranges of the heat map begin with as text.
+/// Formats as text the first column of the keys at which splits and heat-map ranges begin.
 pub(super) fn name_keys(designs: &[Design], outcome: &mut Outcome) -> Result<(), SimulateError> {
     let plan_of =
         |space: usize| designs.iter().flat_map(|design| &design.plans).find(|plan| plan.space == space);
@@ -348,7 +354,7 @@ pub(super) fn name_keys(designs: &[Design], outcome: &mut Outcome) -> Result<(),
 }
 
 impl RowPlan {
-    /// The first column of keys, as text.
+    /// Returns the first column of keys, as text.
     fn first_column<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Result<Vec<String>, SimulateError> {
         let Some(converter) = self.encoder.sections.first() else { return Ok(Vec::new()) };
         let parser = converter.parser();
@@ -393,12 +399,12 @@ impl RowPlan {
         Ok(Entries { sections, tag, root_sections, bytes, missing })
     }
 
-    /// Whether its entries begin with a column, so that they follow it.
+    /// Whether the entries begin with a column, so that they are in its order.
     pub(super) fn leads_with(&self, column: usize) -> bool {
         matches!(self.parts.first(), Some(Part::Column(key)) if key.column == column)
     }
 
-    /// Whether a column descends; none where it is not in the key.
+    /// Whether a column is in descending order; `None` if it is not in the key.
     pub(super) fn descends(&self, column: usize) -> Option<bool> {
         self.parts.iter().find_map(|part| match part {
             Part::Column(key) if key.column == column => Some(key.descending),
@@ -407,7 +413,7 @@ impl RowPlan {
     }
 }
 
-/// The parts with a tag behind those of the root.
+/// Inserts a tag after the parts of the root.
 fn with_tag(mut parts: Vec<Part>, root: Option<usize>, tag: u8) -> Vec<Part> {
     if let Some(root) = root {
         parts.insert(root.min(parts.len()), Part::Tag(tag));
@@ -415,7 +421,7 @@ fn with_tag(mut parts: Vec<Part>, root: Option<usize>, tag: u8) -> Vec<Part> {
     parts
 }
 
-/// The primary key of a strategy.
+/// Returns the generator, the placement and the key parts of a strategy.
 fn primary_key(
     strategy: Strategy,
     columns: &[Column],
@@ -473,7 +479,7 @@ fn primary_key(
     }
 }
 
-/// What the types of parts follow from.
+/// Inputs that determine the types of key parts.
 struct Context<'a> {
     columns: &'a [Column],
     generator: Option<&'a Generator>,
@@ -510,7 +516,7 @@ impl Context<'_> {
             (Part::Column(key), _) => {
                 let column_type = self.columns.get(key.column).map(|column| column.column_type.arrow_type());
                 let data_type = match column_type.unwrap_or(DataType::Int64) {
-                    // Text comes as views.
+                    // Text is read as views.
                     DataType::Utf8 => DataType::Utf8View,
                     other => other,
                 };
@@ -525,7 +531,7 @@ impl Context<'_> {
     }
 }
 
-/// NULL sorts before every value, and so last where they descend.
+/// NULL sorts before every value, and therefore last in descending order.
 fn options_of(part: &Part) -> SortOptions {
     match part {
         Part::Column(key) => SortOptions { descending: key.descending, nulls_first: !key.descending },
@@ -533,7 +539,7 @@ fn options_of(part: &Part) -> SortOptions {
     }
 }
 
-/// The values of one part as bytes of a key.
+/// Encodes the values of one part as bytes of a key.
 fn encode(part: &Part, array: &ArrayRef) -> Result<Vec<Vec<u8>>, SimulateError> {
     let field = SortField::new_with_options(array.data_type().clone(), options_of(part));
     let rows = RowConverter::new(vec![field])?.convert_columns(std::slice::from_ref(array))?;
@@ -554,7 +560,7 @@ fn array_of(
         Part::Column(key) => {
             let column = column_of(batch, key.column)?;
             return match column.data_type() {
-                // Text comes as views from some formats only.
+                // Only some formats deliver text as views.
                 DataType::Utf8 => Ok(cast(&column, &DataType::Utf8View)?),
                 DataType::BinaryView => Ok(cast(&column, &DataType::Binary)?),
                 _ => Ok(column),
@@ -582,7 +588,7 @@ fn array_of(
 }
 
 impl Generator {
-    /// Appends the columns of as many keys as there are times.
+    /// Appends the generated columns of one key per time.
     fn generate(&mut self, times: &[i64], arrays: &mut Vec<ArrayRef>) {
         match self {
             Self::Sequence(last) => {

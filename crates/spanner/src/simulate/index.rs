@@ -1,4 +1,4 @@
-//! Indexes, as they are asked for.
+//! Requested indexes.
 
 use std::str::FromStr;
 
@@ -13,23 +13,23 @@ use evenkeel_model::bounded::quote;
 /// An index by the names of its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexSpec {
-    /// Its name.
+    /// Name of the index.
     pub name: String,
-    /// What it is ordered by, before the primary key.
+    /// Columns that the index is ordered by, before the primary key.
     pub columns: Vec<KeyOrder>,
-    /// Columns that it holds besides.
+    /// Stored columns.
     pub storing: Vec<String>,
     /// Whether rows with a NULL in its columns have no entry.
     pub null_filtered: bool,
-    /// Whether its entries stand among the rows of the table.
+    /// Whether the entries are interleaved with the rows of the table.
     pub interleaved: bool,
     /// Whether no two rows have the same entry.
     pub unique: bool,
-    /// A shard in front.
+    /// Shard in front of the index columns.
     pub shard: Option<ShardFront>,
 }
 
-/// The same by positions.
+/// An index by the positions of its columns.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
     pub(super) name: String,
@@ -48,7 +48,7 @@ pub(super) struct IndexShard {
     pub(super) signed: bool,
 }
 
-/// An index that does not parse.
+/// Error for the description of an index that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "'{found}' is no index; write NAME(COLUMNS), and behind it what it has of: storing(COLUMNS), null_filtered, interleaved or \
@@ -58,7 +58,8 @@ pub struct IndexSpecError {
     found: String,
 }
 
-/// Columns separated by commas, each with `desc` where it descends. None where that is not what it is.
+/// Parses columns separated by commas, each optionally followed by `asc` or `desc`. `None` if the
+/// text is malformed.
 #[must_use]
 pub fn parse_key_order(text: &str) -> Option<Vec<KeyOrder>> {
     let column = |part: &str| {
@@ -97,7 +98,7 @@ impl FromStr for IndexSpec {
         loop {
             rest = rest.trim_start();
             if rest.is_empty() {
-                // A shard in front is no place among the rows of a parent.
+                // An index with a shard in front cannot be interleaved with the rows of a parent.
                 return if index.interleaved && index.shard.is_some() { Err(wrong()) } else { Ok(index) };
             }
             let lower = rest.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! A parent table and its children: in one order of rows, or apart.
+//! Simulates a parent table and its children: interleaved, or in separate tables.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -23,15 +23,16 @@ use evenkeel_model::table::Column;
 use evenkeel_model::values::columns_to_read;
 use evenkeel_stats::sketch::key_identities;
 
-/// The tag of parents, which stand before their children.
+/// Tag of parents, which are sorted before their children.
 const PARENT: u8 = 0;
 const CHILD: u8 = 1;
 
-/// Replays a parent and its children, interleaved and apart. The key of the children begins with that of the parent; the strategies of
-/// `options` do not count. Parents without a column of time are there before the first child.
+/// Replays a parent and its children, interleaved and apart. The key of the children must begin
+/// with that of the parent; the strategies in `options` are ignored. Parents without a time column
+/// exist before the first child.
 ///
 /// # Errors
-/// As for [`crate::simulate::simulate`], and where the keys do not fit together.
+/// As for [`crate::simulate::simulate`], and if the keys do not match.
 pub fn simulate_interleaved(
     parent: (&Export, &str),
     child: (&Export, &[KeyOrder]),
@@ -99,7 +100,7 @@ pub fn simulate_interleaved(
         let Replayed { designs, outcome, spaces, .. } = runner.finish()?;
         let mut splits = 0;
         let mut ranges_visited = 0;
-        // The tree of a row is what begins with its key, in each key space.
+        // The tree of a row consists of all keys that begin with its key, in each key space.
         let ranges = match designs.last() {
             Some(design) => root_ranges(design, &asked)?,
             None => Vec::new(),
@@ -143,7 +144,7 @@ pub fn simulate_interleaved(
     {
         let time = time.and_then(|time| export.columns().get(time));
         let time = time.map(|column| column.name.as_str()).unwrap_or_default();
-        // Parents without a time are there before the first child.
+        // Parents without a time column exist before the first child.
         notes.extend(notes_on_time(survey, order, time, !time.is_empty()));
     }
     let mut inputs = parent.input_names();
@@ -182,7 +183,7 @@ pub fn simulate_interleaved(
     Ok(simulation)
 }
 
-/// Which parents there are, and which the children name.
+/// Keys of the existing parents, and of the parents that children refer to.
 #[derive(Default)]
 struct Family {
     parents: AHashSet<u64>,
@@ -200,7 +201,7 @@ impl Family {
         }
     }
 
-    /// What Spanner refuses.
+    /// Returns notes on rows that Spanner would reject.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.repeated > 0 {
@@ -220,7 +221,7 @@ impl Family {
     }
 }
 
-/// Rows whose key has the given values.
+/// Counts the rows whose key has the given values.
 fn rows_with(batch: &RecordBatch, key: &[KeyColumn], values: &[ArrayRef]) -> Result<u64, SimulateError> {
     let mut same: Option<BooleanArray> = None;
     for (part, value) in key.iter().zip(values) {
@@ -235,7 +236,7 @@ fn rows_with(batch: &RecordBatch, key: &[KeyColumn], values: &[ArrayRef]) -> Res
     Ok(same.map_or(0, |same| same.true_count() as u64))
 }
 
-/// The keys that begin with that of a root.
+/// Returns the ranges of keys that begin with the key of a root.
 fn root_ranges(design: &Design, asked: &Asked) -> Result<Vec<KeyRange>, SimulateError> {
     let Some(plan) = design.plans.first() else { return Ok(Vec::new()) };
     let of_root = plan
@@ -246,7 +247,8 @@ fn root_ranges(design: &Design, asked: &Asked) -> Result<Vec<KeyRange>, Simulate
     Ok(design.ranges(&parts, asked)?.unwrap_or_default())
 }
 
-/// The key of the children begins with that of the parent, with the same types in the same order.
+/// Checks that the key of the children begins with that of the parent, with the same types in the
+/// same order.
 fn check_prefix(
     columns: [&[Column]; 2],
     root: &[KeyColumn],

@@ -1,10 +1,10 @@
-//! Columns of keys, by position.
+//! Key columns by position.
 
 /// A column of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyColumn {
-    /// Its position in the export.
+    /// Position of the column in the export.
     pub(super) column: usize,
-    /// Whether it descends.
+    /// Whether the order is descending.
     pub(super) descending: bool,
 }

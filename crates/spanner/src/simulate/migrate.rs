@@ -1,4 +1,5 @@
-//! Moving a table with generated keys to Spanner: values stay as they are, and those to come never meet them.
+//! Plans moving a table with generated keys to Spanner: existing values are kept, and future values
+//! never collide with them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,61 +18,63 @@ use evenkeel_input::source::{Export, OnUnreadable, SourceError};
 use evenkeel_model::bounded::quote;
 use evenkeel_placement::transform::{BitReversedSequence, bit_reverse};
 
-/// Values of the new sequence that are made and looked up among those that are there.
+/// Number of values of the new sequence that are generated and looked up among the existing ones.
 const TRIED: usize = 1_000_000;
-/// The largest number that a range to be left out ends with, or that a counter begins with: half of all are left then.
+/// Largest end of a skipped range and largest start counter, so that half of all numbers remain.
 const MOST_SKIPPED: i64 = 1 << 62;
 
-/// Counters that were given for each that is there still, at most, for numbers to count as reversed.
+/// Largest ratio of counters ever issued to keys still present for numbers to count as
+/// bit-reversed.
 const SPARSE: f64 = 1e6;
 
-/// How the values of a key came to be.
+/// Scheme that generated the values of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyKind {
     /// UUIDs.
     Uuid,
-    /// Numbers that count up.
+    /// Sequential numbers.
     Sequential,
-    /// Numbers that count up with their bits reversed.
+    /// Sequential numbers with their bits reversed.
     BitReversed,
 }
 
-/// What a migration has to do, and the proof that it is safe.
+/// Steps of a migration, and the proof that it is safe.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Migration {
-    /// The inputs.
+    /// Names of the inputs.
     pub inputs: Vec<String>,
-    /// The key column.
+    /// Name of the key column.
     pub column: String,
-    /// How its values came to be.
+    /// Scheme that generated the values.
     pub kind: KeyKind,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// The smallest and the largest value, of numbers.
+    /// Smallest and largest value, if they are numbers.
     pub range: Option<(i64, i64)>,
-    /// The smallest and the largest counter, of bit-reversed numbers.
+    /// Smallest and largest counter, if the values are bit-reversed numbers.
     pub counters: Option<(i64, i64)>,
-    /// UUIDs that have to be written in lower case or with hyphens.
+    /// Number of UUIDs that have to be rewritten in lower case or with hyphens.
     pub to_normalize: u64,
-    /// Versions of the UUIDs, with how many there are of each.
+    /// UUID versions, each with its number of occurrences.
     pub versions: Vec<(u8, u64)>,
-    /// The range of values that the sequence leaves out.
+    /// Range of values that the sequence skips.
     pub skip_range: Option<(i64, i64)>,
-    /// The counter that the sequence begins with.
+    /// Counter at which the sequence starts.
     pub start_counter: Option<i64>,
-    /// Values that the old counter may still give before the switch, counting up from the largest, without meeting the sequence:
-    /// at least one, and at least the share that was wanted. None of UUIDs.
+    /// Number of values that the old counter may still issue before the switch, counting up from
+    /// the largest, without colliding with the sequence: at least one, and at least the requested
+    /// headroom. `None` for UUIDs.
     pub free_values: Option<u64>,
-    /// Values of the sequence that were made and looked up.
+    /// Number of values of the sequence that were generated and looked up.
     pub tried: u64,
-    /// Of these, values that are there already: always 0.
+    /// Number of these that already exist: always 0.
     pub collisions: u64,
-    /// Why no later value can be there either, in a sentence.
+    /// Sentence that explains why no later value can collide either.
     pub proof: String,
 }
 
-/// What one reading finds.
+/// Statistics of the key column, from one pass over the export.
 struct Found {
     rows: u64,
     least: i64,
@@ -88,7 +91,8 @@ struct Found {
 /// Plans the migration of a key column.
 ///
 /// # Errors
-/// [`SimulateError`] where the export cannot be read, the column is of another type, or a value stands in the way.
+/// [`SimulateError`] if the export cannot be read, the column has another type, or a value prevents
+/// the migration.
 pub fn migrate(
     export: &Export,
     column: &str,
@@ -163,11 +167,12 @@ pub fn migrate(
     Ok(migration)
 }
 
-/// Gives all rows of an export with the UUIDs of a column as Spanner writes them: in lower case, with hyphens. Other values of CSV stay as they are
-/// written; points in time of other formats are in UTC and say so.
+/// Passes all rows of an export to `each`, with the UUIDs of a column as Spanner writes them: in
+/// lower case, with hyphens. Other values of CSV inputs keep their text; timestamps of other
+/// formats are in UTC and are marked as such.
 ///
 /// # Errors
-/// [`SimulateError`] where the export cannot be read, or a value is no UUID; the errors of `each`.
+/// [`SimulateError`] if the export cannot be read or a value is not a UUID; the errors of `each`.
 pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
     export: &Export,
     column: &str,
@@ -205,7 +210,7 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
     Ok(())
 }
 
-/// The texts of UUIDs, where they are not stored as 16 bytes.
+/// Textual UUIDs; `None` if they are stored as 16 bytes.
 struct UuidTexts(Option<ArrayRef>);
 
 impl UuidTexts {
@@ -216,7 +221,7 @@ impl UuidTexts {
         }))
     }
 
-    /// The text as it stands.
+    /// Returns the stored text.
     fn text(&self, row: usize) -> Option<&str> {
         self.0.as_ref().map(|texts| texts.as_string_view().value(row))
     }
@@ -229,8 +234,9 @@ impl UuidTexts {
     }
 }
 
-/// The last of the values behind `most` that are kept free for those that come before the switch: a share of those that are there,
-/// and at least one, since an old counter goes on until it is switched off. None beyond INT64.
+/// Returns the last of the values after `most` that are reserved for rows written before the
+/// switch: the share `room` of `most`, and at least one, since an old counter continues until it is
+/// switched off. `None` if that exceeds INT64.
 fn with_room(most: i64, room: f64) -> Option<i64> {
     let share = (most as f64 * room).ceil();
     let free = if share < i64::MAX as f64 { (share as i64).max(1) } else { return None };
@@ -238,7 +244,7 @@ fn with_room(most: i64, room: f64) -> Option<i64> {
 }
 
 impl Migration {
-    /// Leaves out a range that holds all values, with room for those that come before the switch.
+    /// Skips a range that covers all values, with headroom for those issued before the switch.
     fn skip(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
         let wanted = with_room(found.most.max(0), room);
         let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
@@ -250,10 +256,10 @@ impl Migration {
                 self.column, found.most
             ),
         })?;
-        // A positive sequence gives no value below that.
+        // A positive sequence never returns a smaller value.
         let least = 1;
         self.skip_range = Some((least, most));
-        // Those at 0 and below are free too, but no counter that counts up is there.
+        // Values of 0 and below are free too, but a counter that counts up never reaches them.
         let free = (most - found.most.max(0)).cast_unsigned();
         self.free_values = Some(free);
         self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
@@ -265,7 +271,7 @@ impl Migration {
         Ok(())
     }
 
-    /// Begins with a counter above those whose reversal is there.
+    /// Starts at a counter above those whose reversal already exists.
     fn start_above(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
         if found.negative {
             return Err(SimulateError::Migration {
@@ -276,7 +282,7 @@ impl Migration {
             });
         }
         self.counters = Some((found.least_counter, found.most_counter));
-        // The first counter behind those that the old sequence may still give.
+        // First counter after those that the old sequence may still issue.
         let start = with_room(found.most_counter, room).and_then(|last| last.checked_add(1));
         let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
             return Err(SimulateError::Migration {
@@ -299,7 +305,7 @@ impl Migration {
         Ok(())
     }
 
-    /// Makes values and looks them up: what the proof says must be seen.
+    /// Generates values and looks them up, to confirm the proof by experiment.
     fn look_up(&mut self, sequence: BitReversedSequence, found: &Found) -> Result<(), SimulateError> {
         for value in sequence.take(TRIED) {
             self.tried += 1;
@@ -315,7 +321,7 @@ impl Migration {
 }
 
 impl Found {
-    /// Takes numbers; a row with a NULL or a value that is there already stands in the way.
+    /// Adds numbers. Fails at a row with a NULL, a value beyond INT64 or a duplicate.
     fn numbers(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
         let Some(array) = batch.columns().get(column) else { return Ok(()) };
         let numbers = cast(array, &DataType::Int64).map_err(|error| (0, error.to_string()))?;
@@ -366,7 +372,8 @@ impl Found {
         Ok(())
     }
 
-    /// Numbers that count up are dense among those up to the largest; of reversed ones that is true of their counters.
+    /// Returns the scheme that most likely generated the numbers. Sequential numbers are dense up
+    /// to the largest; for bit-reversed numbers, this is true of their counters.
     fn kind(&self) -> KeyKind {
         let is_dense = self.most_counter as f64 <= self.rows as f64 * SPARSE;
         match !self.negative && is_dense && self.most_counter < self.most {
@@ -397,14 +404,15 @@ mod tests {
         migrate(&export, "id", kind, room, &AtomicBool::new(false)).map_err(|error| error.to_string())
     }
 
-    /// Whether the planned sequence ever gives a value: it gives the reversal of every counter from its first on, but for those left out.
+    /// Whether the planned sequence ever returns a value: it returns the reversal of every counter
+    /// from its first on, except for skipped values.
     fn gives(migration: &Migration, value: i64) -> bool {
         let counter = bit_reverse(value, true);
         let is_skipped = migration.skip_range.is_some_and(|(least, most)| (least..=most).contains(&value));
         value > 0 && counter >= migration.start_counter.unwrap_or(1) && !is_skipped
     }
 
-    /// The value that the old counter gives `number` steps after its largest.
+    /// Returns the value that the old counter issues `number` steps after its largest.
     fn to_come(migration: &Migration, number: i64) -> i64 {
         match migration.kind {
             KeyKind::BitReversed => bit_reverse(migration.counters.unwrap().1 + number, true),
@@ -412,7 +420,8 @@ mod tests {
         }
     }
 
-    /// No value that is there, and none of those that are promised to be free, is ever given.
+    /// Asserts that the sequence never returns an existing value, or one that is promised to be
+    /// free.
     fn check(values: &[i64], room: f64, migration: &Migration) {
         let free = migration.free_values.unwrap().cast_signed();
         assert!(free >= 1, "{values:?} {migration:?}");
@@ -430,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_full_range_is_no_safe_one() {
-        // Without room a range of a power of two was full.
+        // Without headroom, a range up to a power of two used to be full.
         for most in [1, 2, 4, 1024, 8192, 1 << 40, (1 << 62) - 1] {
             for room in [0.0, 1e-18, 1e-9, 0.1, 1.0] {
                 match migrated(&[most], Some(KeyKind::Sequential), room) {
@@ -441,7 +450,7 @@ mod tests {
         }
         let found = migrated(&[8192], Some(KeyKind::Sequential), 0.0).unwrap();
         assert_eq!((found.skip_range, found.free_values), (Some((1, 16_384)), Some(8192)));
-        // Nor is a counter that begins right behind the last one.
+        // Nor is a start counter right after the last one.
         let found = migrated(&[bit_reverse(1000, true)], Some(KeyKind::BitReversed), 0.0).unwrap();
         assert_eq!((found.start_counter, found.free_values), (Some(1002), Some(1)));
     }
@@ -496,7 +505,7 @@ mod tests {
             let kind = [None, Some(KeyKind::Sequential), Some(KeyKind::BitReversed)][kind];
             if let Ok(migration) = migrated(&ids, kind, room) {
                 check(&ids, room, &migration);
-                // What is said of the sequence is what it does.
+                // The sequence behaves as `gives` predicts.
                 let skip = migration.skip_range.map(|(least, most)| least..=most);
                 for value in BitReversedSequence::new(migration.start_counter.unwrap_or(1), skip).take(2000) {
                     prop_assert!(gives(&migration, value));

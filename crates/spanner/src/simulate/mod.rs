@@ -1,8 +1,8 @@
-//! An export played through a model: the range splits of Spanner, and nodes that take so much.
+//! Replays an export through a model of Spanner's range splits.
 //!
-//! Range splits: every row of the export is inserted in the order of its arrival into the key space that each strategy gives it. What is
-//! known of Spanner in public, and what is assumed, is told in [`splits`]. Nodes: [`nodes`] tells how hash partitions ask for what nodes
-//! have, and what waits.
+//! Every row of the export is inserted, in arrival order, into the key space that each strategy
+//! defines. The public facts about Spanner and the assumptions of the model are described in
+//! [`splits`].
 
 mod advice;
 mod arrivals;
@@ -40,7 +40,7 @@ pub use crate::simulate::result::{
 pub use crate::simulate::schema::Declaration;
 pub use crate::simulate::strategy::{Strategy, StrategyError, StrategyName, UuidForm};
 
-/// Why there is no simulation.
+/// Reasons why a simulation is not possible.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SimulateError {

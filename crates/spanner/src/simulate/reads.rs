@@ -1,4 +1,4 @@
-//! What reads cost: the splits that their keys lie in.
+//! Cost of reads: the number of splits that contain the requested keys.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use evenkeel_model::table::Column;
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::instants;
 
-/// Rows that reads through indexes find.
+/// Counts the rows that reads through indexes find.
 pub(super) struct Found {
-    /// Of each index, the column and the values that are looked for.
+    /// Per index: the column and the values to look up.
     asked: Vec<Wanted>,
     pub(super) rows: Vec<u64>,
 }
 
 pub(super) enum Wanted {
     Equal(usize, ArrayRef),
-    /// From a point in time to another.
+    /// A range of time, with both ends included.
     Range(usize, i64, i64),
     Nothing,
 }
@@ -78,7 +78,8 @@ impl Found {
     }
 }
 
-/// A row whose values a read through an index looks for: the last one, or where that has no entry, another that has.
+/// Returns a row whose values a read through an index looks up: the last row, or another one if the
+/// last row has no entry.
 fn row_for<'a>(index: &Index, survey: &'a Survey) -> Option<&'a RecordBatch> {
     let has_entry = |row: &&RecordBatch| {
         let is_null = |part: &KeyColumn| row.columns().get(part.column).is_none_or(|array| array.is_null(0));
@@ -88,7 +89,7 @@ fn row_for<'a>(index: &Index, survey: &'a Survey) -> Option<&'a RecordBatch> {
     last.filter(has_entry).or_else(|| survey.some_rows.iter().find(has_entry)).or(last)
 }
 
-/// The reads that are weighed.
+/// Inputs for determining the cost of reads.
 pub(super) struct Reads<'a> {
     pub(super) survey: &'a Survey,
     pub(super) columns: &'a [Column],
@@ -97,12 +98,13 @@ pub(super) struct Reads<'a> {
     pub(super) owner: Option<usize>,
     pub(super) read_length: Option<Micros>,
     pub(super) indexes: &'a [Index],
-    /// Rows that a read through each index finds.
+    /// Number of rows that a read through each index finds.
     pub(super) found: &'a [u64],
 }
 
 impl Reads<'_> {
-    /// Through each index: its newest rows, or those with one value.
+    /// Returns the cost of a read through each index: of its newest rows, or of the rows with one
+    /// value.
     pub(super) fn of_indexes(
         &self,
         design: &Design,
@@ -181,7 +183,8 @@ impl Reads<'_> {
         Ok(reports)
     }
 
-    /// The bounds of the newest rows, in the type of the column: the first, the one after the last, and each less one.
+    /// Returns the bounds of the newest rows, in the type of the column: the first time, the one
+    /// after the last, and each of these minus one unit.
     fn bounds(&self, time: usize, last: i64, length: Micros) -> Result<ArrayRef, SimulateError> {
         let column_type = self.columns.get(time).map(|column| column.column_type.arrow_type());
         let column_type = column_type.ok_or(SimulateError::Columns)?;
@@ -194,7 +197,8 @@ impl Reads<'_> {
     }
 }
 
-/// The longest of the usual lengths up to an hour that the export spans twice.
+/// Returns the longest of the usual lengths, up to an hour, that fits twice into the span of the
+/// export.
 pub(super) fn read_length((first, last): (i64, i64)) -> Micros {
     let span = last - first;
     let usual =

@@ -1,4 +1,4 @@
-//! An export, row by row in the order of arrival, under several strategies.
+//! Replays an export, row by row in arrival order, under several strategies.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -22,21 +22,24 @@ use evenkeel_model::table::Column;
 use evenkeel_model::values::columns_to_read;
 use evenkeel_stats::sketch::{KeyCounter, key_identities};
 
-/// Memory for counting distinct keys exactly.
+/// Memory limit for counting distinct keys exactly.
 const KEY_BYTES: usize = 256 << 20;
-/// Full splits that the whole export makes where no scale is given.
+/// Number of full splits that the whole export makes if no scale is given.
 const USUAL_SPLITS: f64 = 16.0;
-/// Rows of the beginning that boundaries are taken from: nobody knows the later ones.
+/// Number of first rows that boundaries are derived from, since later keys are not known in
+/// advance.
 const PRESPLIT_ROWS: usize = 10_000;
-/// Where fewer rows of the export make a split hot in a window, chance does.
+/// Smallest number of rows of the export that should be needed to make a split hot in a window;
+/// fewer come together by chance.
 const FEWEST_HOT_ROWS: f64 = 20.0;
-/// A load is seen by so many windows: it is watched, divided after the delay, and seen again.
+/// Fewest windows that show the effect of a load: the split is watched, divided after the delay,
+/// and seen again.
 const FEWEST_WINDOWS: f64 = 5.0;
 
-/// One design under way: what becomes of the rows of each source.
+/// Replay of one strategy in progress, with a design for each source.
 pub(super) struct Runner {
     designs: Vec<Design>,
-    /// Entries and bytes of each plan of each source.
+    /// Number and size of the entries, for each plan of each source.
     counted: Vec<Vec<(u64, u64)>>,
     database: Database,
     transaction_rows: u64,
@@ -44,7 +47,7 @@ pub(super) struct Runner {
     key: Vec<u8>,
 }
 
-/// What a design came to.
+/// Result of replaying one strategy.
 pub(super) struct Replayed {
     pub(super) designs: Vec<Design>,
     pub(super) counted: Vec<Vec<(u64, u64)>>,
@@ -97,10 +100,11 @@ impl Runner {
     }
 }
 
-/// Replays an export. `progress` is called with the rows replayed so far; `stop` ends it before its end.
+/// Replays an export. Calls `progress` with the number of rows replayed so far; setting `stop`
+/// interrupts the replay.
 ///
 /// # Errors
-/// [`SimulateError`] where the export cannot be read, or a column that was named does not suit.
+/// [`SimulateError`] if the export cannot be read, or a named column is unsuitable.
 pub fn simulate(
     export: &Export,
     options: &SimulateOptions,
@@ -117,7 +121,7 @@ pub fn simulate(
     };
     let shard: Vec<usize> =
         options.shard_columns.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?;
-    // Of several columns of time, the one in the key is when rows come.
+    // If there are several time columns, the one in the key determines when rows arrive.
     let time_of_key = || all.iter().copied().find(|column| is_time(columns, *column));
     let time = time_column(columns, options.time.as_deref())?.or_else(time_of_key);
     if time.is_none() && options.rate.is_none() {
@@ -199,7 +203,7 @@ pub fn simulate(
     };
     replay(&[source], options.on_unreadable, rate, parameters.window, &mut take)?;
     let distinct = keys.finish(0).distinct;
-    // An estimate is told only where it is sure.
+    // If the number of distinct keys is an estimate, only its certain part is reported.
     let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
     if repeated > 0 {
         notes.push(format!(
@@ -219,7 +223,7 @@ pub fn simulate(
     };
     let report = |(strategy, runner): (&Strategy, Runner)| {
         let Replayed { designs, counted, mut outcome, spaces } = runner.finish()?;
-        // Entries of indexes among the rows of the table are no rows of it.
+        // Index entries that are interleaved with the table are not rows of it.
         let rows_of_table =
             counted.first().and_then(|plans| plans.first()).map_or(0, |(entries, _)| *entries);
         if let Some(space) = outcome.spaces.first_mut().filter(|space| space.rows_in_time > rows_of_table) {
@@ -271,15 +275,16 @@ pub fn simulate(
     Ok(simulation)
 }
 
-/// The parameters with the scale that was asked for, or that makes the usual number of splits of so many bytes.
+/// Returns the parameters with the given scale, or with the one that makes the usual number of
+/// splits of `bytes` bytes.
 pub(super) fn scaled(options: &SimulateOptions, bytes: u64) -> ModelParameters {
     let mut parameters = options.parameters.clone();
     if options.find_scale {
         let scale = USUAL_SPLITS * parameters.split_size.0 as f64 / bytes.max(1) as f64;
         parameters.scale = round_to_two_digits(scale);
         parameters.load_scale = 1.0;
-        // What comes in a second is what was measured. Only of a rate that was given may each row be several: of fewer rows in a window
-        // chance would make hot splits.
+        // The measured load is not scaled. Only at a given rate may each row represent several, up
+        // to a limit: with fewer rows in a window, hot splits would arise by chance.
         if options.rate.is_some() {
             let most = round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS);
             parameters.load_scale = parameters.scale.min(most);
@@ -298,10 +303,10 @@ fn round_to_two_digits(number: f64) -> f64 {
     (number / unit).round() * unit
 }
 
-/// A warning where rows of the export stand for so many that a few of them make a split hot.
+/// Returns a warning if the scale is so large that a few rows of the export make a split hot.
 fn few_rows(parameters: &ModelParameters) -> Option<String> {
     let rows = parameters.hot_rows();
-    // Rounding may leave a little less.
+    // Rounding may lower the number slightly.
     (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
         format!(
             "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
@@ -310,7 +315,7 @@ fn few_rows(parameters: &ModelParameters) -> Option<String> {
     })
 }
 
-/// Why nothing can be said of load, where that is so: rows are too few, or come in too few windows.
+/// Returns the reason why load cannot be judged, if there are too few rows or too few windows.
 pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> {
     let windows = span / parameters.window.get() as f64;
     few_rows(parameters).or_else(|| {
@@ -327,7 +332,7 @@ fn is_time(columns: &[Column], column: usize) -> bool {
     columns.get(column).is_some_and(|column| column.column_type.is_time())
 }
 
-/// What comes to the real table.
+/// Returns the load of the real table.
 pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f64>, order: Order) -> Load {
     let measured = (survey.span() > 0).then(|| survey.with_time as f64 * 1e6 / survey.span() as f64);
     let rows_per_second = rate.or(measured.map(|rows| rows * parameters.load_scale));
@@ -344,14 +349,14 @@ pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f
     }
 }
 
-/// Why nothing can be said of load if the order in which rows came is not known.
+/// Returns the reason why load cannot be judged, if the arrival order of the rows is unknown.
 pub(super) fn unknown_order(order: Order) -> Option<String> {
     (order == Order::Unknown).then(|| {
         "the export is not in the order of its times, and too large to be sorted here: sort it by time, or give part of it".to_owned()
     })
 }
 
-/// What is worth knowing of the times of rows.
+/// Returns notes on the times of the rows.
 pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocked: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if order == Order::Time {
@@ -373,7 +378,7 @@ struct Table<'a> {
     partition_key: &'a [usize],
     indexes: &'a [Index],
     judged: Option<Strategy>,
-    /// What the shard of the judged strategy is made of.
+    /// Columns that the shard of the judged strategy is computed from.
     shard: &'a [usize],
 }
 
@@ -385,7 +390,7 @@ impl Table<'_> {
         Design::new(strategy, self.columns, self.key, hashed, indexes, seed)
     }
 
-    /// A strategy before its first row; `first` are the first rows.
+    /// Creates the runner of a strategy; `first` are the first rows.
     fn runner(
         &self,
         strategy: Strategy,
@@ -411,7 +416,7 @@ impl Table<'_> {
         Ok(Runner::new(vec![design], database, options.transaction_rows))
     }
 
-    /// The boundaries that divide the keys of the first rows evenly.
+    /// Returns the boundaries that divide the keys of the first rows evenly.
     fn presplits(
         &self,
         strategy: Strategy,
@@ -421,7 +426,7 @@ impl Table<'_> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        // What is made up is made up differently, as by whoever plans the boundaries.
+        // Generated values use another seed, since they are not known when boundaries are planned.
         let mut design = self.design(strategy, &[], u64::MAX)?;
         let mut keys = Vec::new();
         for rows in first {

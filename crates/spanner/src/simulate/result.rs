@@ -1,4 +1,4 @@
-//! What is asked of a simulation, and what it gives.
+//! Options and results of a simulation.
 
 use serde::Serialize;
 
@@ -10,12 +10,12 @@ use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::finding::Finding;
 use evenkeel_model::units::Micros;
 
-/// A column of the primary key, by name.
+/// A key column, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KeyOrder {
-    /// The column.
+    /// Name of the column.
     pub column: String,
-    /// Whether it descends.
+    /// Whether the order is descending.
     pub descending: bool,
 }
 
@@ -25,132 +25,136 @@ impl From<&SchemaKey> for KeyOrder {
     }
 }
 
-/// What is simulated.
+/// Options of a simulation.
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
-    /// The declared primary key.
+    /// Columns of the declared primary key.
     pub primary_key: Vec<KeyOrder>,
-    /// Columns that hash partitions hash; where there are none, those of the primary key.
+    /// Columns hashed for hash partitions; if empty, those of the primary key.
     pub partition_key: Vec<String>,
-    /// Indexes of the table, whatever the strategy.
+    /// Indexes of the table, the same for every strategy.
     pub indexes: Vec<IndexSpec>,
-    /// The strategies.
+    /// Strategies to compare.
     pub strategies: Vec<Strategy>,
-    /// The model. Its scale counts only where it is not to be found.
+    /// Parameters of the model. The scale is used only if `find_scale` is not set.
     pub parameters: ModelParameters,
-    /// The strategy that stands for the key as declared; `declared` where none is named.
+    /// Strategy that represents the declared key; `declared` if `None`.
     pub judged: Option<Strategy>,
-    /// Columns that the shard of the judged strategy is made of, where it has one; those of the strategy's own definition where none are
-    /// named.
+    /// Columns that the shard of the judged strategy is computed from, if it has one; if empty,
+    /// those of the strategy's own definition.
     pub shard_columns: Vec<String>,
-    /// Whether the scale is found, so that the export makes sixteen full splits.
+    /// Whether to choose the scale so that the export makes sixteen full splits.
     pub find_scale: bool,
-    /// Rows of the real table per second, instead of the times of the export.
+    /// Rows of the real table per second, used instead of the times of the export.
     pub rate: Option<f64>,
-    /// The column of time; the only one where none is named.
+    /// Time column; if `None`, the only one.
     pub time: Option<String>,
-    /// The column whose history is read; the first of the key that is no time where none is named.
+    /// Column whose history is read; if `None`, the first key column that is not a time.
     pub owner: Option<String>,
-    /// Boundaries from the beginning, from the keys of the first rows.
+    /// Number of initial boundaries, taken from the keys of the first rows.
     pub presplits: usize,
-    /// Rows of a transaction.
+    /// Rows per transaction.
     pub transaction_rows: u64,
-    /// What is done with rows that cannot be read.
+    /// Handling of rows that cannot be read.
     pub on_unreadable: OnUnreadable,
 }
 
-/// What a read asks for.
+/// Kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadKind {
-    /// The rows of the newest stretch of time.
+    /// The rows of the newest time range.
     TimeRange,
     /// The rows of one owner.
     History,
     /// One row by its declared key.
     Row,
-    /// A row of the parent, and all of its children.
+    /// A row of the parent and all of its children.
     ParentWithChildren,
 }
 
-/// What a read costs.
+/// Cost of a read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReadReport {
-    /// What it asks for.
+    /// Kind of read.
     pub kind: ReadKind,
-    /// Splits that it touches.
+    /// Number of splits that it touches.
     pub splits: usize,
-    /// Ranges of keys that it visits; none where it has to look through all.
+    /// Number of key ranges that it visits; `None` if it has to scan all keys.
     pub ranges: Option<usize>,
-    /// Rows that it finds, where they were counted.
+    /// Number of rows that it finds, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
-    /// Whether the newest rows come first, or last; none where they are in no order.
+    /// Whether the newest rows are returned first rather than last; `None` if the rows are
+    /// unordered.
     pub newest_first: Option<bool>,
 }
 
-/// What an index costs and gives.
+/// Costs and benefits of an index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IndexReport {
-    /// Its name.
+    /// Name of the index.
     pub name: String,
-    /// Whether its entries stand among the rows of the table.
+    /// Whether its entries are interleaved with the rows of the table.
     pub interleaved: bool,
-    /// Its entries.
+    /// Number of entries.
     pub entries: u64,
-    /// Share of the entries that went to the hottest split of their window; of an interleaved index, that of the table.
+    /// Share of the entries that went to the hottest split of their window; for an interleaved
+    /// index, the share of the table.
     pub hottest_share: f64,
-    /// Bytes of its entries.
+    /// Size of the entries, in bytes.
     pub bytes: u64,
-    /// Splits that a read of its first column touches: the newest stretch where that is the column of time, else one value.
+    /// Number of splits touched by a read of the first column: of the newest time range if that is
+    /// the time column, of one value otherwise.
     pub splits: usize,
-    /// Rows that such a read finds.
+    /// Number of rows that such a read finds.
     pub found: u64,
-    /// Rows that it has to look up in the table for the columns that the index does not hold.
+    /// Number of rows that it has to look up in the table, for columns that the index does not
+    /// hold.
     pub back_joins: u64,
 }
 
-/// What became of one strategy.
+/// Results of one strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StrategyReport {
-    /// Its name.
+    /// Name of the strategy.
     pub strategy: StrategyName,
-    /// In words.
+    /// Description in words.
     pub words: String,
-    /// Whether it models Spanner; else it is what this store does.
+    /// Whether the strategy models Spanner rather than this store.
     pub is_range: bool,
-    /// What writes did.
+    /// Effects of the writes.
     pub outcome: Outcome,
-    /// What reads cost in the end.
+    /// Cost of reads at the end of the replay.
     pub reads: Vec<ReadReport>,
-    /// Its indexes.
+    /// Costs and benefits of the indexes.
     pub indexes: Vec<IndexReport>,
 }
 
-/// Where a rate is from.
+/// Origin of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateSource {
-    /// Rows of the export over the span of their times.
+    /// Rows of the export divided by the span of their times.
     Measured,
-    /// The same, times the scale that was given.
+    /// The measured rate multiplied by the given scale.
     Scaled,
-    /// It was given.
+    /// The given rate.
     Given,
 }
 
-/// What comes to the real table in a second, on average.
+/// Average load of the real table.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Load {
-    /// Rows; none if all come at one moment.
+    /// Rows per second; `None` if all rows arrive at the same time.
     pub rows_per_second: Option<f64>,
-    /// Bytes of values.
+    /// Bytes of values per second.
     pub bytes_per_second: Option<f64>,
-    /// Where that is from.
+    /// Origin of the rate.
     pub source: RateSource,
-    /// From the first time of the export to the last.
+    /// Microseconds from the first time of the export to the last.
     pub span_micros: i64,
-    /// Whether rows are replayed in the order of their times, because the export is in another.
+    /// Whether rows are replayed in order of time because the export is in another order.
     pub is_sorted_by_time: bool,
 }
 
@@ -159,55 +163,55 @@ pub struct Load {
 pub struct Simulation {
     /// Always true: the figures are those of a model.
     pub model: bool,
-    /// The inputs.
+    /// Names of the inputs.
     pub inputs: Vec<String>,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Bytes of their values.
+    /// Size of their values, in bytes.
     pub bytes: u64,
-    /// The declared key.
+    /// Columns of the declared primary key.
     pub primary_key: Vec<KeyOrder>,
-    /// The column of time.
+    /// Name of the time column.
     pub time: Option<String>,
-    /// Rows of the real table per second, where that was given.
+    /// Rows of the real table per second, if a rate was given.
     #[serde(rename = "rate_rows_per_second")]
     pub rate: Option<f64>,
-    /// What comes to the real table.
+    /// Load of the real table.
     pub load: Load,
-    /// Rows that came more than one window after a later one.
+    /// Rows whose time is more than one window before that of a preceding row.
     pub late_rows: u64,
-    /// Length of the stretch of time that is read.
+    /// Length of the time range that is read.
     #[serde(rename = "read_length_micros")]
     pub read_length: Option<Micros>,
-    /// The column whose history is read.
+    /// Name of the column whose history is read.
     pub owner: Option<String>,
-    /// Rows of a transaction.
+    /// Rows per transaction.
     pub transaction_rows: u64,
-    /// Boundaries from the beginning.
+    /// Number of initial boundaries.
     pub presplits: usize,
-    /// What is assumed.
+    /// Assumptions of the model.
     pub parameters: ModelParameters,
-    /// Whether the scale of the size was found, not given.
+    /// Whether the scale of the size was chosen automatically rather than given.
     #[serde(rename = "scale_is_assumed")]
     pub is_scale_found: bool,
-    /// The strategies.
+    /// Results of the strategies.
     pub strategies: Vec<StrategyReport>,
-    /// The strategy that is judged; `declared` where none is named.
+    /// Strategy that is judged; `declared` if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<Strategy>,
-    /// Columns of keys that are NULL in some rows.
+    /// Key columns that are NULL in some rows.
     pub nullable: Vec<String>,
-    /// Columns of the key that hold UUIDs which begin with the time, and their version.
+    /// Key columns that hold time-ordered UUIDs, with their version.
     pub timed_uuids: Vec<(String, u8)>,
-    /// Why nothing can be said of load, where that is so: then none is recommended.
+    /// Reason why load cannot be judged, if so; then no strategy is recommended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
-    /// The strategy that the figures recommend; none where none of them cools its hot splits.
+    /// Strategy that the figures recommend; `None` if no strategy cools its hot splits.
     pub recommended: Option<StrategyName>,
-    /// What the figures advise, the gravest first.
+    /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// What else is worth knowing, one sentence each.
+    /// Other remarks, one sentence each.
     pub notes: Vec<String>,
-    /// Seconds that it took.
+    /// Duration of the simulation, in seconds.
     pub seconds: f64,
 }

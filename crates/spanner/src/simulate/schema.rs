@@ -1,4 +1,4 @@
-//! The statements that declare a table under a strategy.
+//! Writes the statements that declare a table under a strategy.
 
 use crate::schema::{Dialect, IndexDraft, KeyFront, SchemaKey, ShardFront, TableDraft};
 use crate::simulate::declared::{Declared, Parent, Written};
@@ -8,30 +8,31 @@ use evenkeel_model::table::{Column, Ttl};
 use evenkeel_model::units::Micros;
 use evenkeel_placement::transform::UuidKind;
 
-/// A table as it is declared: what a strategy changes.
+/// A declared table, to which strategies are applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Declaration<'a> {
-    /// Its name.
+    /// Name of the table.
     pub name: &'a str,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: &'a [Column],
-    /// Its primary key.
+    /// Columns of the primary key.
     pub key: &'a [KeyOrder],
-    /// Its indexes.
+    /// Indexes of the table.
     pub indexes: &'a [IndexSpec],
-    /// What it is interleaved in.
+    /// Table that this one is interleaved in.
     pub parent: Option<&'a Parent>,
     /// Columns that are NULL in some rows.
     pub nullable: &'a [String],
-    /// What was declared, where it was: its own key, which one of the strategies stands for, and its columns as they are written.
+    /// Original declaration, if there is one: its own key, which one of the strategies represents,
+    /// and its columns as written.
     pub declared: Option<&'a Declared>,
-    /// When its rows expire.
+    /// Expiry of the rows.
     pub ttl: Option<&'a Ttl>,
 }
 
 impl Declaration<'_> {
-    /// The statements for this strategy. None for hash partitions, which Spanner does not have, nor for the anti-patterns: sequences that
-    /// count up and UUIDs that begin with the time.
+    /// Returns the statements for a strategy. `None` for hash partitions, which Spanner does not
+    /// have, and for the anti-patterns: ascending sequences and UUIDs that begin with the time.
     #[must_use]
     pub fn statements(&self, strategy: Strategy, dialect: Dialect) -> Option<String> {
         let is_time = |name: &str| {
@@ -41,7 +42,7 @@ impl Declaration<'_> {
         let written = written.filter(|written| written.dialect == dialect);
         let named = Names { columns: self.columns, written };
         let mut key: Vec<SchemaKey> = self.key.iter().map(|part| named.key(part)).collect();
-        // Where the declared key is to stay as it is, its own columns say what it begins with.
+        // If the declared key is kept as it is, its own columns determine the prefix.
         let judged = self.declared.filter(|declared| declared.strategy == Some(strategy));
         let as_written = judged.is_some().then_some(written).flatten();
         let names =
@@ -117,7 +118,8 @@ impl Declaration<'_> {
                 interleaved_in: interleaved_in.map(|parent| parent.name.clone()),
             });
         }
-        // A column that another strategy does without need not be in the table, nor in the export.
+        // A front column that another strategy does not need is left out; the export may lack it
+        // too.
         let is_front = |name: &String| {
             let front = written.filter(|_| as_written.is_none()).and_then(|written| written.key.first());
             let of_index = |index: &IndexSpec| {
@@ -150,7 +152,7 @@ impl Declaration<'_> {
         Some(comments + &draft.write(dialect))
     }
 
-    /// The clause that lets rows expire, in whole days.
+    /// Returns the clause that lets rows expire, in whole days.
     fn deletion_policy(&self, ttl: &Ttl, dialect: Dialect, comments: &mut String) -> String {
         let column = self.columns.iter().find(|column| column.name == ttl.column);
         if !column.is_some_and(|column| column.column_type.is_timestamp()) {
@@ -173,7 +175,7 @@ impl Declaration<'_> {
     }
 }
 
-/// Names as columns have them: those of a schema do not differ by their case.
+/// Resolves names to the spelling of the columns; names in a schema do not differ by case.
 struct Names<'a> {
     columns: &'a [Column],
     written: Option<&'a Written>,

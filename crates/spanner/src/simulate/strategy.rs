@@ -1,4 +1,4 @@
-//! The designs of the guides, by name.
+//! Key designs from the guides, by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use evenkeel_model::bounded::quote;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::transform::UuidKind;
 
-/// How a UUID is stored.
+/// Representation of a stored UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UuidForm {
     /// 36 characters, in lower case.
@@ -21,22 +21,23 @@ pub enum UuidForm {
     Bytes,
 }
 
-/// What the key begins with.
+/// Key design that a simulation compares with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// The primary key as it is declared.
+    /// The primary key as declared.
     Declared,
-    /// Its first column behind the second.
+    /// The first two key columns swapped.
     Swapped,
-    /// Its columns of time descending.
+    /// Time columns in descending order.
     Descending,
     /// `MOD(MOD(FARM_FINGERPRINT(key), N) + N, N)` in front.
     Shards(u32),
-    /// A generated column `MOD(FARM_FINGERPRINT(CAST(first column AS STRING)), N)` in front, as the guide writes it.
+    /// A generated column `MOD(FARM_FINGERPRINT(CAST(first column AS STRING)), N)` in front, as
+    /// written in the guide.
     GeneratedShards(u32),
-    /// A number that counts up in front.
+    /// An ascending number in front.
     Sequence,
-    /// The same with its bits reversed.
+    /// An ascending number with its bits reversed in front.
     BitReversed,
     /// A UUID in front.
     Uuid(UuidKind, UuidForm),
@@ -44,7 +45,7 @@ pub enum Strategy {
     HashPartitions(PartitionCount),
 }
 
-/// Name of what a simulation compares: a strategy for one table, or where the rows of children are kept.
+/// Name of a simulated alternative: a strategy for one table, or the placement of child rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StrategyName {
     /// A strategy for the keys of one table.
@@ -56,13 +57,13 @@ pub enum StrategyName {
 }
 
 impl StrategyName {
-    /// Whether it is about a parent and its children.
+    /// Whether the name is about a parent and its children.
     #[must_use]
     pub fn is_of_children(self) -> bool {
         matches!(self, Self::Interleaved | Self::Apart)
     }
 
-    /// The strategy for one table.
+    /// Returns the strategy for one table, if the name is one.
     #[must_use]
     pub fn table(self) -> Option<Strategy> {
         match self {
@@ -94,7 +95,7 @@ impl Serialize for Strategy {
     }
 }
 
-/// Names without a number.
+/// Names of strategies without a number.
 const NAMES: [(&str, Strategy); 14] = [
     ("declared", Strategy::Declared),
     ("swapped", Strategy::Swapped),
@@ -112,10 +113,10 @@ const NAMES: [(&str, Strategy); 14] = [
     ("uuid7-bytes", Strategy::Uuid(UuidKind::TimeHigh, UuidForm::Bytes)),
 ];
 
-/// Most shards and partitions.
+/// Largest number of shards or partitions.
 const MOST: u64 = 100_000;
 
-/// A name that is none.
+/// Error for an unknown strategy name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "unknown strategy '{found}'; there are: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, \
@@ -162,7 +163,7 @@ impl fmt::Display for Strategy {
 }
 
 impl Strategy {
-    /// In words.
+    /// Describes the strategy in words.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -194,7 +195,7 @@ impl Strategy {
         }
     }
 
-    /// Whether it models Spanner, rather than the hash partitions of this store.
+    /// Whether the strategy models Spanner rather than the hash partitions of this store.
     #[must_use]
     pub fn is_range(self) -> bool {
         !matches!(self, Self::HashPartitions(_))

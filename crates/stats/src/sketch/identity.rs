@@ -1,7 +1,7 @@
-//! A 64-bit identity of a value, whatever its type, and of several values together.
+//! 64-bit identities of values of any type, and of several values together.
 //!
-//! The mixing step multiplies to 128 bits and folds the halves, as wyhash and foldhash do. Identities serve within one run,
-//! on whichever machines, and are never stored.
+//! The mixing step multiplies to 128 bits and folds the halves, as wyhash and foldhash do.
+//! Identities are used within one run, on any number of machines, and are never stored.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 const MULTIPLIER: u64 = 0x243F_6A88_85A3_08D3;
 const NULL: u64 = 0xB7E1_5162_8AED_2A6B;
 
-/// Mixes two numbers; of many pairs, few fall together.
+/// Mixes two numbers; few pairs collide.
 #[inline]
 #[must_use]
 pub fn fold(a: u64, b: u64) -> u64 {
@@ -23,7 +23,7 @@ pub fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// The identity of every value of a column. NULL has one of its own.
+/// Returns the identity of every value of a column. NULL has its own.
 #[must_use]
 pub fn column_identities(array: &ArrayRef) -> Vec<u64> {
     let mut identities = match array.data_type() {
@@ -61,7 +61,7 @@ pub fn column_identities(array: &ArrayRef) -> Vec<u64> {
         DataType::Binary => bytes(array.as_binary::<i32>().iter()),
         DataType::BinaryView => bytes(array.as_binary_view().iter()),
         DataType::FixedSizeBinary(_) => bytes(array.as_fixed_size_binary().iter()),
-        // No column of a table has another type; its text tells values apart as well.
+        // No column of a table has another type; its text distinguishes values as well.
         _ => {
             let text = arrow::compute::cast(array, &DataType::Utf8);
             return text.map_or_else(|_| vec![NULL; array.len()], |text| column_identities(&text));
@@ -85,7 +85,7 @@ fn bytes<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Vec<u64> {
     values.map(|value| value.map_or(NULL, of_bytes)).collect()
 }
 
-/// Up to 16 bytes are two numbers, which are mixed with the length; of longer values XXH3 is taken.
+/// Mixes up to 16 bytes as two numbers with the length; longer values use XXH3.
 #[inline]
 fn of_bytes(value: &[u8]) -> u64 {
     let length = value.len() as u64;
@@ -99,7 +99,8 @@ fn of_bytes(value: &[u8]) -> u64 {
     fold(fold(first, last), length)
 }
 
-/// The identity of every row's values together, in the order of the columns. No columns give none.
+/// Combines the identities of every row's values, in the order of the columns. Without columns
+/// there are none.
 #[must_use]
 pub fn combine(columns: &[&[u64]]) -> Vec<u64> {
     let Some((first, others)) = columns.split_first() else { return Vec::new() };
@@ -112,7 +113,7 @@ pub fn combine(columns: &[&[u64]]) -> Vec<u64> {
     identities
 }
 
-/// The identity of every row's values in some columns, in their order.
+/// Returns the identity of every row's values in some columns, in their order.
 #[must_use]
 pub fn key_identities<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> Vec<u64> {
     let columns: Vec<Vec<u64>> = columns.into_iter().map(column_identities).collect();
@@ -157,7 +158,8 @@ mod tests {
 
     #[test]
     fn texts_of_every_length_are_told_apart() {
-        // Numbers as text, cut and padded: texts that differ in one byte, in their length, and in zeros at their ends.
+        // Numbers as text, cut and padded: texts that differ in one byte, in length, and in zeros
+        // at their ends.
         let texts = (0..200_000u32).flat_map(|i| {
             [format!("u{i}"), format!("{i:09}"), format!("{i:017}"), "\0".repeat(i as usize % 40)]
         });

@@ -1,4 +1,4 @@
-//! Keys that come more than once, exactly, in as much memory as is given and on disk beyond.
+//! Repeated keys, counted exactly within a memory budget and on disk beyond it.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -9,17 +9,17 @@ use thiserror::Error;
 
 use evenkeel_model::wire::wire;
 
-/// Buckets that keys are divided into by their identity; each is sorted alone.
+/// Number of buckets into which keys are divided by identity; each is sorted separately.
 const BUCKETS: usize = 256;
 /// Bytes of a key on disk: its identity and that of its row, little-endian.
 const RECORD_BYTES: usize = 16;
 
-/// Why repeats cannot be counted.
+/// Error if repeats cannot be counted.
 #[derive(Debug, Error)]
 #[error("cannot keep the keys that do not fit in memory in a temporary file: {0}; more --memory may help")]
 pub struct RepeatsError(#[from] std::io::Error);
 
-/// A key and the whole row that has it, by their identities.
+/// Identities of a key and of the whole row that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct KeyOfRow {
     key: u64,
@@ -33,7 +33,7 @@ struct Segment {
     records: usize,
 }
 
-/// Collects the keys of rows in the order in which they come, and finds those that come again.
+/// Collects the keys of rows in order of arrival, and finds those that repeat.
 #[derive(Debug)]
 pub struct RepeatedKeys {
     buckets: Vec<Vec<KeyOfRow>>,
@@ -45,27 +45,27 @@ pub struct RepeatedKeys {
     rows: u64,
 }
 
-/// What comes more than once.
+/// Repeated keys and their rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repeats {
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub distinct_keys: u64,
-    /// Rows whose key an earlier row has.
+    /// Number of rows whose key occurs in an earlier row.
     pub duplicate_rows: u64,
-    /// Of those, rows that equal the row with their key before them.
+    /// Of those, rows equal to the previous row with the same key.
     pub identical_rows: u64,
     /// Of those, rows that differ from it: an upsert replaces other values.
     pub conflicting_rows: u64,
-    /// Some keys that repeat; conflicting ones first, then by identity.
+    /// Some repeated keys; conflicting ones first, then by identity.
     pub examples: Vec<RepeatedKey>,
 }
 
-/// A key that comes more than once.
+/// A repeated key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepeatedKey {
-    /// Its identity.
+    /// Identity of the key.
     pub key: u64,
-    /// Whether two rows in a row that have it differ.
+    /// Whether any two consecutive rows with this key differ.
     pub conflicting: bool,
 }
 
@@ -82,7 +82,7 @@ impl Repeats {
 }
 
 impl RepeatedKeys {
-    /// Holds at most `budget` bytes in memory.
+    /// Creates a collector that holds at most `budget` bytes in memory.
     #[must_use]
     pub fn new(budget: usize) -> Self {
         Self {
@@ -96,10 +96,10 @@ impl RepeatedKeys {
         }
     }
 
-    /// Takes the keys of a batch of rows, and the rows themselves, by their identities.
+    /// Adds the keys of a batch of rows, and the rows themselves, by their identities.
     ///
     /// # Errors
-    /// [`RepeatsError`] where they do not fit in memory and cannot be written to disk.
+    /// [`RepeatsError`] if they do not fit in memory and cannot be written to disk.
     pub fn add(&mut self, keys: &[u64], rows: &[u64]) -> Result<(), RepeatsError> {
         for (key, row) in keys.iter().zip(rows) {
             // The highest 8 bits of 64.
@@ -140,10 +140,10 @@ impl RepeatedKeys {
         Ok(())
     }
 
-    /// Finds what comes more than once, with at most `most` examples.
+    /// Finds the repeated keys, with at most `most` examples.
     ///
     /// # Errors
-    /// [`RepeatsError`] where what was written to disk cannot be read back.
+    /// [`RepeatsError`] if data written to disk cannot be read back.
     pub fn finish(self, most: usize) -> Result<Repeats, RepeatsError> {
         let file = Mutex::new(self.file);
         let parts: Vec<Bucket> = self
@@ -186,7 +186,7 @@ fn read_back(file: &Mutex<Option<File>>, segments: &[Segment]) -> Result<Vec<Key
     Ok(records)
 }
 
-/// What one bucket gives.
+/// Result of one bucket.
 struct Bucket {
     repeats: Repeats,
     conflicting: Vec<RepeatedKey>,
@@ -196,7 +196,7 @@ struct Bucket {
 impl Bucket {
     fn of(mut records: Vec<KeyOfRow>, held: Vec<KeyOfRow>, most: usize) -> Self {
         records.extend(held);
-        // A stable sort: rows of one key stay in the order in which they came.
+        // The stable sort keeps the rows of a key in order of arrival.
         records.sort_by_key(|record| record.key);
         let mut found = Self { repeats: Repeats::default(), conflicting: Vec::new(), identical: Vec::new() };
         for rows in records.chunk_by(|a, b| a.key == b.key) {
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
     use crate::sketch::fold;
 
-    /// The same by a map from key to the row that stands.
+    /// Finds the same with a map from key to its current row.
     fn plain(rows: &[(u64, u64)]) -> Repeats {
         let mut standing: HashMap<u64, u64> = HashMap::new();
         let mut repeats = Repeats::default();

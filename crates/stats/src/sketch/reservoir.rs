@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Keeps `most` items of a stream, each with the same chance (Vitter, "Random Sampling with a Reservoir", Algorithm R). The same
-/// stream gives the same sample.
+/// Keeps `most` items of a stream, each with the same probability (Vitter, "Random Sampling with a
+/// Reservoir", Algorithm R). Equal streams give equal samples.
 #[derive(Debug, Clone)]
 pub struct Reservoir<T> {
     items: Vec<T>,
@@ -14,13 +14,13 @@ pub struct Reservoir<T> {
 }
 
 impl<T> Reservoir<T> {
-    /// An empty sample of at most `most` items.
+    /// Creates an empty sample of at most `most` items.
     #[must_use]
     pub fn new(most: usize, seed: u64) -> Self {
         Self { items: Vec::new(), most, seen: 0, random: ChaCha8Rng::seed_from_u64(seed) }
     }
 
-    /// Offers an item, which is made only if it is taken.
+    /// Offers an item, which is created only if it is kept.
     pub fn offer(&mut self, item: impl FnOnce() -> T) {
         self.seen += 1;
         if self.items.len() < self.most {
@@ -35,19 +35,19 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// The sample.
+    /// Returns the sample.
     #[must_use]
     pub fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// Items offered.
+    /// Returns the number of items offered.
     #[must_use]
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The share of the stream that was kept, at most 1.
+    /// Returns the share of the stream that was kept, at most 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         if self.seen == 0 { 1.0 } else { self.items.len() as f64 / self.seen as f64 }
@@ -66,7 +66,8 @@ mod tests {
         let mut long = Reservoir::new(1000, 1);
         (0..100_000).for_each(|item| long.offer(|| item));
         assert_eq!((long.items().len(), long.seen()), (1000, 100_000));
-        // Half of the sample comes from each half of the stream, within four standard deviations (16 each).
+        // Each half of the stream supplies half of the sample, within four standard deviations (16
+        // each).
         let early = long.items().iter().filter(|item| **item < 50_000).count();
         assert!(early.abs_diff(500) < 64, "{early}");
     }

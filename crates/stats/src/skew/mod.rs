@@ -1,8 +1,8 @@
-//! How uneven row counts are: every figure that existing systems use, from one vector of counts.
+//! Unevenness of row counts: every figure that existing systems use, from one vector of counts.
 //!
-//! Rows r_1..r_N with mean m, largest M, smallest s, sum S. The figures disagree (Azure documentation issue 85057: one
-//! empty distribution of 60 is 100 % by one formula and 1.69 % by another), so they stand together; idle fraction and
-//! effective partitions lead.
+//! Rows r_1..r_N with mean m, largest M, smallest s, sum S. The figures disagree (Azure
+//! documentation issue 85057: one empty distribution of 60 is 100 % by one formula and 1.69 % by
+//! another), so they are reported together; idle fraction and effective partitions lead.
 
 mod noise;
 mod verdict;
@@ -15,58 +15,61 @@ pub use crate::skew::noise::{
 };
 pub use crate::skew::verdict::{AtATime, Verdict, are_enough_rows, balance, leaves_empty};
 
-/// The skew of one vector of counts. Where S is 0 there is nothing to be uneven, and every figure is that of a perfectly
-/// even table.
+/// Skew of one vector of counts. If S is 0, nothing can be uneven, and every figure is that of a
+/// perfectly even table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkewFigures {
-    /// N.
+    /// Number of partitions, N.
     pub partitions: usize,
-    /// S.
+    /// Number of rows, S.
     pub rows: u64,
-    /// m.
+    /// Mean number of rows per partition, m.
     pub mean: f64,
-    /// s.
+    /// Smallest number of rows of a partition, s.
     pub min: u64,
-    /// M.
+    /// Largest number of rows of a partition, M.
     pub max: u64,
-    /// M / m: how much more than its share the fullest partition has. 1 is even, N is everything in one.
+    /// M / m: the fullest partition relative to its share. 1 is even, N is everything in one.
     pub max_over_mean: f64,
     /// Population standard deviation / m.
     pub cv: f64,
-    /// 1 - m / M: the part of a parallel scan that the average partition waits for the fullest (Greenplum
-    /// `gp_skew_idle_fractions.siffraction`). 0 is even.
+    /// 1 - m / M: the part of a parallel scan that the average partition waits for the fullest one
+    /// (Greenplum `gp_skew_idle_fractions.siffraction`). 0 is even.
     pub idle_fraction: f64,
-    /// S^2 / sum(r^2), the inverse Simpson index: as many evenly filled partitions would be as concentrated. N is even,
-    /// 1 is everything in one.
+    /// S^2 / sum(r^2), the inverse Simpson index: the number of evenly filled partitions that would
+    /// be equally concentrated. N is even, 1 is everything in one.
     pub effective_partitions: f64,
-    /// 100 x sample standard deviation / m (Greenplum `gp_skew_coefficients.skccoeff`). 0 for one partition.
+    /// 100 x sample standard deviation / m (Greenplum `gp_skew_coefficients.skccoeff`). 0 for one
+    /// partition.
     pub greenplum_skccoeff: f64,
     /// (M - s) / M (Azure Synapse); flagged from [`SYNAPSE_LIMIT`] on.
     pub synapse_skew: f64,
     /// (M - s) / S (Analytics Platform System).
     pub aps_skew: f64,
-    /// M / s (Redshift `SVV_TABLE_INFO.skew_rows`); none where a partition is empty.
+    /// M / s (Redshift `SVV_TABLE_INFO.skew_rows`); `None` if a partition is empty.
     pub redshift_skew_rows: Option<f64>,
-    /// Partitions without rows.
+    /// Number of partitions without rows.
     pub empty_partitions: usize,
-    /// M / S: the share of all rows that the fullest partition has.
+    /// M / S: the share of all rows in the fullest partition.
     pub share_of_fullest: f64,
-    /// The fullest partition; the first one of several.
+    /// Number of the fullest partition, the first of several.
     pub fullest_partition: usize,
 }
 
-/// The middle one of the values, of an even number the upper of the two; none of no values.
+/// Returns the median, the upper of the two middle values if their number is even; `None` without
+/// values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// Synapse advises to redistribute a table from this skew on (10 %).
+/// Skew from which Synapse advises to redistribute a table (10 %).
 pub const SYNAPSE_LIMIT: f64 = 0.10;
 
 impl SkewFigures {
-    /// The figures of one count per partition. No partitions count as one without rows.
+    /// Computes the figures from one count per partition. Without partitions, they are those of a
+    /// single one without rows.
     #[must_use]
     pub fn of(counts: &[u64]) -> Self {
         let n = counts.len().max(1);

@@ -1,4 +1,4 @@
-//! The noise floor: a perfect hash is not even either.
+//! Noise floor: even a perfect hash is not perfectly even.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use crate::skew::SkewFigures;
 
-/// The CV that a perfect hash gives to `keys` equally heavy keys in `partitions`: sqrt(N / k x (1 - 1/N)), the standard
-/// deviation of a multinomial count over its mean. 0 where there are no keys.
+/// Returns the CV that a perfect hash gives to `keys` equally heavy keys in `partitions`:
+/// sqrt(N / k x (1 - 1/N)), the standard deviation of a multinomial count over its mean. 0 without
+/// keys.
 #[must_use]
 pub fn expected_cv_equal_keys(partitions: usize, keys: u64) -> f64 {
     if keys == 0 || partitions == 0 {
@@ -18,8 +19,9 @@ pub fn expected_cv_equal_keys(partitions: usize, keys: u64) -> f64 {
     (n / keys as f64 * (1.0 - 1.0 / n)).sqrt()
 }
 
-/// The CV that a perfect hash gives to keys with weights w: sqrt(N x sum(w^2) / S^2 x (1 - 1/N)), where `sum` is S and
-/// `sum_of_squares` is sum(w^2). Equal to [`expected_cv_equal_keys`] for equal weights. 0 where there are no rows.
+/// Returns the CV that a perfect hash gives to keys with weights w:
+/// sqrt(N x sum(w^2) / S^2 x (1 - 1/N)), with S in `sum` and sum(w^2) in `sum_of_squares`. Equal
+/// to [`expected_cv_equal_keys`] for equal weights. 0 without rows.
 #[must_use]
 pub fn expected_cv_weighted(partitions: usize, sum: f64, sum_of_squares: f64) -> f64 {
     if sum <= 0.0 || partitions == 0 {
@@ -29,8 +31,9 @@ pub fn expected_cv_weighted(partitions: usize, sum: f64, sum_of_squares: f64) ->
     (n * sum_of_squares / (sum * sum) * (1.0 - 1.0 / n)).sqrt()
 }
 
-/// How many of `partitions` a perfect hash leaves without any of `keys` keys, and its standard deviation: with q = 1 - 1/N the mean is
-/// N q^k, and the variance N (N - 1) (1 - 2/N)^k + N q^k - N^2 q^(2k) (the occupancy problem; Feller, volume 1, IV.2).
+/// Returns the expected number of `partitions` that a perfect hash leaves without any of `keys`
+/// keys, and its standard deviation. With q = 1 - 1/N the mean is N q^k, and the variance
+/// N (N - 1) (1 - 2/N)^k + N q^k - N^2 q^(2k) (the occupancy problem; Feller, volume 1, IV.2).
 #[must_use]
 pub fn expected_empty_partitions(partitions: usize, keys: u64) -> (f64, f64) {
     if partitions == 0 {
@@ -42,11 +45,12 @@ pub fn expected_empty_partitions(partitions: usize, keys: u64) -> (f64, f64) {
     (mean, variance.max(0.0).sqrt())
 }
 
-/// Up to so many keys, the expected maximum is computed exactly.
+/// Number of keys up to which the expected maximum is computed exactly.
 const MOST_EXACT: u64 = 64;
 
-/// The max/mean that a perfect hash gives, on average, to `keys` equally heavy keys in `partitions`. Exact up to 64 keys; beyond, to
-/// about 0.1 %, from the largest of N independent Poisson counts. 1 where there are no keys.
+/// Returns the max/mean that a perfect hash gives, on average, to `keys` equally heavy keys in
+/// `partitions`. Exact up to 64 keys; beyond that, accurate to about 0.1 %, from the largest of N
+/// independent Poisson counts. 1 without keys.
 #[must_use]
 pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
     if keys == 0 || partitions < 2 {
@@ -56,8 +60,8 @@ pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
     let expected = if keys <= MOST_EXACT {
         expected_max_exactly(partitions, keys as usize)
     } else {
-        // h(k) is g(K) averaged over a Poisson number K of keys with mean k. So g(k) is about h(k) - k h''(k) / 2 (analytic
-        // depoissonization: Jacquet and Szpankowski, 1998).
+        // h(k) is g(K) averaged over a Poisson number K of keys with mean k. So g(k) is about
+        // h(k) - k h''(k) / 2 (analytic depoissonization: Jacquet and Szpankowski, 1998).
         let keys = keys as f64;
         let step = keys.sqrt();
         let of = |keys: f64| expected_max_of_poisson(partitions, keys / partitions as f64);
@@ -67,8 +71,9 @@ pub fn expected_max_over_mean_equal_keys(partitions: usize, keys: u64) -> f64 {
     (expected / mean).clamp(1.0, partitions as f64)
 }
 
-/// The mean of the largest of N counts of `keys` keys: the sum over m of P(max > m). P(max <= m) is k! / N^k times the coefficient of x^k
-/// in (1 + x + x^2/2! + ... + x^m/m!)^N, which is computed with Poisson probabilities in the place of 1/j!, so that numbers stay small.
+/// Returns the mean of the largest of N counts of `keys` keys: the sum over m of P(max > m).
+/// P(max <= m) is k! / N^k times the coefficient of x^k in (1 + x + x^2/2! + ... + x^m/m!)^N, which
+/// is computed with Poisson probabilities instead of 1/j!, so that numbers stay small.
 fn expected_max_exactly(partitions: usize, keys: usize) -> f64 {
     let mean = keys as f64 / partitions as f64;
     let probability = |mean: f64, count: usize| {
@@ -89,7 +94,7 @@ fn expected_max_exactly(partitions: usize, keys: usize) -> f64 {
     expected
 }
 
-/// The coefficient of x^degree in a power of a polynomial, by squaring.
+/// Returns the coefficient of x^degree in a power of a polynomial, by squaring.
 fn coefficient_of_power(polynomial: &[f64], power: usize, degree: usize) -> f64 {
     let times = |a: &[f64], b: &[f64]| {
         let mut product = vec![0.0; (a.len() + b.len()).saturating_sub(1).min(degree + 1)];
@@ -113,10 +118,11 @@ fn coefficient_of_power(polynomial: &[f64], power: usize, degree: usize) -> f64 
     result.get(degree).copied().unwrap_or(0.0)
 }
 
-/// The mean of the largest of N independent Poisson counts.
+/// Returns the mean of the largest of N independent Poisson counts.
 fn expected_max_of_poisson(partitions: usize, mean: f64) -> f64 {
-    // E[max] = sum over m of P(max > m) = sum of 1 - F(m)^N, with the Poisson probabilities in logarithms, because those of
-    // large means underflow. Below 12 standard deviations under the mean, F is 0 and each m adds 1.
+    // E[max] = sum over m of P(max > m) = sum of 1 - F(m)^N, with the Poisson probabilities in
+    // logarithms, because those of large means underflow. More than 12 standard deviations below
+    // the mean, F is 0 and each m adds 1.
     let width = 12.0 * mean.sqrt();
     let first = if mean > 1000.0 { (mean - width).floor() } else { 0.0 };
     let mut log_probability = first * mean.ln() - mean - ln_factorial(first);
@@ -130,7 +136,7 @@ fn expected_max_of_poisson(partitions: usize, mean: f64) -> f64 {
     expected
 }
 
-/// [`expected_max_over_mean_equal_keys`] of many numbers of keys over the same partitions.
+/// [`expected_max_over_mean_equal_keys`] for many key counts over the same partitions.
 #[derive(Debug, Clone)]
 pub struct MaxOverMeanByChance {
     partitions: usize,
@@ -138,13 +144,14 @@ pub struct MaxOverMeanByChance {
 }
 
 impl MaxOverMeanByChance {
-    /// Over so many partitions.
+    /// Creates the figures for `partitions` partitions.
     #[must_use]
     pub fn over(partitions: usize) -> Self {
         Self { partitions, known: HashMap::new() }
     }
 
-    /// Of so many keys, to less than 1 %: it changes little with them, and is computed once for all numbers with the same first seven bits.
+    /// Returns the figure for `keys` keys, to less than 1 %. It varies slowly, and is computed once
+    /// for all numbers with the same first seven bits.
     pub fn of(&mut self, keys: u64) -> f64 {
         let dropped = (u64::BITS - keys.leading_zeros()).saturating_sub(7);
         let keys = keys >> dropped << dropped;
@@ -153,7 +160,8 @@ impl MaxOverMeanByChance {
     }
 }
 
-/// [`expected_max_over_mean_equal_keys`], remembered for all keys that are evaluated: few are exact, and take long.
+/// [`expected_max_over_mean_equal_keys`], cached for all partition keys that are evaluated, because
+/// the exact values for few keys take long.
 fn remembered_max_over_mean(partitions: usize, keys: u64) -> f64 {
     const MOST: usize = 1 << 16;
     static KNOWN: LazyLock<Mutex<HashMap<(usize, u64), f64>>> = LazyLock::new(Mutex::default);
@@ -169,7 +177,7 @@ fn remembered_max_over_mean(partitions: usize, keys: u64) -> f64 {
     found
 }
 
-/// ln(m!): of small m as a sum, of others by Stirling's series, which is exact to 1 / (360 m^3).
+/// ln(m!): a sum for small m, otherwise Stirling's series, which is exact to 1 / (360 m^3).
 fn ln_factorial(m: f64) -> f64 {
     if m < 256.0 {
         return (2..=m as u32).map(|factor| f64::from(factor).ln()).sum();
@@ -177,16 +185,16 @@ fn ln_factorial(m: f64) -> f64 {
     m * m.ln() - m + 0.5 * (2.0 * std::f64::consts::PI * m).ln() + 1.0 / (12.0 * m)
 }
 
-/// How many rows the distinct keys of a table have.
+/// Numbers of rows of the distinct keys of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KeyWeights {
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub distinct: u64,
     /// Rows of all keys.
     pub rows: u64,
     /// Rows of the heaviest key.
     pub heaviest: u64,
-    /// Sum of the squares of the keys' rows, exactly, so that it does not depend on their order.
+    /// Exact sum of the squares of the keys' rows, which does not depend on their order.
     pub sum_of_squares: u128,
 }
 
@@ -199,7 +207,7 @@ impl KeyWeights {
         self.sum_of_squares += u128::from(rows).pow(2);
     }
 
-    /// Counts the keys of another part of the table, which shares no key with this one.
+    /// Adds the keys of another part of the table, which shares no key with this one.
     pub fn merge(&mut self, other: &Self) {
         self.distinct += other.distinct;
         self.rows += other.rows;
@@ -208,37 +216,40 @@ impl KeyWeights {
     }
 }
 
-/// What measured skew is made of.
+/// Parts of a measured skew.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseFloor {
-    /// Distinct partition keys.
+    /// Number of distinct partition keys.
     pub distinct_keys: u64,
     /// Distinct partition keys per partition; YDB advises 100 to 1000.
     pub keys_per_partition: f64,
-    /// Share of all rows that have the heaviest key.
+    /// Share of all rows that belong to the heaviest key.
     pub heaviest_key_share: f64,
-    /// CV that a perfect hash gives to that many equal keys.
+    /// CV that a perfect hash gives to the same number of equal keys.
     pub expected_cv_equal_keys: f64,
     /// CV that a perfect hash gives to these keys with their weights.
     pub expected_cv_weighted: f64,
-    /// Max/mean that a perfect hash gives to that many equal keys.
+    /// Max/mean that a perfect hash gives to the same number of equal keys.
     pub expected_max_over_mean_equal_keys: f64,
-    /// What heavy keys add to the CV: that of these keys less that of equal keys.
+    /// CV added by heavy keys: that of these keys minus that of equal keys.
     pub cv_of_heavy_keys: f64,
-    /// What is left of the measured CV: that less the one of these keys. About 0 is chance, below 0 luck; far above 0, the
-    /// hash function itself is at fault.
+    /// Rest of the measured CV, after subtracting that of these keys. About 0 is chance, below 0
+    /// luck; far above 0, the hash function itself is at fault.
     pub cv_left: f64,
-    /// Standard deviations by which the rows are more uneven than a perfect hash makes these keys; below 0 they are more even.
+    /// Standard deviations by which the rows are more uneven than a perfect hash makes these keys;
+    /// negative if they are more even.
     pub deviations: f64,
 }
 
 /// Standard deviations beyond which chance is no explanation.
 pub const BEYOND_CHANCE: f64 = 5.0;
-/// Pairs of keys in one partition, below which they are counted as rare events.
+/// Number of pairs of keys in one partition below which they are treated as rare events.
 const FEW_PAIRS: f64 = 50.0;
 
-/// Standard deviations of a normal distribution that are as improbable as `pairs` pairs of k keys in one of n partitions. Where few pairs are
-/// expected, they are Poisson; else the chi-square sum, which is a linear function of them, is by Wilson and Hilferty (1931).
+/// Returns the standard deviations of a normal distribution that are as improbable as `pairs` pairs
+/// of k keys in one of n partitions. If few pairs are expected, they are Poisson distributed;
+/// otherwise the chi-square sum, a linear function of them, is converted by Wilson and Hilferty
+/// (1931).
 #[must_use]
 pub fn deviations_of_pairs(keys: f64, partitions: usize, pairs: f64) -> f64 {
     let n = partitions as f64;
@@ -248,7 +259,8 @@ pub fn deviations_of_pairs(keys: f64, partitions: usize, pairs: f64) -> f64 {
         return 0.0;
     }
     if expected < FEW_PAIRS {
-        // Anscombe's transformation of a Poisson count, which errs on the side of chance in the upper tail.
+        // Anscombe's transformation of a Poisson count, which errs on the side of chance in the
+        // upper tail.
         return 2.0 * ((pairs.max(0.0) + 0.375).sqrt() - (expected + 0.375).sqrt());
     }
     let chi_square = n / keys * (2.0 * pairs + keys) - keys;
@@ -256,21 +268,22 @@ pub fn deviations_of_pairs(keys: f64, partitions: usize, pairs: f64) -> f64 {
     ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
 }
 
-/// The same of keys that differ in rows, which count as so many equal ones as are spread as unevenly: S^2 / sum(w^2), of S / sum(w^2) rows
-/// each.
+/// Returns [`deviations_of_pairs`] for keys that differ in rows. They count as the number of equal
+/// keys that are spread as unevenly: S^2 / sum(w^2) keys with sum(w^2) / S rows each.
 fn deviations(skew: &SkewFigures, keys: &KeyWeights) -> f64 {
     let (sum, squares) = (keys.rows as f64, keys.sum_of_squares as f64);
     if keys.rows == 0 || skew.partitions == 0 {
         return 0.0;
     }
     let (alike, weight) = (sum * sum / squares, squares / sum);
-    // The CV says what the squares of the partitions sum up to; what the keys alone do not is of keys that meet.
+    // The CV gives the sum of squares of the partitions; the part not due to single keys is due to
+    // keys that share a partition.
     let of_partitions = sum * sum * (1.0 + skew.cv * skew.cv) / skew.partitions as f64;
     deviations_of_pairs(alike, skew.partitions, (of_partitions - squares) / (2.0 * weight * weight))
 }
 
 impl NoiseFloor {
-    /// The floor for keys of these weights, under a measured skew.
+    /// Computes the floor for keys of these weights, under a measured skew.
     #[must_use]
     pub fn of(skew: &SkewFigures, keys: &KeyWeights) -> Self {
         let rows = keys.rows.max(1) as f64;
@@ -303,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_noise_floor_agrees_with_itself_and_with_the_rule_of_ydb() {
-        // 100 to 1000 keys per partition stand for a CV of about 10 % to 3 %.
+        // 100 to 1000 keys per partition mean a CV of about 10 % to 3 %.
         assert!((expected_cv_equal_keys(64, 6_400) - 0.1).abs() < 0.001);
         assert!((expected_cv_equal_keys(64, 64_000) - 0.0316).abs() < 0.001);
         close(expected_cv_weighted(64, 6_400.0 * 3.0, 6_400.0 * 9.0), expected_cv_equal_keys(64, 6_400));
@@ -328,7 +341,7 @@ mod tests {
             }
         }
         close(expected_max_over_mean_equal_keys(8, 0), 1.0);
-        // Just before and after the sum begins above 0.
+        // Just before and after the point from which the sum starts above 0.
         let (below, above) =
             (expected_max_over_mean_equal_keys(16, 16_000), expected_max_over_mean_equal_keys(16, 16_016));
         assert!((below - above).abs() < 1e-4, "{below} {above}");
@@ -336,7 +349,8 @@ mod tests {
         assert!(many > 1.0 && many < 1.0001, "{many}");
     }
 
-    /// The mean of the largest count over all N^k ways to place k keys, by going through the counts of one partition after the other.
+    /// Returns the mean of the largest count over all N^k ways to place k keys, by enumerating the
+    /// counts of one partition after the other.
     fn enumerated(partitions: usize, keys: usize) -> f64 {
         fn sum(partitions: usize, left: usize, most: usize, ways: f64) -> f64 {
             if partitions == 1 {
@@ -362,7 +376,7 @@ mod tests {
                 }
             }
         }
-        // One key is in one partition, whatever the number; two meet in one of N.
+        // One key is in one partition, whatever their number; two keys share one of N partitions.
         for partitions in [2, 64, 1000, 65_536] {
             let n = partitions as f64;
             assert!((expected_max_over_mean_equal_keys(partitions, 1) / n - 1.0).abs() < 1e-9);
@@ -385,7 +399,7 @@ mod tests {
 
     #[test]
     fn chance_is_not_blamed_and_a_defect_is() {
-        // Keys of very different weights, thrown at random again and again.
+        // Keys of very different weights, placed at random repeatedly.
         for (partitions, light, heavy, seeds) in [
             (2, 40, 0, 400),
             (2, 3000, 2, 400),
@@ -434,7 +448,8 @@ mod tests {
 
     #[test]
     fn a_perfect_hash_has_the_expected_cv() {
-        // The hash of consecutive numbers stands for a random placement of 20,000 keys into 32 partitions.
+        // The hash of consecutive numbers simulates a random placement of 20,000 keys into 32
+        // partitions.
         let mut counts = [0u64; 32];
         for key in 0u64..20_000 {
             let hash = evenkeel_placement::placement::hash_bytes(&key.to_le_bytes());
@@ -442,7 +457,8 @@ mod tests {
         }
         let cv = SkewFigures::of(&counts).cv;
         let expected = expected_cv_equal_keys(32, 20_000);
-        // The CV of 32 counts itself scatters by about 1 / sqrt(2 x 31) = 13 %; three of those.
+        // The CV of 32 counts itself varies by about 1 / sqrt(2 x 31) = 13 %; allow three times
+        // that.
         assert!((cv / expected - 1.0).abs() < 0.39, "{cv} against {expected}");
     }
 }

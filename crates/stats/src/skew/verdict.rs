@@ -1,10 +1,10 @@
-//! What the figures mean, in one word and one sentence.
+//! Meaning of the figures, in one word and one sentence.
 
 use serde::Serialize;
 
 use crate::skew::{BEYOND_CHANCE, NoiseFloor, SkewFigures, expected_empty_partitions};
 
-/// The judgement of a partition key or of a table.
+/// Verdict on a partition key or a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -14,64 +14,69 @@ pub enum Verdict {
     FewRows,
     /// As even as chance allows, and even enough to work with.
     Even,
-    /// Even or not in total, at any one time few partitions take most rows.
+    /// Even or not in total: at any one time few partitions get most rows.
     Moving,
-    /// Single keys have so many rows that their partitions stand out.
+    /// Single keys have enough rows to make their partitions stand out.
     HeavyKeys,
     /// There are too few distinct keys for the number of partitions.
     FewKeys,
-    /// Uneven, and the keys do not explain it, or were not counted.
+    /// Uneven, and the keys do not explain it or were not counted.
     Uneven,
 }
 
-/// How rows are spread at a time, beside how they are in total.
+/// Distribution of rows at a time, compared with that in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtATime {
-    /// Over the partitions, or it is not known.
+    /// Spread over the partitions, or not known.
     Spread,
-    /// Over few partitions, which are others each time.
+    /// Concentrated on few partitions, which change over time.
     Moves,
-    /// Over few partitions, which are the same all the time.
+    /// Concentrated on few partitions, always the same ones.
     Stays,
 }
 
-/// Up to this max/mean a table counts as even whatever the reason: the fullest partition has 15 % more than its share.
+/// Up to this max/mean a table counts as even for any reason: the fullest partition has 15 % more
+/// than its share.
 const EVEN_MAX_OVER_MEAN: f64 = 1.15;
-/// Up to this max/mean a table counts as even where chance explains it: it takes three quarters of the inserts that it would take were all
-/// partitions alike. 100 keys for each of 1000 partitions give as much.
+/// Up to this max/mean a table counts as even if chance explains it: it sustains three quarters of
+/// the inserts that it would if all partitions were alike. 100 keys for each of 1000 partitions
+/// give this value.
 const EVEN_BY_CHANCE: f64 = 4.0 / 3.0;
-/// A table counts as even only with so many effective partitions, as a part of all.
+/// Smallest share of effective partitions with which a table counts as even.
 const EVEN_EFFECTIVE: f64 = 0.9;
-/// Unequal rows of keys are a reason of their own where they add this part to the CV that as many equal keys have.
+/// Unequal rows of keys are a reason of their own if they add this share to the CV of as many equal
+/// keys.
 const HEAVY_ADDS: f64 = 0.1;
-/// Keys that have fewer rows than this on average are as many as rows let them be: more rows bring more of them.
+/// Keys with fewer rows than this on average are as numerous as the rows allow: more rows bring
+/// more keys.
 const FEWEST_ROWS_PER_KEY: f64 = 2.0;
-/// Standard deviations of empty partitions beyond which they are none of chance.
+/// Standard deviations beyond which chance does not explain empty partitions.
 const EMPTY_BEYOND_CHANCE: f64 = 5.0;
 /// YDB advises at least 100 distinct keys per partition.
 const FEWEST_KEYS_PER_PARTITION: f64 = 100.0;
-/// Fewer rows per partition than this say nothing: a handful of rows cannot be spread evenly.
+/// Fewest rows per partition that allow a verdict: a handful of rows cannot be spread evenly.
 const FEWEST_ROWS_PER_PARTITION: u64 = 10;
-/// From this balance on, rows spread over the partitions at a time: half-way between all in one partition and all partitions alike.
+/// From this balance on, rows count as spread over the partitions at a time: half-way between all
+/// in one partition and all partitions alike.
 const EVEN_BALANCE: f64 = 0.5;
-/// The load moves where the balance at a time is less than this part of that in total.
+/// The load moves if the balance at a time is less than this share of that in total.
 const MOVING_FRACTION: f64 = 0.6;
 
-/// Whether so many rows say anything about the balance of a table, or of one window or commit.
+/// Whether the rows suffice to judge the balance of a table, or of one window or commit.
 #[must_use]
 pub fn are_enough_rows(rows: u64, partitions: usize) -> bool {
     rows >= FEWEST_ROWS_PER_PARTITION * partitions as u64
 }
 
-/// Effective partitions as a number from 0, all rows in one, to 1, all partitions alike; 1 of one partition. So two partitions are judged
-/// by the measure of many.
+/// Returns effective partitions on a scale from 0, all rows in one, to 1, all partitions alike; 1
+/// for a single partition. Two partitions are thus judged on the same scale as many.
 #[must_use]
 pub fn balance(effective: f64, partitions: usize) -> f64 {
     if partitions < 2 { 1.0 } else { ((effective - 1.0) / (partitions as f64 - 1.0)).clamp(0.0, 1.0) }
 }
 
 impl AtATime {
-    /// From the [`balance`] at a time and that of all rows.
+    /// Classifies by the [`balance`] at a time and that of all rows.
     #[must_use]
     pub fn of(at_a_time: f64, in_total: f64) -> Self {
         if at_a_time >= EVEN_BALANCE {
@@ -120,7 +125,7 @@ impl Verdict {
         if may_be_even && skew.max_over_mean <= EVEN_BY_CHANCE {
             return Self::Even;
         }
-        // Chance explains it, and it is too much all the same.
+        // Chance explains it, but it is still too uneven.
         if floor.cv_of_heavy_keys > HEAVY_ADDS * floor.expected_cv_equal_keys {
             Self::HeavyKeys
         } else {
@@ -128,7 +133,7 @@ impl Verdict {
         }
     }
 
-    /// One word.
+    /// Returns the verdict in one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -142,7 +147,7 @@ impl Verdict {
         }
     }
 
-    /// One sentence, with advice where something is wrong.
+    /// Returns the verdict in one sentence, with advice if something is wrong.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
@@ -171,7 +176,8 @@ impl Verdict {
     }
 }
 
-/// Whether partitions are empty that chance would fill: that does not depend on how many rows the keys have.
+/// Whether partitions are empty that chance would fill; the rows of the keys do not matter for
+/// that.
 #[must_use]
 pub fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
     let (mean, deviation) = expected_empty_partitions(skew.partitions, floor.distinct_keys);
@@ -179,7 +185,8 @@ pub fn leaves_empty(skew: &SkewFigures, floor: &NoiseFloor) -> bool {
 }
 
 impl NoiseFloor {
-    /// Whether there are about as many keys as rows let there be, so that their number says how few rows there are.
+    /// Whether there are about as many keys as the rows allow, so that their number reflects the
+    /// number of rows.
     #[must_use]
     pub fn keys_follow_rows(&self, rows: u64) -> bool {
         (rows as f64) < FEWEST_ROWS_PER_KEY * self.distinct_keys as f64
@@ -224,24 +231,25 @@ mod tests {
         for keys in [vec![1; 5], vec![5]] {
             assert_eq!(judged(&[5, 0, 0, 0], &keys, AtATime::Spread), Verdict::FewRows);
         }
-        // An id whose rows are enough to count, and too few to tell how many ids there will be.
+        // An id with enough rows to count, but too few to predict the number of ids.
         let mut counts = [20u64; 16];
         (counts[3], counts[4]) = (30, 10);
         assert_eq!(judged(&counts, &[1; 320], AtATime::Spread), Verdict::FewRows);
-        // The same rows of few keys are a matter of the keys.
+        // The same rows with few keys: the keys are the reason.
         assert_eq!(judged(&counts, &[10; 32], AtATime::Spread), Verdict::FewKeys);
     }
 
     #[test]
     fn a_large_unevenness_is_not_even_because_chance_explains_it() {
-        // 3200 keys for 16 partitions, of which some have 60 times the rows of others.
+        // 3200 keys for 16 partitions, some with 60 rows instead of 10.
         let keys: Vec<u64> = (0..3200).map(|key| if key % 40 == 0 { 60 } else { 10 }).collect();
         let mut counts = vec![2250u64; 16];
         (counts[0], counts[1]) = (4072, 428);
         let figures = SkewFigures::of(&counts);
         assert!(figures.max_over_mean > 1.8);
         assert_ne!(judged(&counts, &keys, AtATime::Spread), Verdict::Even);
-        // 100 keys for each of 2000 partitions: the fullest has more than a third above its share, and chance explains it.
+        // 100 keys for each of 2000 partitions: the fullest is more than a third above its share,
+        // and chance explains it.
         let mut counts = vec![1000u64; 2000];
         (counts[0], counts[1]) = (1350, 650);
         assert_eq!(judged(&counts, &[10; 200_000], AtATime::Spread), Verdict::FewKeys);
@@ -266,7 +274,7 @@ mod tests {
             keys in prop::collection::vec((1u64..200, any::<u64>()), 1..3000),
             crowded in 1usize..40,
         ) {
-            // Keys at random, in all partitions or in some of them alone.
+            // Keys at random, in all partitions or only in some of them.
             let used = crowded.min(partitions) as u64;
             let mut counts = vec![0u64; partitions];
             let mut weights = KeyWeights::default();

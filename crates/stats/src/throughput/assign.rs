@@ -1,4 +1,4 @@
-//! Which node has which partition.
+//! Assignment of partitions to nodes.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,21 +9,22 @@ use thiserror::Error;
 
 use evenkeel_model::bounded::quote;
 
-/// How partitions are dealt to nodes. The number of a node is counted from 0, like that of a partition.
+/// Rule that assigns partitions to nodes. Nodes are numbered from 0, like partitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assignment {
     /// Partition p is on node p % N.
     #[default]
     RoundRobin,
-    /// The heaviest partition first, each to the node with the least so far (Graham 1969: at most 4/3 of the best). Loads are those of
-    /// the whole export, which nobody knows beforehand: what balancing by load comes to in the long run.
+    /// The heaviest partition first, each to the node with the least load so far (Graham 1969: at
+    /// most 4/3 of the optimum). Loads are those of the whole export, which are not known in
+    /// advance: this is the long-run result of balancing by load.
     LeastLoaded,
-    /// The first ones on the first node, as many as evenly go.
+    /// Consecutive partitions on each node, beginning with the first, as evenly as possible.
     Contiguous,
 }
 
-/// A name that is no assignment.
+/// Error for an unknown assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{found}' is no assignment; there are: round-robin, least-loaded, contiguous", found = quote(found))]
 pub struct AssignmentError {
@@ -31,7 +32,7 @@ pub struct AssignmentError {
 }
 
 impl Assignment {
-    /// Its name.
+    /// Returns the name of the assignment.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,7 +42,7 @@ impl Assignment {
         }
     }
 
-    /// The node of each partition, by the load of each. No nodes count as one.
+    /// Returns the node of each partition, given the load of each. 0 nodes count as 1.
     #[must_use]
     pub fn deal(self, loads: &[f64], nodes: usize) -> Vec<usize> {
         let (count, nodes) = (loads.len(), nodes.max(1));
@@ -60,8 +61,9 @@ impl Assignment {
         }
     }
 
-    /// The same after a node is lost: its partitions go to the others, in turn from the next one on, or where partitions are dealt by load
-    /// the heaviest first, each to the node with the least. None of them moves where there is no other node.
+    /// Returns the assignment after the loss of a node. Its partitions move to the other nodes, in
+    /// turn from the next one on; with assignment by load, the heaviest first, each to the node
+    /// with the least load. None moves if there is no other node.
     #[must_use]
     pub fn without(self, lost: usize, node_of: &[usize], loads: &[f64], nodes: usize) -> Vec<usize> {
         let mut moved = node_of.to_vec();
@@ -102,7 +104,7 @@ fn heaviest_first(loads: &[f64], partitions: impl Iterator<Item = usize>) -> Vec
     partitions
 }
 
-/// The node that carries least; the first one of several.
+/// Returns the node with the least load, or the first of several.
 fn least(carried: &[f64], is_asked: impl Fn(usize) -> bool) -> Option<usize> {
     let by_load = |a: &(usize, &f64), b: &(usize, &f64)| -> Ordering { a.1.total_cmp(b.1) };
     carried.iter().enumerate().filter(|(node, _)| is_asked(*node)).min_by(by_load).map(|(node, _)| node)
@@ -158,7 +160,7 @@ mod tests {
         let dealt = Assignment::RoundRobin.deal(&loads, 3);
         assert_eq!(Assignment::RoundRobin.without(1, &dealt, &loads, 3), [0, 2, 2, 0, 0, 2]);
         let loads = [8.0, 2.0, 5.0, 3.0, 3.0, 3.0];
-        // 8 | 2 + 3 | 5 + 3 + 3: what node 0 had goes to the one with 5.
+        // 8 | 2 + 3 | 5 + 3 + 3: the partition of node 0 moves to the node with 5.
         assert_eq!(Assignment::LeastLoaded.without(0, &[0, 1, 2, 1, 2, 2], &loads, 3), [1, 1, 2, 1, 2, 2]);
         assert_eq!(Assignment::RoundRobin.without(0, &[0, 0], &[1.0; 2], 1), [0, 0]);
     }

@@ -1,22 +1,25 @@
-//! What a table takes: the one model that an evaluation, a bench of ingest and a simulation of nodes share.
+//! Throughput of a table: the one model that an evaluation, an ingest bench and a simulation of
+//! nodes share.
 //!
 //! ```text
-//! what comes, by partition and window ─► Concentration  share of the resource with the most:
-//!                                                        over the whole time, in windows, at a moment
-//! Concentration, what each takes      ─► Capacity        the rate that the table sustains
+//! load by partition and window ─► Concentration  share of the busiest resource:
+//!                                                over the whole time, in windows, at a moment
+//! Concentration, capacity each ─► Capacity       the rate that the table sustains
 //! ```
 //!
-//! 1. **A partition** takes [`DEFAULT_PARTITION_RATE`] unless another rate is given. **A node** takes what is given; its
-//!    partitions share that, and each of them still takes no more than a partition does. With several limits, the one that is
-//!    reached first counts.
-//! 2. **The load at a time** is the share of the rows that the busiest partition, or node, gets at a time, less what chance
-//!    adds if rows are few ([`Lasting`]). An evaluation finds that of partitions, in windows as short as its rows allow, and
-//!    knows of keys made of the time alone that all rows of a moment go to one. It is never below the share over the whole
-//!    time, and that of a node never below that of a partition.
-//! 3. **Sustained** is the rate at which the busiest partition, or node, is offered exactly what it takes, while rows are
-//!    spread as they are at a time. Queues are not counted on: a writer waits for the partition that is hot now, however idle
-//!    the others are. [`Capacity::sustains`] is the verdict. A simulation of queues can add that rows wait nevertheless, since
-//!    arrivals have ups and downs; it never makes a rate sustained that is not.
+//! 1. **A partition** handles [`DEFAULT_PARTITION_RATE`] unless another rate is given. **A node**
+//!    has the given capacity; its partitions share it, and each of them is still limited to the
+//!    rate of a partition. With several limits, the one reached first counts.
+//! 2. **The load at a time** is the share of the rows that the busiest partition, or node, gets at
+//!    a time, minus the part that chance adds if rows are few ([`Lasting`]). An evaluation
+//!    determines that of partitions, in windows as short as its rows allow; it knows that with keys
+//!    made of the time alone, all rows of a moment go to one partition. It is never below the share
+//!    over the whole time, and that of a node never below that of a partition.
+//! 3. **Sustained** is the rate at which the busiest partition, or node, is offered exactly its
+//!    capacity, while rows are spread as they are at a time. Queues are not relied on: a writer
+//!    waits for the partition that is hot now, however idle the others are. [`Capacity::sustains`]
+//!    is the verdict. A simulation of queues can add that rows wait nevertheless, since arrivals
+//!    fluctuate; it never turns an unsustained rate into a sustained one.
 
 mod assign;
 
@@ -25,16 +28,16 @@ use serde::Serialize;
 use crate::skew::{MaxOverMeanByChance, SkewFigures};
 pub use crate::throughput::assign::{Assignment, AssignmentError};
 
-/// Inserts that one partition takes, in bytes per second: about 1 MB/s (YDB documentation, "Choosing keys for maximum
-/// column-oriented table performance": 1 GB/s into 1000 partitions).
+/// Inserts that one partition sustains, in bytes per second: about 1 MB/s (YDB documentation,
+/// "Choosing keys for maximum column-oriented table performance": 1 GB/s into 1000 partitions).
 pub const DEFAULT_PARTITION_RATE: f64 = 1e6;
 
-/// Rows that a window needs for each partition to be judged. So few are enough, because what chance does to so few rows is
-/// taken into account.
+/// Rows per partition that a window needs to be judged. This is enough because the effect of chance
+/// on this few rows is taken into account.
 const FEWEST_ROWS_PER_PARTITION: u64 = 2;
-/// Rows that a window needs at least.
+/// Fewest rows that a window needs.
 const FEWEST_ROWS: u64 = 16;
-/// Rates that differ by less are one rate.
+/// Relative difference below which rates count as equal.
 const ROUNDING: f64 = 1e-9;
 
 /// Whether a window has enough rows for its shares to be judged.
@@ -43,7 +46,8 @@ pub fn is_judged(rows: u64, partitions: usize) -> bool {
     rows >= FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
 }
 
-/// The share of the fullest partition of a window, less what chance gives the fullest of so many rows above 1/N; at least 1/N.
+/// Returns the share of the fullest partition of a window, minus what chance gives to the fullest
+/// above 1/N with this number of rows; at least 1/N.
 #[must_use]
 pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
     let count = partitions.max(1) as f64;
@@ -51,12 +55,12 @@ pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxO
     (share - by_chance).max(1.0 / count)
 }
 
-/// The share of the busiest resource at a time, less what chance adds.
+/// Share of the busiest resource at a time, minus what chance adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lasting {
-    /// In the middle window.
+    /// Share in the median window.
     pub median: f64,
-    /// In the worst.
+    /// Share in the worst window.
     pub worst: f64,
 }
 
@@ -64,7 +68,7 @@ impl Lasting {
     /// One resource gets everything at a time.
     pub const ALL: Self = Self { median: 1.0, worst: 1.0 };
 
-    /// At least the shares of another; none if neither is known.
+    /// Returns the larger shares of both; `None` if neither is known.
     #[must_use]
     pub fn at_least(of: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (of, other) {
@@ -73,8 +77,9 @@ impl Lasting {
         }
     }
 
-    /// From the rows of each resource in every window. `strengths` are what resources take relative to their mean, nothing if
-    /// all take the same. None if no window has enough rows.
+    /// Computes the shares from the rows of each resource in every window. `strengths` are the
+    /// capacities of resources relative to their mean, empty if all are equal. `None` if no window
+    /// has enough rows.
     pub fn of<'a>(windows: impl Iterator<Item = &'a [u64]>, strengths: &[f64]) -> Option<Self> {
         let mut chance: Option<MaxOverMeanByChance> = None;
         let mut shares = Vec::new();
@@ -90,7 +95,8 @@ impl Lasting {
     }
 }
 
-/// The largest share of what comes, each relative to the strength of its resource; an even share if nothing comes.
+/// Returns the largest share of the load, relative to the strength of its resource; an even share
+/// without load.
 fn share_of_busiest(amounts: &[u64], strengths: &[f64]) -> f64 {
     if strengths.is_empty() {
         let figures = SkewFigures::of(amounts);
@@ -105,26 +111,27 @@ fn share_of_busiest(amounts: &[u64], strengths: &[f64]) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// How much of what comes the busiest of several partitions, or nodes, gets.
+/// Share of the load on the busiest of several partitions or nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Concentration {
-    /// Partitions or nodes.
+    /// Number of partitions or nodes.
     pub resources: usize,
     /// Share over the whole time.
     pub in_total: f64,
-    /// Share at a time; none if nothing is known of it.
+    /// Share at a time; `None` if it is not known.
     pub lasting: Option<Lasting>,
 }
 
 impl Concentration {
-    /// From what each partition gets in all, and its share at a time.
+    /// Computes the concentration from the total load of each partition, and its share at a time.
     #[must_use]
     pub fn of(amounts: &[u64], lasting: Option<Lasting>) -> Self {
         Self { resources: amounts.len(), in_total: share_of_busiest(amounts, &[]), lasting }
     }
 
-    /// That of nodes, each with some of these partitions: from what each node gets in all, and in every window. `strengths` are
-    /// what nodes take relative to their mean, nothing if all take the same.
+    /// Computes the concentration on nodes, each with some of these partitions, from the load of
+    /// each node in total and in every window. `strengths` are the capacities of nodes relative to
+    /// their mean, empty if all are equal.
     #[must_use]
     pub fn of_nodes<'a>(
         self,
@@ -132,7 +139,7 @@ impl Concentration {
         windows: impl Iterator<Item = &'a [u64]>,
         strengths: &[f64],
     ) -> Self {
-        // The node of a hot partition gets all that the partition gets, and may be the weakest.
+        // The node of a hot partition gets all of that partition's load, and may be the weakest.
         let weakest = strengths.iter().copied().reduce(f64::min).unwrap_or(1.0);
         let of_partition =
             self.lasting.map(|of| Lasting { median: of.median / weakest, worst: of.worst / weakest });
@@ -143,52 +150,52 @@ impl Concentration {
         }
     }
 
-    /// The same load at a time with other amounts in all, such as rows instead of bytes.
+    /// Returns the same load at a time with other total amounts, such as rows instead of bytes.
     #[must_use]
     pub fn with_total(self, amounts: &[u64]) -> Self {
         Self { in_total: share_of_busiest(amounts, &[]), ..self }
     }
 
-    /// The share of the busiest at a time.
+    /// Returns the share of the busiest at a time.
     #[must_use]
     pub fn at_a_time(&self) -> f64 {
         self.lasting.map_or(self.in_total, |lasting| lasting.median.max(self.in_total))
     }
 
-    /// The share of the busiest in the window that is worst.
+    /// Returns the share of the busiest in the worst window.
     #[must_use]
     pub fn at_worst(&self) -> f64 {
         self.lasting.map_or(self.in_total, |lasting| lasting.worst.max(self.in_total))
     }
 
-    /// The share of the busiest at a time over an even share: 1 is even.
+    /// Returns the share of the busiest at a time over an even share: 1 is even.
     #[must_use]
     pub fn over_mean(&self) -> f64 {
         self.at_a_time() * self.resources.max(1) as f64
     }
 }
 
-/// What a table takes, in one unit per second: bytes of values or rows.
+/// Throughput of a table, in one unit per second: bytes of values or rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Capacity {
-    /// What one partition takes.
+    /// Throughput of one partition.
     pub per_partition: f64,
-    /// What the table would take if all partitions were equally busy.
+    /// Throughput of the table if all partitions were equally busy.
     pub if_even: f64,
-    /// What it takes when rows come in any order: limited by the partition with the most bytes.
+    /// Throughput if rows arrive in any order: limited by the partition with the most bytes.
     pub in_total: f64,
-    /// What it takes when rows come in the order of time: limited by the fullest partition of the middle window, less what
-    /// chance adds to it there. Equal to `in_total` without windows.
+    /// Throughput if rows arrive in the order of time: limited by the fullest partition of the
+    /// median window, minus what chance adds to it there. Equal to `in_total` without windows.
     pub sustained: f64,
-    /// The same for the window that is worst.
+    /// Throughput in the worst window.
     pub worst_window: f64,
-    /// What that follows from.
+    /// Concentration that these rates follow from.
     #[serde(skip)]
     pub concentration: Concentration,
 }
 
 impl Capacity {
-    /// The rates of partitions, or nodes, that take `each` in a second.
+    /// Computes the rates for partitions, or nodes, that handle `each` per second.
     #[must_use]
     pub fn new(concentration: Concentration, each: f64) -> Self {
         Self {
@@ -201,14 +208,15 @@ impl Capacity {
         }
     }
 
-    /// Whether no partition is offered more than it takes at any time if the table is offered so much in a second.
+    /// Whether no partition is ever offered more than its capacity if the table is offered `rate`
+    /// per second.
     #[must_use]
     pub fn sustains(&self, rate: f64) -> bool {
         sustains(self.sustained, rate)
     }
 }
 
-/// Whether a rate is within the one that is sustained.
+/// Whether a rate is within the sustained one.
 #[must_use]
 pub fn sustains(sustained: f64, rate: f64) -> bool {
     rate <= sustained * (1.0 + ROUNDING)
@@ -244,13 +252,13 @@ mod tests {
         let even = vec![vec![1000u64; 4]; 3];
         let heavy = capacity(&[3, 1, 1, 1], Lasting::of(even.iter().map(Vec::as_slice), &[]));
         assert_eq!(heavy.sustained, 2e6);
-        // Windows of few rows say nothing.
+        // Windows with few rows are not judged.
         assert_eq!(Lasting::of([[15u64, 0].as_slice()].into_iter(), &[]), None);
     }
 
     #[test]
     fn a_stronger_node_may_get_more_and_no_node_less_than_its_partition() {
-        // One of three nodes takes twice what the others do: strengths 1.5, 0.75 and 0.75.
+        // One of three nodes has twice the capacity of the others: strengths 1.5, 0.75 and 0.75.
         let partitions = Concentration::of(&[25; 4], None);
         let strengths = [1.5, 0.75, 0.75];
         let found = partitions.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);

@@ -13,22 +13,22 @@ pub struct WindowCounts {
     length: Option<Micros>,
     partitions: usize,
     position: HashMap<i64, usize>,
-    /// One row of `partitions` counts for each window.
+    /// Counts of all `partitions`, window by window.
     counts: Vec<u64>,
 }
 
 impl WindowCounts {
-    /// Counts of no rows yet.
+    /// Creates empty counts.
     pub fn new(partitions: usize) -> Self {
         Self { length: None, partitions, position: HashMap::new(), counts: Vec::new() }
     }
 
-    /// As [`WindowCounts::new`], for windows of a length.
+    /// Like [`WindowCounts::new`], for windows of a given length.
     pub fn of_length(partitions: usize, length: Micros) -> Self {
         Self { length: Some(length), ..Self::new(partitions) }
     }
 
-    /// Drops the windows that are not to be kept.
+    /// Drops the windows for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(i64) -> bool) {
         let fresh = Self { length: self.length, ..Self::new(self.partitions) };
         let old = std::mem::replace(self, fresh);
@@ -38,7 +38,8 @@ impl WindowCounts {
         }
     }
 
-    /// Where the counts of the windows of a batch begin. Batches must come with lengths that only grow.
+    /// Returns the offsets of the counts of a batch's windows. From batch to batch, lengths may
+    /// only grow.
     pub fn offsets(&mut self, rows: &WindowedRows) -> Vec<usize> {
         self.lengthen(rows.length);
         rows.windows.iter().map(|window| self.offset(*window)).collect()
@@ -52,7 +53,7 @@ impl WindowCounts {
         }
     }
 
-    /// Where the counts of a window begin.
+    /// Returns the offset of a window's counts.
     pub fn offset(&mut self, window: i64) -> usize {
         let next = self.counts.len();
         let offset = *self.position.entry(window).or_insert(next);
@@ -62,7 +63,7 @@ impl WindowCounts {
         offset
     }
 
-    /// Joins windows to those of a multiple of their length.
+    /// Joins windows into those of a multiple of their length.
     pub fn lengthen(&mut self, length: Micros) {
         let before = *self.length.get_or_insert(length);
         if before >= length {
@@ -84,7 +85,7 @@ impl WindowCounts {
         }
     }
 
-    /// Adds the counts of other rows, of the same axis or another one.
+    /// Adds the counts of other rows, from the same axis or another one.
     pub fn merge(&mut self, mut other: Self) {
         let (Some(own), Some(others)) = (self.length, other.length) else {
             if self.length.is_none() {
@@ -113,7 +114,7 @@ impl WindowCounts {
         }
     }
 
-    /// What was counted for as many partitions elsewhere.
+    /// Reads counts made elsewhere for the same number of partitions.
     pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
         let mut taken = Self { length: Wire::take(left)?, ..Self::new(self.partitions) };
         for _ in 0..usize::take(left)? {
@@ -128,7 +129,8 @@ impl WindowCounts {
         Ok(taken)
     }
 
-    /// The windows of `length`, a multiple of the present one, in order, with cells joined to the partitions that they belong to.
+    /// Returns the windows of `length`, a multiple of the present one, in order, with cells joined
+    /// into their partitions.
     pub fn windows(&self, length: Micros, partition_of_cell: &[PartitionId]) -> Vec<Window> {
         let partitions = partition_of_cell.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
         let present = self.length.unwrap_or(length);
@@ -155,13 +157,13 @@ impl WindowCounts {
     }
 }
 
-/// A slice of time with the rows of each partition in it.
+/// A slice of time and the rows of each partition in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// Windows of its length since 1970.
+    /// Number of windows of this length since 1970.
     pub number: i64,
-    /// Where it begins, in microseconds since 1970.
+    /// Start of the window, in microseconds since 1970.
     pub start_micros: i64,
-    /// Its rows.
+    /// Rows of each partition.
     pub rows_per_partition: Vec<u64>,
 }

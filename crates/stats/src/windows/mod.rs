@@ -1,7 +1,9 @@
-//! Time as an axis: rows are counted by window, and windows grow as the export does, so that one pass is enough.
+//! Time as an axis: rows are counted by window, and windows grow with the export, so that one pass
+//! is enough.
 //!
-//! Windows begin fine. When more than 1000 hold rows, each gives way to the next usual length, which is a multiple of the one
-//! before; in the end they are joined to between 200 and 500, or fewer where rows are few.
+//! Windows begin short. When more than 1000 have rows, they are joined into the next usual length,
+//! which is a multiple of the one before; at the end they are joined into between 200 and 500, or
+//! fewer if rows are few.
 
 mod counts;
 mod moments;
@@ -21,17 +23,17 @@ pub use crate::windows::moments::{
 use evenkeel_model::units::Micros;
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 
-/// Windows that are counted apart while reading.
+/// Maximum number of windows that are counted separately while reading.
 pub const MOST_WINDOWS: usize = 1000;
-/// Windows that are shown in the end, at most.
+/// Maximum number of windows that are shown at the end.
 const MOST_SHOWN: usize = 500;
-/// Below so many windows they are not joined any more for want of rows.
+/// Below this number, windows are not joined any further for lack of rows.
 const FEWEST_SHOWN: usize = 24;
-/// A row without a time is in no window.
+/// Marks a row without a time, which is in no window.
 pub const NO_WINDOW: u32 = u32::MAX;
 
-/// Lengths of windows while reading; each divides the next by at most 5, so that from more than 1000 windows at least 200
-/// are left. In microseconds, from 1 us to about 22 years.
+/// Lengths of windows while reading. Each divides the next by at most 5, so that from more than
+/// 1000 windows at least 200 are left. In microseconds, from 1 us to about 22 years.
 const LENGTHS: [i64; 37] = {
     const S: i64 = 1_000_000;
     const M: i64 = 60 * S;
@@ -78,7 +80,7 @@ const LENGTHS: [i64; 37] = {
     ]
 };
 
-/// Lengths that people use, besides those above.
+/// Other common lengths, besides those above.
 const USUAL: [i64; 12] = {
     const S: i64 = 1_000_000;
     [
@@ -104,16 +106,16 @@ pub struct WindowedRows {
     pub length: Micros,
     /// Numbers of the windows that have rows.
     pub windows: Vec<i64>,
-    /// For each row its window, as a position in `windows`, or [`NO_WINDOW`].
+    /// Window of each row, as a position in `windows`, or [`NO_WINDOW`].
     pub slots: Vec<u32>,
 }
 
-/// The axis that all candidates share.
+/// Time axis that all candidates share.
 #[derive(Debug, Clone)]
 pub struct TimeAxis {
-    /// Position in [`LENGTHS`]; none where the length was asked for.
+    /// Position in [`LENGTHS`]; `None` if the length was requested.
     level: Option<usize>,
-    /// Windows of an asked length, at most.
+    /// Maximum number of windows of a requested length.
     most_asked: usize,
     length: Micros,
     rows_of_window: BTreeMap<i64, u64>,
@@ -124,24 +126,24 @@ pub struct TimeAxis {
     rows: u64,
     /// Rows without a time.
     pub null_rows: u64,
-    /// Rows that came after one that is later by more than each of [`LATE_BY`].
+    /// Rows that follow one that is later by more than each of [`LATE_BY`].
     late_by: [u64; 4],
 }
 
-/// How an export runs through time.
+/// Time range and pace of an export.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct TimeRange {
-    /// The first instant, in microseconds since 1970.
+    /// First instant, in microseconds since 1970.
     pub earliest_micros: i64,
-    /// The last.
+    /// Last instant, in microseconds since 1970.
     pub latest_micros: i64,
-    /// Rows without a time.
+    /// Number of rows without a time.
     pub null_rows: u64,
-    /// Rows that come after one that is later by more than a second, a minute, an hour and a day.
+    /// Rows that follow one that is later by more than a second, a minute, an hour and a day.
     pub late_rows_by_more_than: [u64; 4],
-    /// Rows per second of the time that has rows, on average.
+    /// Average rows per second over the time that has rows.
     pub average_rows_per_second: f64,
-    /// Rows per second of a busy time: one window of a hundred has more.
+    /// Rows per second of a busy time, exceeded by one window of a hundred.
     pub busy_rows_per_second: f64,
 }
 
@@ -154,10 +156,10 @@ wire!(TimeRange {
     busy_rows_per_second,
 });
 
-/// Distances back in time that late rows are counted by.
+/// Distances back in time by which late rows are counted.
 const LATE_BY: [Micros; 4] = [Micros::SECOND, Micros::MINUTE, Micros::HOUR, Micros::DAY];
 
-/// Counts a row that is late by so many microseconds.
+/// Counts a row that is late by `micros` microseconds.
 pub fn count_late(late_by: &mut [u64; 4], micros: i64) {
     for (rows, distance) in late_by.iter_mut().zip(LATE_BY) {
         *rows += u64::from(micros > distance.get());
@@ -165,8 +167,9 @@ pub fn count_late(late_by: &mut [u64; 4], micros: i64) {
 }
 
 impl TimeRange {
-    /// Rows that come so late that windows of a length would show them where they did not arrive: after a row that is later by
-    /// more than the longest of the distances within that length.
+    /// Returns the number of rows so late that windows of this length would not show them at the
+    /// time they arrived: those after a row that is later by more than the longest of the distances
+    /// within that length.
     #[must_use]
     pub fn rows_late_for(&self, window: Micros) -> u64 {
         let counted = LATE_BY.iter().zip(self.late_rows_by_more_than);
@@ -176,7 +179,8 @@ impl TimeRange {
 }
 
 impl TimeAxis {
-    /// Windows of `asked`, at most so many, or of a length that the data will give, which is `finest` or longer.
+    /// Creates an axis with windows of length `asked`, at most `most_asked` of them, or of a length
+    /// derived from the data, which is `finest` or longer.
     pub fn new(asked: Option<Micros>, most_asked: usize, finest: Micros) -> Self {
         let level = LENGTHS.iter().position(|length| *length >= finest.get()).unwrap_or(0);
         let finest = LENGTHS.get(level).map_or(finest, |length| Micros::new(*length));
@@ -193,8 +197,8 @@ impl TimeAxis {
         }
     }
 
-    /// Sorts the rows of a batch into windows. `times` are instants in microseconds. None where an asked length makes more than
-    /// `most_asked` windows.
+    /// Sorts the rows of a batch into windows. `times` are instants in microseconds. Returns `None`
+    /// if a requested length makes more than `most_asked` windows.
     pub fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
         let times = times.as_primitive::<TimestampMicrosecondType>();
         self.null_rows += times.null_count() as u64;
@@ -215,7 +219,7 @@ impl TimeAxis {
         }
         self.latest = Some(latest);
         self.earliest = Some(self.earliest.map_or(low, |earliest| earliest.min(low)));
-        // The first batch alone may span a day: no need to sort it into microseconds first.
+        // The first batch alone may span a day: avoid sorting it into microseconds first.
         while self.level.is_some()
             && self.rows_of_window.is_empty()
             && self.are_too_many(times)
@@ -244,14 +248,15 @@ impl TimeAxis {
         }
     }
 
-    /// Whether rows lie in more than [`MOST_WINDOWS`] windows, which the first of them mostly tell.
+    /// Whether rows fall into more than [`MOST_WINDOWS`] windows, which the first rows usually
+    /// show.
     fn are_too_many(&self, times: &PrimitiveArray<TimestampMicrosecondType>) -> bool {
         let mut windows = HashSet::new();
         let mut fresh = times.iter().flatten().filter(|at| windows.insert(self.length.slice_of(*at)));
         fresh.nth(MOST_WINDOWS).is_some()
     }
 
-    /// Takes the next length; false where there is none.
+    /// Switches to the next length; returns false after the last one.
     fn lengthen(&mut self) -> bool {
         let Some(next) = self.level.map(|level| level + 1) else { return false };
         let Some(length) = LENGTHS.get(next) else { return false };
@@ -270,7 +275,7 @@ impl TimeAxis {
         let mut slot_of: HashMap<i64, u32> = HashMap::new();
         let mut windows = Vec::new();
         let mut slots = Vec::with_capacity(times.len());
-        // Rows that follow each other mostly share a window.
+        // Consecutive rows usually share a window.
         let (mut begin, mut end, mut slot) = (1i64, 0i64, NO_WINDOW);
         for row in 0..times.len() {
             if times.is_null(row) {
@@ -293,12 +298,13 @@ impl TimeAxis {
         WindowedRows { length: self.length, windows, slots }
     }
 
-    /// Adds the rows of another part of the export, which come after these. None where an asked length makes more than `most_asked`
-    /// windows then.
+    /// Adds the rows of another part of the export, which follow these. Returns `None` if a
+    /// requested length then makes more than `most_asked` windows.
     pub fn merge(&mut self, mut other: Self) -> Option<()> {
         while self.length < other.length && self.lengthen() {}
         while other.length < self.length && other.lengthen() {}
-        // Which of the other's rows come after a later one of these is not known; only its own are counted.
+        // It is unknown which of the other's rows follow a later one of these; only its own are
+        // counted.
         self.late_by.iter_mut().zip(other.late_by).for_each(|(rows, more)| *rows += more);
         for (window, rows) in other.rows_of_window {
             *self.rows_of_window.entry(window).or_default() += rows;
@@ -311,12 +317,12 @@ impl TimeAxis {
         (self.level.is_some() || self.rows_of_window.len() <= self.most_asked).then_some(())
     }
 
-    /// The length of windows that rows are counted by.
+    /// Returns the length of the windows by which rows are counted.
     pub fn length(&self) -> Micros {
         self.length
     }
 
-    /// Appends what it counted.
+    /// Appends the counts.
     pub fn put(&self, bytes: &mut Vec<u8>) {
         self.level.put(bytes);
         self.rows_of_window.len().put(bytes);
@@ -326,7 +332,7 @@ impl TimeAxis {
         self.late_by.put(bytes);
     }
 
-    /// What another axis of the same options counted.
+    /// Reads the counts of another axis with the same options.
     pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
         let level: Option<usize> = Wire::take(left)?;
         let length = match (level, self.level) {
@@ -351,9 +357,10 @@ impl TimeAxis {
         })
     }
 
-    /// How the export runs through time; none where no row has a time. `read` are the rows of the export for each row counted.
+    /// Returns the time range of the export; `None` if no row has a time. `read` is the number of
+    /// rows of the export for each row counted.
     pub fn range(&self, read: f64) -> Option<TimeRange> {
-        // Rates are those of a second or more; a shorter time is no load.
+        // Rates are computed over a second or more; a shorter time is not a load.
         let length = self.final_length(1).max(Micros::SECOND);
         let counts = self.rows_by((length.get() / self.length.get()).max(1));
         let seconds = length.max(self.length).seconds();
@@ -368,8 +375,8 @@ impl TimeAxis {
         })
     }
 
-    /// The length of the windows that are shown: the shortest usual one that makes at most [`MOST_SHOWN`] of them, and gives the
-    /// middle one at least `rows` rows where that is possible.
+    /// Returns the length of the windows that are shown: the shortest usual one that makes at most
+    /// [`MOST_SHOWN`] of them and, if possible, gives the median one at least `rows` rows.
     pub fn final_length(&self, rows: u64) -> Micros {
         if self.level.is_none() {
             return self.length;
@@ -394,7 +401,7 @@ impl TimeAxis {
         best
     }
 
-    /// Rows of every window of `factor` times the length, the fewest first.
+    /// Returns the rows of every window of `factor` times the length, in ascending order.
     fn rows_by(&self, factor: i64) -> Vec<u64> {
         let mut joined: BTreeMap<i64, u64> = BTreeMap::new();
         for (window, rows) in &self.rows_of_window {
@@ -490,7 +497,7 @@ mod tests {
 
     #[test]
     fn windows_do_not_depend_on_the_batches_or_the_parts() {
-        // Two bursts, years apart; rows of both come in every batch, or not.
+        // Two bursts, years apart; every batch has rows of both, or not.
         let burst = |begin: i64| (0..1500).map(move |row| begin + row * 700);
         let values: Vec<i64> = burst(0).chain(burst(300_000_000_000_000)).collect();
         let counted = |values: &[i64], batch_rows: usize| {

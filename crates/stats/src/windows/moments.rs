@@ -1,12 +1,13 @@
-//! Short windows: which partitions are at work at a time, from a second on.
+//! Short windows, from a second on: which partitions are busy at a time.
 //!
 //! ```text
-//! windows of 1 s     sampled: those whose number, hashed, begins with `thinned` zero bits
+//! windows of 1 s     sampled: those whose hashed number begins with `thinned` zero bits
 //! windows of 10 s    sampled, less thinly
-//! windows of 1 min   complete, until it has more windows than may be kept; then the next length begins with all of its rows
+//! windows of 1 min   complete, until there are more windows than may be kept; then the next
+//!                    length begins with all of their rows
 //! ```
-//! Which windows are kept follows from which windows have rows, and from nothing else: not from the order of rows, from batches or from
-//! the parts that are merged. A window that is kept has all of its rows.
+//! The choice of windows depends only on which windows have rows, not on the order of rows, on
+//! batches or on the parts that are merged. A window that is kept has all of its rows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +18,8 @@ use crate::windows::counts::{Window, WindowCounts};
 use evenkeel_model::units::{Micros, PartitionId};
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 
-/// Lengths of the windows. Load that is shorter than a second is evened out by queues, and rates of partitions are those of a second.
+/// Lengths of the windows. Queues even out load peaks shorter than a second, and rates of
+/// partitions are per second.
 const LENGTHS: [Micros; 6] = [
     Micros::SECOND,
     Micros::new(10_000_000),
@@ -26,29 +28,29 @@ const LENGTHS: [Micros; 6] = [
     Micros::HOUR,
     Micros::DAY,
 ];
-/// Counters that the windows of one length have, over all partitions.
+/// Maximum number of counters for the windows of one length, over all partitions.
 const MOST_COUNTERS: usize = 1 << 17;
-/// Windows of one length that are kept, at least and at most.
+/// Bounds of the number of windows kept of one length.
 const MOST_KEPT: (usize, usize) = (64, 4096);
 
-/// Windows of each length that are kept, where a key has so many counters in all.
+/// Returns the number of windows kept of each length, for a key with `counters` counters in total.
 pub fn most_moments(counters: usize) -> usize {
     (MOST_COUNTERS / counters.max(1)).clamp(MOST_KEPT.0, MOST_KEPT.1)
 }
 
-/// Counters that short windows need at most, of a key that has `counters` in all.
+/// Returns the most counters that short windows need, for a key with `counters` in total.
 pub fn moment_counters(counters: usize) -> usize {
     LENGTHS.len() * most_moments(counters) * counters
 }
 
-/// One window, in the rows of all keys.
+/// One window, with the rows of all keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// Rows in the window.
+    /// Number of rows in the window.
     pub rows: u64,
-    /// The earliest time of its rows.
+    /// Earliest time of its rows.
     instant: i64,
-    /// Whether its rows have several times.
+    /// Whether its rows have different times.
     pub mixed: bool,
 }
 
@@ -69,20 +71,21 @@ struct Level {
     windows: BTreeMap<i64, Moment>,
 }
 
-/// Short windows, as all keys share them.
+/// Short windows, shared by all keys.
 #[derive(Debug, Clone)]
 pub struct MomentAxis {
     lengths: &'static [Micros],
     most: usize,
-    /// Of the lengths from the first on; the last one is complete, unless there is no longer one.
+    /// Windows of the first lengths; the last level is complete, unless there is no longer length.
     levels: Vec<Level>,
 }
 
-/// The rows of a batch that are in windows that are kept, of one length.
+/// Rows of a batch in windows that are kept, of one length.
 #[derive(Debug, Clone)]
 struct KeptRows {
     windows: Vec<i64>,
-    /// Rows that follow each other in one window: its position in `windows`, the first row and the one after the last.
+    /// Runs of consecutive rows in one window: its position in `windows`, the first row and the
+    /// end.
     runs: Vec<(u32, u32, u32)>,
 }
 
@@ -94,7 +97,8 @@ pub struct MomentRows {
     levels: Vec<KeptRows>,
 }
 
-/// Whether a window is kept. The number is mixed as splitmix64 does, so that windows at regular distances are no worse than others.
+/// Whether a window is kept. The number is mixed as in splitmix64, so that windows at regular
+/// intervals are sampled equally well.
 fn is_kept(window: i64, thinned: u32) -> bool {
     let mut mixed = window.cast_unsigned().wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -103,7 +107,7 @@ fn is_kept(window: i64, thinned: u32) -> bool {
     mixed.leading_zeros() >= thinned
 }
 
-/// The windows of a batch before it is known which of them are kept.
+/// Windows of a batch, before it is known which of them are kept.
 struct Found {
     slot_of: HashMap<i64, u32>,
     windows: Vec<(i64, Moment)>,
@@ -124,7 +128,7 @@ impl Found {
             let range = begin..begin.saturating_add(length.get());
             let first = row;
             let mut moment = Moment { rows: 0, instant: times.value(row), mixed: false };
-            // The first row belongs to it, even at the ends of what 64 bits hold.
+            // The first row belongs to the window even at the limits of 64 bits.
             while row < times.len()
                 && times.is_valid(row)
                 && (row == first || range.contains(&times.value(row)))
@@ -150,7 +154,7 @@ impl Found {
         self.runs.push((slot, first, end));
     }
 
-    /// The rows in windows that are kept.
+    /// Returns the rows in windows that are kept.
     fn kept(self, thinned: u32) -> KeptRows {
         let mut windows = Vec::new();
         let mut slots = Vec::with_capacity(self.windows.len());
@@ -167,7 +171,7 @@ impl Found {
 }
 
 impl MomentAxis {
-    /// Windows no shorter than `finest`, at most `most` of each length.
+    /// Creates an axis with windows no shorter than `finest`, at most `most` of each length.
     pub fn new(finest: Micros, most: usize) -> Self {
         let first = LENGTHS.iter().position(|length| *length >= finest).unwrap_or(LENGTHS.len() - 1);
         let lengths = LENGTHS.get(first..).unwrap_or(&LENGTHS);
@@ -195,7 +199,7 @@ impl MomentAxis {
         MomentRows { lengths: self.lengths, shape: self.shape(), levels }
     }
 
-    /// Thins the windows of one length until there are few enough with these.
+    /// Thins the windows of one length until there are few enough, including these.
     fn make_way(&mut self, number: usize, fresh: &[(i64, Moment)]) {
         while let Some(level) = self.levels.get(number) {
             let is_fresh =
@@ -213,7 +217,7 @@ impl MomentAxis {
         }
     }
 
-    /// Begins the next length, from the windows of the last one, which are complete.
+    /// Begins the next length from the windows of the last one, which are complete.
     fn begin_next(&mut self) {
         let (Some(last), Some(length), Some(next)) = (
             self.levels.last(),
@@ -226,7 +230,7 @@ impl MomentAxis {
         self.levels.push(joined);
     }
 
-    /// How thin the windows of each length are.
+    /// Returns how much the windows of each length are thinned.
     pub fn shape(&self) -> Vec<u32> {
         self.levels.iter().map(|level| level.thinned).collect()
     }
@@ -248,7 +252,7 @@ impl MomentAxis {
                 more.windows.iter().map(|(window, moment)| (*window, *moment)).collect();
             let levels = self.levels.len();
             self.make_way(number, &fresh);
-            // A length that begins here has no rows of the other yet.
+            // A length that begins here has no rows of the other part yet.
             if levels < self.levels.len() {
                 other.begin_next();
             }
@@ -263,7 +267,7 @@ impl MomentAxis {
         }
     }
 
-    /// Appends what it counted.
+    /// Appends the counts.
     pub fn put(&self, bytes: &mut Vec<u8>) {
         self.levels.len().put(bytes);
         for level in &self.levels {
@@ -276,7 +280,7 @@ impl MomentAxis {
         }
     }
 
-    /// What another axis of the same options counted.
+    /// Reads the counts of another axis with the same options.
     pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
         let levels = usize::take(left)?;
         if levels == 0 || levels > self.lengths.len() {
@@ -294,7 +298,8 @@ impl MomentAxis {
         Ok(taken)
     }
 
-    /// The windows of every length, from the shortest on, with their counts over partitions.
+    /// Iterates over the windows of every length, shortest first, with their counts over
+    /// partitions.
     pub fn scales<'a>(
         &'a self,
         counts: &'a MomentCounts,
@@ -303,7 +308,7 @@ impl MomentAxis {
         self.lengths.iter().enumerate().filter_map(move |(number, length)| {
             let known = number.min(self.levels.len() - 1);
             let (level, from) = (self.levels.get(known)?, self.lengths.get(known)?);
-            // Of lengths that did not begin, the last one that did has all rows.
+            // For lengths that have not begun, the last one that has begun holds all rows.
             let joined = (known < number).then(|| level.joined(*from, *length));
             let moments = joined.as_ref().unwrap_or(level).windows.values().copied().collect();
             let windows = counts.levels.get(known)?.windows(*length, partition_of_cell);
@@ -338,15 +343,15 @@ impl Level {
 pub struct Scale {
     /// Length of the windows.
     pub length: Micros,
-    /// Of so many windows with rows, one is kept.
+    /// One of this many windows with rows is kept.
     pub one_in: u64,
-    /// The windows that are kept.
+    /// Windows that are kept.
     pub windows: Vec<Window>,
-    /// The same windows in the rows of all keys.
+    /// The same windows with the rows of all keys.
     pub moments: Vec<Moment>,
 }
 
-/// Rows by short window and cell, of one key.
+/// Rows of one key by short window and cell.
 #[derive(Debug, Clone)]
 pub struct MomentCounts {
     cells: usize,
@@ -355,12 +360,12 @@ pub struct MomentCounts {
 }
 
 impl MomentCounts {
-    /// Counts of no rows yet, for so many cells.
+    /// Creates empty counts for `cells` cells.
     pub fn new(cells: usize) -> Self {
         Self { cells, shape: Vec::new(), levels: Vec::new() }
     }
 
-    /// Counts the rows of a batch. `cell` gives the cell of a row.
+    /// Counts the rows of a batch. `cell` returns the cell of a row.
     pub fn add(&mut self, rows: &MomentRows, cell: impl Fn(usize) -> Option<PartitionId>) {
         self.fit(&rows.shape, rows.lengths);
         for (counts, kept) in self.levels.iter_mut().zip(&rows.levels) {
@@ -376,11 +381,11 @@ impl MomentCounts {
         }
     }
 
-    /// Begins lengths and drops windows, as the axis has.
+    /// Begins lengths and drops windows as the axis did.
     fn fit(&mut self, shape: &[u32], lengths: &[Micros]) {
         for (number, length) in lengths.iter().take(shape.len()).enumerate() {
             if self.levels.len() == number {
-                // The one before is complete still.
+                // The previous one is still complete.
                 let mut next = match number.checked_sub(1).and_then(|before| self.levels.get(before)) {
                     Some(before) => before.clone(),
                     None => WindowCounts::of_length(self.cells, *length),
@@ -390,7 +395,7 @@ impl MomentCounts {
                 self.shape.push(0);
             }
         }
-        // Only now may windows go, of which the next length needed all.
+        // Windows can be dropped only now, because the next length needed all of them.
         for ((level, own), thinned) in self.levels.iter_mut().zip(&mut self.shape).zip(shape) {
             if *own < *thinned {
                 *own = *thinned;
@@ -399,7 +404,7 @@ impl MomentCounts {
         }
     }
 
-    /// Adds the counts of other rows; `axis` is what both have together.
+    /// Adds the counts of other rows; `axis` is the merged axis of both.
     pub fn merge(&mut self, mut other: Self, axis: &MomentAxis) {
         let shape = axis.shape();
         self.fit(&shape, axis.lengths);
@@ -413,7 +418,7 @@ impl MomentCounts {
         self.levels.iter().for_each(|level| level.put(bytes));
     }
 
-    /// What was counted for as many cells elsewhere.
+    /// Reads counts made elsewhere for the same number of cells.
     pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
         let shape: Vec<u32> = Wire::take(left)?;
         if shape.len() > LENGTHS.len() {
@@ -455,7 +460,8 @@ mod tests {
         scales.map(|scale| (scale.length, scale.one_in, scale.windows, scale.moments)).collect()
     }
 
-    /// Rows of each window and partition by plain division, and whether all have one time.
+    /// Counts the rows of each window and partition by plain division, and whether all share one
+    /// time.
     fn plain(values: &[(i64, u32)], length: Micros) -> BTreeMap<i64, (Vec<u64>, bool)> {
         let mut windows: BTreeMap<i64, (Vec<u64>, Vec<i64>)> = BTreeMap::new();
         for (at, partition) in values {
@@ -469,7 +475,7 @@ mod tests {
     }
 
     fn values(rows: i64, spacing: i64) -> Vec<(i64, u32)> {
-        // Times come twice, and the second of two in another order.
+        // Every time occurs twice, and times are not in order.
         (0..rows).map(|row| ((row ^ 5) / 2 * spacing, (row % 4) as u32)).collect()
     }
 

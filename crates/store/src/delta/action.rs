@@ -1,4 +1,4 @@
-//! The lines of a Delta log, by the Delta protocol (`PROTOCOL.md` of delta-io/delta).
+//! Lines of a Delta log, as specified by the Delta protocol (`PROTOCOL.md` of delta-io/delta).
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,11 @@ pub(super) enum Action {
     Txn(Transaction),
 }
 
-/// The kinds that decide what a version holds. What other writers put into their `commitInfo` has no fixed form.
+/// Kinds that determine the content of a version. The `commitInfo` of other writers has no fixed
+/// form.
 const KINDS: [&str; 5] = ["protocol", "metaData", "add", "remove", "txn"];
 
-/// Who wrote a version.
+/// Writer and operation of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CommitInfo {
@@ -31,7 +32,7 @@ pub(super) struct CommitInfo {
     pub(super) engine_info: String,
 }
 
-/// What a program must know to read or write the table.
+/// Requirements on programs that read or write the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Protocol {
@@ -47,12 +48,12 @@ pub(super) struct Protocol {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MetaData {
-    /// Stays the same for ever.
+    /// Unique id of the table, which never changes.
     pub(super) id: String,
     #[serde(default)]
     pub(super) name: Option<String>,
     pub(super) format: Format,
-    /// JSON in a text, as the protocol has it.
+    /// JSON in a string, as the protocol requires.
     pub(super) schema_string: String,
     pub(super) partition_columns: Vec<String>,
     pub(super) configuration: BTreeMap<String, Option<String>>,
@@ -61,7 +62,7 @@ pub(super) struct MetaData {
     pub(super) created_time: Option<i64>,
 }
 
-/// The format of the files.
+/// Format of the files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Format {
     pub(super) provider: String,
@@ -73,16 +74,16 @@ pub(super) struct Format {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AddFile {
-    /// Relative to the table, percent-encoded.
+    /// Path relative to the table, percent-encoded.
     pub(super) path: String,
     #[serde(default)]
     pub(super) partition_values: BTreeMap<String, Option<String>>,
     pub(super) size: u64,
     /// Milliseconds since 1970.
     pub(super) modification_time: i64,
-    /// Whether rows came, rather than being moved from files that are removed.
+    /// Whether rows were added, rather than moved from files that are removed.
     pub(super) data_change: bool,
-    /// JSON in a text, as the protocol has it.
+    /// JSON in a string, as the protocol requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stats: Option<String>,
 }
@@ -91,16 +92,16 @@ pub(super) struct AddFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RemoveFile {
-    /// As in [`AddFile`].
+    /// Path relative to the table, percent-encoded.
     pub(super) path: String,
     /// Milliseconds since 1970.
     #[serde(default)]
     pub(super) deletion_timestamp: Option<i64>,
-    /// Whether rows went, rather than being moved to files that are added.
+    /// Whether rows were removed, rather than moved to files that are added.
     pub(super) data_change: bool,
 }
 
-/// How far an application has come.
+/// Progress of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Transaction {
@@ -111,7 +112,7 @@ pub(super) struct Transaction {
     pub(super) last_updated: Option<i64>,
 }
 
-/// The actions of a version that decide what it holds.
+/// Reads the actions of a version that determine its content.
 pub(super) fn read_actions(bytes: &[u8]) -> Result<Vec<Action>, serde_json::Error> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let mut actions = Vec::new();
@@ -124,7 +125,7 @@ pub(super) fn read_actions(bytes: &[u8]) -> Result<Vec<Action>, serde_json::Erro
     Ok(actions)
 }
 
-/// The lines of a version.
+/// Serializes the lines of a version.
 pub(super) fn write_actions(actions: &[Action]) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = Vec::new();
     for action in actions {
@@ -134,7 +135,8 @@ pub(super) fn write_actions(actions: &[Action]) -> Result<Vec<u8>, serde_json::E
     Ok(bytes)
 }
 
-/// A path as a URI has it: letters, digits and `-_.~/=` as they are, each other byte as `%` and two digits.
+/// Encodes a path for a URI: letters, digits and `-_.~/=` stay as they are, every other byte
+/// becomes `%` and two hexadecimal digits.
 pub(super) fn encode_path(path: &str) -> String {
     let encoded = path.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' | b'=' => {
@@ -145,7 +147,8 @@ pub(super) fn encode_path(path: &str) -> String {
     encoded.collect()
 }
 
-/// The path that a URI names; a `%` without two digits, and bytes that are no text, stand for themselves.
+/// Decodes the path that a URI names. A `%` without two digits stays as it is, and so does a URI
+/// whose bytes are not text.
 pub(super) fn decode_path(uri: &str) -> String {
     let mut bytes = Vec::with_capacity(uri.len());
     let mut rest = uri.as_bytes();
@@ -176,7 +179,7 @@ mod tests {
             assert_eq!(encode_path(path), encoded);
             assert_eq!(decode_path(encoded), path);
         }
-        // What other writers encode more, or wrongly.
+        // Other writers may encode more than needed, or encode incorrectly.
         assert_eq!(decode_path("partition%3D0007/x%zz%2"), "partition=0007/x%zz%2");
         assert_eq!(decode_path("%ff"), "%ff");
     }

@@ -1,4 +1,4 @@
-//! What a table is, in the words of the Delta protocol.
+//! Declaration of a table in the terms of the Delta protocol.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,24 @@ use crate::delta::action::{Format, MetaData, Protocol};
 use crate::delta::schema::Schema;
 use evenkeel_model::table::{Column, TableSpec};
 
-/// The feature by which the protocol names times without a zone.
+/// Name of the protocol feature for timestamps without a time zone.
 const TIMES_WITHOUT_ZONE: &str = "timestampNtz";
 
-/// The versions of the protocol from which on features are named, of readers and of writers.
+/// Versions of the protocol from which features are named: for readers and for writers.
 const READER_WITH_FEATURES: u32 = 3;
 const WRITER_WITH_FEATURES: u32 = 7;
 
-/// How long Delta tools keep files that the newest version does not name: for ever, as far as they can say it. It stops those that
-/// vacuum without a look at the features.
+/// Time for which Delta tools keep files that the newest version does not name: for ever, as far as
+/// the setting can express it. It stops tools that vacuum without checking the features.
 const RETENTION: &str = "interval 36500 days";
 
-/// The setting that lists the columns whose statistics readers may use, and the one that says there are none.
+/// Setting that lists the columns whose statistics readers may use, and the setting for no such
+/// columns.
 const STATISTICS_OF: &str = "delta.dataSkippingStatsColumns";
 const NO_STATISTICS: (&str, &str) = ("delta.dataSkippingNumIndexedCols", "0");
 
-/// What a reader must know: times without a zone, where there are any or ever were. No writer knows enough.
+/// Returns what readers and writers must support: timestamps without a time zone, if the table has
+/// or ever had any; and for writers a feature that none supports.
 pub(super) fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protocol {
     let had_times = before.is_some_and(|before| before.min_reader_version >= READER_WITH_FEATURES);
     let times = had_times || columns.iter().any(|column| column.column_type.is_timestamp());
@@ -45,13 +47,14 @@ pub(super) fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protoco
     }
 }
 
-/// The columns whose statistics a version tells.
+/// Returns the columns whose statistics a version publishes.
 pub(super) fn told_columns(metadata: &MetaData) -> Vec<String> {
     let told = metadata.configuration.get(STATISTICS_OF).cloned().flatten().unwrap_or_default();
     told.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// What the table is; the id and the time of the version `before` stay. `told` are the columns whose statistics readers may use.
+/// Builds the metadata of the table; the id and the creation time of the version `before` stay.
+/// Readers may use the statistics of the published columns only.
 pub(super) fn metadata(
     spec: &TableSpec,
     columns: &[Column],
@@ -67,7 +70,7 @@ pub(super) fn metadata(
     let configuration = [
         statistics,
         ("delta.deletedFileRetentionDuration", RETENTION.to_owned()),
-        // A tool that writes a checkpoint would take the commits before it for needless.
+        // A tool that writes a checkpoint would treat the commits before it as superfluous.
         ("delta.enableExpiredLogCleanup", false.to_string()),
         ("evenkeel.partitionKey", serde_json::json!(definition.partition_key).to_string()),
         ("evenkeel.partitions", definition.partitions.to_string()),

@@ -1,4 +1,4 @@
-//! Writing the next version of a Delta log.
+//! Writes the next version of a Delta log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use evenkeel_model::table::{Column, ColumnType, KeyValue};
 use evenkeel_model::units::Version;
 use evenkeel_storage::StoredFile;
 
-/// Ends of files read at one time.
+/// Footers of files read concurrently.
 const CONCURRENT_READS: usize = 16;
 
-/// What is exported.
+/// Options of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeltaOptions {
-    /// Columns that are left out.
+    /// Columns to leave out.
     pub without: Vec<String>,
-    /// The time, in microseconds since 1970; none for the clock.
+    /// Current time, in microseconds since 1970; if `None`, that of the clock.
     pub now: Option<i64>,
 }
 
-/// What an export did.
+/// Report on an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeltaExport {
     /// Name of the table.
@@ -38,31 +38,36 @@ pub struct DeltaExport {
     pub version: Version,
     /// Version of the Delta log that holds it.
     pub delta_version: u64,
-    /// Whether that version was written now. It was not where the newest one had the same files and columns.
+    /// Whether that version was written now. It was not if the newest one had the same files and
+    /// columns.
     pub written: bool,
-    /// Files in it.
+    /// Number of files in it.
     pub files: u64,
-    /// Their rows.
+    /// Number of rows in those files.
     pub rows: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub bytes: u64,
-    /// Files that the version before did not have.
+    /// Number of files that the previous version did not have.
     pub added: u64,
-    /// Files that only the version before had.
+    /// Number of files that only the previous version had.
     pub removed: u64,
     /// Columns that were left out.
     pub left_out: Vec<String>,
-    /// Uint64 and Interval columns: Delta has them as signed integers, which some readers do not make of them by themselves.
+    /// Uint64 and Interval columns: Delta declares them as signed integers, to which some readers
+    /// do not convert the stored values on their own.
     pub converted: Vec<String>,
-    /// Rows of files all of whose rows have expired. Readers see them, as queries do, until a compaction drops them.
+    /// Number of rows in files whose rows have all expired. Readers see them, as queries do, until
+    /// a compaction drops them.
     pub expired_rows: u64,
 }
 
-/// Writes the newest snapshot as the next version of the Delta log, unless the newest one has it already. Gives the snapshot too.
+/// Writes the newest snapshot as the next version of the Delta log, unless the newest version has
+/// it already. Returns the snapshot as well.
 ///
 /// # Errors
-/// [`DeltaError`] where the snapshot cannot be said in Delta, a file of it is not what was committed, or the log cannot be read or
-/// written. After an error while writing, the version may be there; exporting again is right in any case.
+/// [`DeltaError`] if the snapshot cannot be expressed in Delta, one of its files is not what was
+/// committed, or the log cannot be read or written. After an error while writing, the version may
+/// exist; exporting again is safe in any case.
 pub async fn export(
     log: &TableLog,
     base: &Snapshot,
@@ -71,7 +76,7 @@ pub async fn export(
     let mut snapshot = base.clone();
     let mut written = false;
     loop {
-        // In this order: what another process exported meanwhile is never newer than the snapshot.
+        // The Delta log is read first, so that no version in it is newer than the snapshot.
         let before = DeltaLog::of(log.storage()).newest().await?;
         snapshot = log.refresh(&snapshot).await?;
         let plan = match plan(log, &snapshot, before.as_ref(), options).await {
@@ -85,13 +90,14 @@ pub async fn export(
         let version = plan.report.delta_version;
         let bytes = write_actions(&plan.actions).map_err(|error| unwritable(log, &error))?;
         if !log.storage().put_new(&commit_path(version), bytes.into()).await? {
-            // Another export was first.
+            // Another export was faster.
             continue;
         }
         written = true;
-        // A cleaning makes the log begin after the versions that it does not keep, then reads the Delta log, then deletes files.
-        // As long as this version is in the log, a cleaning that is to come reads what was just written, and keeps its files.
-        // Otherwise the files may go at any time, and the newest version takes their place.
+        // A cleaning first makes the log begin after the versions that it does not keep, then reads
+        // the Delta log, then deletes files. As long as this version is in the log, a later
+        // cleaning reads what was just written and keeps its files. Otherwise the files may vanish
+        // at any time, and the newest version is exported instead.
         if is_readable(log, &snapshot).await? {
             stored_files(log, &snapshot).await?;
             return Ok((plan.report, snapshot));
@@ -99,7 +105,7 @@ pub async fn export(
     }
 }
 
-/// Whether the version of a snapshot was not cleaned away.
+/// Whether the version of a snapshot has not been cleaned away.
 async fn is_readable(log: &TableLog, snapshot: &Snapshot) -> Result<bool, DeltaError> {
     Ok(log.files().await?.oldest().is_none_or(|oldest| oldest <= snapshot.version()))
 }
@@ -108,7 +114,7 @@ fn unwritable(log: &TableLog, error: &serde_json::Error) -> DeltaError {
     DeltaError::Unwritable { table: log.storage().name().to_owned(), reason: error.to_string() }
 }
 
-/// Looks at the files of a snapshot and finds what the next version has to say.
+/// Checks the files of a snapshot and plans the content of the next version.
 async fn plan(
     log: &TableLog,
     snapshot: &Snapshot,
@@ -128,7 +134,7 @@ async fn plan(
     found.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 
-/// Refuses a snapshot in which rows may be stored that newer ones replace.
+/// Refuses a snapshot that may contain superseded rows.
 fn check_overlap(table: &str, snapshot: &Snapshot) -> Result<(), DeltaError> {
     let portions = snapshot.portions();
     for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
@@ -140,7 +146,8 @@ fn check_overlap(table: &str, snapshot: &Snapshot) -> Result<(), DeltaError> {
     Ok(())
 }
 
-/// The files below the table by their paths, where all portions of the snapshot are among them.
+/// Lists the files below the table by path, and checks that all portions of the snapshot are among
+/// them.
 async fn stored_files(
     log: &TableLog,
     snapshot: &Snapshot,
@@ -165,8 +172,9 @@ fn damaged(log: &TableLog, portion: &PortionEntry, damage: PortionDamage) -> Del
     DeltaError::Portion { table: log.storage().name().to_owned(), file: portion.path.clone(), damage }
 }
 
-/// The statistics of the portions that the version before does not have, and the proof that all integers of all portions are such of
-/// Delta. What a column of the version before held was proven when it was exported.
+/// Reads the statistics of the portions that the previous version does not have, and proves that
+/// all integers of all portions fit into those of Delta. Columns of the previous version were
+/// proven when it was exported.
 async fn read_statistics(
     log: &TableLog,
     snapshot: &Snapshot,

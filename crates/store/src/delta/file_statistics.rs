@@ -1,4 +1,4 @@
-//! What Delta is told of the values in a file, so that readers can pass it over.
+//! Statistics of the values in a file, which let Delta readers skip it.
 
 use chrono::{DateTime, Datelike, Utc};
 use serde::Serialize;
@@ -7,18 +7,20 @@ use serde_json::{Map, Value};
 use crate::portion::ColumnStatistics;
 use evenkeel_model::table::{Column, ColumnType, KeyValue};
 
-/// The last year that has four digits, beyond which no reader reads dates as text.
+/// Last year with four digits. Readers do not parse dates beyond it as text.
 const LAST_YEAR: i32 = 9999;
 
-/// Whether the smallest and largest value, or that there are only NULLs, are known of a file of so many rows. A reader may take what
-/// is missing for a value that nothing is greater than: deltalake (Python) does, and loses the rows of the file.
+/// Whether the smallest and largest value of a column are known for a file of `rows` rows, or that
+/// it holds only NULLs. A reader may treat a missing bound as a value that nothing exceeds:
+/// deltalake (Python) does, and loses the rows of the file.
 pub(super) fn is_known(column: &Column, rows: u64, known: &ColumnStatistics) -> bool {
     let bound =
         |value: &Option<KeyValue>| value.as_ref().is_some_and(|v| json(v, column.column_type).is_some());
     known.nulls.is_some() && (known.nulls == Some(rows) || bound(&known.min) && bound(&known.max))
 }
 
-/// The `stats` of a file. A smallest or largest value is that of a row, never an estimate: readers answer `min` and `max` from it.
+/// The `stats` of a file. A smallest or largest value is always that of a row, never an estimate:
+/// readers answer `min` and `max` from it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FileStatistics {
@@ -28,7 +30,7 @@ struct FileStatistics {
     null_count: Map<String, Value>,
 }
 
-/// The `stats` of a file of so many rows, as JSON, with those of the columns that are `told`.
+/// Returns the `stats` of a file of `rows` rows as JSON, with those of the published columns.
 pub(super) fn file_statistics(
     rows: u64,
     columns: &[Column],
@@ -48,7 +50,8 @@ pub(super) fn file_statistics(
     serde_json::to_string(&found)
 }
 
-/// A value as the protocol writes it; none where it has no form that all readers read alike.
+/// Returns a value as the protocol writes it; `None` if it has no form that all readers interpret
+/// alike.
 fn json(value: &KeyValue, column_type: ColumnType) -> Option<Value> {
     let time = |time: Option<DateTime<Utc>>, format: &str| {
         let time = time.filter(|time| (1..=LAST_YEAR).contains(&time.year()))?;
@@ -69,7 +72,7 @@ fn json(value: &KeyValue, column_type: ColumnType) -> Option<Value> {
         (KeyValue::Int(number), _) => Some((*number).into()),
         (KeyValue::Uint(number), _) => Some((*number).into()),
         (KeyValue::Text(text), _) => Some(text.clone().into()),
-        // Bytes have no form in JSON.
+        // Bytes have no representation in JSON.
         (KeyValue::Bytes(_), _) => None,
     }
 }

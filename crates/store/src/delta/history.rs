@@ -1,4 +1,4 @@
-//! Reading a Delta log.
+//! Reads a Delta log.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::delta::{APPLICATION, DeltaError, FOLDER};
 use evenkeel_model::units::Version;
 use evenkeel_storage::TableStorage;
 
-/// Commits read at one time.
+/// Commits read concurrently.
 const CONCURRENT_READS: usize = 16;
 
 /// The Delta log of a table.
@@ -18,26 +18,26 @@ pub struct DeltaLog {
     storage: TableStorage,
 }
 
-/// What the newest version of a Delta log holds.
+/// Content of the newest version of a Delta log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeltaVersion {
     pub(super) version: u64,
     pub(super) protocol: Option<Protocol>,
     pub(super) metadata: Option<MetaData>,
-    /// Paths relative to the table.
+    /// Paths of the files, relative to the table.
     pub(super) files: BTreeSet<String>,
-    /// The version of the table that was exported last.
+    /// Version of the table that was exported last.
     pub(super) exported: Option<Version>,
-    /// The first file that another program wrote.
+    /// First commit file that another program wrote.
     pub(super) foreign: Option<String>,
 }
 
-/// The file of a version.
+/// Path of the file that holds the commit of a version.
 pub(super) fn commit_path(version: u64) -> String {
     format!("{FOLDER}/{version:020}.json")
 }
 
-/// The version whose commit has this name; none for other files.
+/// Parses the version from the name of a commit file; `None` for other files.
 fn commit_version(file_name: &str) -> Option<u64> {
     let digits = file_name.strip_suffix(".json")?;
     let number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -45,12 +45,12 @@ fn commit_version(file_name: &str) -> Option<u64> {
 }
 
 impl DeltaVersion {
-    /// The files that readers of this version need, as paths relative to the table.
+    /// Returns the files that readers of this version need, as paths relative to the table.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(String::as_str)
     }
 
-    /// The next version.
+    /// Applies the actions of the next version.
     fn apply(&mut self, version: u64, actions: Vec<Action>) {
         self.version = version;
         let mut ours = false;
@@ -78,16 +78,17 @@ impl DeltaVersion {
 }
 
 impl DeltaLog {
-    /// The Delta log beside the files of a table, whether there is one or not.
+    /// Returns the Delta log beside the files of a table, whether or not it exists.
     #[must_use]
     pub fn of(storage: &TableStorage) -> Self {
         Self { storage: storage.clone() }
     }
 
-    /// What its newest version holds; none where there is no Delta log. Commits are read, checkpoints of Delta tools are not.
+    /// Reads the newest version; `None` if there is no Delta log. Commits are read, checkpoints of
+    /// Delta tools are not.
     ///
     /// # Errors
-    /// [`DeltaError::Missing`] and [`DeltaError::Damaged`] where it cannot be read whole.
+    /// [`DeltaError::Missing`] or [`DeltaError::Damaged`] if it cannot be read completely.
     pub async fn newest(&self) -> Result<Option<DeltaVersion>, DeltaError> {
         let names = self.storage.list(FOLDER).await?;
         let mut versions: Vec<u64> = names.iter().filter_map(|name| commit_version(name)).collect();

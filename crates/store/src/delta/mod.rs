@@ -1,16 +1,20 @@
-//! A Delta log beside the files of a table, so that engines which read Delta read them where they are.
+//! A Delta log beside the files of a table, so that engines that support Delta read the files in
+//! place.
 //!
-//! `_delta_log/<version, 20 digits>.json` holds one action of the Delta protocol per line. Each export of a snapshot that differs from
-//! what the log has writes the next version, by put-if-absent: `commitInfo`; `protocol` and `metaData` where they changed; a
-//! `remove` for each portion that is gone and an `add` for each that came; `txn` with the application `evenkeel` and the version of the
-//! table. `docs/FORMAT.md` lists what stands in them.
+//! `_delta_log/<version, 20 digits>.json` holds one action of the Delta protocol per line. Each
+//! export of a snapshot that differs from the log writes the next version, by put-if-absent:
+//! `commitInfo`; `protocol` and `metaData` if they changed; a `remove` for each portion that is
+//! gone and an `add` for each new one; `txn` with the application `evenkeel` and the version of the
+//! table. `docs/FORMAT.md` specifies them.
 //!
-//! A Delta reader shows every row of every file that is named. So only a snapshot is exported in which no two portions of a partition
-//! overlap in keys: whether overlapping ones share a key cannot be told from the log. Rows that have expired are in it as they are in
-//! queries, until a compaction drops them.
+//! A Delta reader shows every row of every file that is named. A snapshot is therefore exported
+//! only if no two portions of a partition overlap in keys: the log does not reveal whether
+//! overlapping portions share a key. Expired rows are included, as they are in queries, until a
+//! compaction drops them.
 //!
-//! Delta tools may read, but not write: the writer feature `evenkeel`, which none of them knows, makes each refuse, by the rules of the
-//! protocol, to append, to rewrite, and to vacuum away the files of versions that only the table's own log names.
+//! Delta tools may read but not write: by the rules of the protocol, the writer feature `evenkeel`,
+//! which none of them supports, makes each of them refuse to append, to rewrite, and to vacuum away
+//! the files of versions that only the table's own log names.
 
 mod action;
 mod declaration;
@@ -31,13 +35,14 @@ use evenkeel_storage::StorageError;
 pub use export::{DeltaExport, DeltaOptions, export};
 pub use history::{DeltaLog, DeltaVersion};
 
-/// The folder of the Delta log, relative to the table.
+/// Folder of the Delta log, relative to the table.
 const FOLDER: &str = "_delta_log";
 
-/// The name by which the log knows its writer: of the transaction, and of the feature that keeps other writers away.
+/// Name that identifies the writer in the log: as the application of the transaction, and as the
+/// feature that keeps other writers out.
 const APPLICATION: &str = "evenkeel";
 
-/// Why a snapshot cannot be exported, or a Delta log not be read.
+/// Error while exporting a snapshot or reading a Delta log.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum DeltaError {

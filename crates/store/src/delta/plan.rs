@@ -1,4 +1,4 @@
-//! What the next version of a Delta log says, as a function of what was found.
+//! Content of the next version of a Delta log, as a function of what was found.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,34 +13,34 @@ use crate::portion::ColumnStatistics;
 use evenkeel_model::table::Column;
 use evenkeel_storage::StoredFile;
 
-/// By the path of a portion, what is known of each exported column.
+/// Statistics of each exported column, by the path of the portion.
 pub(super) type Statistics = HashMap<String, Vec<ColumnStatistics>>;
 
-/// A snapshot that can be exported, and what was found of its files.
+/// A snapshot that can be exported, and facts about its files.
 pub(super) struct Found<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) before: Option<&'a DeltaVersion>,
-    /// The columns that are exported.
+    /// Columns to export.
     pub(super) columns: Vec<Column>,
-    /// The files below the table by their paths.
+    /// Files below the table, by path.
     pub(super) stored: HashMap<String, StoredFile>,
-    /// Of all portions that the version before does not have.
+    /// Statistics of all portions that the previous version does not have.
     pub(super) statistics: Statistics,
-    /// Microseconds since 1970.
+    /// Current time, in microseconds since 1970.
     pub(super) now: i64,
 }
 
-/// The next version.
+/// Actions of the next version, and the report on them.
 pub(super) struct Plan {
     pub(super) actions: Vec<Action>,
     pub(super) report: DeltaExport,
 }
 
-/// A portion that comes, and what is known of each exported column in it.
+/// A new portion, and the statistics of each exported column in it.
 type Fresh<'a> = (&'a PortionEntry, &'a [ColumnStatistics]);
 
 impl Found<'_> {
-    /// The next version, whose columns are those of the table but for those at `without`.
+    /// Plans the next version, with all columns of the table except those in `without`.
     pub(super) fn plan(&self, without: &[String]) -> Result<Plan, serde_json::Error> {
         let before = self.before.cloned().unwrap_or_default();
         let portions = self.snapshot.portions();
@@ -81,7 +81,7 @@ impl Found<'_> {
         self.now.div_euclid(1000)
     }
 
-    /// The portions that the version before does not have.
+    /// Returns the portions that the previous version does not have.
     fn fresh<'a>(&'a self, portions: &'a [Arc<PortionEntry>], before: &DeltaVersion) -> Vec<Fresh<'a>> {
         let fresh = portions.iter().filter(|portion| !before.files.contains(&portion.path));
         let known = |path: &str| self.statistics.get(path).map(Vec::as_slice).unwrap_or_default();
@@ -126,7 +126,7 @@ impl Found<'_> {
         }
     }
 
-    /// What is exported, before it is known what of that is new.
+    /// Reports what is exported, before it is known which part of it is new.
     fn report(&self, portions: &[Arc<PortionEntry>], without: &[String]) -> DeltaExport {
         let spec = self.snapshot.spec();
         let sum = |of: fn(&PortionEntry) -> u64| portions.iter().map(|portion| of(portion)).sum();
@@ -149,10 +149,10 @@ impl Found<'_> {
     }
 }
 
-/// The columns whose statistics are known of every file: of the `fresh` ones, and where others are kept, of these, which is what
-/// the version `before` told.
+/// Returns the columns whose statistics are known for every file: for the `fresh` ones and, if
+/// other files are kept, for those too, which are the columns published by the version `before`.
 fn columns_to_tell(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[String]>) -> Vec<String> {
-    // The setting separates names by commas, and has no common way to write others.
+    // The setting separates names by commas, and has no common way to quote other names.
     let is_plain = |name: &str| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The columns of a table in the words of Delta.
+//! Columns of a table in the terms of Delta.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,13 +22,14 @@ struct Field {
     metadata: BTreeMap<String, String>,
 }
 
-/// The metadata of a field that holds the type of the column.
+/// Key in a field's metadata for the type of the column.
 const TYPE_KEY: &str = "evenkeel.type";
 
-/// The type by which Delta knows a column.
+/// Returns the Delta type of a column.
 ///
-/// Times are without a zone, for so the files have them; their values are UTC. Delta has no unsigned integers, so these take the next
-/// larger type; above Uint64 there is none, and its values must be small enough. An Interval is a number of microseconds.
+/// Timestamps have no time zone, because the files store them without one; their values are UTC.
+/// Delta has no unsigned integers, so these take the next larger type. Uint64 has no larger type,
+/// so its values must be small enough. An Interval is a number of microseconds.
 pub(super) fn delta_type(column_type: ColumnType) -> String {
     match column_type {
         ColumnType::Bool => "boolean",
@@ -53,7 +54,7 @@ pub(super) fn delta_type(column_type: ColumnType) -> String {
     .to_owned()
 }
 
-/// What a reader should know that the type does not say.
+/// Returns a comment for readers on what the type does not express.
 fn comment(column_type: ColumnType) -> Option<&'static str> {
     match column_type {
         ColumnType::Interval | ColumnType::Interval64 => Some("microseconds"),
@@ -63,15 +64,17 @@ fn comment(column_type: ColumnType) -> Option<&'static str> {
     }
 }
 
-/// Whether a column is stored as something else than Delta declares, which some readers take only through a conversion.
+/// Whether a column is stored as a type other than the one Delta declares, which some readers only
+/// accept with a conversion.
 pub(super) fn is_converted(column_type: ColumnType) -> bool {
     matches!(column_type, ColumnType::Uint64 | ColumnType::Interval | ColumnType::Interval64)
 }
 
-/// The columns of a table but for those at `without`.
+/// Returns the columns of a table except those in `without`.
 ///
 /// # Errors
-/// [`DeltaError`] where there is no such column, none is left, or two differ in case alone.
+/// [`DeltaError`] if a column in `without` does not exist, none is left, or two differ only in
+/// case.
 pub(super) fn exported_columns(spec: &TableSpec, without: &[String]) -> Result<Vec<Column>, DeltaError> {
     let known = |name: &str| spec.columns().iter().any(|column| column.name == name);
     if let Some(name) = without.iter().find(|name| !known(name)) {
@@ -107,7 +110,7 @@ impl Schema {
         Self { r#type: "struct".to_owned(), fields: columns.iter().map(field).collect() }
     }
 
-    /// Whether it has a column of this name and type.
+    /// Whether the schema has a column of this name and type.
     pub(super) fn has(&self, column: &Column) -> bool {
         let column_type = column.column_type.to_string();
         self.fields

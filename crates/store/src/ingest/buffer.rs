@@ -1,4 +1,4 @@
-//! Rows on their way: waiting to be told apart, then apart by partition.
+//! Buffers rows: first as they arrive, then by partition.
 
 use std::sync::Arc;
 
@@ -12,22 +12,23 @@ use evenkeel_model::table::{TableSpec, as_view, view_schema};
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::{Placement, Scatter};
 
-/// Rows of each partition that are wanted before rows are scattered, so that pieces are long enough to be worth their
-/// headers.
+/// Average rows per partition before rows are scattered, so that pieces are long enough to be worth
+/// their headers.
 const ROWS_PER_PIECE: usize = 1024;
 
-/// Rows by partition. Every row is copied once when it is scattered, into memory that belongs to its partition alone. Text
-/// is held as views: short values lie in the view itself, and are moved like numbers.
+/// Rows by partition. Every row is copied once when it is scattered, into memory that belongs to
+/// its partition alone. Text is held as views: short values are stored in the view itself, and are
+/// moved like numbers.
 #[derive(Debug)]
 pub(super) struct Buffer {
     spec: Arc<TableSpec>,
     placement: Placement,
     schema: SchemaRef,
-    /// Batches that are not scattered yet.
+    /// Batches not scattered yet.
     staged: Vec<RecordBatch>,
     staged_rows: usize,
     staged_bytes: usize,
-    /// Staged rows are scattered at this number of bytes at the latest.
+    /// Number of bytes at which staged rows are scattered at the latest.
     most_staged_bytes: usize,
     partitions: Vec<Pieces>,
     bytes: usize,
@@ -60,7 +61,7 @@ impl Buffer {
         &self.schema
     }
 
-    /// Bytes of memory that the rows take.
+    /// Bytes of memory that the rows occupy.
     pub(super) fn bytes(&self) -> usize {
         self.bytes + self.staged_bytes
     }
@@ -78,7 +79,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Tells staged rows apart.
+    /// Scatters staged rows by partition.
     fn scatter(&mut self) -> Result<(), IngestError> {
         let copy = |source| IngestError::Copy { source };
         let staged = std::mem::take(&mut self.staged);
@@ -112,9 +113,10 @@ impl Buffer {
         Ok(())
     }
 
-    /// The oldest rows of the partition that has most, of about `most_bytes` at most; none where there are no rows.
+    /// Takes the oldest rows of the fullest partition, about `most_bytes` at most; `None` if there
+    /// are no rows.
     pub(super) fn take_fullest(&mut self, most_bytes: usize) -> Option<(PartitionId, Pieces)> {
-        // Of equally full partitions the first.
+        // Of equally full partitions, the first is taken.
         let fullest = (0u32..).zip(&self.partitions).max_by_key(|(id, pieces)| (pieces.bytes, u32::MAX - id));
         let partition = PartitionId(fullest?.0);
         let pieces = self.partitions.get_mut(partition.index()).filter(|pieces| pieces.bytes > 0)?;
@@ -133,27 +135,27 @@ impl Buffer {
         Some((partition, taken))
     }
 
-    /// The rows that are left, by partition in order, each cut to about `most_bytes` at most.
+    /// Takes the remaining rows in partition order, in portions of about `most_bytes` at most.
     pub(super) fn take_rest(&mut self, most_bytes: usize) -> Result<Vec<(PartitionId, Pieces)>, IngestError> {
         self.scatter()?;
         let mut rest = Vec::new();
         while let Some(taken) = self.take_fullest(most_bytes) {
             rest.push(taken);
         }
-        // Stable, so that the pieces of one partition stay in order of arrival.
+        // The sort is stable, so that the pieces of one partition stay in order of arrival.
         rest.sort_by_key(|(partition, _)| *partition);
         Ok(rest)
     }
 }
 
-/// The batch with text and bytes as views.
+/// Returns the batch with text and bytes as views.
 fn with_views(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns =
         batch.columns().iter().map(|column| compact_views(&as_view(column)?)).collect::<Result<_, _>>()?;
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
-/// The batch with no more bytes of long texts than it refers to.
+/// Returns the batch without bytes of long texts that it does not refer to.
 fn compacted(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().map(compact_views).collect::<Result<_, _>>()?;
     RecordBatch::try_new(batch.schema(), columns)

@@ -1,4 +1,4 @@
-//! The rows of one partition to a portion.
+//! Encodes the rows of one partition as a portion.
 
 use std::time::Instant;
 
@@ -12,19 +12,20 @@ use crate::sort::{gather, sort_newest_wins};
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::{ByteSize, PartitionId};
 
-/// Bytes of rows that are gathered and encoded at one time.
+/// Bytes of rows gathered and encoded at a time.
 const WRITE_BATCH_BYTES: usize = 8 << 20;
 
 /// A partition's rows, encoded.
 pub(super) struct Encoded {
     pub(super) portion: EncodedPortion,
-    /// Rows that later ones replaced.
+    /// Number of rows that later ones replaced.
     pub(super) replaced: u64,
-    /// Seconds that sorting and encoding took.
+    /// Seconds spent sorting and encoding.
     pub(super) seconds: f64,
 }
 
-/// Sorts and encodes rows of one partition, in row groups that hold `group_memory` under way.
+/// Sorts and encodes rows of one partition; the row group being written holds `group_memory` at
+/// most.
 pub(super) fn encode(
     spec: &TableSpec,
     mode: IngestMode,

@@ -1,4 +1,4 @@
-//! Insert mode: whether two portions share a primary key.
+//! Insert mode: checks whether two portions share a primary key.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::portion::{WRITE_BATCH_ROWS, key_value};
 use evenkeel_model::table::TableSpec;
 use evenkeel_storage::TableStorage;
 
-/// Fails where two of the new portions share a key.
+/// Fails if two of the new portions share a key.
 pub(super) async fn find_repeated_key(
     storage: &TableStorage,
     spec: &TableSpec,
@@ -30,7 +30,7 @@ pub(super) async fn find_repeated_key(
     Ok(())
 }
 
-/// Fails where a new portion shares a key with an existing one.
+/// Fails if a new portion shares a key with an existing one.
 pub(super) async fn find_common_key(
     storage: &TableStorage,
     spec: &TableSpec,
@@ -46,8 +46,8 @@ pub(super) async fn find_common_key(
     Ok(())
 }
 
-/// A key of `portion` that one of the others holds too. Only portions of one partition whose key ranges overlap are read,
-/// two files at a time.
+/// Returns a key of `portion` that one of the others holds too. Only portions of the same partition
+/// whose key ranges overlap are read, two files at a time.
 async fn common_key(
     storage: &TableStorage,
     spec: &TableSpec,
@@ -84,11 +84,11 @@ fn first_common(spec: &TableSpec, mut a: Keys, mut b: Keys) -> Result<Option<Str
     Ok(None)
 }
 
-/// The keys of one portion in order.
+/// Reader of the keys of one portion, in order.
 struct Keys {
     portion: String,
     reader: ParquetRecordBatchReader,
-    /// Positions of the key columns, in key order, within the batches.
+    /// Positions of the key columns within the batches, in key order.
     columns: Vec<usize>,
     converter: RowConverter,
     batch: Option<(Vec<ArrayRef>, Rows)>,
@@ -137,7 +137,7 @@ impl Keys {
         }
     }
 
-    /// The key that [`Keys::next`] gave last.
+    /// Displays the key that [`Keys::next`] returned last.
     fn display_last(&self, spec: &TableSpec) -> String {
         let columns = self.batch.as_ref().map(|(columns, _)| columns.as_slice()).unwrap_or_default();
         let row = self.next.saturating_sub(1);

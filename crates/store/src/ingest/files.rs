@@ -1,4 +1,4 @@
-//! Ingest of files: each input read once, all of them visible with one commit.
+//! Ingests files: each input is read once, and all of them become visible with one commit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use evenkeel_model::table::TableSpec;
 use evenkeel_stats::skew::SkewFigures;
 use evenkeel_storage::TableStorage;
 
-/// Batches that are read ahead.
+/// Batches read ahead.
 const BATCHES_AHEAD: usize = 2;
 
-/// What to ingest and how.
+/// Inputs and options of an ingest of files.
 #[derive(Debug, Clone)]
 pub struct IngestFiles {
-    /// Inputs in order; of rows with one primary key the later one wins.
+    /// Inputs in order; of rows with the same primary key, the later one wins.
     pub inputs: Vec<InputPath>,
-    /// How they are read.
+    /// Options for reading the inputs.
     pub input: InputOptions,
-    /// How they are written.
+    /// Options for writing the rows.
     pub ingest: IngestOptions,
-    /// Where rows go that cannot be taken; without it, the first such row fails the ingest.
+    /// File for rows that cannot be taken; if `None`, the first such row fails the ingest.
     pub rejects: Option<PathBuf>,
-    /// Whether inputs are taken whose content was ingested before.
+    /// Whether to take inputs whose content was ingested before.
     pub again: bool,
-    /// Stops the ingest before its commit when it is notified, also while no input comes.
+    /// Stops the ingest before its commit when notified, even while it waits for input.
     pub interrupt: Arc<Notify>,
 }
 
-/// How far an ingest is.
+/// Progress of an ingest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestProgress {
-    /// The input that is being read.
+    /// Input being read.
     pub input: String,
-    /// Its number, from 1.
+    /// Position of that input, from 1.
     pub number: usize,
     /// Number of inputs.
     pub inputs: usize,
@@ -49,7 +49,7 @@ pub struct IngestProgress {
     pub rows: u64,
 }
 
-/// From the reading thread to the writer.
+/// Message from the reading thread to the writer.
 enum Message {
     Started { name: String, number: usize },
     Skipped(SourceReport),
@@ -59,7 +59,7 @@ enum Message {
 }
 
 impl IngestFiles {
-    /// Refuses a file of rejects that is there already, before anything is read.
+    /// Refuses a file for rejected rows that already exists, before anything is read.
     pub fn check_rejects(&self) -> Result<(), IngestError> {
         self.rejects.as_deref().map_or(Ok(()), |path| RejectsFile::new(path).map(drop))
     }
@@ -72,11 +72,12 @@ struct Ended {
     notes: Vec<String>,
 }
 
-/// Ingests files into the table at `base`, with one commit, or none where every input was ingested before. Gives the
-/// report and the table after it. `progress` is called after each batch.
+/// Ingests files into the table at `base`, with one commit, or none if every input was ingested
+/// before. Returns the report and the resulting table. `progress` is called after each batch.
 ///
 /// # Errors
-/// [`IngestError`]; nothing is visible then and a file of rejects is removed, except after [`LogError::Unknown`].
+/// [`IngestError`]; nothing is visible then and the file of rejected rows is removed, except after
+/// [`LogError::Unknown`].
 pub async fn ingest_files(
     log: TableLog,
     base: Snapshot,
@@ -89,8 +90,8 @@ pub async fn ingest_files(
     Ok((report, snapshot))
 }
 
-/// Syncs the log if inputs were skipped: the commit that has their rows is that of another process, which may have died before
-/// it synced it.
+/// Syncs the log if inputs were skipped: the commit with their rows is that of another process,
+/// which may have died before it synced the log.
 async fn sync_skipped(storage: &TableStorage, report: &IngestReport) -> Result<(), IngestError> {
     if report.sources.iter().any(|source| source.skipped_since.is_some()) {
         storage.make_lasting("_log").await.map_err(LogError::from)?;
@@ -98,7 +99,7 @@ async fn sync_skipped(storage: &TableStorage, report: &IngestReport) -> Result<(
     Ok(())
 }
 
-/// Ingests the inputs whose content the table does not have.
+/// Ingests the inputs whose content is not in the table yet.
 async fn ingest_unknown(
     log: TableLog,
     base: Snapshot,
@@ -122,7 +123,7 @@ async fn ingest_unknown(
         ingest.abandon().await;
         collected.remove_rejects();
         return match error {
-            // A pipe alone, whose content turned out to be known: nothing to do, as for a file.
+            // A single pipe whose content turned out to be known: nothing to do, as for a file.
             IngestError::AlreadyIngested { name, bytes, version } if only_one => {
                 let source = SourceReport { name, bytes, rows: 0, rejected: 0, skipped_since: Some(version) };
                 Ok((no_commit(&base, mode, vec![source], started), base))
@@ -133,7 +134,7 @@ async fn ingest_unknown(
     commit_collected(&log, base, ingest, collected, mode, started).await
 }
 
-/// The one commit, where there is anything to commit, and the report.
+/// Makes the one commit, if there is anything to commit, and the report.
 async fn commit_collected(
     log: &TableLog,
     base: Snapshot,
@@ -150,7 +151,7 @@ async fn commit_collected(
     let committed = match ingest.finish(collected.entries.clone()).await {
         Ok(committed) => committed,
         Err(error) => {
-            // Where the commit may be there, so must be the rows that it left out.
+            // If the commit may exist, the rows that it left out must be kept as well.
             if !matches!(error, IngestError::Log(LogError::Unknown { .. })) {
                 collected.remove_rejects();
             }
@@ -172,7 +173,7 @@ async fn commit_collected(
     Ok((report, snapshot))
 }
 
-/// Reads all inputs into `ingest`; what is learnt on the way goes to `collected`.
+/// Reads all inputs into `ingest`, and collects facts about them in `collected`.
 async fn read_into(
     ingest: &mut Ingest,
     collected: &mut Collected,
@@ -211,7 +212,8 @@ async fn read_into(
     collected.sync_rejects()
 }
 
-/// Another process may have committed the same inputs in the meantime. If it took all of them, there is nothing left to do.
+/// Handles inputs that another process may have committed in the meantime. If it took all of them,
+/// there is nothing left to do.
 async fn taken_by_others(
     log: &TableLog,
     base: &Snapshot,
@@ -239,25 +241,25 @@ async fn taken_by_others(
     }
 }
 
-/// What others read and wrote, to be committed.
+/// Inputs that were read and portions that were written elsewhere, to be committed.
 pub struct Written {
     /// Stored portions.
     pub portions: Vec<PortionEntry>,
-    /// Inputs that were taken, in order.
+    /// Inputs that were ingested, in order.
     pub entries: Vec<SourceEntry>,
-    /// All inputs, in order.
+    /// Reports on all inputs, in order.
     pub sources: Vec<SourceReport>,
     /// Rows that could not be taken, in order.
     pub rejects: Box<dyn Iterator<Item = std::io::Result<evenkeel_input::source::Reject>> + Send>,
-    /// Rows taken.
+    /// Number of rows taken.
     pub rows: u64,
     /// Of those, rows that later ones replaced.
     pub replaced: u64,
-    /// What else is worth knowing.
+    /// Further notes, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Commits what others wrote, under the rules of [`ingest_files`].
+/// Commits what was written elsewhere, under the rules of [`ingest_files`].
 ///
 /// # Errors
 /// As for [`ingest_files`]. The files are deleted, except after [`LogError::Unknown`].
@@ -340,7 +342,7 @@ fn report(committed: Option<Committed>, partitions: usize, seconds: f64) -> Inge
     }
 }
 
-/// What is gathered while messages come.
+/// Results collected from the messages of the reading thread.
 #[derive(Default)]
 struct Collected {
     sources: Vec<SourceReport>,
@@ -394,7 +396,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Rejected rows are on disk before the commit that leaves them out.
+    /// Syncs rejected rows to disk, before the commit that leaves them out.
     fn sync_rejects(&mut self) -> Result<(), IngestError> {
         self.rejects.as_mut().map_or(Ok(()), RejectsFile::sync)
     }
@@ -410,7 +412,7 @@ impl Collected {
     }
 }
 
-/// Reads the inputs one after another, until nobody receives any more.
+/// Reads the inputs one after another, until the receiver is gone.
 fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>) -> Result<(), IngestError> {
     let spec = known.spec();
     let columns: Vec<String> = spec.columns().iter().map(|column| column.name.clone()).collect();
@@ -448,7 +450,7 @@ fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>
         let Some(fingerprint) = input.fingerprint() else {
             return Err(IngestError::Worker { reason: format!("{} was not read to its end", input.name()) });
         };
-        // Of a pipe the content is known only now.
+        // The content of a pipe is known only now.
         if let (false, false, Some(version)) =
             (known_before, plan.again, known.source_version(&fingerprint.xxh3))
         {
@@ -463,8 +465,8 @@ fn read_all(known: &Snapshot, plan: &IngestFiles, sender: &mpsc::Sender<Message>
     Ok(())
 }
 
-/// The report of an input whose content is in the table already. The same content twice in one ingest is taken twice: the
-/// later one may restore what a row between them changed.
+/// Returns the report of an input whose content is already in the table. An input that is given
+/// twice in one ingest is taken twice: the later one may restore what a row between them changed.
 fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<SourceReport> {
     let Fingerprint { bytes, xxh3 } = input.fingerprint()?;
     let (version, source) = known.source(&xxh3).filter(|_| !plan.again)?;
@@ -477,7 +479,7 @@ fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<Sou
     })
 }
 
-/// What the reader left out or filled in.
+/// Returns notes on the columns that the reader left out or filled in.
 pub fn notes(spec: &TableSpec, input: &Input) -> Vec<String> {
     let mut notes = Vec::new();
     let unknown = input.unknown_columns();

@@ -1,48 +1,53 @@
-//! How an ingest divides its memory.
+//! Division of the memory budget of an ingest.
 
 use crate::ingest::IngestError;
 use crate::portion::GROUP_MEMORY;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 
-/// The least budget that an ingest works in.
+/// Smallest memory budget of an ingest.
 pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
-/// The program itself, batches that are read ahead, and what the allocator keeps (measured).
+/// Memory of the program itself, batches read ahead, and what the allocator retains (measured).
 const BASE: ByteSize = ByteSize::mib(70);
-/// One encoder: a row group under way, its dictionaries and compression buffers (measured).
+/// Memory of one encoder: a row group being written, its dictionaries and compression buffers
+/// (measured).
 const PER_ENCODER: ByteSize = ByteSize::mib(20);
-/// A row group under way holds this part of the budget, but at least so much, which the above has room for, and at most what pays.
+/// A row group being written holds this fraction of the budget (a divisor), but at least
+/// `LEAST_GROUP`, which `PER_ENCODER` covers, and at most what pays off.
 const GROUP_PART: u64 = 16;
 const LEAST_GROUP: ByteSize = ByteSize::mib(8);
-/// Encoders take at most this part of the budget, so that enough is left for rows.
+/// Encoders take at most this fraction of the budget (a divisor), so that enough is left for rows.
 const ENCODERS_SHARE: u64 = 4;
-/// Memory per buffered byte: the byte itself, slack of the allocator, encoded portions on their way (measured).
+/// Memory per buffered byte: the byte itself, slack of the allocator, encoded portions in flight
+/// (measured).
 const PER_BUFFERED_BYTE: f64 = 1.25;
-/// Memory per byte that is being encoded: the byte itself, its copy in one piece, order, gathered columns (measured).
+/// Memory per byte being encoded: the byte itself, its copy in one contiguous batch, the sort
+/// order, gathered columns (measured).
 const PER_ENCODED_BYTE: f64 = 2.6;
-/// The largest buffer, whatever the budget.
+/// Largest buffer, whatever the budget.
 const LARGEST_BUFFER: ByteSize = ByteSize::mib(1024);
-/// The least part of the buffer that one portion may take, for each encoder: rows that all go to one of many partitions
-/// shall not end in many small portions.
+/// Lower limit on the share of the buffer that one portion may take, divided among the encoders:
+/// rows that all belong to one of many partitions should not end up in many small portions.
 const LEAST_PORTION_SHARE: f64 = 0.125;
 
-/// What an ingest may use.
+/// Memory limits of an ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
-    /// Bytes of rows that are buffered before those of the fullest partition are written.
+    /// Bytes of rows buffered before those of the fullest partition are written.
     pub(super) buffer: ByteSize,
-    /// Bytes of rows that are written as one portion, at most.
+    /// Maximum bytes of rows written as one portion.
     pub(super) portion: ByteSize,
-    /// Bytes that a row group under way may hold.
+    /// Maximum bytes held by a row group being written.
     pub(super) group: ByteSize,
-    /// Partitions that are sorted and encoded at one time.
+    /// Partitions sorted and encoded concurrently.
     pub(super) encoders: usize,
 }
 
 impl MemoryPlan {
-    /// Divides `memory` for a table of `partitions` on a machine of `cores`.
+    /// Divides `memory` for a table of `partitions` on a machine with `cores`.
     ///
-    /// Where rows spread evenly, the partitions of a full buffer are between empty and full, so that the fullest has twice
-    /// the average; more than that is written as one portion only where partitions are many.
+    /// If rows spread evenly, the partitions of a full buffer are between empty and full, so that
+    /// the fullest has twice the average; more than that is written as one portion only if there
+    /// are many partitions.
     pub(super) fn new(
         memory: ByteSize,
         partitions: PartitionCount,

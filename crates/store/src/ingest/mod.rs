@@ -1,11 +1,13 @@
-//! From rows to a commit.
+//! Turns rows into a commit.
 //!
 //! ```text
-//! batches -> hash -> scatter by partition -> buffer -> (full) the fullest partition: sort, newest wins -> portion -> ... -> commit
+//! batches -> hash -> scatter by partition -> buffer
+//!   (full) -> the fullest partition: sort, newest wins -> portion -> ... -> commit
 //! ```
-//! Rows are buffered until their part of the memory budget is used; then the rows of the fullest partition are sorted and
-//! written as one portion, while others arrive. Which rows make a portion depends on the input and the budget alone.
-//! Portions are invisible until the one commit at the end; an ingest that fails deletes what it wrote.
+//! Rows are buffered until they fill their part of the memory budget; then the rows of the fullest
+//! partition are sorted and written as one portion, while others arrive. Which rows form a portion
+//! depends only on the input and the budget. Portions are invisible until the single commit at the
+//! end; an ingest that fails deletes what it wrote.
 
 mod buffer;
 mod encode;
@@ -38,26 +40,26 @@ use evenkeel_placement::placement::PlacementError;
 use evenkeel_stats::skew::SkewFigures;
 use evenkeel_storage::StorageError;
 
-/// The memory an ingest may take where nothing else is said.
+/// Memory budget of an ingest if none is given.
 pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
 
-/// What happens to a row whose primary key is there already.
+/// Handling of a row whose primary key already exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IngestMode {
-    /// The new row replaces it.
+    /// The new row replaces the existing one.
     #[default]
     Upsert,
     /// The whole ingest fails, as INSERT does in YDB.
     Insert,
 }
 
-/// How an ingest works.
+/// Options of an ingest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// What happens to keys that are there already.
+    /// Handling of keys that already exist.
     pub mode: IngestMode,
-    /// Memory of the whole process while it ingests; at least [`LEAST_MEMORY`].
+    /// Memory budget of the whole process during the ingest; at least [`LEAST_MEMORY`].
     pub memory: ByteSize,
 }
 
@@ -67,7 +69,8 @@ impl Default for IngestOptions {
     }
 }
 
-/// Why an ingest failed. Nothing of it is visible then.
+/// Error of an ingest. Nothing of the ingest is visible then, except possibly after
+/// [`LogError::Unknown`].
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum IngestError {
@@ -119,45 +122,46 @@ pub enum IngestError {
     Worker { reason: String },
 }
 
-/// One input of an ingest.
+/// Report on one input of an ingest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
-    /// How it was called.
+    /// Name of the input.
     pub name: String,
-    /// Its bytes as stored.
+    /// Bytes of the input as stored.
     pub bytes: u64,
-    /// Rows taken from it.
+    /// Rows taken from the input.
     pub rows: u64,
-    /// Rows that could not be taken; where the input was skipped, those of the time when it was not.
+    /// Rows that could not be taken; if the input was skipped, those of the time when it was
+    /// ingested.
     pub rejected: u64,
-    /// The version that had brought the same content, where it was skipped.
+    /// Version that ingested the same content before, if the input was skipped.
     pub skipped_since: Option<Version>,
 }
 
-/// What an ingest did.
+/// Report on an ingest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IngestReport {
-    /// The version it made; none where every input was there already.
+    /// Version made by the ingest; `None` if every input had been ingested before.
     pub version: Option<Version>,
-    /// What happened to keys that were there already.
+    /// Handling of keys that already existed.
     pub mode: IngestMode,
-    /// Inputs in order.
+    /// Reports on the inputs, in order.
     pub sources: Vec<SourceReport>,
     /// Rows taken from the inputs.
     pub rows: u64,
-    /// Of those, rows that a later row of the same portion replaced before it was written. Rows that replace older ones of
-    /// the table are not counted, since nobody looks for those.
+    /// Of those, rows that a later row of the same portion replaced before it was written. Rows
+    /// that replace older ones of the table are not counted, because nothing looks for those.
     #[serde(rename = "replaced_within_ingest")]
     pub replaced: u64,
     /// Rows that could not be taken.
     pub rejected: u64,
-    /// Where those rows are.
+    /// File that holds those rows.
     pub rejects_file: Option<PathBuf>,
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes of the portions.
     pub bytes_written: u64,
-    /// Portions written.
+    /// Number of portions written.
     pub portions: u64,
     /// Seconds from the first byte read to the commit.
     pub seconds: f64,
@@ -167,6 +171,6 @@ pub struct IngestReport {
     pub rows_per_partition: Vec<u64>,
     /// Skew of those rows.
     pub skew: SkewFigures,
-    /// What else is worth knowing, one sentence each.
+    /// Further notes, one sentence each.
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Rows that could not be taken, set aside as NDJSON.
+//! Rejected rows, written to a file as NDJSON.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -33,7 +33,7 @@ impl<'a> From<&'a Reject> for Line<'a> {
     }
 }
 
-/// Writes rejected rows to a file that is made with the first of them.
+/// Writes rejected rows to a file, which is created with the first of them.
 #[derive(Debug)]
 pub(super) struct RejectsFile {
     path: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct RejectsFile {
 }
 
 impl RejectsFile {
-    /// A file that does not exist yet.
+    /// Prepares a file that must not exist yet.
     pub(super) fn new(path: &Path) -> Result<Self, IngestError> {
         if path.exists() {
             return Err(IngestError::RejectsExist { path: path.to_owned() });
@@ -73,12 +73,12 @@ impl RejectsFile {
         Ok(())
     }
 
-    /// How many rows were rejected, and the first of them.
+    /// Returns the number of rejected rows and the first of them, if any.
     pub(super) fn first(&self) -> Option<(u64, &Reject)> {
         self.first.as_ref().map(|first| (self.count, first))
     }
 
-    /// Brings the rows and the name of the file to disk.
+    /// Syncs the rows and the name of the file to disk.
     pub(super) fn sync(&mut self) -> Result<(), IngestError> {
         let Some(writer) = self.writer.as_mut() else { return Ok(()) };
         let synced = writer.flush().and_then(|()| writer.get_ref().sync_all()).and_then(|()| {
@@ -88,12 +88,13 @@ impl RejectsFile {
         synced.map_err(|source| IngestError::Rejects { path: self.path.clone(), source })
     }
 
-    /// The number of rows and, if there are any, the path.
+    /// Returns the number of rows and, if there are any, the path.
     pub(super) fn finish(self) -> (u64, Option<PathBuf>) {
         (self.count, self.writer.is_some().then_some(self.path))
     }
 
-    /// Removes the file of an ingest that commits nothing. If it cannot be removed it stays, and means nothing.
+    /// Removes the file of an ingest that commits nothing. If that fails, the file stays but has no
+    /// meaning.
     pub(super) fn remove(self) {
         if self.writer.is_some() {
             let _ = std::fs::remove_file(&self.path);

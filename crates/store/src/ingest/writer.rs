@@ -1,4 +1,4 @@
-//! Rows of the table's schema to portions and a commit.
+//! Writes rows in the schema of the table as portions, and commits them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,13 +19,13 @@ use crate::log::{
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::{PartitionId, Version};
 
-/// Portions that wait to be stored while others are encoded.
+/// Portions waiting to be stored while others are encoded.
 const PORTIONS_IN_FLIGHT: usize = 4;
-/// The part of the buffer that is waiting to be told apart by partition.
+/// Fraction of the buffer (a divisor) for rows that are not yet scattered by partition.
 const STAGED_SHARE: usize = 8;
 
-/// An ingest under way. Dropping it without [`Ingest::finish`] leaves no visible trace; [`Ingest::abandon`] also deletes
-/// the files it wrote.
+/// An ingest in progress. Dropping it without [`Ingest::finish`] leaves no visible trace;
+/// [`Ingest::abandon`] also deletes the files it wrote.
 #[derive(Debug)]
 pub struct Ingest {
     log: TableLog,
@@ -36,35 +36,35 @@ pub struct Ingest {
     encoders: ThreadPool,
     free_encoders: Arc<Semaphore>,
     buffer: Buffer,
-    /// Portions that are being encoded and stored.
+    /// Portions being encoded and stored.
     under_way: JoinSet<Done>,
-    /// Portions begun.
+    /// Number of portions started.
     started: u64,
     /// Portions stored, with their numbers.
     portions: Vec<(u64, PortionEntry)>,
     writes: Vec<PartitionWrite>,
     rows: u64,
     replaced: u64,
-    /// Whether inputs are taken that another writer commits in the meantime.
+    /// Whether to take inputs that another writer commits in the meantime.
     again: bool,
-    /// Stops the ingest before its commit when it is notified.
+    /// Stops the ingest before its commit when notified.
     interrupt: Option<Arc<Notify>>,
 }
 
-/// What an ingest wrote to one partition.
+/// Totals of what an ingest wrote to one partition.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PartitionWrite {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes of the portions.
     pub bytes: u64,
-    /// Portions.
+    /// Number of portions.
     pub portions: u64,
-    /// Seconds to sort, encode and store them; partitions overlap in time.
+    /// Seconds spent sorting, encoding and storing them; partitions overlap in time.
     pub seconds: f64,
 }
 
-/// What a finished ingest made.
+/// Result of a finished ingest.
 #[derive(Debug)]
 pub struct Committed {
     /// The table with the new rows.
@@ -75,7 +75,7 @@ pub struct Committed {
     pub rows: u64,
     /// Of those, rows that a later row of the same portion replaced.
     pub replaced: u64,
-    /// What was written, per partition.
+    /// Totals of what was written, per partition.
     pub writes: Vec<PartitionWrite>,
 }
 
@@ -92,7 +92,7 @@ impl Committed {
         self.writes.iter().map(|write| write.bytes).sum()
     }
 
-    /// Portions written.
+    /// Number of portions written.
     #[must_use]
     pub fn portions(&self) -> u64 {
         self.writes.iter().map(|write| write.portions).sum()
@@ -100,17 +100,17 @@ impl Committed {
 }
 
 impl Ingest {
-    /// An ingest into the table at `base`.
+    /// Starts an ingest into the table at `base`.
     ///
     /// # Errors
-    /// [`IngestError::Memory`] where the budget is below [`crate::ingest::LEAST_MEMORY`].
+    /// [`IngestError::Memory`] if the budget is below [`crate::ingest::LEAST_MEMORY`].
     pub fn new(log: TableLog, base: Snapshot, options: &IngestOptions) -> Result<Self, IngestError> {
         let spec = Arc::clone(base.spec());
         let partitions = spec.partitions();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let memory = MemoryPlan::new(options.memory, partitions, cores)?;
         let encoders = ThreadPoolBuilder::new().num_threads(memory.encoders);
-        // A panic drops the channel of its portion, and the ingest fails with that.
+        // A panic drops the channel of its portion, which fails the ingest.
         let encoders = encoders.panic_handler(|_| {}).build();
         let encoders = encoders.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
         Ok(Self {
@@ -133,10 +133,11 @@ impl Ingest {
         })
     }
 
-    /// Takes rows in the schema of the table; text and bytes may come as views. Of rows with one primary key the later one wins.
+    /// Takes rows in the schema of the table; text and bytes may be views. Of rows with the same
+    /// primary key, the later one wins.
     ///
     /// # Errors
-    /// [`IngestError`] where the batch has another schema, or a full buffer cannot be written.
+    /// [`IngestError`] if the batch has another schema, or a full buffer cannot be written.
     pub async fn push(&mut self, batch: RecordBatch) -> Result<(), IngestError> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -164,17 +165,18 @@ impl Ingest {
         Ok(())
     }
 
-    /// Takes inputs also where the table has them, or gets them in the meantime.
+    /// Takes inputs even if the table has them already, or gets them in the meantime.
     pub fn take_again(&mut self) {
         self.again = true;
     }
 
-    /// Lets the ingest fail with [`IngestError::Interrupted`] before its commit when this is notified, also while it writes.
+    /// Makes the ingest fail with [`IngestError::Interrupted`] before its commit when `interrupt`
+    /// is notified, even while it writes.
     pub fn stop_on(&mut self, interrupt: Arc<Notify>) {
         self.interrupt = Some(interrupt);
     }
 
-    /// Takes portions that others stored.
+    /// Takes portions that were stored elsewhere.
     pub fn adopt(&mut self, portions: Vec<PortionEntry>, rows: u64, replaced: u64) {
         self.rows += rows;
         self.replaced += replaced;
@@ -195,10 +197,11 @@ impl Ingest {
         self.rows
     }
 
-    /// Writes what is buffered and commits it all at once, with the inputs it came from.
+    /// Writes the buffered rows and commits everything at once, together with its inputs.
     ///
     /// # Errors
-    /// [`IngestError`]; nothing is visible then and the files written are deleted, except after [`crate::log::LogError::Unknown`].
+    /// [`IngestError`]; nothing is visible then and the files written are deleted, except after
+    /// [`crate::log::LogError::Unknown`].
     pub async fn finish(mut self, sources: Vec<SourceEntry>) -> Result<Committed, IngestError> {
         let mut base = match self.write(&sources).await {
             Ok(base) => base,
@@ -215,7 +218,7 @@ impl Ingest {
                     self.abandon().await;
                     return Err(error.into());
                 }
-                // Whether a commit that failed is there is not known, so its portions stay.
+                // It is unknown whether a commit that failed exists, so its portions are kept.
                 Err(error) => return Err(error.into()),
                 Ok(CommitOutcome::Lost(newest)) => {
                     if let Err(error) = self.check_against(&base, &newest, &sources).await {
@@ -228,7 +231,8 @@ impl Ingest {
         }
     }
 
-    /// Deletes the files written so far. A file that cannot be deleted is not visible in the table either.
+    /// Deletes the files written so far. A file that cannot be deleted is not visible in the table
+    /// anyway.
     pub async fn abandon(mut self) {
         while let Some(done) = self.under_way.join_next().await {
             if let Ok((number, Ok(stored))) = done {
@@ -247,7 +251,7 @@ impl Ingest {
         }
     }
 
-    /// Writes what is buffered. Gives the snapshot that the rows were checked against.
+    /// Writes the buffered rows. Returns the snapshot that they were checked against.
     async fn write(&mut self, sources: &[SourceEntry]) -> Result<Snapshot, IngestError> {
         self.flush().await?;
         if self.mode == IngestMode::Upsert {
@@ -262,7 +266,7 @@ impl Ingest {
         Ok(newest)
     }
 
-    /// Fails where another writer committed one of the inputs since `base`.
+    /// Fails if another writer has committed one of the inputs since `base`.
     fn check_sources(
         &self,
         base: &Snapshot,
@@ -278,7 +282,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// What other writers committed since `base` may forbid this commit.
+    /// Fails if commits of other writers since `base` forbid this one.
     async fn check_against(
         &self,
         base: &Snapshot,
@@ -306,7 +310,7 @@ impl Ingest {
         }
     }
 
-    /// Hands the rows of one partition to an encoder, as soon as one is free.
+    /// Passes the rows of one partition to an encoder, as soon as one is free.
     async fn start(&mut self, partition: PartitionId, pieces: Pieces) -> Result<(), IngestError> {
         while self.under_way.len() >= self.memory.encoders + PORTIONS_IN_FLIGHT {
             self.keep_next().await?;
@@ -321,7 +325,7 @@ impl Ingest {
         let (spec, mode, log) = (Arc::clone(&self.spec), self.mode, self.log.clone());
         let group_memory = self.memory.group;
         self.encoders.spawn(move || {
-            // Nobody listens any more where the ingest was dropped.
+            // The receiver is gone if the ingest was dropped.
             let _ = sender.send(encode(&spec, mode, partition, pieces, group_memory));
             drop(free);
         });
@@ -333,7 +337,7 @@ impl Ingest {
             })?;
             let Encoded { portion, replaced, seconds } = encoded?;
             let started = Instant::now();
-            // The commit sets the sequence; until then the portion has no age.
+            // The commit sets the sequence; until then the portion has a placeholder.
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let portion = log.store_portion(partition, ageless, portion).await?;
             let seconds = seconds + started.elapsed().as_secs_f64();
@@ -346,7 +350,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Waits for one of the portions under way.
+    /// Waits for one of the portions in progress.
     async fn keep_next(&mut self) -> Result<(), IngestError> {
         let done = tokio::select! {
             biased;
@@ -359,7 +363,8 @@ impl Ingest {
         }
     }
 
-    /// Keeps a portion. Where it failed, so may others that are under way: the first of them is told, whichever ended first.
+    /// Keeps a portion. If it failed, others in progress may fail too: waits for them and returns
+    /// the error of the first portion that failed, whichever ended first.
     async fn keep(&mut self, done: Result<Done, JoinError>) -> Result<(), IngestError> {
         let Some(mut failure) = self.note(done) else { return Ok(()) };
         while let Some(done) = self.under_way.join_next().await {
@@ -370,7 +375,7 @@ impl Ingest {
         Err(failure.1)
     }
 
-    /// Takes down what became of a portion. Gives the number of one that failed, and why.
+    /// Records the result of a portion. Returns the number and the error of one that failed.
     fn note(&mut self, done: Result<Done, JoinError>) -> Option<(u64, IngestError)> {
         let Stored { portion, replaced, seconds } = match done {
             Ok((number, Ok(stored))) => {
@@ -390,7 +395,7 @@ impl Ingest {
         None
     }
 
-    /// Writes all rows that are left, and waits until every portion is stored.
+    /// Writes all remaining rows, and waits until every portion is stored.
     async fn flush(&mut self) -> Result<(), IngestError> {
         for (partition, pieces) in self.buffer.take_rest(self.memory.portion.as_usize())? {
             self.start(partition, pieces).await?;
@@ -398,18 +403,19 @@ impl Ingest {
         while !self.under_way.is_empty() {
             self.keep_next().await?;
         }
-        // Portions are ready in any order; a later one of a partition replaces rows of those before it.
+        // Portions finish in any order; a later one of a partition replaces rows of those before
+        // it.
         self.portions.sort_by_key(|(number, _)| *number);
         Ok(())
     }
 
-    /// The portions written so far.
+    /// Returns the portions written so far.
     fn portions(&self) -> Vec<PortionEntry> {
         self.portions.iter().map(|(_, portion)| portion.clone()).collect()
     }
 }
 
-/// Waits until this is notified; for ever where there is nothing that could be.
+/// Waits until `interrupt` is notified; for ever if it is `None`.
 async fn notified(interrupt: Option<&Notify>) {
     match interrupt {
         Some(interrupt) => interrupt.notified().await,
@@ -417,13 +423,14 @@ async fn notified(interrupt: Option<&Notify>) {
     }
 }
 
-/// What became of a portion: its number, in the order in which rows left the buffer, and whether it is stored.
+/// Result of a portion: its number, in the order in which rows left the buffer, and the stored
+/// portion or the error.
 type Done = (u64, Result<Stored, IngestError>);
 
-/// A portion that is stored.
+/// A stored portion.
 struct Stored {
     portion: PortionEntry,
     replaced: u64,
-    /// Seconds that sorting, encoding and storing took.
+    /// Seconds spent sorting, encoding and storing.
     seconds: f64,
 }

@@ -1,8 +1,9 @@
 //! A snapshot in one file, so that opening does not read every commit.
 //!
-//! `_log/<version, 20 digits>.checkpoint.json` holds lines like a commit: `checkpoint`, `table`, an `add` for each visible
-//! portion, a `history` for each commit up to the version, and `end`. It says nothing that the commits do not say; a checkpoint
-//! that is damaged is passed over as long as the commits are there.
+//! `_log/<version, 20 digits>.checkpoint.json` holds lines like a commit: `checkpoint`, `table`, an
+//! `add` for each visible portion, a `history` for each commit up to the version, and `end`. It
+//! contains nothing that the commits do not contain; a damaged checkpoint is skipped as long as the
+//! commits exist.
 
 use std::sync::Arc;
 
@@ -12,17 +13,17 @@ use crate::log::snapshot::Snapshot;
 use evenkeel_model::table::FORMAT_VERSION;
 use evenkeel_model::units::Version;
 
-/// The file that holds the checkpoint of a version.
+/// Path of the file that holds the checkpoint of a version.
 pub(super) fn checkpoint_path(version: Version) -> String {
     format!("_log/{:020}.checkpoint.json", version.0)
 }
 
-/// The version that a file name in `_log` is the checkpoint of; `None` for other files.
+/// Parses the version from the name of a checkpoint file in `_log`; `None` for other files.
 pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
     super::entry::numbered(file_name.strip_suffix(".checkpoint.json")?)
 }
 
-/// The lines of the checkpoint of `snapshot`.
+/// Serializes the checkpoint of `snapshot`.
 ///
 /// # Errors
 /// None that a caller can cause.
@@ -34,10 +35,10 @@ pub fn write_checkpoint(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Erro
     write_entries(&entries)
 }
 
-/// Reads a checkpoint back; `table` is what messages call the table.
+/// Reads a checkpoint; `table` names the table in messages.
 ///
 /// # Errors
-/// [`LogError`] where the bytes are no checkpoint of this version.
+/// [`LogError`] if the bytes are not a checkpoint of this version.
 pub fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Snapshot, LogError> {
     let file = checkpoint_path(version);
     let entries = check_lines(table, &file, bytes)?;

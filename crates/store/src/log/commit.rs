@@ -16,13 +16,14 @@ use evenkeel_model::table::{FORMAT_VERSION, TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
 use evenkeel_storage::TableStorage;
 
-/// Commits read at one time when a table is opened.
+/// Commits read concurrently when a table is opened.
 const CONCURRENT_READS: usize = 16;
-/// Commits after which a new checkpoint is written.
+/// Number of commits after which a new checkpoint is written.
 pub(super) const CHECKPOINT_INTERVAL: u64 = 64;
-/// Checkpoints that stay besides the newest; of the older ones each sixteenth stays.
+/// Checkpoints kept besides the newest; of the older ones, every sixteenth is kept.
 const CHECKPOINTS_KEPT: usize = 2;
-/// How often the log is read when files vanish meanwhile: a cleaning is at work, and what it deletes is not needed any more.
+/// Attempts to read the log if files vanish meanwhile: a cleaning is running, and the files that it
+/// deletes are no longer needed.
 const READ_ATTEMPTS: usize = 5;
 
 /// The log of one table.
@@ -31,7 +32,7 @@ pub struct TableLog {
     storage: TableStorage,
 }
 
-/// What a writer wants to commit. The version is found when it commits.
+/// Content of a commit to be made. The version is determined on commit.
 #[derive(Debug, Clone)]
 pub struct CommitDraft {
     id: String,
@@ -56,33 +57,34 @@ impl CommitDraft {
         }
     }
 
-    /// A draft that brings new rows: it adds `portions`, oldest first, and records `sources`. The portions' sequences are set
-    /// on commit.
+    /// Drafts a commit of new rows: it adds `portions`, oldest first, and records `sources`. The
+    /// sequences of the portions are set on commit.
     #[must_use]
     pub fn rows(operation: Operation, portions: Vec<PortionEntry>, sources: Vec<SourceEntry>) -> Self {
         Self { portions, sources, ..Self::empty(operation) }
     }
 
-    /// A draft that puts `merged` in the place of the portions at `removed`. The merged portions keep the sequence that they
-    /// have.
+    /// Drafts a commit that replaces the portions at `removed` with `merged`. The merged portions
+    /// keep their sequences.
     #[must_use]
     pub fn compaction(removed: Vec<String>, merged: Vec<PortionEntry>) -> Self {
         Self { removed, portions: merged, ..Self::empty(Operation::Compact) }
     }
 
-    /// A draft that changes the declaration, see [`TableSpec::altered`].
+    /// Drafts a commit that changes the declaration, see [`TableSpec::altered`].
     #[must_use]
     pub fn alter(spec: &TableSpec) -> Self {
         Self { definition: Some(spec.definition().clone()), ..Self::empty(Operation::Alter) }
     }
 
-    /// A draft that gives up files that no commit names: from then on no commit can name them, and they may be deleted.
+    /// Drafts a commit that gives up files that no commit names: from then on no commit can name
+    /// them, and they may be deleted.
     #[must_use]
     pub fn sweep(files: Vec<String>) -> Self {
         Self { swept: files, ..Self::empty(Operation::Clean) }
     }
 
-    /// The unique id by which the commit is known again.
+    /// Unique id by which the commit is recognized.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -110,27 +112,27 @@ impl CommitDraft {
     }
 }
 
-/// The versions that have a file in the log, in order.
+/// Versions that have a file in the log, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogFiles {
-    /// Those with a commit.
+    /// Versions with a commit.
     pub commits: Vec<Version>,
-    /// Those with a checkpoint.
+    /// Versions with a checkpoint.
     pub checkpoints: Vec<Version>,
 }
 
 impl LogFiles {
-    /// The newest version.
+    /// Returns the newest version.
     #[must_use]
     pub fn newest(&self) -> Option<Version> {
         self.commits.last().max(self.checkpoints.last()).copied()
     }
 
-    /// The oldest version that can be read: the first from which on no commit is missing, or if older
-    /// ones were cleaned away, that of the oldest checkpoint from which on none is.
+    /// Returns the oldest version that can be read: the first version if no commit is missing, or
+    /// else that of the oldest checkpoint after which no commit is missing.
     ///
-    /// A writer or a cleaning that was held up may leave a commit or a checkpoint from before the
-    /// beginning of a log that was cleaned meanwhile. A gap lies behind it, so it does not count.
+    /// A writer or a cleaning that was delayed may leave a commit or a checkpoint from before the
+    /// beginning of a log that was cleaned meanwhile. It does not count, because a gap follows it.
     #[must_use]
     pub fn oldest(&self) -> Option<Version> {
         let newest = self.newest()?;
@@ -145,7 +147,7 @@ impl LogFiles {
         self.checkpoints.iter().find(|checkpoint| checkpoint.next() >= first_whole).copied()
     }
 
-    /// Whether the first commit is there, so that nothing was cleaned away.
+    /// Whether the first commit exists, so that nothing was cleaned away.
     fn begin_at_first(&self) -> bool {
         self.commits.first() == Some(&Version::FIRST)
     }
@@ -157,30 +159,31 @@ impl LogFiles {
     }
 }
 
-/// A file of the log that cannot be read, or is not there.
+/// A file of the log that cannot be read or is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamagedLogFile {
     /// Path relative to the table.
     pub file: String,
-    /// What is wrong.
+    /// Description of the damage.
     pub reason: String,
 }
 
-/// What is read of a log.
+/// Part of the log to read.
 #[derive(Clone, Copy)]
 enum Reading<'a> {
     /// Everything up to a version, or up to the newest.
     UpTo(Option<Version>),
-    /// What came after a snapshot.
+    /// Everything after a snapshot.
     Since(&'a Snapshot),
 }
 
-/// How an attempt to commit ended.
+/// Outcome of an attempt to commit.
 #[derive(Debug)]
 pub enum CommitOutcome {
     /// The commit is visible; the snapshot holds it.
     Committed(Snapshot),
-    /// Another writer made the version first. The snapshot is the newest one, to check against before trying again.
+    /// Another writer made the version first. The snapshot is the newest one, to check against
+    /// before another attempt.
     Lost(Snapshot),
 }
 
@@ -188,7 +191,7 @@ impl TableLog {
     /// Declares a new table.
     ///
     /// # Errors
-    /// [`LogError::Exists`] and [`LogError::NotEmpty`] where something is there already.
+    /// [`LogError::Exists`] or [`LogError::NotEmpty`] if the place is not empty.
     pub async fn create(storage: TableStorage, spec: &TableSpec) -> Result<(Self, Snapshot), LogError> {
         let log = Self { storage };
         if log.files().await?.newest().is_some() {
@@ -202,16 +205,16 @@ impl TableLog {
             ..CommitDraft::empty(Operation::Create)
         };
         let entries = draft.entries(Version::FIRST);
-        // A put that the store repeated, because an answer was lost, meets itself.
+        // A put that the store retried after a lost response finds its own commit.
         if !log.write(Version::FIRST, &entries).await? && !log.begins_with(&draft.id).await? {
             return Err(LogError::Exists { table: log.name() });
         }
-        // A store that takes no notice of the condition would let one writer overwrite the commit of another.
+        // A store that ignores the condition would let one writer overwrite the commit of another.
         if !log.storage.is_local() && log.write(Version::FIRST, &entries).await? {
             return Err(LogError::NoPutIfAbsent { table: log.name() });
         }
-        // Held up between the listing and the put, another process may have made the table meanwhile, and cleaned away its
-        // first commit, so that nothing was in the way of this one.
+        // If this process was delayed between the listing and the put, another may have made the
+        // table meanwhile and cleaned away its first commit, so that the put did not find it.
         if log.files().await?.newest() > Some(Version::FIRST)
             && log.newest().await?.version_of(&draft.id).is_none()
         {
@@ -222,7 +225,7 @@ impl TableLog {
         Ok((log, snapshot))
     }
 
-    /// Whether the first commit is the one of this id.
+    /// Whether the first commit has this id.
     async fn begins_with(&self, id: &str) -> Result<bool, LogError> {
         let (_, entries) = self.read(Version::FIRST).await?;
         Ok(matches!(entries.first(), Some(LogEntry::Commit(info)) if info.id == id))
@@ -231,7 +234,7 @@ impl TableLog {
     /// Opens a table at its newest version.
     ///
     /// # Errors
-    /// [`LogError`] where there is no table, or its log cannot be read whole.
+    /// [`LogError`] if there is no table, or its log cannot be read completely.
     pub async fn open(storage: TableStorage) -> Result<(Self, Snapshot), LogError> {
         let log = Self { storage };
         let snapshot = log.newest().await?;
@@ -241,26 +244,26 @@ impl TableLog {
     /// Opens a table as it was at a version.
     ///
     /// # Errors
-    /// As for [`TableLog::open`], and [`LogError::NoVersion`] where it has no such version.
+    /// As for [`TableLog::open`], and [`LogError::NoVersion`] if it has no such version.
     pub async fn open_version(storage: TableStorage, version: Version) -> Result<(Self, Snapshot), LogError> {
         let log = Self { storage };
         let snapshot = log.up_to(Some(version)).await?;
         Ok((log, snapshot))
     }
 
-    /// The log of a table whose commits are none of the caller's business, who only stores portions.
+    /// Opens the log of a table for a caller that only stores portions and does not read commits.
     #[must_use]
     pub fn of_storage(storage: TableStorage) -> Self {
         Self { storage }
     }
 
-    /// The files of the table.
+    /// Files of the table.
     #[must_use]
     pub fn storage(&self) -> &TableStorage {
         &self.storage
     }
 
-    /// The newest snapshot, read from its checkpoint on.
+    /// Reads the newest snapshot, starting from its checkpoint.
     ///
     /// # Errors
     /// As for [`TableLog::open`].
@@ -268,7 +271,7 @@ impl TableLog {
         self.up_to(None).await
     }
 
-    /// The snapshot at a version.
+    /// Reads the snapshot at a version.
     ///
     /// # Errors
     /// As for [`TableLog::open_version`].
@@ -276,12 +279,12 @@ impl TableLog {
         self.up_to(Some(version)).await
     }
 
-    /// The snapshot at `wanted`, or the newest one.
+    /// Reads the snapshot at `wanted`, or the newest one if `wanted` is `None`.
     async fn up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
         self.read_log(Reading::UpTo(wanted)).await
     }
 
-    /// Reads the log, again where a file that was listed is gone.
+    /// Reads the log, and tries again if a file that was listed is gone.
     async fn read_log(&self, reading: Reading<'_>) -> Result<Snapshot, LogError> {
         let mut attempt = 0;
         loop {
@@ -318,7 +321,7 @@ impl TableLog {
         self.replay(base, &files, target).await
     }
 
-    /// The newest snapshot up to `target` that can be read from one file.
+    /// Reads the newest snapshot up to `target` that is stored in one file.
     async fn base_of(&self, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
         let mut unread = None;
         for version in files.checkpoints.iter().rev().filter(|version| **version <= target) {
@@ -337,7 +340,7 @@ impl TableLog {
                 LogError::Cleaned { table: self.name(), version: target, oldest: *oldest }
             }
             (None, None, Some(last)) => match files.commits.first() {
-                // What is left of a log that was cleaned, without the checkpoint that it begins with.
+                // The rest of a log that was cleaned, without the checkpoint that it begins with.
                 Some(first) if *first > Version::FIRST.next() => {
                     LogError::NoCheckpoint { table: self.name(), file: checkpoint_path(*first) }
                 }
@@ -347,11 +350,11 @@ impl TableLog {
         })
     }
 
-    /// `base` with the commits up to `target`.
+    /// Applies the commits up to `target` to `base`.
     async fn replay(&self, base: Snapshot, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
         let after: Vec<Version> =
             files.commits.iter().copied().filter(|version| *version > base.version()).collect();
-        // Also a gap beyond the target is one: the log is not whole.
+        // A gap beyond the target counts as well: the log is incomplete.
         let first_missing =
             after.iter().zip(base.version().next().0..).find(|(version, expected)| version.0 != *expected);
         if let (Some((_, missing)), Some(last)) = (first_missing, after.last()) {
@@ -373,7 +376,7 @@ impl TableLog {
         Ok(snapshot)
     }
 
-    /// `base` with all commits since.
+    /// Applies all commits since `base`.
     ///
     /// # Errors
     /// As for [`TableLog::open`].
@@ -392,7 +395,7 @@ impl TableLog {
         if newest == base.version() {
             return Ok(base.clone());
         }
-        // Where the commit of the base was cleaned away, those behind it may be gone too.
+        // If the commit of the base was cleaned away, later ones may be gone too.
         let base = match self.is_in_log(base).await? {
             true => base.clone(),
             false => self.base_of(&files, newest).await?,
@@ -400,11 +403,12 @@ impl TableLog {
         self.replay(base, &files, newest).await
     }
 
-    /// Tries to make `draft` the version after `base`. One try: what to check before the next is the writer's matter.
+    /// Tries once to make `draft` the version after `base`. The writer decides what to check before
+    /// another attempt.
     ///
     /// # Errors
-    /// [`LogError`] where the log cannot be written or read. After an error the commit may be there, or even appear
-    /// later: its portions must stay.
+    /// [`LogError`] if the log cannot be written or read. After an error the commit may exist, or
+    /// even appear later, so its portions must be kept.
     pub async fn try_commit(&self, base: &Snapshot, draft: &CommitDraft) -> Result<CommitOutcome, LogError> {
         if let Some(swept) = draft.portions.iter().find(|portion| base.is_swept(&portion.path)) {
             return Err(LogError::Swept { table: self.name(), file: swept.path.clone() });
@@ -414,41 +418,43 @@ impl TableLog {
         }
         let version = base.version().next();
         let entries = draft.entries(version);
-        // Before it is written: a commit that contradicts its base must not come into the log.
+        // Checked before the write: a commit that contradicts its base must not enter the log.
         let after = base.clone().apply(self.storage.name(), version, &entries)?;
         let written = self.write(version, &entries).await;
         if let Ok(true) = written {
             let outcome = self.after_put(base, draft, after).await;
             return outcome.map_err(|error| Self::unknown_if_unread(error, self.name(), version));
         }
-        // The version may be this very commit: an answer that was lost on its way, or a put that the store repeated and
-        // that so met itself.
+        // The version may be this very commit, if its response was lost, or if the store retried
+        // the put and found its own file.
         let newest = self.refresh(base).await;
         if let Ok(newest) = &newest
             && newest.version_of(&draft.id).is_some()
         {
-            // It is there; being told once more that it exists says that it lasts.
+            // The commit exists; a further put that finds it there confirms that it is durable.
             match self.write(version, &entries).await {
                 Ok(false) => {}
-                // It was there, and was cleaned away after a checkpoint took it over: what was put just now is needless.
+                // It existed, and was cleaned away after a checkpoint included it: the new file is
+                // superfluous.
                 Ok(true) => self.storage.delete(&commit_path(version)).await?,
                 Err(error) => return Err(Self::unknown_if_unread(error, self.name(), version)),
             }
             return Ok(CommitOutcome::Committed(newest.clone()));
         }
         match written {
-            // A refusal may be that of a repeated put, of which the first answer was lost.
+            // The refusal may be that of a retried put whose first response was lost.
             Err(LogError::Storage(source)) if !source.is_refusal() || newest.is_err() => {
                 Err(LogError::Unknown { table: self.name(), version, source })
             }
             Err(error) => Err(error),
             Ok(_) => match newest {
-                // Whoever lost would try the same version again, for ever.
+                // The writer would otherwise try the same version again, for ever.
                 Ok(newest) if newest.version() <= base.version() => {
                     Err(LogError::Stuck { table: self.name(), file: commit_path(version) })
                 }
                 Ok(newest) => Ok(CommitOutcome::Lost(newest)),
-                // Whose commit it is that is there is not known: it may be this one, of which the first answer was lost.
+                // It is unknown whose commit is there: it may be this one, if its first response
+                // was lost.
                 Err(LogError::Storage(source)) => {
                     Err(LogError::Unknown { table: self.name(), version, source })
                 }
@@ -457,16 +463,19 @@ impl TableLog {
         }
     }
 
-    /// Decides what a put achieved that made the version after `base`, a commit of `draft`. `after` is the table with it.
+    /// Determines the outcome of a put that made the version after `base`, a commit of `draft`.
+    /// `after` is the table with it.
     ///
-    /// | commit of the base | commit of the draft in the newest version | then |
+    /// | commit of the base | commit of the draft in the newest version | outcome |
     /// |---|---|---|
-    /// | is there | | It is in the log: commits are deleted oldest first, so none was deleted at its place. |
-    /// | is gone | yes | It is in the log: a cleaning saw it, and began the log with it or after it. |
-    /// | is gone | no | Another commit had its place and was cleaned away before the put: it lies before the beginning of the log and means nothing. |
+    /// | exists | | In the log: the oldest are deleted first, so none was deleted in its place. |
+    /// | is gone | yes | In the log: a cleaning saw it, and began the log with it or after it. |
+    /// | is gone | no | Lost: another commit had its place and was cleaned away before the put. |
     ///
-    /// The newest version answers for certain: a cleaning writes the checkpoint that the log is to begin with before it deletes a
-    /// commit, and a checkpoint lists every commit up to its version.
+    /// In the last case the commit lies before the beginning of the log and has no meaning.
+    ///
+    /// The newest version is conclusive: a cleaning writes the checkpoint that the log is to begin
+    /// with before it deletes a commit, and a checkpoint lists every commit up to its version.
     async fn after_put(
         &self,
         base: &Snapshot,
@@ -485,7 +494,8 @@ impl TableLog {
         Ok(CommitOutcome::Lost(newest))
     }
 
-    /// An error of reading or writing the log after a put, when it is not known whether the commit is there.
+    /// Converts an error of reading or writing the log after a put, when it is unknown whether the
+    /// commit exists.
     fn unknown_if_unread(error: LogError, table: String, version: Version) -> LogError {
         match error {
             LogError::Storage(source) => LogError::Unknown { table, version, source },
@@ -497,8 +507,8 @@ impl TableLog {
         self.storage.name().to_owned()
     }
 
-    /// Whether the commit that made a snapshot is still in the log. It is not where the log was cleaned beyond it; another file in its
-    /// place is one that a writer put there who did not know.
+    /// Whether the commit that made a snapshot is still in the log. It is not if the log was
+    /// cleaned beyond it; any other file in its place was written by a writer unaware of that.
     pub(super) async fn is_in_log(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
         let id = snapshot.commits().last().map(|commit| commit.info.id.as_str());
         match self.read(snapshot.version()).await {
@@ -510,8 +520,9 @@ impl TableLog {
         }
     }
 
-    /// Writes a checkpoint of `snapshot` where the last one is many commits back, and deletes those that it makes needless. It only
-    /// makes opening faster: where it fails, a later commit tries again.
+    /// Writes a checkpoint of `snapshot` if the last one is many commits back, and deletes those
+    /// that it makes superfluous. Checkpoints only make opening faster: if this fails, a later
+    /// commit tries again.
     async fn checkpoint_if_due(&self, snapshot: &Snapshot) {
         if !snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
             return;
@@ -519,12 +530,12 @@ impl TableLog {
         if let (Ok(true), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await) {
             let _ = self.point_to(snapshot.version()).await;
             let oldest = files.oldest();
-            // A cleaning never begins the log at a version of these, so it needs none of them.
+            // A cleaning never begins the log at one of these versions, so it needs none of them.
             let regular = files
                 .checkpoints
                 .iter()
                 .filter(|version| version.0.is_multiple_of(CHECKPOINT_INTERVAL) && Some(**version) > oldest);
-            // The last ones stay in case the newest is damaged.
+            // The last few are kept in case the newest is damaged.
             let others = regular.rev().skip(1 + CHECKPOINTS_KEPT);
             let needless = others.filter(|version| !version.0.is_multiple_of(CHECKPOINT_INTERVAL * 16));
             for version in needless {
@@ -533,19 +544,20 @@ impl TableLog {
         }
     }
 
-    /// The version at which a cleaning begins the log that wants to keep all from `wanted` on: the one before it if writers
-    /// make checkpoints of that version, for these they also delete when others make them needless.
+    /// Returns the version at which a cleaning begins the log to keep everything from `wanted` on.
+    /// It is the version before `wanted` if writers make checkpoints of `wanted`, because they also
+    /// delete those when newer ones make them superfluous.
     #[must_use]
     pub fn beginning_for(wanted: Version) -> Version {
         let regular = wanted != Version::FIRST && wanted.0.is_multiple_of(CHECKPOINT_INTERVAL);
         if regular { Version(wanted.0 - 1) } else { wanted }
     }
 
-    /// Writes a checkpoint of `snapshot`, in the place of one that is damaged. `Ok(false)` if there is one, or the log begins
-    /// after it by now.
+    /// Writes a checkpoint of `snapshot`, replacing one that is damaged. Returns `Ok(false)` if
+    /// there is one already, or the log now begins after it.
     ///
     /// # Errors
-    /// [`LogError`] where it cannot be written.
+    /// [`LogError`] if it cannot be written.
     pub async fn checkpoint(&self, snapshot: &Snapshot) -> Result<bool, LogError> {
         let path = checkpoint_path(snapshot.version());
         let bytes = write_checkpoint(snapshot).map_err(|error| self.unwritable(&path, &error))?;
@@ -567,10 +579,10 @@ impl TableLog {
         }
     }
 
-    /// The files of the log.
+    /// Lists the files of the log.
     ///
     /// # Errors
-    /// [`LogError`] where they cannot be listed.
+    /// [`LogError`] if they cannot be listed.
     pub async fn files(&self) -> Result<LogFiles, LogError> {
         let names = self.storage.list("_log").await?;
         let mut files = LogFiles::default();
@@ -581,10 +593,10 @@ impl TableLog {
         Ok(files)
     }
 
-    /// The paths of all portions that some version from that of `oldest` on has.
+    /// Returns the paths of all portions that any version from that of `oldest` on has.
     ///
     /// # Errors
-    /// [`LogError`] where a commit cannot be read.
+    /// [`LogError`] if a commit cannot be read.
     pub async fn portions_since(&self, oldest: &Snapshot) -> Result<HashSet<String>, LogError> {
         let mut paths: HashSet<String> =
             oldest.portions().iter().map(|portion| portion.path.clone()).collect();
@@ -600,7 +612,8 @@ impl TableLog {
         Ok(paths)
     }
 
-    /// The portions that commits after one version and up to another added. A commit that cannot be read says nothing.
+    /// Returns the portions added by commits after one version and up to another. Skips commits
+    /// that cannot be read.
     pub async fn portions_added(
         &self,
         files: &LogFiles,
@@ -620,11 +633,11 @@ impl TableLog {
         added
     }
 
-    /// The paths of the portions that the commits up to a version removed, of those commits that are still there. A commit that
-    /// cannot be read says nothing.
+    /// Returns the paths of the portions removed by the commits up to a version that still exist.
+    /// Skips commits that cannot be read.
     ///
     /// # Errors
-    /// [`LogError`] where the log cannot be listed.
+    /// [`LogError`] if the log cannot be listed.
     pub async fn removed_up_to(&self, version: Version) -> Result<HashSet<String>, LogError> {
         let files = self.files().await?;
         let before = files.commits.into_iter().filter(|found| *found <= version);
@@ -638,7 +651,7 @@ impl TableLog {
         Ok(removed.flatten().collect().await)
     }
 
-    /// The files of the log that are damaged, and those that are missing among its commits.
+    /// Returns the files of the log that are damaged, and the commits that are missing.
     pub async fn damaged_files(&self, files: &LogFiles) -> Vec<DamagedLogFile> {
         let mut damaged = Vec::new();
         let mut add = |file: String, reason: String| damaged.push(DamagedLogFile { file, reason });
@@ -648,7 +661,7 @@ impl TableLog {
         while let Some((version, error)) = checkpoints.next().await {
             error.into_iter().for_each(|error| add(checkpoint_path(version), error.to_string()));
         }
-        // If nothing was cleaned away, every commit is needed, also before a gap.
+        // If nothing was cleaned away, every commit is needed, even before a gap.
         let oldest = if files.begin_at_first() { Some(Version::FIRST) } else { files.oldest() };
         let mut expected = oldest.map_or(0, |oldest| oldest.0);
         let needed = files.commits.iter().copied().filter(|version| Some(*version) >= oldest);
@@ -665,17 +678,19 @@ impl TableLog {
         damaged
     }
 
-    /// Deletes the commits and checkpoints before version `oldest`, whose checkpoint must be there. The commit of `oldest` stays,
-    /// so that the next writer finds what it continues.
+    /// Deletes the commits and checkpoints before version `oldest`, whose checkpoint must exist,
+    /// and returns their number. The commit of `oldest` is kept, so that the next writer finds the
+    /// one it continues.
     ///
     /// # Errors
-    /// [`LogError`] where a file cannot be deleted; those that were deleted are not needed.
+    /// [`LogError`] if a file cannot be deleted; those already deleted are not needed.
     pub async fn forget_before(&self, oldest: Version) -> Result<u64, LogError> {
         let files = self.files().await?;
         if !files.checkpoints.contains(&oldest) {
             return Ok(0);
         }
-        // Before anything is deleted, so that readers without a listing begin at what stays.
+        // Before anything is deleted, so that readers without a listing start from a checkpoint
+        // that is kept.
         if let Some(newest) = files.checkpoints.last() {
             self.point_to(*newest).await?;
         }
@@ -695,7 +710,7 @@ impl TableLog {
         read_checkpoint(self.storage.name(), version, &bytes)
     }
 
-    /// Commits in the order of `versions`, several read at one time.
+    /// Reads commits in the order of `versions`, several concurrently.
     fn read_all(
         &self,
         versions: Vec<Version>,
@@ -840,7 +855,7 @@ mod tests {
         }
     }
 
-    /// A table with so many commits of one portion each.
+    /// Creates a table with `commits` commits of one portion each.
     async fn grown(commits: u64) -> (TableLog, Snapshot) {
         let (log, mut snapshot) = table().await;
         for number in 0..commits {
@@ -921,7 +936,7 @@ mod tests {
         let further = log.up_to(Some(Version(3))).await.unwrap();
         log.checkpoint(&newest).await.unwrap();
         log.forget_before(Version(5)).await.unwrap();
-        // A writer that held version 2 died right after its put.
+        // A writer whose base was version 2 died right after its put.
         let stale = write_entries(&draft("stale").entries(Version(3))).unwrap();
         log.storage().put_new(&commit_path(Version(3)), stale.into()).await.unwrap();
         for sleeper in [&asleep, &further] {

@@ -1,4 +1,4 @@
-//! The lines of a commit.
+//! Lines of a commit.
 
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
@@ -25,31 +25,32 @@ pub enum LogEntry {
         /// Path of the portion, relative to the table.
         path: String,
     },
-    /// A file that no commit names, and from now on none can.
+    /// A file that no commit names, and that none may name from now on.
     Sweep {
         /// Path relative to the table.
         path: String,
     },
-    /// An input whose rows came with this commit.
+    /// An input whose rows are in this commit.
     Source(SourceEntry),
-    /// What a commit up to the checkpoint added; in checkpoints alone.
+    /// Summary of a commit up to the checkpoint; in checkpoints only.
     History(CommitSummary),
-    /// The last line of every commit: how many lines stand above it, and XXH64 of their bytes in hexadecimal.
+    /// The last line of every commit: the number of lines above it, and XXH64 of their bytes in
+    /// hexadecimal.
     End {
-        /// Lines above this one.
+        /// Number of lines above this one.
         lines: usize,
         /// XXH64, seed 0, of the bytes above this line.
         xxh64: String,
     },
 }
 
-/// What made a commit.
+/// Operation that made a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// The declaration of the table.
     Create,
-    /// Rows were added; newest wins.
+    /// Rows were added; the newest row of a key wins.
     Upsert,
     /// Rows with new keys were added.
     Insert,
@@ -57,12 +58,12 @@ pub enum Operation {
     Compact,
     /// The declaration was changed.
     Alter,
-    /// Files that no commit names were given up.
+    /// Files that no commit names were given up for deletion.
     Clean,
 }
 
 impl Operation {
-    /// One word.
+    /// Returns the operation as one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -75,44 +76,45 @@ impl Operation {
         }
     }
 
-    /// Whether the commit brought rows, rather than moving those that were there.
+    /// Whether the commit added rows, rather than moving existing ones.
     #[must_use]
     pub fn brings_rows(self) -> bool {
         matches!(self, Self::Upsert | Self::Insert)
     }
 }
 
-/// Facts about a checkpoint.
+/// Metadata of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointInfo {
     /// Version of the format.
     pub format: u32,
-    /// Version of the table that it holds.
+    /// Version of the table that the checkpoint holds.
     pub version: Version,
 }
 
-/// Facts about a commit.
+/// Metadata of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitInfo {
     /// Version of the format.
     pub format: u32,
     /// Version of the table that the commit makes.
     pub version: Version,
-    /// Unique id by which a writer knows its own commit again.
+    /// Unique id by which a writer recognizes its own commit.
     pub id: String,
-    /// What made the commit.
+    /// Operation that made the commit.
     pub operation: Operation,
-    /// When, in microseconds since 1970 by the writer's clock. Which versions are old enough to be cleaned is decided by it,
-    /// nothing else.
+    /// Time of the commit, in microseconds since 1970 by the writer's clock. It only decides which
+    /// versions are old enough to be cleaned.
     pub at_micros: i64,
 }
 
-/// The age of a portion's rows: of two rows with one primary key, the one of the greater sequence is visible.
+/// Age of a portion's rows: of two rows with the same primary key, the one with the greater
+/// sequence is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sequence {
-    /// The commit that brought the rows.
+    /// Commit that added the rows.
     pub version: Version,
-    /// The order of portions within the commit.
+    /// Order of the portions within the commit.
     pub ordinal: u32,
 }
 
@@ -121,25 +123,25 @@ pub struct Sequence {
 pub struct PortionEntry {
     /// Path relative to the table: `partition=0007/<id>.parquet`.
     pub path: String,
-    /// The partition whose rows it holds.
+    /// Partition that the rows belong to.
     pub partition: PartitionId,
-    /// Age of its rows.
+    /// Age of the rows.
     pub sequence: Sequence,
     /// Rows in the file.
     pub rows: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// First and last primary key.
     pub key_range: KeyRange,
-    /// Smallest and largest value of each primary-key column alone, in key order.
+    /// Smallest and largest value of each individual primary-key column, in key order.
     pub column_ranges: Vec<KeyRange>,
-    /// XXH3 with 128 bits, seed 0, of the whole file, in hexadecimal.
+    /// XXH3 checksum of the whole file: 128 bits, seed 0, in hexadecimal.
     pub xxh3: String,
 }
 
 impl PortionEntry {
-    /// Whether every row is older than what is kept: by the primary-key column at this place in the key, whose smallest value that
-    /// is kept is `oldest_kept`.
+    /// Whether every row has expired: judged by the primary-key column at position `column` in the
+    /// key, of which `oldest_kept` is the smallest value that is kept.
     #[must_use]
     pub fn has_expired(&self, column: usize, oldest_kept: &KeyValue) -> bool {
         let newest = self.column_ranges.get(column).and_then(|range| range.max.first());
@@ -147,14 +149,14 @@ impl PortionEntry {
     }
 }
 
-/// An input that was ingested, known by its content.
+/// An input that was ingested, identified by its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceEntry {
-    /// How the input was called.
+    /// Name of the input.
     pub name: String,
-    /// Bytes as read, compressed where the input is.
+    /// Bytes as read; compressed if the input is compressed.
     pub bytes: u64,
-    /// XXH3 with 128 bits, seed 0, of those bytes, in hexadecimal.
+    /// XXH3 checksum of those bytes: 128 bits, seed 0, in hexadecimal.
     pub xxh3: String,
     /// Rows taken from it.
     pub rows: u64,
@@ -163,30 +165,30 @@ pub struct SourceEntry {
     pub rejected: u64,
 }
 
-/// The file that holds a commit.
+/// Path of the file that holds a commit.
 pub(super) fn commit_path(version: Version) -> String {
     format!("_log/{:020}.json", version.0)
 }
 
-/// The version that a file name in `_log` stands for; `None` for other files.
+/// Parses the version from the name of a commit file in `_log`; `None` for other files.
 pub(super) fn commit_version(file_name: &str) -> Option<Version> {
     numbered(file_name.strip_suffix(".json")?)
 }
 
-/// The version that twenty digits stand for.
+/// Parses a version of twenty digits.
 pub(super) fn numbered(digits: &str) -> Option<Version> {
     let number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
     number.then(|| digits.parse().ok().map(Version)).flatten()
 }
 
-/// From so many lines on, they are parsed on all cores.
+/// Number of lines from which they are parsed on all cores.
 const PARALLEL_LINES: usize = 256;
 
 fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", XxHash64::oneshot(0, bytes))
 }
 
-/// Writes the lines of a commit, the end line included.
+/// Serializes the lines of a commit, including the end line.
 ///
 /// # Errors
 /// None that a caller can cause.
@@ -202,10 +204,11 @@ pub fn write_entries(entries: &[LogEntry]) -> Result<Vec<u8>, serde_json::Error>
     Ok(bytes)
 }
 
-/// Reads the lines of a commit, without the end line, which is checked; `table` is what messages call the table.
+/// Reads the lines of a commit and checks the end line, which is not returned; `table` names the
+/// table in messages.
 ///
 /// # Errors
-/// [`LogError`] where the bytes are no commit of this version.
+/// [`LogError`] if the bytes are not a commit of this version.
 pub fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
     let file = commit_path(version);
     let entries = check_lines(table, &file, bytes)?;
@@ -220,7 +223,7 @@ pub fn read_entries(table: &str, version: Version, bytes: &[u8]) -> Result<Vec<L
     }
 }
 
-/// Reads the lines of a file of the log up to its end line, which is checked.
+/// Reads the lines of a log file up to its end line, which is checked.
 pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<LogEntry>, LogError> {
     let damaged = |line: usize, reason: String| LogError::Damaged {
         table: table.to_owned(),
@@ -229,7 +232,7 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
         reason,
     };
     let lines: Vec<&[u8]> = match std::str::from_utf8(bytes) {
-        // Text is searched for line breaks many bytes at a time.
+        // In text, line breaks are searched for many bytes at a time.
         Ok(text) => text.split_inclusive('\n').map(str::as_bytes).collect(),
         Err(_) => bytes.split_inclusive(|byte| *byte == b'\n').collect(),
     };
@@ -243,7 +246,7 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
     let mut above = 0;
     for (index, (line, parsed)) in lines.into_iter().zip(parsed).enumerate() {
         let entry = parsed.map_err(|error| {
-            // A newer format may have lines, or operations, that are not known here.
+            // A newer format may have lines or operations that this build does not know.
             let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
             newer_format(table, file, first).unwrap_or_else(|| damaged(index + 1, error.to_string()))
         })?;
@@ -264,7 +267,7 @@ pub(super) fn check_lines(table: &str, file: &str, bytes: &[u8]) -> Result<Vec<L
     Err(damaged(entries.len() + 1, "the file ends before its end line".to_owned()))
 }
 
-/// The error of a file whose first line names a format that is not known here.
+/// Returns the error for a file whose first line names a format that this build does not know.
 fn newer_format(table: &str, file: &str, first_line: &[u8]) -> Option<LogError> {
     #[derive(Deserialize)]
     struct Format {
@@ -276,12 +279,12 @@ fn newer_format(table: &str, file: &str, first_line: &[u8]) -> Option<LogError> 
     (found > FORMAT_VERSION).then(newer)
 }
 
-/// What one commit added, kept also when its portions are gone.
+/// Summary of what one commit added, kept even after its portions are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitSummary {
-    /// Facts about the commit.
+    /// Metadata of the commit.
     pub info: CommitInfo,
-    /// Rows added per partition; as long as the table has partitions.
+    /// Rows added per partition, with one entry per partition of the table.
     pub rows_per_partition: Vec<u64>,
     /// Bytes of the portions added.
     pub bytes: u64,
@@ -290,22 +293,20 @@ pub struct CommitSummary {
     /// Number of portions removed.
     #[serde(default)]
     pub removed: u64,
-    /// Inputs that came with it.
+    /// Inputs whose rows are in the commit.
     pub sources: Vec<SourceEntry>,
-    /// Files that it gave up.
+    /// Files that the commit gave up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub swept: Vec<String>,
 }
 
 impl CommitSummary {
-    /// Rows added.
+    /// Number of rows added.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows_per_partition.iter().sum()
     }
 }
-
-/// By the content of an input, the commit that brought it first and its place among the inputs of that commit.
 
 #[cfg(test)]
 mod tests {
@@ -334,7 +335,7 @@ mod tests {
     #[test]
     fn every_cut_and_every_flipped_bit_is_found() {
         let bytes = write_entries(&[info(1), LogEntry::Remove { path: "partition=0001/a".into() }]).unwrap();
-        // Without its last line break the commit is still whole.
+        // Without its last line break the commit is still complete.
         for end in 0..bytes.len() - 1 {
             assert!(read(&bytes[..end]).is_err(), "cut at {end}");
         }

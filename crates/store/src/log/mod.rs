@@ -1,9 +1,10 @@
-//! The log of a table: which portions are visible is decided here and nowhere else.
+//! The log of a table, which alone decides which portions are visible.
 //!
-//! A table is the fold of its commits `_log/00000000000000000000.json`, `...001.json`, and so on without a gap. A commit
-//! is one file, written by put-if-absent, so two writers cannot make the same version, and its last line holds the
-//! checksum of the lines before it, so a torn file is recognised. A checkpoint holds the fold up to its version; what comes
-//! before the oldest version that is kept may be cleaned. `docs/FORMAT.md` specifies the lines.
+//! A table is the fold of its commits `_log/00000000000000000000.json`, `...001.json`, and so on
+//! without a gap. A commit is one file, written by put-if-absent, so two writers cannot make the
+//! same version. Its last line holds the checksum of the lines before it, so a torn file is
+//! detected. A checkpoint holds the fold up to its version; whatever precedes the oldest version
+//! that is kept may be cleaned. `docs/FORMAT.md` specifies the lines.
 
 mod checkpoint;
 mod commit;
@@ -27,7 +28,7 @@ pub use entry::{
 pub use portions::PortionDamage;
 pub use snapshot::{Snapshot, fold, overlap_depths};
 
-/// Why a log cannot be read or written.
+/// Error while reading or writing a log.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum LogError {
@@ -83,13 +84,14 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether a cleaning went further than the reader of the log knew, who may look again.
+    /// Whether a cleaning removed more than the reader of the log knew about; reading again may
+    /// help.
     #[must_use]
     pub fn is_overtaken(&self) -> bool {
         matches!(self, Self::Cleaned { .. }) || self.is_vanished_file()
     }
 
-    /// Whether a file of the log that was there a moment ago is not there any more.
+    /// Whether a file of the log that existed a moment ago is gone.
     fn is_vanished_file(&self) -> bool {
         matches!(self, Self::Storage(error) if error.is_not_found())
     }

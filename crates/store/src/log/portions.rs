@@ -1,4 +1,4 @@
-//! Portions as files: stored under new names, and checked against what the log says of them.
+//! Portions as files: storing them under new names, and checking them against the log.
 
 use std::fmt;
 
@@ -10,32 +10,32 @@ use crate::portion::{ColumnStatistics, EncodedPortion, FileChecksum, FooterError
 use evenkeel_model::table::Column;
 use evenkeel_model::units::PartitionId;
 
-/// Bytes of a file's end that mostly hold its whole footer.
+/// Bytes read from the end of a file, which usually contain its whole footer.
 const FOOTER_GUESS: u64 = 1 << 16;
 
-/// What is wrong with the file of a portion.
+/// Damage to the file of a portion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PortionDamage {
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// The file has another length.
+    /// The file has a different length.
     Length {
-        /// Bytes that the log says.
+        /// Bytes according to the log.
         expected: u64,
-        /// Bytes that the file has.
+        /// Bytes of the file.
         found: u64,
     },
-    /// The content is another.
+    /// The content is different.
     Checksum,
-    /// The file is that of another portion, or of none.
+    /// The file is that of another portion, or not a portion.
     Misplaced {
-        /// Why.
+        /// Explanation of the mismatch.
         reason: String,
     },
     /// The file cannot be read.
     Unreadable {
-        /// Why.
+        /// Explanation of the failure.
         reason: String,
     },
 }
@@ -54,7 +54,7 @@ impl fmt::Display for PortionDamage {
     }
 }
 
-/// Whether a footer is that of the portion.
+/// Checks that a footer is that of the portion.
 fn compare(
     footer: &PortionFooter,
     portion: &PortionEntry,
@@ -76,10 +76,10 @@ fn compare(
 }
 
 impl TableLog {
-    /// Stores a portion under a new name. It is visible only once a commit names it.
+    /// Stores a portion under a new name. It becomes visible only when a commit names it.
     ///
     /// # Errors
-    /// [`LogError`] where it cannot be written.
+    /// [`LogError`] if it cannot be written.
     pub async fn store_portion(
         &self,
         partition: PartitionId,
@@ -103,16 +103,18 @@ impl TableLog {
         })
     }
 
-    /// Reads the end of a portion's file and compares it with what the log says and with the primary key; `None` where they agree.
+    /// Reads the end of a portion's file and compares it with the log and with the primary key;
+    /// `None` if they agree.
     pub async fn misplaced(&self, portion: &PortionEntry, primary_key: &[String]) -> Option<PortionDamage> {
         let footer = self.read_footer(portion, PortionFooter::read).await;
         footer.and_then(|footer| compare(&footer, portion, primary_key)).err()
     }
 
-    /// What the end of a portion's file says of `columns`, one each, where it agrees with the log and with the primary key.
+    /// Reads the statistics of each of `columns` from the end of a portion's file, which must agree
+    /// with the log and with the primary key.
     ///
     /// # Errors
-    /// [`PortionDamage`] where it does not, or cannot be read.
+    /// [`PortionDamage`] if it does not agree, or cannot be read.
     pub async fn column_statistics(
         &self,
         portion: &PortionEntry,
@@ -127,7 +129,7 @@ impl TableLog {
         Ok(statistics)
     }
 
-    /// Reads the end of a portion's file, so much of it as `read` needs.
+    /// Reads the end of a portion's file, as much of it as `read` needs.
     async fn read_footer<T>(
         &self,
         portion: &PortionEntry,
@@ -144,7 +146,8 @@ impl TableLog {
         }
     }
 
-    /// Reads the file of a portion and compares it with what the log says; `None` where it is as it was committed.
+    /// Reads the file of a portion and compares it with the log; `None` if it is as it was
+    /// committed.
     pub async fn damage(&self, portion: &PortionEntry) -> Option<PortionDamage> {
         let mut checksum = FileChecksum::default();
         let mut found = 0;

@@ -11,24 +11,26 @@ use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
 use evenkeel_stats::overlap::depths;
 
+/// For the content of each input, the commit that ingested it first and its position among the
+/// inputs of that commit.
 type SourcesByContent = AHashMap<String, (Arc<CommitSummary>, usize)>;
 
-/// A table at one version. It does not change; a reader keeps it as long as it likes.
+/// A table at one version. It is immutable; a reader may keep it indefinitely.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     version: Version,
     spec: Arc<TableSpec>,
-    /// Visible portions by path, so that the fold finds those that go.
+    /// Visible portions by path, so that the fold finds those that are removed.
     portions: AHashMap<String, Arc<PortionEntry>>,
     commits: Vec<Arc<CommitSummary>>,
-    /// Inputs of `commits` by content, made when they are asked for: queries never do.
+    /// Inputs of `commits` by content, built on first use, because queries never need them.
     sources: OnceLock<SourcesByContent>,
     /// Files that no commit may name any more.
     swept: HashSet<String>,
 }
 
 impl Snapshot {
-    /// The snapshot of the first commit.
+    /// Builds the snapshot of the first commit.
     pub(super) fn first(table: &str, entries: &[LogEntry]) -> Result<Self, LogError> {
         let file = commit_path(Version::FIRST);
         let definition = entries.iter().find_map(|entry| match entry {
@@ -57,7 +59,7 @@ impl Snapshot {
         empty.apply(table, Version::FIRST, entries)
     }
 
-    /// The snapshot after one more commit. An entry that contradicts the snapshot is damage.
+    /// Builds the snapshot after one more commit. An entry that contradicts the snapshot is damage.
     pub(super) fn apply(
         mut self,
         table: &str,
@@ -149,11 +151,10 @@ impl Snapshot {
         })
     }
 
-    /// The snapshot that a checkpoint holds.
-    /// A snapshot that has these portions and nothing else.
+    /// Builds a snapshot that has only these portions.
     ///
     /// # Errors
-    /// [`LogError::Spec`] where the declaration is refused.
+    /// [`LogError::Spec`] if the declaration is invalid.
     pub fn of_portions(
         table: &str,
         version: Version,
@@ -163,6 +164,7 @@ impl Snapshot {
         Self::restore(table, "its declaration", version, definition, portions.to_vec(), Vec::new())
     }
 
+    /// Builds the snapshot that a checkpoint holds.
     pub(super) fn restore(
         table: &str,
         file: &str,
@@ -181,19 +183,19 @@ impl Snapshot {
         Ok(Self { version, spec: Arc::new(spec), portions, commits, sources: OnceLock::new(), swept })
     }
 
-    /// The version.
+    /// Version of the snapshot.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The declaration of the table.
+    /// Declaration of the table.
     #[must_use]
     pub fn spec(&self) -> &Arc<TableSpec> {
         &self.spec
     }
 
-    /// Visible portions by partition and age, oldest first.
+    /// Returns the visible portions by partition and age, oldest first.
     #[must_use]
     pub fn portions(&self) -> Vec<Arc<PortionEntry>> {
         let mut portions: Vec<_> = self.portions.values().cloned().collect();
@@ -201,7 +203,7 @@ impl Snapshot {
         portions
     }
 
-    /// The same without some portions.
+    /// Returns the snapshot without the portions at `paths`.
     #[must_use]
     pub fn without(&self, paths: &[String]) -> Self {
         let mut rest = self.clone();
@@ -211,7 +213,7 @@ impl Snapshot {
         rest
     }
 
-    /// The portion at a path, if it is visible.
+    /// Returns the portion at a path, if it is visible.
     #[must_use]
     pub fn portion(&self, path: &str) -> Option<&Arc<PortionEntry>> {
         self.portions.get(path)
@@ -223,7 +225,8 @@ impl Snapshot {
         self.swept.contains(path)
     }
 
-    /// Most portions of one partition that cover one key; 0 where there are none.
+    /// Maximum number of portions of one partition that cover the same key; 0 if there are no
+    /// portions.
     #[must_use]
     pub fn max_depth(&self) -> u64 {
         let portions = self.portions();
@@ -231,7 +234,7 @@ impl Snapshot {
         partitions.flat_map(overlap_depths).max().unwrap_or(0)
     }
 
-    /// Rows of portions all of whose rows have expired at `now`, in microseconds since 1970.
+    /// Number of rows in portions whose rows have all expired at `now`, in microseconds since 1970.
     #[must_use]
     pub fn expired_rows(&self, now: i64) -> u64 {
         let Some((column, oldest)) = self.spec.oldest_kept(now) else { return 0 };
@@ -245,7 +248,7 @@ impl Snapshot {
         self.portions.len()
     }
 
-    /// The inputs that were ingested, each as it came first, oldest first.
+    /// Returns the ingested inputs, oldest first, each as it was first ingested.
     #[must_use]
     pub fn sources(&self) -> Vec<SourceEntry> {
         let mut seen = HashSet::new();
@@ -253,33 +256,34 @@ impl Snapshot {
         all.filter(|source| seen.insert(source.xxh3.as_str())).cloned().collect()
     }
 
-    /// The commits, oldest first.
+    /// Returns the commits, oldest first.
     #[must_use]
     pub fn commits(&self) -> &[Arc<CommitSummary>] {
         &self.commits
     }
 
-    /// The version that the commit of this id made, if it is there.
+    /// Returns the version made by the commit with this id, if it exists.
     #[must_use]
     pub fn version_of(&self, commit_id: &str) -> Option<Version> {
         self.commits.iter().rev().find(|commit| commit.info.id == commit_id).map(|commit| commit.info.version)
     }
 
-    /// An input of this content and the version that brought it first, if any did.
+    /// Returns the input with this content and the version that ingested it first, if any.
     #[must_use]
     pub fn source(&self, xxh3: &str) -> Option<(Version, &SourceEntry)> {
         let (commit, place) = self.sources_by_content().get(xxh3)?;
         Some((commit.info.version, commit.sources.get(*place)?))
     }
 
-    /// The version that brought an input of this content, if any did.
+    /// Returns the version that ingested an input with this content first, if any.
     #[must_use]
     pub fn source_version(&self, xxh3: &str) -> Option<Version> {
         self.source(xxh3).map(|(version, _)| version)
     }
 }
 
-/// For each of the portions of one partition, in the order of where they begin, how many of them cover the key at which it begins.
+/// Returns, for each portion of one partition in the order of their first keys, the number of
+/// portions that cover its first key.
 #[must_use]
 pub fn overlap_depths(portions: &[Arc<PortionEntry>]) -> Vec<u64> {
     let ranges: Vec<_> =
@@ -287,10 +291,11 @@ pub fn overlap_depths(portions: &[Arc<PortionEntry>]) -> Vec<u64> {
     depths(&ranges)
 }
 
-/// The table that commits make whose bytes are given from version 0 on; `table` is what messages call it.
+/// Builds the table from the bytes of its commits, from version 0 on; `table` names the table in
+/// messages.
 ///
 /// # Errors
-/// [`LogError`] where one is damaged, contradicts those before it, or there is none.
+/// [`LogError`] if a commit is damaged or contradicts those before it, or there are no commits.
 pub fn fold(table: &str, commits: &[Vec<u8>]) -> Result<Snapshot, LogError> {
     let mut folded: Option<Snapshot> = None;
     for (version, bytes) in (0..).map(Version).zip(commits) {

@@ -1,8 +1,10 @@
-//! The newest version without a listing, which is slow in object stores and costs more than reading.
+//! Finds the newest version without a listing, which is slow in object stores and costs more than
+//! reading.
 //!
-//! `_log/latest.json` names a checkpoint: `{"checkpoint": 64}`. It is a hint. What is newer is found by reading on, commit by commit, until
-//! there is none. A reader then looks whether the commit that it began with is still there: since commits are cleaned away oldest first, it has missed
-//! nothing if so.
+//! `_log/latest.json` names a checkpoint: `{"checkpoint": 64}`. It is a hint. Newer commits are
+//! found by reading on, commit by commit, until there are no more. The reader then checks that the
+//! commit it started from still exists: commits are cleaned oldest first, so if it does, none was
+//! missed.
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -12,11 +14,11 @@ use crate::log::commit::CHECKPOINT_INTERVAL;
 use crate::log::{LogError, Snapshot, TableLog};
 use evenkeel_model::units::Version;
 
-/// The file that names a checkpoint.
+/// File that names a checkpoint.
 const POINTER: &str = "_log/latest.json";
-/// Commits that are asked for at one time.
+/// Commits requested concurrently.
 const COMMITS_AT_ONCE: u64 = 8;
-/// More commits than this are not read one by one: twice as many as lie between two checkpoints.
+/// Maximum number of commits to read without a listing: twice the number between two checkpoints.
 const MOST_COMMITS: u64 = 2 * CHECKPOINT_INTERVAL;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,7 +27,7 @@ struct Pointer {
 }
 
 impl TableLog {
-    /// The newest snapshot; none where it takes a listing to find it.
+    /// Returns the newest snapshot; `None` if finding it takes a listing.
     pub(super) async fn newest_unlisted(&self) -> Result<Option<Snapshot>, LogError> {
         let pointer = self.pointer().await?;
         match self.base_unlisted(pointer.as_ref()).await? {
@@ -34,14 +36,16 @@ impl TableLog {
         }
     }
 
-    /// `base` with all commits since; none where it takes a listing to find them.
+    /// Applies all commits since `base`; `None` if finding them takes a listing.
     pub(super) async fn newest_behind(&self, base: &Snapshot) -> Result<Option<Snapshot>, LogError> {
         let newest = self.read_forward(base.clone()).await;
-        // Commits are cleaned away oldest first: as long as that of the base is there, none behind it was missed.
+        // Commits are cleaned oldest first: as long as that of the base exists, none after it was
+        // missed.
         if self.is_in_log(base).await? { newest } else { Ok(None) }
     }
 
-    /// The snapshot to read on from: the checkpoint that is named, else the first version.
+    /// Returns the snapshot to read on from: the checkpoint that is named, or else the first
+    /// version. `None` if it is damaged or was cleaned away.
     async fn base_unlisted(&self, pointer: Option<&Bytes>) -> Result<Option<Snapshot>, LogError> {
         let base = match pointer.and_then(|bytes| serde_json::from_slice::<Pointer>(bytes).ok()) {
             Some(pointer) => self.read_checkpoint(pointer.checkpoint).await,
@@ -52,15 +56,16 @@ impl TableLog {
         };
         match base {
             Ok(base) => Ok(Some(base)),
-            // A file that is damaged, or was cleaned away: others may do.
+            // The file is damaged or was cleaned away, but a listing may find others.
             Err(LogError::Damaged { .. }) => Ok(None),
             Err(error) if error.is_vanished_file() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// `base` with the commits behind it, up to the first that is not there; none where the listing has to tell: one is missing and a
-    /// later one is there, which may have come between the two reads, or there are so many that a checkpoint must lie among them.
+    /// Applies the commits after `base`, up to the first that does not exist. `None` if a listing
+    /// must decide: a commit is missing although a later one exists, which may have been written
+    /// between the two reads, or there are enough commits for a checkpoint to lie among them.
     async fn read_forward(&self, base: Snapshot) -> Result<Option<Snapshot>, LogError> {
         let last = base.version().0 + MOST_COMMITS;
         let mut snapshot = base;
@@ -79,7 +84,7 @@ impl TableLog {
                     }
                     (Ok(_), Some(_)) => return Ok(None),
                     (Err(error), _) if error.is_vanished_file() => missing = Some(version),
-                    // What lies behind the end is nobody's matter.
+                    // Errors after the end of the log do not matter.
                     (Err(error), None) => return Err(error),
                     (Err(_), Some(_)) => {}
                 }
@@ -98,7 +103,8 @@ impl TableLog {
         }
     }
 
-    /// Names a checkpoint as the one to begin with. In a directory, where listing costs little, nobody asks.
+    /// Names a checkpoint as the one to start from. Not needed in a directory, which is cheap to
+    /// list.
     pub(super) async fn point_to(&self, checkpoint: Version) -> Result<(), LogError> {
         if self.storage().is_local() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Whether the files of a table are those that were committed.
+//! Checks whether the files of a table are those that were committed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use serde::Serialize;
 use crate::log::{DamagedLogFile, LogError, PortionDamage, PortionEntry, Snapshot, TableLog};
 use evenkeel_model::units::{PartitionId, Version};
 
-/// Files that are read at one time.
+/// Files read concurrently.
 const CONCURRENT_READS: usize = 8;
 
-/// Which versions are checked.
+/// Versions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckScope {
-    /// The one that is opened.
+    /// The version that is opened.
     OneVersion,
-    /// Every one up to it that can be read.
+    /// Every version up to it that can be read.
     EveryVersion,
 }
 
@@ -26,15 +26,16 @@ pub enum CheckScope {
 pub struct DamagedPortion {
     /// Path relative to the table.
     pub file: String,
-    /// Its partition.
+    /// Partition of the portion.
     pub partition: PartitionId,
-    /// Rows that were in it.
+    /// Number of rows in the portion.
     pub rows: u64,
-    /// What is wrong.
+    /// Kind of damage.
     pub damage: PortionDamage,
 }
 
-/// The result of reading every file of the log and the portions of one or all versions, and of comparing their checksums.
+/// Result of reading every file of the log and the portions of one or all versions, and comparing
+/// their checksums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableCheck {
     /// Name of the table.
@@ -43,22 +44,23 @@ pub struct TableCheck {
     pub oldest_version: Version,
     /// The newest version whose portions were read.
     pub version: Version,
-    /// Portions read.
+    /// Number of portions read.
     pub portions: usize,
-    /// Bytes that they should have.
+    /// Bytes that those portions should have.
     pub bytes: u64,
-    /// Those that are damaged, by partition.
+    /// Damaged portions, by partition.
     pub damaged: Vec<DamagedPortion>,
-    /// Commits and checkpoints read.
+    /// Number of commits and checkpoints read.
     pub log_files: u64,
-    /// Those that are damaged or missing.
+    /// Files of the log that are damaged or missing.
     pub damaged_log: Vec<DamagedLogFile>,
 }
 
-/// Reads the log, and the portions of the snapshot or of every version up to it. `progress` is given the bytes checked so far.
+/// Checks the log, and the portions of the snapshot or of every version up to it. `progress` is
+/// called with the number of bytes checked so far.
 ///
 /// # Errors
-/// [`LogError`] where the log cannot be listed.
+/// [`LogError`] if the log cannot be listed.
 pub async fn check(
     log: &TableLog,
     snapshot: &Snapshot,
@@ -73,7 +75,8 @@ pub async fn check(
         oldest_version = files.oldest().unwrap_or(snapshot.version());
         let mut seen: HashMap<String, Arc<PortionEntry>> = HashMap::new();
         seen.extend(portions.drain(..).map(|portion| (portion.path.clone(), portion)));
-        // The oldest version that is kept, and what came after it; damaged commits are told above.
+        // The oldest version that is kept, and what was added since; damaged commits are reported
+        // above.
         let oldest = log.at(oldest_version).await.map(|oldest| oldest.portions()).unwrap_or_default();
         let added = log.portions_added(&files, oldest_version, snapshot.version()).await;
         let earlier = oldest.into_iter().chain(added.into_iter().map(Arc::new));
@@ -85,7 +88,7 @@ pub async fn check(
     let mut checked = stream::iter(portions.iter())
         .map(|portion| async move {
             let damage = match log.damage(portion).await {
-                // The file is what was committed; now, whether what was committed is what it should be.
+                // The file is what was committed; now check whether what was committed is correct.
                 None => log.misplaced(portion, key).await,
                 damage => damage,
             };

@@ -1,4 +1,4 @@
-//! Deleting what no kept version needs.
+//! Deletes files that no kept version needs.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,21 @@ use crate::log::{CommitDraft, CommitOutcome, LogError, Snapshot, TableLog};
 use evenkeel_model::units::{Micros, Version};
 use evenkeel_storage::{StorageError, StoredFile};
 
-/// How often the log is read when other cleanings delete some of it meanwhile.
+/// Attempts to read the log while other cleanings delete parts of it.
 const SURVEY_ATTEMPTS: usize = 5;
 
-/// What is kept.
+/// Options of a cleaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CleanOptions {
-    /// Versions that were the newest at some time within so long are kept; none keeps the newest alone.
+    /// Age up to which versions are kept: those that were the newest at some time within it. `None`
+    /// keeps only the newest version.
     pub keep: Option<Micros>,
-    /// Files that no commit names are kept while they are younger: they may belong to an ingest or a compaction under way, which
-    /// would fail without them.
+    /// Age below which files that no commit names are kept: they may belong to an ingest or a
+    /// compaction in progress, which would fail without them.
     pub unnamed_age: Micros,
-    /// The time, in microseconds since 1970; none for the clock.
+    /// Current time, in microseconds since 1970; if `None`, that of the clock.
     pub now: Option<i64>,
-    /// Whether nothing is deleted, only counted.
+    /// Whether to delete nothing and only count.
     pub dry_run: bool,
 }
 
@@ -38,7 +39,7 @@ impl Default for CleanOptions {
     }
 }
 
-/// Why a table cannot be cleaned.
+/// Error while cleaning a table.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the variants say what failed")]
 pub enum CleanError {
@@ -54,28 +55,29 @@ impl From<StorageError> for CleanError {
     }
 }
 
-/// What was deleted.
+/// Report on a cleaning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CleanReport {
     /// The newest version.
     pub version: Version,
     /// The oldest version that can still be read.
     pub oldest_version: Version,
-    /// Commits and checkpoints of older versions that were deleted.
+    /// Number of commits and checkpoints of older versions that were deleted.
     pub log_files: u64,
-    /// Portions that were deleted because no kept version has them.
+    /// Number of portions deleted because no kept version has them.
     pub portions: u64,
-    /// Their bytes.
+    /// Bytes of those portions.
     pub portion_bytes: u64,
-    /// Files that were deleted because no commit names them.
+    /// Number of files deleted because no commit names them.
     pub unnamed_files: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub unnamed_bytes: u64,
-    /// Files that no commit names and that are too young to be deleted.
+    /// Number of files that no commit names and that are too young to be deleted.
     pub young_files: u64,
-    /// Files that no kept version needs and that stay because the newest version of the Delta log names them.
+    /// Number of files that no kept version needs, kept because the newest version of the Delta log
+    /// names them.
     pub delta_files: u64,
-    /// Their bytes.
+    /// Bytes of those files.
     pub delta_bytes: u64,
     /// Whether nothing was deleted, only counted.
     pub dry_run: bool,
@@ -83,20 +85,23 @@ pub struct CleanReport {
 
 /// Deletes older versions, and files that no commit names.
 ///
-/// First the checkpoint of the oldest kept version is written, then older commits go, then portions that only older versions have,
-/// but for those that the newest version of the Delta log names by then.
-/// Files that no commit names are given up by a commit before they are deleted: a writer whose files they are finds that out when
-/// it commits, and none can commit a file that is gone. Wherever cleaning stops, the table is whole, and cleaning again goes on.
-///
+/// First the checkpoint of the oldest kept version is written, then older commits are deleted, then
+/// portions that only older versions have, except those that the newest version of the Delta log
+/// names by then.
+/// Files that no commit names are given up by a commit before they are deleted: their writer finds
+/// that out when it commits, and no writer can commit a file that is gone. Wherever cleaning stops,
+/// the table is intact, and the next cleaning continues.
 /// # Errors
-/// [`CleanError`] where a file cannot be read, written or deleted, or a Delta log does not tell what its readers need.
+/// [`CleanError`] if a file cannot be read, written or deleted, or a Delta log does not reveal what
+/// its readers need.
 pub async fn clean(
     log: &TableLog,
     base: &Snapshot,
     options: &CleanOptions,
 ) -> Result<CleanReport, CleanError> {
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-    // The files come first: what is committed meanwhile is found in the log, which is read afterwards.
+    // The files are listed first: whatever is committed meanwhile is found in the log, which is
+    // read afterwards.
     let files: Vec<StoredFile> = log.storage().list_all().await?.into_iter().filter(is_ours).collect();
     let Survey { newest, readable, kept, needed, removed } = Survey::of(log, base, options.keep, now).await?;
     let oldest = kept.version();
@@ -120,8 +125,8 @@ pub async fn clean(
     if options.dry_run {
         report.log_files = log.files().await?.before(oldest);
     } else {
-        // What makes files superfluous must last before they go. It may be a commit whose writer died, or still is about, before
-        // its name was on the disk.
+        // Whatever makes files superfluous must be durable before they are deleted. It may be a
+        // commit whose writer has not synced its name yet, or died before it did.
         log.storage().make_lasting("_log").await?;
         log.storage().make_lasting("_delta_log").await?;
         if oldest > readable {
@@ -129,8 +134,9 @@ pub async fn clean(
             report.log_files = log.forget_before(oldest).await?;
         }
         (last, unnamed) = give_up(log, last, unnamed).await?;
-        // Again, now that the log says what is to go: an export that reads the log after its own put sees that its version
-        // was cleaned away, and one that put its version before is seen here.
+        // Checked again, now that the log shows what will be deleted: an export that reads the log
+        // after its own put sees that its version was cleaned away, and one that put its version
+        // earlier is seen here.
         let exported = exported_files(log).await?;
         for files in [&mut superseded, &mut unnamed] {
             for file in files.extract_if(.., |file| exported.contains(&file.path)) {
@@ -151,21 +157,21 @@ pub async fn clean(
     Ok(report)
 }
 
-/// The log, as a cleaning sees it.
+/// State of the log, as a cleaning sees it.
 struct Survey {
     newest: Snapshot,
-    /// The oldest version that can be read.
+    /// Oldest version that can be read.
     readable: Version,
-    /// The oldest version that is kept.
+    /// Oldest version that is kept.
     kept: Snapshot,
-    /// The portions of all versions that are kept.
+    /// Paths of the portions of all versions that are kept.
     needed: HashSet<String>,
-    /// The portions that commits up to the oldest kept version removed.
+    /// Paths of the portions removed by commits up to the oldest kept version.
     removed: HashSet<String>,
 }
 
 impl Survey {
-    /// Reads the log, again if another cleaning deleted some of it meanwhile.
+    /// Reads the log, and tries again if another cleaning deleted parts of it meanwhile.
     async fn of(log: &TableLog, base: &Snapshot, keep: Option<Micros>, now: i64) -> Result<Self, LogError> {
         let mut attempt = 0;
         loop {
@@ -183,8 +189,8 @@ impl Survey {
         keep: Option<Micros>,
         now: i64,
     ) -> Result<Self, LogError> {
-        // In this order: the newest snapshot is never older than the beginning of the log, so what it has is not taken for
-        // files that no commit names.
+        // In this order, the newest snapshot is never older than the beginning of the log, so its
+        // files are not mistaken for files that no commit names.
         let files = log.files().await?;
         let newest = log.refresh(base).await?;
         let readable = files.oldest().unwrap_or(newest.version());
@@ -196,25 +202,27 @@ impl Survey {
     }
 }
 
-/// The files that the newest version of the Delta log names.
+/// Returns the files that the newest version of the Delta log names.
 async fn exported_files(log: &TableLog) -> Result<HashSet<String>, DeltaError> {
     let newest = DeltaLog::of(log.storage()).newest().await?.unwrap_or_default();
     Ok(newest.files().map(str::to_owned).collect())
 }
 
-/// Whether a file is one that evenkeel writes: a portion, or one that was being written.
+/// Whether a file is one that evenkeel writes: a portion, or a staging file.
 fn is_ours(file: &StoredFile) -> bool {
     file.staging || (file.path.starts_with("partition=") && file.path.ends_with(".parquet"))
 }
 
-/// Commits that files are given up, without those that another writer committed meanwhile. Gives the snapshot after it and the files.
+/// Commits that files are given up, except those that another writer committed meanwhile. Returns
+/// the resulting snapshot and the files.
 async fn give_up(
     log: &TableLog,
     mut base: Snapshot,
     mut files: Vec<StoredFile>,
 ) -> Result<(Snapshot, Vec<StoredFile>), LogError> {
     loop {
-        // What has no name yet can never get one, and what was given up before needs no second time.
+        // A staging file can never be named by a commit, and files that were given up before need
+        // no second time.
         let named = files.iter().filter(|file| !file.staging && !base.is_swept(&file.path));
         let paths: Vec<String> = named.map(|file| file.path.clone()).collect();
         if paths.is_empty() {
@@ -231,15 +239,16 @@ async fn give_up(
     }
 }
 
-/// The oldest version that was the newest within `keep`: it was followed by another less than that ago, or by none. A clock that
-/// went back counts as having stood still, so that nothing is taken for older than it is.
+/// Returns the oldest version that was the newest at some time within `keep`: the next version is
+/// younger than that, or does not exist. A clock that went back counts as stopped, so that no
+/// version is considered older than it is.
 fn oldest_kept(newest: &Snapshot, keep: Option<Micros>, now: i64) -> Version {
     let Some(keep) = keep else { return newest.version() };
     let limit = now.saturating_sub(keep.get());
     let mut clock = i64::MIN;
     for commit in newest.commits() {
         clock = clock.max(commit.info.at_micros);
-        // This commit ended the life of the version before it.
+        // This commit replaced the version before it as the newest.
         if clock >= limit {
             return Version(commit.info.version.0.saturating_sub(1));
         }

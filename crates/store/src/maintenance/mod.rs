@@ -1,4 +1,4 @@
-//! Keeping a stored table in order: cleaning away what nobody needs, and finding what is damaged.
+//! Maintenance of a stored table: cleaning up unneeded files, and finding damaged ones.
 
 mod check;
 mod clean;

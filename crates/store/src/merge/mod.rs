@@ -7,9 +7,10 @@ use arrow::row::{OwnedRow, RowConverter, SortField};
 
 /// Keeps the first row of every key.
 ///
-/// Input: batches sorted by the key columns, equal keys next to each other with the newest first, as a merge gives them
-/// whose runs are ordered newest first. Output: the same without the other rows of each key.
-/// `(1, new) (1, old) | (1, older) (2, x)` gives `(1, new) | (2, x)`, where `|` parts the batches.
+/// Input: batches sorted by the key columns, rows with equal keys next to each other and the newest
+/// first, as produced by a merge of runs ordered newest first. Output: the batches without the
+/// other rows of each key.
+/// `(1, new) (1, old) | (1, older) (2, x)` becomes `(1, new) | (2, x)`; `|` separates the batches.
 #[derive(Debug)]
 pub struct NewestWins {
     key: Vec<usize>,
@@ -18,16 +19,16 @@ pub struct NewestWins {
 }
 
 impl NewestWins {
-    /// For batches whose key columns are `key`, in key order.
+    /// Creates a filter for batches whose key columns are `key`, in key order.
     #[must_use]
     pub fn new(key: Vec<usize>) -> Self {
         Self { key, converter: None, last: None }
     }
 
-    /// Takes the next batch and gives its rows to keep, perhaps none.
+    /// Takes the next batch and returns its rows to keep, possibly none.
     ///
     /// # Errors
-    /// [`ArrowError`] where a key column is missing or cannot be compared.
+    /// [`ArrowError`] if a key column is missing or cannot be compared.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let Some(last_row) = batch.num_rows().checked_sub(1) else { return Ok(batch.clone()) };
         let columns: Vec<ArrayRef> = batch.project(&self.key)?.columns().to_vec();

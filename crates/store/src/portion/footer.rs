@@ -1,4 +1,4 @@
-//! What the file of a portion says of itself.
+//! Metadata in the footer of a portion's file.
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
@@ -9,12 +9,12 @@ use evenkeel_model::bounded::quote;
 use evenkeel_model::table::FORMAT_VERSION;
 use evenkeel_model::units::PartitionId;
 
-/// What stands at the end of a portion's file.
+/// Metadata in the footer of a portion's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortionFooter {
     /// Version of the format.
     pub format: u32,
-    /// The partition whose rows it holds.
+    /// Partition that the rows belong to.
     pub partition: PartitionId,
     /// Names of the primary-key columns, in key order.
     pub primary_key: Vec<String>,
@@ -22,7 +22,7 @@ pub struct PortionFooter {
     pub rows: u64,
 }
 
-/// Why the end of a file cannot be read as that of a portion.
+/// Error while reading the end of a file as that of a portion.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum FooterError {
@@ -38,7 +38,7 @@ pub enum FooterError {
     Newer { found: u32 },
 }
 
-/// The metadata that stands in the last bytes of a file of `file_bytes`.
+/// Parses the metadata in the last bytes of a file of `file_bytes`.
 pub(super) fn parse(tail: &Bytes, file_bytes: u64) -> Result<ParquetMetaData, FooterError> {
     let mut reader = ParquetMetaDataReader::new();
     match reader.try_parse_sized(tail, file_bytes) {
@@ -54,7 +54,8 @@ impl PortionFooter {
     /// Reads the footer from the last bytes of a file of `file_bytes`.
     ///
     /// # Errors
-    /// [`FooterError::NeedsMore`] where more of the end is needed, and where it is no footer of a portion.
+    /// [`FooterError::NeedsMore`] if `tail` is too short, and other variants if it is not the
+    /// footer of a portion.
     pub fn read(tail: &Bytes, file_bytes: u64) -> Result<Self, FooterError> {
         let metadata = parse(tail, file_bytes)?;
         let file = metadata.file_metadata();

@@ -1,4 +1,4 @@
-//! The ranges of the primary key in a portion, and single values of its columns.
+//! Ranges of the primary key in a portion, and single values of key columns.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{
@@ -74,7 +74,8 @@ impl<'a> KeyRanges<'a> {
     }
 }
 
-/// One value of a key column; `None` for NULL, and where the array is not of the column's type.
+/// Returns one value of a key column; `None` if it is NULL, there is no such row, or the array is
+/// not of the column's type.
 #[must_use]
 pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Option<KeyValue> {
     fn number<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> Option<T::Native> {
@@ -111,7 +112,7 @@ pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Optio
     }
 }
 
-/// Smallest and largest value of a key column without nulls.
+/// Returns the smallest and largest value of a key column without NULLs.
 fn column_range(array: &ArrayRef, column_type: ColumnType) -> Option<(KeyValue, KeyValue)> {
     fn number<T: ArrowPrimitiveType>(
         array: &ArrayRef,

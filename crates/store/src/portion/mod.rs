@@ -1,8 +1,11 @@
-//! One portion: an immutable Parquet file with the rows of one partition, sorted by the primary key, each key once.
+//! A portion: an immutable Parquet file with the rows of one partition, sorted by the primary key,
+//! each key once.
 //!
-//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows and [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; a
-//! dictionary of columns that repeat; a bloom filter on each partition-key column but the leading primary-key column, whose ranges
-//! prune already; the sort order and the format's version in the file's metadata.
+//! Layout: zstd; row groups of at most [`ROW_GROUP_ROWS`] rows and
+//! [`evenkeel_model::table::ROW_GROUP_BYTES`] with a page index; dictionaries for columns with
+//! repeated values; a Bloom filter on each partition-key column except the leading primary-key
+//! column, whose ranges already prune; the sort order and the format version in the file's
+//! metadata.
 
 mod dictionary;
 mod footer;
@@ -34,21 +37,22 @@ use crate::portion::row_group::PortionFile;
 use evenkeel_model::table::{FORMAT_VERSION, KeyRange, ROW_GROUP_ROWS, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};
 
-/// Rows of a page, at most: what a query needs of a portion is found page by page.
+/// Maximum rows of a page. Queries locate the rows that they need in a portion page by page.
 const PAGE_ROWS: usize = 1 << 13;
 
-/// Bytes that a row group under way holds, about: the numbers of its rows and its dictionaries.
+/// Approximate bytes held by a row group being written: the numbers of its rows, and its
+/// dictionaries.
 pub const GROUP_MEMORY: ByteSize = ByteSize::mib(48);
 
-/// Rows gathered and encoded at one time.
+/// Rows gathered and encoded at a time.
 pub const WRITE_BATCH_ROWS: usize = 1 << 15;
 
 /// A portion, ready to be stored.
 #[derive(Debug, Clone)]
 pub struct EncodedPortion {
-    /// The file.
+    /// Content of the file.
     pub bytes: Bytes,
-    /// Rows in it, at least 1.
+    /// Number of rows, at least 1.
     pub rows: u64,
     /// First and last primary key.
     pub key_range: KeyRange,
@@ -58,7 +62,7 @@ pub struct EncodedPortion {
     pub xxh3: String,
 }
 
-/// Why a portion cannot be encoded.
+/// Error while encoding a portion.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum PortionError {
@@ -72,13 +76,13 @@ pub enum PortionError {
     Key { partition: PartitionId, column: String, found: String },
 }
 
-/// XXH3 with 128 bits and seed 0 over a whole file, in hexadecimal.
+/// Returns the XXH3 checksum of a whole file: 128 bits, seed 0, in hexadecimal.
 #[must_use]
 pub fn file_checksum(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }
 
-/// The checksum of a file that comes in pieces, see [`file_checksum`].
+/// Checksum of a file that is read in pieces, see [`file_checksum`].
 #[derive(Default)]
 pub struct FileChecksum(XxHash3_128);
 
@@ -94,17 +98,18 @@ impl FileChecksum {
         self.0.write(bytes);
     }
 
-    /// The checksum, in hexadecimal.
+    /// Returns the checksum, in hexadecimal.
     #[must_use]
     pub fn finish(self) -> String {
         format!("{:032x}", self.0.finish_128())
     }
 }
 
-/// Encodes the batches, which are sorted by the primary key of `spec` without repeated keys.
+/// Encodes the batches, which must be sorted by the primary key of `spec` and contain each key
+/// once.
 ///
 /// # Errors
-/// [`PortionError`] where a batch fails to come or does not fit the spec.
+/// [`PortionError`] if a batch is an error or does not fit the spec.
 pub fn encode_portion(
     spec: &TableSpec,
     partition: PartitionId,
@@ -117,13 +122,13 @@ pub fn encode_portion(
     encoder.finish()
 }
 
-/// A portion under way.
+/// A portion being encoded.
 pub struct PortionEncoder<'a> {
     spec: &'a TableSpec,
     partition: PartitionId,
     ranges: KeyRanges<'a>,
     rows: u64,
-    /// Rows that it will have, at most, where that is known.
+    /// Maximum number of rows, if known.
     most_rows: Option<usize>,
     group_memory: ByteSize,
     file: Option<PortionFile>,
@@ -139,29 +144,30 @@ impl std::fmt::Debug for PortionEncoder<'_> {
 }
 
 impl<'a> PortionEncoder<'a> {
-    /// A portion of `partition` without rows.
+    /// Starts a portion of `partition` without rows.
     #[must_use]
     pub fn new(spec: &'a TableSpec, partition: PartitionId) -> Self {
         let ranges = KeyRanges::new(spec, partition);
         Self { spec, partition, ranges, rows: 0, most_rows: None, group_memory: GROUP_MEMORY, file: None }
     }
 
-    /// Ends row groups, where memory is scarce, that hold so many bytes of numbers and dictionaries.
+    /// Ends each row group at `bytes` of row numbers and dictionaries, which saves memory; at most
+    /// [`GROUP_MEMORY`].
     #[must_use]
     pub fn with_group_memory(self, bytes: ByteSize) -> Self {
         Self { group_memory: bytes.min(GROUP_MEMORY), ..self }
     }
 
-    /// Says how many rows it will have at most, so that no more is set up than they need.
+    /// Sets the maximum number of rows, so that nothing is sized for more.
     #[must_use]
     pub fn for_rows(self, rows: usize) -> Self {
         Self { most_rows: Some(rows), ..self }
     }
 
-    /// Adds rows in the schema of the table, which follow those before them in key order.
+    /// Adds rows in the schema of the table, which must follow the previous ones in key order.
     ///
     /// # Errors
-    /// [`PortionError`] where they do not fit the spec.
+    /// [`PortionError`] if they do not fit the spec.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), PortionError> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -183,22 +189,23 @@ impl<'a> PortionEncoder<'a> {
         file.push(batch).map_err(failed)
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Bytes of the file so far; for the row group under way, an estimate.
+    /// Bytes of the file so far; the row group being written is estimated.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.bytes() as u64)
     }
 
-    /// The finished portion.
+    /// Finishes the portion.
     ///
     /// # Errors
-    /// [`PortionError::Empty`] where it has no rows, and where it cannot be encoded.
+    /// [`PortionError::Empty`] if it has no rows, and [`PortionError::Encode`] if it cannot be
+    /// encoded.
     pub fn finish(self) -> Result<EncodedPortion, PortionError> {
         let partition = self.partition;
         let file = self.file.ok_or(PortionError::Empty { partition })?;
@@ -209,8 +216,9 @@ impl<'a> PortionEncoder<'a> {
     }
 }
 
-/// How the library writes the file, and the columns that it encodes: those at `distinct` as differences, and types of which only it
-/// knows the form. A Bloom filter of these is for `most_values`.
+/// Returns the settings with which the library writes the file. They also cover the columns that
+/// the library encodes itself: those in `distinct`, as differences, and types that only it can
+/// write. Bloom filters of these columns are sized for `most_values`.
 fn writer_properties(
     spec: &TableSpec,
     partition: PartitionId,
@@ -245,7 +253,8 @@ fn writer_properties(
     }
     for (column, distinct) in spec.columns().iter().zip(distinct) {
         if *distinct {
-            // A dictionary of values that hardly repeat costs time and holds them twice; their differences are small.
+            // A dictionary of values that hardly repeat costs time and stores them twice; their
+            // differences are small.
             let path = ColumnPath::new(vec![column.name.clone()]);
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
@@ -256,23 +265,25 @@ fn writer_properties(
     builder.build()
 }
 
-/// A column of the partition key has one, but for the leading column of the primary key, whose ranges prune already.
+/// Whether a column has a Bloom filter: partition-key columns do, except the leading primary-key
+/// column, whose ranges already prune.
 fn has_bloom_filter(spec: &TableSpec, column: usize) -> bool {
     spec.partition_key().contains(&column) && spec.primary_key().first() != Some(&column)
 }
 
-/// Which columns hold integers that hardly repeat.
+/// Returns which columns hold integers that hardly repeat.
 fn distinct_integers(first: &RecordBatch) -> Vec<bool> {
     first.columns().iter().map(mostly_distinct_integers).collect()
 }
 
-/// Rows that are looked at to choose an encoding.
+/// Rows sampled to choose an encoding.
 const SAMPLE_ROWS: usize = 4096;
 
-/// Whether a column of integers or times has more than half as many values as rows, by its first rows.
+/// Whether a column holds integers or times of which more than half are distinct, judging by its
+/// first rows.
 fn mostly_distinct_integers(array: &ArrayRef) -> bool {
     let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
-    // These are the types that Parquet stores as integers.
+    // Parquet stores these types as integers.
     let integers = sample.data_type().is_integer()
         || matches!(sample.data_type(), DataType::Date32 | DataType::Timestamp(_, _) | DataType::Duration(_));
     if !integers {
@@ -424,7 +435,7 @@ mod tests {
         assert_eq!(rows_of_groups(GROUP_MEMORY), [100_000]);
         let small = rows_of_groups(ByteSize::mib(8));
         assert_eq!(small.iter().sum::<i64>(), 100_000);
-        // 60 columns of 4 bytes each, and what the lists have left over.
+        // 60 columns of 4 bytes each, plus the unused capacity of the vectors.
         assert!(small.iter().all(|rows| *rows <= 40_000) && small.len() <= 10, "{small:?}");
     }
 

@@ -1,4 +1,4 @@
-//! The file of a portion: row groups of columns, each encoded as its values suggest.
+//! The file of a portion: row groups of columns, each encoded to suit its values.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::portion::dictionary::DictionaryColumn;
 use crate::portion::has_bloom_filter;
 use evenkeel_model::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS, TableSpec};
 
-/// A file under way.
+/// A file being written.
 pub(super) struct PortionFile {
     file: SerializedFileWriter<Vec<u8>>,
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<Column>,
-    /// Bytes that a row group under way may hold.
+    /// Maximum bytes held by the row group being written.
     group_memory: usize,
-    /// The row group under way; none where no row came since the last one.
+    /// Row group being written; `None` if no rows have been added since the last one.
     group: Option<RowGroup>,
 }
 
-/// What is known of a column.
+/// Encoding choices for a column.
 struct Column {
     bloom_filter: bool,
-    /// Whether a dictionary of it is tried.
+    /// Whether to try a dictionary.
     repeats: bool,
 }
 
@@ -42,7 +42,7 @@ enum ColumnEncoder {
 }
 
 impl PortionFile {
-    /// An empty file. Columns that are `distinct` get no dictionary.
+    /// Creates an empty file. Columns that are `distinct` get no dictionary.
     pub(super) fn new(
         spec: &TableSpec,
         properties: WriterProperties,
@@ -58,7 +58,7 @@ impl PortionFile {
         Ok(Self { file, factory, columns: columns.collect(), group_memory, group: None })
     }
 
-    /// Adds rows in the schema of the table; text and bytes may come as views.
+    /// Adds rows in the schema of the table; text and bytes may be views.
     pub(super) fn push(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
         let mut rest = batch.clone();
         while rest.num_rows() > 0 {
@@ -80,12 +80,12 @@ impl PortionFile {
         Ok(())
     }
 
-    /// Bytes so far; of the row group under way, an estimate.
+    /// Bytes so far; the row group being written is estimated.
     pub(super) fn bytes(&self) -> usize {
         self.file.bytes_written() + self.group.as_ref().map_or(0, RowGroup::bytes)
     }
 
-    /// The finished file.
+    /// Finishes the file and returns its content.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, ParquetError> {
         self.finish_group()?;
         self.file.into_inner()
@@ -156,7 +156,7 @@ impl RowGroup {
         self.columns.iter().map(of_column).sum()
     }
 
-    /// Bytes in memory, but for compressed pages.
+    /// Bytes in memory, except compressed pages.
     fn memory(&self) -> usize {
         self.dictionaries().map(DictionaryColumn::memory).sum()
     }

@@ -1,4 +1,4 @@
-//! What the file of a portion says of the values in its columns.
+//! Statistics of the columns of a portion, as stored in its file.
 
 use bytes::Bytes;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
@@ -7,23 +7,25 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use crate::portion::footer::{FooterError, parse};
 use evenkeel_model::table::{Column, ColumnType, KeyValue};
 
-/// What is known of one column of a portion.
+/// Statistics of one column of a portion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnStatistics {
-    /// Its NULLs; all rows where the portion was written before the column was added.
+    /// Number of NULLs; all rows if the portion was written before the column was added. `None` if
+    /// unknown.
     pub nulls: Option<u64>,
-    /// The smallest value. None where there are only NULLs, of types without an order that every reader shares (truth values,
-    /// floating point, decimals, UUIDs), and of long text or bytes.
+    /// Smallest value. `None` if there are only NULLs, for types without an order that all readers
+    /// share (booleans, floating point, decimals, UUIDs), and for long text or bytes.
     pub min: Option<KeyValue>,
-    /// The largest value, likewise.
+    /// Largest value, with the same exceptions.
     pub max: Option<KeyValue>,
 }
 
 impl ColumnStatistics {
-    /// Reads those of `columns`, one each, from the last bytes of a file of `file_bytes`.
+    /// Reads the statistics of each of `columns` from the last bytes of a file of `file_bytes`.
     ///
     /// # Errors
-    /// [`FooterError::NeedsMore`] where more of the end is needed, and where it is no Parquet file.
+    /// [`FooterError::NeedsMore`] if `tail` is too short, and [`FooterError::Parquet`] if it is not
+    /// a Parquet file.
     pub fn read(tail: &Bytes, file_bytes: u64, columns: &[Column]) -> Result<Vec<Self>, FooterError> {
         let metadata = parse(tail, file_bytes)?;
         Ok(columns.iter().map(|column| Self::of(&metadata, column)).collect())
@@ -43,7 +45,7 @@ impl ColumnStatistics {
             .iter()
             .map(|group| ChunkStatistics::of(group, index, column.column_type))
             .collect();
-        // What one row group does not say is not known of the file.
+        // Whatever is missing in one row group is unknown for the file.
         let with_values = || chunks.iter().filter(|chunk| !chunk.only_nulls);
         let known = |bound: fn(&ChunkStatistics) -> &Option<KeyValue>| {
             with_values().map(|chunk| bound(chunk).clone()).collect::<Option<Vec<_>>>()
@@ -56,7 +58,7 @@ impl ColumnStatistics {
     }
 }
 
-/// The same of one row group.
+/// Statistics of one column in one row group.
 struct ChunkStatistics {
     nulls: Option<u64>,
     only_nulls: bool,
@@ -74,7 +76,7 @@ impl ChunkStatistics {
     }
 }
 
-/// Smallest and largest value, where they are known exactly.
+/// Returns the smallest and largest value, each only if it is known exactly.
 fn range(statistics: &Statistics, column_type: ColumnType) -> (Option<KeyValue>, Option<KeyValue>) {
     fn both<T>(
         statistics: &ValueStatistics<T>,

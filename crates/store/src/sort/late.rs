@@ -1,12 +1,12 @@
-//! Events mostly arrive in time order, a few of them late.
+//! Sorts entries that are mostly in order: most events arrive in time order, a few of them late.
 
 use crate::sort::Entry;
 
-/// Above this share of the rows, being out of order is no exception.
+/// If more than one in this many rows is out of order, all rows are sorted.
 const MOST_LATE: usize = 8;
 
-/// Sorts entries that are mostly in order: those that are not are taken out, sorted, and merged back. Where too many are
-/// out of order, all are sorted.
+/// Sorts entries that are mostly in order: takes out those that are not, sorts them, and merges
+/// them back. If too many are out of order, sorts all of them.
 pub(super) fn sort_nearly_sorted(entries: Vec<Entry>) -> Vec<Entry> {
     if entries.is_sorted() {
         return entries;
@@ -23,7 +23,8 @@ pub(super) fn sort_nearly_sorted(entries: Vec<Entry>) -> Vec<Entry> {
     }
 }
 
-/// Entries in order and those taken out, or all entries (in any order) where that would be too many.
+/// Separates entries that are in order from those taken out. If too many would be taken out, the
+/// error holds all entries.
 fn split_late(entries: Vec<Entry>) -> Result<(Vec<Entry>, Vec<Entry>), Vec<Entry>> {
     let most = entries.len() / MOST_LATE;
     let mut in_order: Vec<Entry> = Vec::with_capacity(entries.len());
@@ -34,7 +35,7 @@ fn split_late(entries: Vec<Entry>) -> Result<(Vec<Entry>, Vec<Entry>), Vec<Entry
             in_order.push(*entry);
             continue;
         }
-        // Either this one is late or the one before it was early: the early one goes.
+        // Either this one is late or the one before it was early: an early one is taken out.
         let fits_before = match in_order.len().checked_sub(2).and_then(|before| in_order.get(before)) {
             Some(before) => before <= entry,
             None => true,
@@ -65,7 +66,7 @@ fn merge(in_order: &[Entry], late: &[Entry]) -> Vec<Entry> {
     merged
 }
 
-/// How many of the sorted entries come before `entry`, found by steps that double.
+/// Number of the sorted entries that are less than `entry`, found by doubling steps.
 fn run_before(sorted: &[Entry], entry: &Entry) -> usize {
     let mut step = 1;
     while sorted.get(step - 1).is_some_and(|found| found < entry) {

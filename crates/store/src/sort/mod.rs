@@ -1,7 +1,7 @@
-//! Sorting the rows of one partition by the primary key, newest of equal keys wins.
+//! Sorts the rows of one partition by the primary key; of equal keys, the newest row wins.
 //!
-//! Rows stay where they are: what is sorted are their numbers. Each is compared by one 64-bit word of the leading column;
-//! the other columns are looked at only for rows that share it.
+//! Rows are not moved; their numbers are sorted. Rows are compared by one 64-bit word of the
+//! leading column; the other columns are read only for rows with the same word.
 
 mod late;
 mod word;
@@ -13,26 +13,28 @@ use arrow::error::ArrowError;
 use crate::sort::late::sort_nearly_sorted;
 use crate::sort::word::KeyColumn;
 
-/// A row under its word: sorts by word, then by number, which is the order of arrival.
+/// Word and number of a row: sorts by word, then by number, which is the order of arrival.
 type Entry = (u64, u32);
 
 /// Rows in key order, each key once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortedRows {
-    /// The rows to keep, in key order; none where these are all rows as they are.
+    /// Rows to keep, in key order; `None` if all rows are kept in the order that they have.
     pub order: Option<Vec<u32>>,
-    /// A row of every key that came more than once, in key order: the one that is kept.
+    /// For every key with several rows, in key order, the row that is kept.
     pub repeated: Vec<u32>,
-    /// How many rows were dropped because a later row has their key.
+    /// Number of rows dropped because a later row has the same key.
     pub replaced: u64,
 }
 
-/// Sorts rows by their columns `key`, the leading one first. Rows are in input order; of equal keys the last stays.
+/// Sorts rows by the columns `key`, the leading one first. Rows are in input order; of equal keys,
+/// the last is kept.
 ///
-/// Input `(k, v)`: `(2, a) (1, b) (2, c)`; order: `[1, 2]`, because `(2, c)` is newer than `(2, a)`.
+/// Input `(k, v)`: `(2, a) (1, b) (2, c)`; order: `[1, 2]`, because `(2, c)` is newer than
+/// `(2, a)`.
 ///
 /// # Errors
-/// [`ArrowError`] where a key column cannot be compared.
+/// [`ArrowError`] if a key column cannot be compared.
 pub fn sort_newest_wins(key: &[ArrayRef]) -> Result<SortedRows, ArrowError> {
     let rows = key.first().map_or(0, |column| column.len()) as u32;
     let columns: Vec<KeyColumn> = key.iter().map(KeyColumn::new).collect::<Result<_, _>>()?;
@@ -46,7 +48,8 @@ pub fn sort_newest_wins(key: &[ArrayRef]) -> Result<SortedRows, ArrowError> {
     Ok(equal.drop_all_but_the_last(entries))
 }
 
-/// Sorts runs of one word by what the word leaves open. `start` is the position of `entries` among all.
+/// Sorts runs of equal words by what the words do not decide. `start` is the position of `entries`
+/// among all entries.
 fn sort_ties(
     entries: &mut [Entry],
     column: &KeyColumn,
@@ -88,7 +91,7 @@ fn sort_by_next(entries: &mut [Entry], columns: &[KeyColumn], start: usize, equa
     sort_ties(entries, column, others, start, equal);
 }
 
-/// Where rows of one key lie in the sorted order, in the order of arrival.
+/// Ranges of rows with the same key in the sorted order, each in order of arrival.
 #[derive(Debug, Default)]
 struct EqualKeys(Vec<std::ops::Range<usize>>);
 
@@ -114,7 +117,7 @@ impl EqualKeys {
     }
 }
 
-/// The sorted rows of `batch`, in batches of at most `chunk_rows`.
+/// Returns the sorted rows of `batch`, in batches of at most `chunk_rows`.
 pub fn gather<'a>(
     batch: &'a RecordBatch,
     sorted: &'a SortedRows,
@@ -159,7 +162,7 @@ mod tests {
         .unwrap()
     }
 
-    /// The plain way: whole keys in a form that compares as bytes, sorted by comparing.
+    /// Sorts naively: converts whole keys to a form that compares as bytes, and sorts these.
     fn plain(key: &[ArrayRef]) -> Vec<u32> {
         let fields = key.iter().map(|column| SortField::new(column.data_type().clone())).collect();
         let keys = RowConverter::new(fields).unwrap().convert_columns(key).unwrap();

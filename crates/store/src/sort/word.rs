@@ -1,4 +1,4 @@
-//! One column of a key, as 64-bit words that sort as its values do.
+//! One column of a key, as 64-bit words that sort like its values.
 
 use std::cmp::Ordering;
 
@@ -13,15 +13,17 @@ use arrow::error::ArrowError;
 
 use evenkeel_stats::numbering::prefix;
 
-/// A column of a key. A smaller word is a smaller value; equal words are equal values only where the column is exact.
+/// A column of a key. A smaller word means a smaller value; equal words mean equal values only if
+/// the column is exact.
 pub(super) struct KeyColumn {
     word: Box<dyn Fn(usize) -> u64>,
-    /// Compares what words leave open; none where they leave nothing.
+    /// Compares values with equal words; `None` if these are equal.
     compare: Option<DynComparator>,
 }
 
 impl KeyColumn {
-    /// Integers and times are their own words, text begins with one, and other types have none. NULL comes first.
+    /// Reads the words of a column: integers and times are their own words, text and bytes have
+    /// their prefix, and other types have none. NULL sorts first.
     pub(super) fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         let exact = match array.data_type() {
             DataType::Int8 => signed::<Int8Type>(array),
@@ -85,7 +87,8 @@ impl KeyColumn {
 
 type Word = Box<dyn Fn(usize) -> u64>;
 
-/// The words of integers that may be negative; none where the column has NULL.
+/// Returns the words of integers that may be negative; `None` if the column has NULLs or another
+/// type.
 fn signed<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> Option<Word> {
     let values = array.as_primitive_opt::<T>().filter(|array| array.null_count() == 0)?.values().clone();
     Some(Box::new(move |row| {

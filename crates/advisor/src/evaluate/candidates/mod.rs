@@ -1,4 +1,4 @@
-//! Candidates that nobody named, and statements that favour some of them.
+//! Candidates that are found automatically, and statements that favour some of them.
 
 pub(super) mod search;
 pub(super) mod workload;

@@ -1,5 +1,5 @@
-//! Candidates that nobody named: found from rows all over the inputs, each with the reason it was kept or dropped. The pass over all rows
-//! confirms or withdraws what it can.
+//! Search for candidates in rows from all over the inputs, each with the reason why it was kept or
+//! dropped. The pass over all rows confirms or withdraws what it can.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,56 +13,58 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::sketch::{column_identities, combine};
 
-/// Rows that are looked at.
+/// Maximum number of rows that are inspected.
 pub(crate) const ROWS_LOOKED_AT: usize = 100_000;
-/// Bytes that these take, about, where rows are wide.
+/// Approximate limit on the bytes of these rows, if rows are wide.
 pub(crate) const BYTES_LOOKED_AT: usize = 64 << 20;
-/// Single columns that are evaluated, at most.
+/// Maximum number of single columns that are evaluated.
 const MOST_SINGLES: usize = 6;
-/// Columns that are paired with the time, and with each other.
+/// Maximum number of columns that are paired with the time, and with each other.
 const MOST_PAIRED: usize = 3;
-/// Last columns that are tried where several make a key unique.
+/// Maximum number of last columns that are tried if several make a key unique.
 const MOST_VARIANTS: usize = 3;
-/// Columns of a primary key that is found.
+/// Maximum number of columns of a primary key that is found.
 const MOST_KEY_COLUMNS: usize = 4;
 
-/// A candidate that was thought of.
+/// Candidate that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConsideredCandidate {
-    /// The key.
+    /// Columns of the key.
     pub key: Vec<String>,
-    /// Whether it is one for the partition key or the primary key.
+    /// Whether it is a candidate for the partition key or the primary key.
     pub role: Role,
     /// Whether it is evaluated.
     pub kept: bool,
-    /// Why.
+    /// Reason why it was kept or dropped.
     pub reason: String,
-    /// Whether it was dropped because the rows looked at have too few values, and these are not all rows.
+    /// Whether it was dropped because the inspected rows have too few values, and these are not all
+    /// rows.
     #[serde(skip)]
     pub(crate) too_few_values: bool,
 }
 
-/// What a key is for.
+/// Purpose of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Which partition a row goes to.
+    /// Determines which partition a row goes to.
     PartitionKey,
-    /// The order of rows, and what makes one unique.
+    /// Determines the order of rows, and makes each one unique.
     PrimaryKey,
 }
 
-/// One column of the rows looked at.
+/// One column of the inspected rows.
 struct Looked<'a> {
     column: &'a Column,
     identities: Vec<u64>,
     distinct: usize,
-    /// Values that the export has at least, by what the places have in common.
+    /// Least number of values that the export probably has, by the values that places have in
+    /// common.
     likely: f64,
     nulls: usize,
 }
 
-/// Rows of an export.
+/// Search for candidates in rows of an export.
 pub(crate) struct Finder<'a> {
     columns: Vec<Looked<'a>>,
     rows: usize,
@@ -73,7 +75,7 @@ pub(crate) struct Finder<'a> {
     function: Function,
 }
 
-/// Whether keys of a type are taken: by YDB, or by the other system that is asked about.
+/// Whether a system accepts keys of a type: YDB, or the system of `function`.
 fn takes(function: Function, column_type: ColumnType) -> bool {
     match function {
         Function::Ydb(_) => column_type.is_key_type(),
@@ -84,7 +86,7 @@ fn takes(function: Function, column_type: ColumnType) -> bool {
 }
 
 impl<'a> Finder<'a> {
-    /// Looks at rows that have the columns `columns`.
+    /// Inspects rows that have the columns `columns`.
     pub(crate) fn new(
         columns: &'a [Column],
         rows: &RowsAcross,
@@ -96,7 +98,7 @@ impl<'a> Finder<'a> {
             let batches = &rows.batches;
             let (mut identities, mut places) = (Vec::new(), Vec::new());
             let mut nulls = 0;
-            // Types that are in no key need no look.
+            // Types that cannot be in a key need no inspection.
             if takes(function, column.column_type) {
                 for array in batches.iter().filter_map(|batch| batch.columns().get(index)) {
                     identities.extend(column_identities(array));
@@ -124,7 +126,7 @@ impl<'a> Finder<'a> {
         self.time.as_deref() == Some(looked.column.name.as_str())
     }
 
-    /// Why a column can be in no key; none where it can.
+    /// Returns why a column cannot be in any key; `None` if it can.
     fn obstacle(&self, looked: &Looked<'_>) -> Option<String> {
         let column_type = looked.column.column_type;
         if !takes(self.function, column_type) {
@@ -146,17 +148,18 @@ impl<'a> Finder<'a> {
         if self.whole { format!("the {} rows", self.rows) } else { format!("{} sampled rows", self.rows) }
     }
 
-    /// Columns that can be in a key, those with the most values first.
+    /// Returns the columns that can be in a key, those with the most values first.
     fn usable(&self) -> Vec<&Looked<'a>> {
         let mut usable: Vec<&Looked<'a>> =
             self.columns.iter().filter(|looked| self.obstacle(looked).is_none()).collect();
-        // A stable sort: equal columns stay in the order of the export.
+        // The sort is stable: columns with equally many values stay in the order of the export.
         usable.sort_by_key(|looked| std::cmp::Reverse(looked.distinct));
         usable
     }
 
-    /// Candidates for the partition key: single columns and pairs, and prefixes of primary keys; of the columns of
-    /// `primary_keys` alone where some were given, because a partition key is part of a primary key.
+    /// Finds candidates for the partition key: single columns and pairs, and prefixes of primary
+    /// keys. If `primary_keys` were given, only their columns are used, because a partition key is
+    /// part of a primary key.
     pub(crate) fn partition_keys(
         &self,
         primary_keys: &[Candidate],
@@ -218,7 +221,7 @@ impl<'a> Finder<'a> {
                 found.keep(&[name, time], "with the time, which splits heavy values".to_owned());
             }
         }
-        // One value that would overfill a partition is split by a column with many values.
+        // A value that would overfill a partition is split by a column with many values.
         let heavy = self.usable().into_iter().filter(|looked| {
             heaviest_of(&looked.identities) * self.fewest_partitions > self.rows
                 && paired.contains(&looked.column.name.as_str())
@@ -241,7 +244,7 @@ impl<'a> Finder<'a> {
                 found.keep(&prefix, "a prefix of a primary key that was given".to_owned());
             }
         }
-        // In another order the columns hash otherwise, but spread alike.
+        // In another order, the columns hash differently but spread alike.
         for key in found_keys.iter().take(1) {
             let names = key.columns();
             for length in 2..=names.len() {
@@ -257,8 +260,8 @@ impl<'a> Finder<'a> {
         found.all
     }
 
-    /// Candidates for the primary key: the fewest columns that tell the rows looked at apart, the time first and second.
-    /// Each contains the partition key, where one was named.
+    /// Finds candidates for the primary key: the fewest columns that distinguish the inspected
+    /// rows, with the time first and second. Each contains the partition key if one was named.
     pub(crate) fn primary_keys(&self, partition_key: Option<&Candidate>) -> Vec<ConsideredCandidate> {
         let mut found = Considerations::new(Role::PrimaryKey);
         let usable = self.usable();
@@ -271,7 +274,7 @@ impl<'a> Finder<'a> {
         let mut swapped_once = false;
         let start: Vec<&Looked<'a>> =
             time.into_iter().chain(wanted.iter().copied().filter(|w| !self.is_time(w))).collect();
-        // A column whose every value is its own tells rows apart by nature, not by chance.
+        // A column with a distinct value in every row distinguishes rows by nature, not by chance.
         let id = usable.iter().find(|looked| {
             looked.distinct == self.rows && self.rows > 1 && !looked.column.column_type.is_time()
         });
@@ -308,14 +311,16 @@ impl<'a> Finder<'a> {
         found.all
     }
 
-    /// Adds the columns that tell the most rows apart, until all are or there are enough columns. Where several last columns
-    /// do that, each gives a key, those with the fewest values first: they are names of kinds rather than measurements.
+    /// Adds the columns that distinguish the most rows, until all are distinct or there are enough
+    /// columns. If several last columns do that, each gives a key, those with the fewest values
+    /// first: they are names of kinds rather than measurements.
     fn until_unique<'b>(
         &self,
         mut key: Vec<&'b Looked<'a>>,
         usable: &[&'b Looked<'a>],
     ) -> Vec<Vec<&'b Looked<'a>>> {
-        // The time may be fine enough to tell rows apart by itself; a key that is read by has something else in it too.
+        // The time may be fine enough to distinguish rows by itself; a key that reads use contains
+        // something else too.
         if let ([only], true) = (key.as_slice(), self.time.is_some()) {
             let others = usable.iter().filter(|other| other.column != only.column);
             let second = others.clone().find(|other| other.distinct < self.rows).or(others.clone().next());
@@ -347,7 +352,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The names of columns, each once.
+/// Returns the names of columns, each once.
 fn names_once<'b>(columns: impl Iterator<Item = &'b Looked<'b>>) -> Vec<&'b str> {
     let mut names = Vec::new();
     for name in columns.map(|looked| looked.column.name.as_str()) {
@@ -362,7 +367,7 @@ fn identities_of(key: &[&Looked<'_>]) -> Vec<u64> {
     combine(&key.iter().map(|looked| looked.identities.as_slice()).collect::<Vec<_>>())
 }
 
-/// Candidates so far, each once.
+/// Candidates considered so far, each once.
 struct Considerations {
     role: Role,
     all: Vec<ConsideredCandidate>,
@@ -376,7 +381,7 @@ impl Considerations {
     fn add(&mut self, key: &[&str], kept: bool, reason: String) {
         let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
         match self.all.iter_mut().find(|known| known.key == key) {
-            // A prefix that was given is evaluated, whatever else speaks against it.
+            // A given prefix is evaluated, whatever else speaks against it.
             Some(known) if kept && !known.kept => {
                 *known = ConsideredCandidate { kept, reason, ..known.clone() }
             }
@@ -407,7 +412,7 @@ impl Considerations {
     }
 }
 
-/// Rows of the most frequent identity.
+/// Returns the number of rows with the most frequent identity.
 fn heaviest_of(identities: &[u64]) -> usize {
     let mut sorted = identities.to_vec();
     sorted.sort_unstable();
@@ -418,9 +423,10 @@ fn distinct_of(identities: &[u64]) -> usize {
     identities.iter().collect::<HashSet<_>>().len()
 }
 
-/// The values of a column of which some places are known, at least: Chao's estimator by places ("Estimating the population size for
-/// capture-recapture data with unequal catchability", 1987). Where rows are sorted by the column, most values are in one place alone,
-/// and there are many more; where each value is in many places, there are none but these.
+/// Estimates the least number of values of a column from some of its places, by Chao's estimator
+/// ("Estimating the population size for capture-recapture data with unequal catchability", 1987).
+/// If rows are sorted by the column, most values are in one place only, and there are many more; if
+/// each value is in many places, there are no others.
 fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
     let mut places_with: HashMap<u64, u64> = HashMap::new();
     let mut rest = identities;
@@ -438,11 +444,12 @@ fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
     places_with.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
 }
 
-/// Counts, in the pass over all rows, the values of columns that were dropped because the rows looked at have too few.
+/// Counter, in the pass over all rows, of the values of columns that were dropped because the
+/// inspected rows have too few.
 #[derive(Debug)]
 pub(crate) struct FewValues {
     columns: Vec<Counted>,
-    /// With so many values, a column would not have been dropped.
+    /// Number of values from which a column would not have been dropped.
     enough: usize,
     rows: u64,
 }
@@ -452,7 +459,7 @@ struct Counted {
     name: String,
     position: usize,
     values: AHashSet<u64>,
-    /// The value of the last row: most often the next row has it too.
+    /// Value of the last row, which the next row usually has too.
     last: Option<u64>,
 }
 
@@ -472,7 +479,7 @@ impl FewValues {
         Self { columns: counted.collect(), enough, rows: 0 }
     }
 
-    /// Forgets columns that are not read, at positions that are not `asked` for.
+    /// Drops the columns that the pass does not read.
     pub(crate) fn keep_only(&mut self, asked: &[bool]) {
         self.columns.retain(|column| asked.get(column.position) == Some(&true));
     }
@@ -496,7 +503,8 @@ impl FewValues {
         }
     }
 
-    /// Says of each column what all rows have, and gives those that should not have been dropped.
+    /// Updates the reason of each column from the values in all rows, and returns the columns that
+    /// should not have been dropped.
     pub(crate) fn settle(self, considered: &mut [ConsideredCandidate]) -> Vec<String> {
         let mut withdrawn = Vec::new();
         for Counted { name, values, .. } in self.columns {
@@ -575,13 +583,14 @@ mod tests {
 
     #[test]
     fn a_sorted_column_has_more_values_than_a_few_places_show() {
-        // 60 places of 10 rows: sorted, each has a value of its own; shuffled, each has some of 12.
+        // 60 places of 10 rows: if sorted, each has a value of its own; if shuffled, each has some
+        // of 12.
         let places = [10; 60];
         let sorted: Vec<u64> = (0..60).flat_map(|value| [value; 10]).collect();
         assert!(likely_values(&sorted, &places) > 1_000.0);
         let shuffled: Vec<u64> = (0..600u64).map(|row| row * 7 % 12).collect();
         assert_eq!(likely_values(&shuffled, &places), 12.0);
-        // Twelve long stretches: all have been seen.
+        // Twelve long runs: all values have been seen.
         let long: Vec<u64> = (0..600).map(|row| row / 50).collect();
         assert_eq!(likely_values(&long, &places), 12.0);
     }

@@ -1,4 +1,4 @@
-//! How many partitions a statement visits under each partition key.
+//! Number of partitions that a statement visits under each partition key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// One word.
+    /// Returns the reach as one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -39,41 +39,42 @@ impl Reach {
     }
 }
 
-/// One statement under one partition key.
+/// Fan-out of one statement under one partition key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FanOut {
-    /// The partition key.
+    /// Parts of the partition key.
     pub partition_key: Vec<String>,
-    /// Partitions that the statement visits; of several scans, the one that visits the most.
+    /// Partitions that the statement visits; if it has several scans, of the one that visits the
+    /// most.
     pub partitions_read: usize,
-    /// Partitions there are.
+    /// Number of all partitions.
     pub partitions: usize,
-    /// The same in a word.
+    /// Reach of the statement.
     pub reach: Reach,
 }
 
-/// One statement under every partition key.
+/// Fan-out of one statement under every partition key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StatementReport {
-    /// Its name.
+    /// Name of the statement.
     pub statement: String,
-    /// Columns that its conditions fix to values, in the first of its scans.
+    /// Columns that the conditions of its first scan fix to values.
     pub fixed_columns: Vec<String>,
-    /// Why it cannot be planned, where that is so.
+    /// Reason why it cannot be planned; `None` if it can.
     pub problem: Option<String>,
-    /// What it visits, in the order of the candidates.
+    /// Fan-out under each candidate, in their order.
     pub fan_out: Vec<FanOut>,
 }
 
 impl StatementReport {
-    /// What the statement visits under a partition key.
+    /// Returns the fan-out under a partition key.
     #[must_use]
     pub fn under(&self, partition_key: &[String]) -> Option<&FanOut> {
         self.fan_out.iter().find(|fan_out| fan_out.partition_key == partition_key)
     }
 }
 
-/// What statements visit under candidates, over so many partitions.
+/// Computes the partitions that statements visit under each candidate, over a number of partitions.
 pub(crate) fn fan_out(
     statements: &[PlannedStatement],
     candidates: &[Candidate],
@@ -119,7 +120,7 @@ pub(crate) fn fan_out(
     statements.iter().map(report).collect()
 }
 
-/// Columns that any of the statements fixes to values.
+/// Returns the columns that any of the statements fixes to values.
 pub(crate) fn equality_columns(statements: &[PlannedStatement]) -> Vec<String> {
     let scans = statements.iter().filter_map(|statement| statement.scans.as_ref().ok()).flatten();
     scans.flat_map(ScanCondition::fixed_columns).collect::<BTreeSet<_>>().into_iter().collect()
@@ -150,8 +151,9 @@ fn part_type(part: &KeyPart, columns: &[Column]) -> Option<ColumnType> {
     })
 }
 
-/// The values that a scan leaves to a part of a key. A derived part follows from its column, where that is fixed or lies in a
-/// range: the statement is taken to name the derived column too.
+/// Returns the values that a scan leaves possible for a part of a key. A derived part follows from
+/// its column if that is fixed or lies in a range: the statement is assumed to name the derived
+/// column too.
 fn values_of(scan: &ScanCondition, part: &KeyPart) -> Option<ArrayRef> {
     if part.transform == Transform::Identity {
         return scan.fixed_values(&part.column).cloned();
@@ -177,7 +179,8 @@ fn distinct(values: &ArrayRef) -> Option<ArrayRef> {
     take(&sorted, &firsts, None).ok()
 }
 
-/// One instant of every slice of time between two bounds; none where there are more than [`MOST_KEYS`].
+/// Returns one instant of every slice of time between two bounds; `None` if there are more than
+/// [`MOST_KEYS`].
 fn slices((low, high): (i64, i64), length: Micros) -> Option<ArrayRef> {
     let (first, last) = (length.slice_of(low), length.slice_of(high));
     if last < first || usize::try_from(last - first).ok()? >= MOST_KEYS {
@@ -209,7 +212,7 @@ mod tests {
         ScanCondition::new(fixed.collect(), ranges.into_iter().collect())
     }
 
-    /// Partitions of 64 that a statement with these scans reads under each key.
+    /// Returns how many of 64 partitions a statement with these scans reads under each key.
     fn read(scans: &[ScanCondition], keys: &[&str]) -> Vec<usize> {
         let create = parse_create_table(include_str!("../../../../../data/ad_events.sql")).unwrap();
         let spec = TableSpec::new(create.definition).unwrap();
@@ -231,7 +234,7 @@ mod tests {
             "date(event_timestamp)",
         ];
         assert_eq!(read(&[scan(&[("user_id", text("u1"))], None)], &keys), [1, 64, 64, 64, 64]);
-        // An hour up to 2026-01-01T12:34:56 touches two full hours and one day.
+        // An hour up to 2026-01-01T12:34:56 overlaps two full hours and one day.
         let now = 1_767_270_896_000_000;
         let clicks = scan(&[("campaign_id", numbers(&[1]))], Some((now - 3_600_000_000, now)));
         assert_eq!(read(&[clicks], &keys), [64, 1, 64, 2, 1]);

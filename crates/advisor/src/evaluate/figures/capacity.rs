@@ -1,9 +1,10 @@
-//! The rate of inserts that a candidate sustains, by the model of [`evenkeel_stats::throughput`].
+//! Rate of inserts that a candidate sustains, by the model of [`evenkeel_stats::throughput`].
 
 use crate::evaluate::figures::over_time::OverTime;
 use evenkeel_stats::throughput::{Capacity, Concentration, Lasting};
 
-/// Returns the rates that partitions with these bytes sustain, if each takes `per_partition` bytes per second.
+/// Returns the rates that partitions with these bytes sustain, if each takes `per_partition` bytes
+/// per second.
 pub(crate) fn capacity(bytes: &[u64], over_time: Option<&OverTime>, per_partition: f64) -> Capacity {
     let lasting = over_time.map(|time| time.lasting_share_of_fullest);
     let lasting = lasting.map(|spread| Lasting { median: spread.median, worst: spread.max });

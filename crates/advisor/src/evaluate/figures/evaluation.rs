@@ -6,10 +6,10 @@ use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use evenkeel_stats::windows::TimeRange;
 
-/// A part of an export.
+/// Sample of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SampleReport {
-    /// The share of the rows that was asked for.
+    /// Requested share of the rows.
     pub fraction: f64,
     /// Rows of the export.
     pub rows_read: u64,
@@ -17,22 +17,22 @@ pub struct SampleReport {
     pub rows_sampled: u64,
 }
 
-/// What one pass over the rows gives.
+/// Figures from one pass over the rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// Rows that the figures are for.
+    /// Rows that the figures describe.
     pub rows: u64,
-    /// Bytes of their values, before compression.
+    /// Bytes of the values of these rows, before compression.
     pub bytes: u64,
-    /// Where only a sample was read.
+    /// Sample that was counted; `None` if all rows were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<SampleReport>,
-    /// The time column.
+    /// Name of the time column.
     pub time: Option<String>,
-    /// How the export runs through it.
+    /// Distribution of the export over the time column.
     pub time_range: Option<TimeRange>,
-    /// Candidates for the partition key, in the order in which they were asked for.
+    /// Candidates for the partition key, in the requested order.
     pub candidates: Vec<PartitionKeyReport>,
-    /// Candidates for the primary key, likewise.
+    /// Candidates for the primary key, in the requested order.
     pub primary_keys: Vec<PrimaryKeyReport>,
 }

@@ -1,36 +1,43 @@
-//! Intervals for figures that are known from a sample of the rows.
+//! Confidence intervals for figures that are estimated from a sample of the rows.
 //!
-//! Every row is drawn by a chance of its own, whatever its key and its place. Given how many were drawn, the sample is therefore a
-//! simple random one without replacement, and the rows that it has of a partition, or of a key, follow a hypergeometric law in
-//! which only the rows of the export are unknown: N of S in the export, x of n in the sample. The keys decide which N there are,
-//! but no interval supposes anything about them.
+//! Every row is drawn independently with the same probability, whatever its key and position. Given
+//! the sample size, the sample is therefore a simple random one without replacement, and the
+//! sampled rows of a partition or key follow a hypergeometric distribution whose only unknown is
+//! the number of rows in the export: N of S in the export, x of n in the sample. The keys determine
+//! N, but no interval assumes anything about them.
 //!
-//! - The fullest partition, and with it max/mean and the idle fraction: exact limits for a hypergeometric count (Clopper and Pearson,
-//!   "The Use of Confidence or Fiducial Limits", 1934). The fullest of a sample is likely one that got more rows than its share,
-//!   so the lower limit holds for all partitions together: of those with N rows there are at most S/N (Bonferroni). The
-//!   upper limit needs no such correction: the fullest partition of the export is no fuller in the sample than the sample's fullest.
-//! - The CV and the effective partitions follow from D = sum of (N/S - 1/P)^2. The sample's own D is too large by what the draw adds.
-//!   The interval has every D under which the measured sum of squares is neither among the lowest 2.5 % nor among the highest;
-//!   its mean and variance are those of a quadratic form of counts, its law a scaled noncentral chi-square (Pearson's statistic
-//!   of unequal cells; Sankaran, "Approximations to the non-central chi-square distribution", 1963).
+//! - The fullest partition, and with it max/mean and the idle fraction: exact limits for a
+//!   hypergeometric count (Clopper and Pearson, "The Use of Confidence or Fiducial Limits", 1934).
+//!   The fullest partition of a sample probably got more rows than its share, so the lower limit
+//!   holds for all partitions together: at most S/N of them have N rows (Bonferroni). The upper
+//!   limit needs no such correction: in the sample, the fullest partition of the export is no
+//!   fuller than the sample's fullest.
+//! - The CV and the effective partitions follow from D = sum of (N/S - 1/P)^2. The sample's own D
+//!   is too large by the variance that the draw adds. The interval contains every D under which the
+//!   measured sum of squares is neither among the lowest 2.5 % nor among the highest. The mean and
+//!   variance of that sum are those of a quadratic form of counts, and its distribution is a scaled
+//!   noncentral chi-square (Pearson's statistic of unequal cells; Sankaran, "Approximations to the
+//!   non-central chi-square distribution", 1963).
 
 use serde::Serialize;
 
 use evenkeel_model::wire::wire;
 
-/// What an interval may miss on each side.
+/// Probability that an interval misses the figure on each side.
 const EACH_SIDE: f64 = 0.025;
-/// The same in standard deviations of a normal law.
+/// Standard deviations of a normal distribution that leave [`EACH_SIDE`] in each tail.
 const DEVIATIONS: f64 = 1.959_964;
-/// Deviations for a sum of squares: those of 1.5 % on each side. Its variance is itself estimated, too low if the sample has too few
-/// rows of heavy partitions.
+/// Standard deviations for a sum of squares: those of 1.5 % on each side. The variance is itself an
+/// estimate, which is too low if the sample has too few rows of heavy partitions.
 const DEVIATIONS_OF_SQUARES: f64 = 2.170_09;
-/// In samples of fewer rows that estimate is too coarse for an interval of the CV.
+/// Minimum number of sampled rows for an interval of the CV; in smaller samples, that estimate is
+/// too coarse.
 const FEWEST_FOR_CV: u64 = 200;
-/// Variance of repeated rows over their mean, at most: that of the rows beyond the first where a key's rows follow a Poisson law.
+/// Upper limit of the variance of repeated rows over their mean: the value for the rows beyond the
+/// first if the rows of a key follow a Poisson distribution.
 const SCATTER_OF_REPEATS: f64 = 1.4;
 
-/// An interval that holds the figure of the whole export with 95 % confidence.
+/// Interval that contains the figure of the whole export with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Lower end.
@@ -41,10 +48,10 @@ pub struct Interval {
 
 wire!(Interval { lower, upper });
 
-/// How many rows of how many are in a sample.
+/// Size of a sample and of its export.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Drawn {
-    /// The chance that each row had.
+    /// Probability that a row is drawn.
     pub(crate) chance: f64,
     /// Rows of the export.
     pub(crate) of: u64,
@@ -53,15 +60,17 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// The rows in the export of a key, of which the sample has `found` to `most`, as a share of all rows. It holds for all keys
-    /// together, since the keys that are shown are those which the sample has most of.
+    /// Returns the interval of a key's share of all rows in the export, if the sample has `found`
+    /// to `most` of its rows. It holds for all keys together, because the reported keys are those
+    /// with the most sampled rows.
     pub(crate) fn share_of_key(self, found: u64, most: u64) -> Interval {
         let all = self.of.max(1) as f64;
         Interval { lower: self.fewest(found, self.of) as f64 / all, upper: self.most(most) as f64 / all }
     }
 
-    /// The rows of the export whose key an earlier row has, where the sample has `repeated` such rows and `distinct` keys. Of a key
-    /// with two rows both are drawn with a chance of f^2, of one with very many a share of f.
+    /// Returns the interval of the rows in the export whose key an earlier row has, if the sample
+    /// has `repeated` such rows and `distinct` keys. If a key has two rows, both are drawn with
+    /// probability f^2; if it has very many, a share of f is drawn.
     pub(crate) fn repeated_rows(self, repeated: u64, distinct: u64) -> Interval {
         let half = DEVIATIONS / 2.0 * SCATTER_OF_REPEATS.sqrt();
         let lower = ((repeated as f64).sqrt() - half).max(0.0).powi(2) / self.chance;
@@ -71,7 +80,8 @@ impl Drawn {
         Interval { lower: lower.clamp(least, most.max(least)), upper: upper.clamp(least, most.max(least)) }
     }
 
-    /// The fewest rows that the fullest of so many partitions, or any key, can have in the export.
+    /// Returns the fewest rows that the fullest of `partitions` partitions, or any key, can have in
+    /// the export.
     fn fewest(self, found: u64, partitions: u64) -> u64 {
         let likely = |rows: u64| {
             let alike = (partitions as f64).min(self.of as f64 / rows.max(1) as f64);
@@ -85,7 +95,8 @@ impl Drawn {
         low
     }
 
-    /// The most rows that a partition or a key of which the sample has `found` rows can have in the export.
+    /// Returns the most rows that a partition or key with `found` sampled rows can have in the
+    /// export.
     fn most(self, found: u64) -> u64 {
         let (mut low, mut high) = (found, self.of - (self.rows - found.min(self.rows)).min(self.of));
         while low < high {
@@ -95,7 +106,7 @@ impl Drawn {
         low
     }
 
-    /// The chance that the sample has at least `found` of `rows` rows.
+    /// Returns the probability that the sample has at least `found` of `rows` rows.
     fn at_least(self, found: u64, rows: u64) -> f64 {
         let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
         match found.checked_sub(1) {
@@ -105,7 +116,7 @@ impl Drawn {
         }
     }
 
-    /// The chance that the sample has at most `found` of `rows` rows.
+    /// Returns the probability that the sample has at most `found` of `rows` rows.
     fn at_most(self, found: u64, rows: u64) -> f64 {
         let mean = self.rows as f64 * (rows as f64 / self.of.max(1) as f64);
         if (found as f64) >= mean {
@@ -115,7 +126,7 @@ impl Drawn {
         }
     }
 
-    /// The sum of the hypergeometric chances from `found` on, up or down, away from the mean.
+    /// Sums the hypergeometric probabilities from `found` on, up or down, away from the mean.
     fn tail(self, found: u64, rows: u64, up: bool) -> f64 {
         let (drawn, others) = (self.rows, self.of.saturating_sub(rows));
         let (least, most) = (drawn.saturating_sub(others), drawn.min(rows));
@@ -130,7 +141,7 @@ impl Drawn {
             if at == if up { most } else { least } || chance < sum * 1e-12 {
                 return sum.min(1.0);
             }
-            // Rows inside and outside that are still to be drawn, before and behind the step.
+            // Rows inside and outside that are still to be drawn, before and after the step.
             let step = if up { at } else { at - 1 };
             let inside = (rows - step) as f64 * (drawn - step) as f64;
             let outside = (step + 1) as f64 * ((others + step + 1) - drawn) as f64;
@@ -143,7 +154,7 @@ impl Drawn {
     }
 }
 
-/// ln(n!), to about 1e-10 of small and 1e-16 of itself of large numbers.
+/// Returns ln(n!), to about 1e-10 for small n and to a relative 1e-16 for large n.
 fn ln_factorial(n: u64) -> f64 {
     if n < 16 {
         return (2..=n).map(|factor| (factor as f64).ln()).sum();
@@ -160,23 +171,23 @@ fn ln_choose(of: u64, some: u64) -> f64 {
 /// Intervals of the skew figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Intervals {
-    /// Of max / mean.
+    /// Interval of max / mean.
     pub max_over_mean: Interval,
-    /// Of the CV; none where the sample has too few rows.
+    /// Interval of the CV; `None` if the sample has too few rows.
     pub cv: Option<Interval>,
-    /// Of the idle fraction.
+    /// Interval of the idle fraction.
     pub idle_fraction: Interval,
-    /// Of the effective partitions; none where the sample has too few rows.
+    /// Interval of the effective partitions; `None` if the sample has too few rows.
     pub effective_partitions: Option<Interval>,
-    /// Of the share of the fullest partition.
+    /// Interval of the share of the fullest partition.
     pub share_of_fullest: Interval,
-    /// Why there are not all of them.
+    /// Reason why some intervals are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<String>,
 }
 
 impl Intervals {
-    /// The intervals for an export of `of` rows, of which a sample has these rows per partition.
+    /// Computes the intervals from the sampled rows of each partition.
     pub(crate) fn new(rows: &[u64], drawn: Drawn) -> Self {
         let partitions = rows.len().max(1) as f64;
         let share_of_fullest = share_of_fullest(rows, drawn);
@@ -208,18 +219,18 @@ impl Intervals {
     }
 }
 
-/// The share of all rows that the fullest partition of the export has.
+/// Returns the interval of the fullest partition's share of all rows in the export.
 fn share_of_fullest(rows: &[u64], drawn: Drawn) -> Interval {
     let partitions = rows.len().max(1) as u64;
     let found = rows.iter().copied().max().unwrap_or(0);
     let all = drawn.of.max(1) as f64;
-    // One of them has at least the mean.
+    // The fullest partition has at least the mean.
     let least = 1.0 / partitions as f64;
     let lower = (drawn.fewest(found, partitions) as f64 / all).max(least);
     Interval { lower, upper: (drawn.most(found) as f64 / all).clamp(lower, 1.0) }
 }
 
-/// The sum of (share of a partition - 1/P)^2 in the export.
+/// Returns the interval of the sum of (share of a partition - 1/P)^2 in the export.
 fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
     let partitions = rows.len().max(1) as f64;
     let n = drawn.rows.max(1) as f64;
@@ -232,7 +243,8 @@ fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
         return Interval { lower: exact, upper: exact };
     }
     let left = (drawn.of - drawn.rows) as f64 / (drawn.of - 1).max(1) as f64;
-    // Sums of the squares and cubes of the shares in the export, without bias: by pairs and triples of sampled rows.
+    // Unbiased estimates of the sums of squares and cubes of the shares in the export, from pairs
+    // and triples of sampled rows.
     let counts = || rows.iter().map(|rows| *rows as f64);
     let second = counts().map(|x| x * (x - 1.0)).sum::<f64>() / (n * (n - 1.0));
     let third = counts().map(|x| x * (x - 1.0) * (x - 2.0)).sum::<f64>() / (n * (n - 1.0) * (n - 2.0));
@@ -244,7 +256,7 @@ fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
         squares: (second - 1.0 / partitions).max(squares_by_chance),
         cubes: third - 3.0 * second / partitions + 2.0 / (partitions * partitions),
     };
-    // Where the deviation of the measured sum falls through a limit.
+    // Finds the unevenness at which the deviation of the measured sum falls through a limit.
     let crossing = |measured: f64, limit: f64| {
         if sum.standing(measured, 0.0) <= limit {
             return 0.0;
@@ -256,31 +268,35 @@ fn unevenness(rows: &[u64], drawn: Drawn) -> Interval {
         }
         f64::midpoint(low, high)
     };
-    // A sample that is more even than chance has it says no more than one that is as even.
+    // A sample that is more even than by chance says no more than one that is exactly as even.
     let by_chance = sum.moments(0.0).0;
     let lower = crossing(measured, DEVIATIONS_OF_SQUARES);
     Interval { lower, upper: crossing(measured.max(by_chance), -DEVIATIONS_OF_SQUARES).max(lower) }
 }
 
-/// The sum of squares of the counts' deviations from their mean, as a random number.
+/// Sum of squares of the counts' deviations from their mean, as a random variable.
 struct SumOfSquares {
     partitions: f64,
     n: f64,
-    /// Share of the export that was not drawn: how much less than with replacement counts scatter.
+    /// Share of the export that was not drawn: the factor by which counts vary less than with
+    /// replacement.
     left: f64,
-    /// Sums of the squares and cubes of the partitions' deviations, in shares, as the sample lets expect.
+    /// Sums of the squares and cubes of the partitions' deviations, in shares, as estimated from
+    /// the sample.
     squares: f64,
     cubes: f64,
 }
 
 impl SumOfSquares {
-    /// Its mean and variance if the sum of squares in the export is `squares`, with deviations in proportion to those of the sample:
-    /// those of a multinomial draw (Simpson, "Measurement of Diversity", 1949), which scatters less the more of the export is drawn.
+    /// Returns the mean and variance if the sum of squares in the export is `squares`, with
+    /// deviations proportional to those of the sample. They are those of a multinomial draw
+    /// (Simpson, "Measurement of Diversity", 1949), which varies less the more of the export is
+    /// drawn.
     fn moments(&self, squares: f64) -> (f64, f64) {
         let Self { partitions, n, left, .. } = *self;
         let scale = if self.squares > 0.0 { (squares / self.squares).sqrt() } else { 0.0 };
         let cubes = self.cubes * scale.powi(3);
-        // Drawn apart further than they are, shares may not all be above 0.
+        // With deviations larger than those of the sample, some shares could fall below 0.
         let (within, beyond) = (scale.min(1.0), scale.max(1.0));
         let (squares_within, cubes_within) = (self.squares * within.powi(2), self.cubes * within.powi(3));
         let even = 1.0 / partitions;
@@ -295,11 +311,13 @@ impl SumOfSquares {
         (mean, variance.max(f64::MIN_POSITIVE))
     }
 
-    /// The standard deviations, of a normal law, that `measured` lies above the middle.
+    /// Returns how far `measured` lies above the middle, in standard deviations of a normal
+    /// distribution.
     fn standing(&self, measured: f64, squares: f64) -> f64 {
         let (mean, variance) = self.moments(squares);
         let freedom = self.partitions - 1.0;
-        // A noncentral chi-square times a scale that has this mean and variance; where there is none, a central one.
+        // A scaled noncentral chi-square with this mean and variance, or a central one if there is
+        // none.
         let rest = mean * mean - freedom * variance / 2.0;
         if rest >= 0.0 {
             let scale = variance / (2.0 * (mean + rest.sqrt()));
@@ -311,7 +329,7 @@ impl SumOfSquares {
     }
 }
 
-/// Sankaran's approximation.
+/// Converts a noncentral chi-square to normal deviations by Sankaran's approximation.
 fn chi_square_standing(value: f64, freedom: f64, noncentral: f64) -> f64 {
     let (k, l) = (freedom, noncentral);
     let h = 1.0 - 2.0 / 3.0 * (k + l) * (k + 3.0 * l) / (k + 2.0 * l).powi(2);
@@ -334,10 +352,10 @@ mod tests {
 
     const PARTITIONS: usize = 64;
     const SAMPLES: u32 = 1000;
-    /// Of 1,000 samples, 95 % hold to within three standard deviations.
+    /// Of 1,000 intervals, 95 % contain the figure, to within three standard deviations.
     const FEWEST_HELD: f64 = 0.93;
 
-    /// An export: how many keys have how many rows each, and the rows per partition.
+    /// Export, as the number of keys for each number of rows, and the rows per partition.
     struct Shape {
         name: &'static str,
         keys: Vec<(u64, u64)>,
@@ -345,7 +363,8 @@ mod tests {
     }
 
     impl Shape {
-        /// Keys with these rows, placed by chance; the partitions stay the same however the export is drawn from.
+        /// Creates keys with these rows and places them at random. The partitions are the same for
+        /// all samples of the export.
         fn new(name: &'static str, mut rows: Vec<u64>) -> Self {
             let mut random = ChaCha8Rng::seed_from_u64(rows.len() as u64);
             let mut partitions = vec![0; PARTITIONS];
@@ -363,7 +382,8 @@ mod tests {
     fn shapes() -> Vec<Shape> {
         let rows = 200_000;
         let zipf = (1..=20_000u64).map(|rank| rows / (10 * rank) + 1).collect();
-        // Hours of two days by kind of event: a busy afternoon, and kinds from frequent to rare.
+        // Rows per hour of two days and kind of event: a busy afternoon, and kinds from frequent to
+        // rare.
         let busy = |hour: u64| 200 + 4000 / (1 + (hour % 24).abs_diff(14).pow(2));
         let composite = (0..48).flat_map(|hour| [8u64, 5, 3, 2, 1, 1].map(|kind| busy(hour) * kind / 4));
         let mut nearly_unique = vec![1; 196_000];
@@ -382,8 +402,8 @@ mod tests {
         Binomial::new(rows, chance).unwrap().sample(random)
     }
 
-    /// The sampled rows of keys, each with the rows that it has in the export: of keys with equal rows, how many have none, one, two
-    /// and so on, drawn one number after the other.
+    /// Draws the sampled rows of keys, each with its rows in the export. For keys with equally many
+    /// rows, it draws in turn how many keys have none, one, two and so on.
     fn draw_keys(shape: &Shape, chance: f64, random: &mut ChaCha8Rng) -> Vec<(u64, u64, u64)> {
         let mut drawn = Vec::new();
         for (rows, keys) in &shape.keys {
@@ -407,7 +427,7 @@ mod tests {
         drawn
     }
 
-    /// How often an interval held its figure, and how wide it was on average.
+    /// Number of times that an interval contained its figure, and its average width.
     #[derive(Default)]
     struct Held {
         held: u32,
@@ -465,7 +485,7 @@ mod tests {
                     .filter(|(_, held)| held.share() < FEWEST_HELD)
                     .map(|(name, held)| format!("{} at {chance}: {name} {}", shape.name, held.share()))
                     .collect();
-                // In units of what a draw of as many rows moves a figure by.
+                // In units of the change in a figure that drawing this many rows causes.
                 let rows = shape.rows() as f64 * chance;
                 let noise = (PARTITIONS as f64 / rows).sqrt();
                 let wide =
@@ -521,7 +541,8 @@ mod tests {
 
     #[test]
     fn limits_of_a_count_are_those_of_the_hypergeometric_law() {
-        // 20 of 100 rows are drawn, 3 of them of one partition. By binomials over 100!/(20! 80!), in another order of factors.
+        // 20 of 100 rows are drawn, 3 of them from one partition. Computed from binomials over
+        // 100!/(20! 80!), with the factors in another order.
         let drawn = Drawn { chance: 0.2, of: 100, rows: 20 };
         let choose = |n: u64, k: u64| (1..=k).map(|i| (n - k + i) as f64 / i as f64).product::<f64>();
         let at =
@@ -539,7 +560,7 @@ mod tests {
         assert_eq!((all.fewest(30, 64), all.most(30)), (30, 30));
         let all = Drawn { of: 4_000_000_000, rows: 4_000_000_000, chance: 1.0 };
         assert_eq!((all.fewest(1_000_000_000, 64), all.most(1_000_000_000)), (1_000_000_000, 1_000_000_000));
-        // None were, of a very large export.
+        // No row was drawn, from a very large export.
         let none = Drawn { of: u64::MAX / 4, rows: 0, chance: 1e-9 };
         assert_eq!(none.fewest(0, 64), 0);
         assert_eq!(none.most(0), u64::MAX / 4);

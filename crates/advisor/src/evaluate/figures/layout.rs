@@ -5,31 +5,33 @@ use serde::Serialize;
 use evenkeel_model::wire::wire;
 use evenkeel_stats::overlap::OverlapDepth;
 
-/// Portions of one level that overlap before they are merged into one of the next: the fan-in of a tiered merge policy
-/// (O'Neil and others, "The Log-Structured Merge-Tree"; RocksDB, "Universal Compaction").
+/// Overlapping portions of one level that are merged into one portion of the next: the fan-in of a
+/// tiered merge policy (O'Neil and others, "The Log-Structured Merge-Tree"; RocksDB, "Universal
+/// Compaction").
 pub const MERGE_FAN_IN: usize = 8;
 
-/// How much the portions of a table overlap.
+/// Overlap of the portions of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayoutReport {
     /// Rows of a batch.
     pub batch_rows: u64,
-    /// Batches.
+    /// Number of batches.
     pub batches: u64,
-    /// Portions, over all partitions.
+    /// Number of portions, over all partitions.
     pub portions: u64,
-    /// How deep they overlap.
+    /// Depth of their overlap.
     #[serde(flatten)]
     pub depth: OverlapDepth,
-    /// Rows written per row ingested, when portions of one size are merged wherever [`MERGE_FAN_IN`] of them cover one key. 1 is
-    /// no rewriting at all; fewer batches than the fan-in tell nothing.
+    /// Rows written per row ingested, if portions of one size are merged whenever [`MERGE_FAN_IN`]
+    /// of them cover one key. 1 means no rewriting at all; the figure says nothing for fewer
+    /// batches than the fan-in.
     pub write_amplification: f64,
 }
 
 wire!(LayoutReport { batch_rows, batches, portions, depth, write_amplification });
 
 impl LayoutReport {
-    /// The write amplification, where there are enough batches for one.
+    /// Returns the write amplification; `None` if there are too few batches for one.
     #[must_use]
     pub fn known_amplification(&self) -> Option<f64> {
         (self.batches >= MERGE_FAN_IN as u64).then_some(self.write_amplification)

@@ -1,4 +1,5 @@
-//! Results: plain values that reports render and JSON holds. Nothing here reads or decides.
+//! Results: plain values that reports render and JSON holds. Nothing here reads data or makes
+//! decisions.
 
 pub(super) mod capacity;
 pub(super) mod evaluation;

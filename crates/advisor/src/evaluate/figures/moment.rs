@@ -1,9 +1,10 @@
-//! The windows that balance at a time is judged in.
+//! Windows in which the balance at a time is judged.
 //!
-//! A partition takes so much in a second, so no shorter window matters. A window that is too long hides a hot spot that moves within it.
-//! So the shortest length from a second on is taken whose windows have enough rows to say something. A key that contains the time has
-//! moments besides: all rows of one value of its time, which the other columns of the key alone can spread. Windows are never so long
-//! that they hold several of these, as long as rows share them.
+//! The capacity of a partition is a rate per second, so shorter windows do not matter. A window
+//! that is too long hides a hot spot that moves within it. Therefore the shortest length from one
+//! second up is used whose windows have enough rows to be meaningful. A key that contains the time
+//! also has moments: all rows with one value of its time, which only the other columns of the key
+//! can spread. If rows share moments, windows are never long enough to hold several of them.
 
 use std::borrow::Cow;
 
@@ -12,29 +13,30 @@ use serde::Serialize;
 use evenkeel_model::units::Micros;
 use evenkeel_stats::windows::{Moment, Scale, Window};
 
-/// Rows that a window needs for each partition to be judged alone. So few are enough, because what chance does to so few rows is taken
-/// into account.
+/// Rows per partition that a window needs to be judged alone. This few suffice because the effect
+/// of chance on few rows is taken into account.
 const FEWEST_ROWS_PER_PARTITION: u64 = 2;
-/// Rows that a window needs at least, to be judged alone.
+/// Minimum number of rows that a window needs to be judged alone.
 const FEWEST_ROWS: u64 = 16;
-/// Rows are spread over moments, and no moment over partitions, where a row has fewer others in its moment than this. Of one row, more
-/// are counted as [`MOST_OTHERS`], so that a few bursts do not stand for all rows.
+/// If a row shares its moment with fewer other rows than this on average, rows are spread over
+/// moments, and no moment over partitions. For one row, more than [`MOST_OTHERS`] count as that, so
+/// that a few bursts do not represent all rows.
 const FEWEST_OTHERS: f64 = 1.0;
 const MOST_OTHERS: f64 = 3.0;
 
-/// How a key contains the time column.
+/// Form in which a key contains the time column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeOfKey {
-    /// It does not.
+    /// The key does not contain it.
     None,
-    /// As it is.
+    /// The key contains it unchanged.
     Instant,
-    /// Cut to multiples of a length.
+    /// The key contains it cut to multiples of a length.
     Slice(Micros),
 }
 
 impl TimeOfKey {
-    /// Of a key with another part.
+    /// Combines the forms of two parts of a key.
     pub(crate) fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::None, one) | (one, Self::None) => one,
@@ -44,22 +46,22 @@ impl TimeOfKey {
     }
 }
 
-/// The windows that a balance at a time is known from.
+/// Windows from which the balance at a time is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Examined {
-    /// Their length.
+    /// Length of a window.
     pub window_micros: Micros,
-    /// Whether each has rows of one value of the key's time alone.
+    /// Whether each window has rows of only one value of the key's time.
     pub one_moment: bool,
-    /// Half of the rows are in windows with so many rows or more.
+    /// Median window size over rows: half of the rows are in windows with at least this many rows.
     pub rows_per_window: u64,
-    /// Of so many windows one is examined, chosen by a hash of its number.
+    /// One in this many windows is examined, chosen by a hash of its number.
     pub one_in: u64,
-    /// Rows that a window needs to be among them.
+    /// Minimum number of rows that a window needs to be judged.
     pub fewest_rows: u64,
 }
 
-/// Rows that a window needs to be judged alone.
+/// Returns the rows that a window needs to be judged alone.
 pub(crate) fn enough_rows(partitions: usize) -> u64 {
     FEWEST_ROWS.max(FEWEST_ROWS_PER_PARTITION * partitions as u64)
 }
@@ -68,7 +70,8 @@ fn rows_of(window: &Window) -> u64 {
     window.rows_per_partition.iter().sum()
 }
 
-/// Half of the rows are in windows with so many rows or more.
+/// Returns the median window size over rows: half of the rows are in windows with at least this
+/// many rows.
 fn rows_of_half(windows: &[Window]) -> u64 {
     let mut rows: Vec<u64> = windows.iter().map(rows_of).collect();
     rows.sort_unstable();
@@ -81,7 +84,8 @@ fn rows_of_half(windows: &[Window]) -> u64 {
     middle.copied().unwrap_or(0)
 }
 
-/// Whether each window has rows of one moment of the key: at least half of the rows that are not alone in theirs.
+/// Whether each window has rows of one moment of the key: for uncut times, at least half of the
+/// rows that are not alone in their window.
 fn is_one_moment(time: TimeOfKey, length: Micros, moments: &[Moment]) -> bool {
     match time {
         TimeOfKey::None => false,
@@ -96,7 +100,7 @@ fn is_one_moment(time: TimeOfKey, length: Micros, moments: &[Moment]) -> bool {
     }
 }
 
-/// Whether rows share their moments, where a share of the rows is read.
+/// Whether rows share their moments, if the share `sample` of the rows was drawn.
 fn are_shared(windows: &[Window], sample: f64) -> bool {
     let (mut all, mut others) = (0.0, 0.0);
     for rows in windows.iter().map(rows_of) {
@@ -106,8 +110,9 @@ fn are_shared(windows: &[Window], sample: f64) -> bool {
     others >= FEWEST_OTHERS * all && all > 0.0
 }
 
-/// The windows to judge `partitions` by, and how they were chosen. `shown` are the windows that are shown, of the length `length`;
-/// where that was asked for, no others are judged, unless they are moments of the key. `scales` are short windows, the shortest first.
+/// Chooses the windows to judge `partitions` by, and describes the choice. `shown` are the
+/// displayed windows, of length `length`. If that length was requested, no others are judged,
+/// unless they are moments of the key. `scales` are short windows, the shortest first.
 pub(crate) fn examine<'a>(
     scales: impl Iterator<Item = Scale>,
     (shown, length): (&'a [Window], Micros),
@@ -124,7 +129,7 @@ pub(crate) fn examine<'a>(
             one_moment,
             rows_per_window,
             one_in,
-            // Two rows say whether they share a partition.
+            // Two rows are enough to see whether they share a partition.
             fewest_rows: if rows_per_window >= enough || !one_moment { enough } else { 2 },
         }
     };

@@ -1,7 +1,8 @@
-//! Balance over time: what each window of time would ask of the partitions, and the pattern that this makes.
+//! Balance over time: the load of each time window on the partitions, and the pattern that results.
 //!
-//! The four patterns are those of Key Visualizer (Spanner, Bigtable): *even*; *concentrated*, the same partitions are hot all
-//! the time; *periodic*, they return; *sequential*, the hot partition moves on and does not return.
+//! The four patterns are those of Key Visualizer (Spanner, Bigtable): *even*; *concentrated*, if
+//! the same partitions are hot all the time; *periodic*, if they return; *sequential*, if the hot
+//! partition moves on and does not return.
 
 use std::collections::HashMap;
 
@@ -12,35 +13,36 @@ use evenkeel_model::units::Micros;
 use evenkeel_stats::skew::{AtATime, MaxOverMeanByChance, SkewFigures, balance, median};
 use evenkeel_stats::windows::Window;
 
-/// Windows are alike when this share of their rows lies on the same partitions.
+/// Share of rows on the same partitions from which windows count as alike.
 const ALIKE: f64 = 0.5;
-/// A period shows when windows are so much more alike after it than somewhere on the way.
+/// Increase in likeness, over the least likeness at shorter distances, that indicates a period.
 const RETURNS_BY: f64 = 0.25;
-/// Pairs of windows that are compared at each distance, at most; evenly chosen.
+/// Maximum number of pairs of windows that are compared at each distance, chosen evenly.
 const MOST_PAIRS: usize = 128;
-/// Distances in time that are compared, at most.
+/// Maximum number of distances in time that are compared.
 const MOST_LAGS: i64 = 600;
-/// Pairs of rows for each partition from which it is known how often two rows meet in one, and rows from which the share of the fullest is
-/// more than a few steps. Windows of fewer are judged together.
+/// Pairs of rows per partition from which it is known how often two rows share a partition, and
+/// rows per partition from which the share of the fullest is more than a few steps. Windows with
+/// fewer are judged together.
 const PAIRS_PER_PARTITION: f64 = 8.0;
 const ROWS_PER_PARTITION: u64 = 20;
 
-/// How the load of partitions moves through time.
+/// Movement of the load of partitions through time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Rows of every window spread over the partitions.
+    /// The rows of every window are spread over the partitions.
     Even,
-    /// Few partitions are hot, and return after a while.
+    /// A few partitions are hot, and return after a while.
     Periodic,
     /// The same few partitions are hot all the time.
     Concentrated,
-    /// Few partitions are hot at a time, others each time: the hot spot moves.
+    /// A few partitions are hot at a time, and others each time: the hot spot moves.
     Sequential,
 }
 
 impl Pattern {
-    /// One word.
+    /// Returns the pattern as one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -52,23 +54,23 @@ impl Pattern {
     }
 }
 
-/// Median, 10th and 90th percentile and the ends of a figure over windows or batches.
+/// Median, 10th and 90th percentile, minimum and maximum of a figure over windows or batches.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// A tenth of the windows is below it.
+    /// 10th percentile: a tenth of the windows is below it.
     pub p10: f64,
-    /// The middle one.
+    /// Median.
     pub median: f64,
-    /// A tenth of the windows is above it.
+    /// 90th percentile: a tenth of the windows is above it.
     pub p90: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of some values; none of no values.
+    /// Returns the spread of some values; `None` if there are none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -79,7 +81,8 @@ impl Spread {
         Some(Self { min: at(0.0)?, p10: at(0.1)?, median, p90: at(0.9)?, max: at(1.0)? })
     }
 
-    /// Of values with weights above 0: half of the weight is at the median or below it. None of no values.
+    /// Returns the spread of values with weights above 0: half of the weight is at or below the
+    /// median. `None` if there are no values.
     #[must_use]
     pub fn weighted(values: &[(f64, u64)]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -97,71 +100,76 @@ impl Spread {
     }
 }
 
-/// The window that is worst, or the busiest.
+/// Figures of one window, the worst or the busiest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WindowFigures {
-    /// Where it begins, in microseconds since 1970.
+    /// Start of the window, in microseconds since 1970.
     pub start_micros: i64,
-    /// Its rows.
+    /// Rows of the window.
     pub rows: u64,
-    /// Its fullest partition.
+    /// Fullest partition of the window.
     pub partition: usize,
-    /// Share of its rows there.
+    /// Share of the window's rows in its fullest partition.
     pub share_of_fullest: f64,
-    /// Its effective partitions.
+    /// Effective partitions of the window.
     pub effective_partitions: f64,
-    /// Rows per second that its fullest partition took.
+    /// Rows per second of its fullest partition.
     pub rows_per_second_of_fullest: f64,
 }
 
-/// What a pattern is concluded from.
+/// Figures that a pattern is concluded from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
-    /// How the rows of a window are spread, less what chance does to few: 0 is all in one partition, 1 is all partitions alike.
+    /// Balance within a window, less the effect of chance on few rows: 0 if all rows are in one
+    /// partition, 1 if all partitions are alike.
     pub balance: f64,
-    /// The same of all rows.
+    /// Balance of all rows together.
     pub balance_in_total: f64,
-    /// Share of the rows of a window that is shown which lies on the same partitions in the next one.
+    /// Share of a displayed window's rows that is on the same partitions in the next one.
     pub alike_next: Option<f64>,
-    /// The same for windows far apart: a quarter of the whole time or more.
+    /// Share of rows on the same partitions for windows far apart: a quarter of the whole time or
+    /// more.
     pub alike_far: Option<f64>,
-    /// After so many microseconds the hot partitions return.
+    /// Time after which the hot partitions return, in microseconds.
     pub period_micros: Option<i64>,
-    /// Partitions that are the fullest of some window.
+    /// Number of partitions that are the fullest of some window.
     pub partitions_that_were_fullest: usize,
 }
 
 /// Balance over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverTime {
-    /// Length of a window that is shown.
+    /// Length of a displayed window.
     pub window_micros: Micros,
-    /// Those with rows.
+    /// Number of displayed windows, which are those with rows.
     pub windows: usize,
-    /// The windows that the figures below are from: shorter ones where rows are enough.
+    /// Windows that the figures below are from: shorter ones if there are enough rows.
     pub examined: Examined,
-    /// Those of them with enough rows to be judged.
+    /// Number of examined windows with enough rows to be judged.
     pub judged_windows: usize,
-    /// Effective partitions of a judged window, as its rows are. All figures of judged windows are weighted by their rows.
+    /// Effective partitions of a judged window, from its rows as they are. All figures of judged
+    /// windows are weighted by their rows.
     pub effective_partitions: Spread,
-    /// The same, less what chance does to few rows: as rows would be spread, were there more of them at that time.
+    /// Effective partitions less the effect of chance on few rows: the spread to expect if there
+    /// were more rows at that time.
     pub lasting_effective_partitions: Spread,
     /// Share of a judged window's rows in its fullest partition.
     pub share_of_fullest: Spread,
-    /// That share less what chance adds to it in a window of few rows.
+    /// Share of the fullest partition less what chance adds to it in a window of few rows.
     pub lasting_share_of_fullest: Spread,
-    /// The judged window with the fewest effective partitions.
+    /// Judged window with the fewest effective partitions.
     pub worst_window: WindowFigures,
-    /// The shown window whose fullest partition takes the most rows per second.
+    /// Displayed window whose fullest partition takes the most rows per second.
     pub peak: WindowFigures,
-    /// How the load moves.
+    /// Movement of the load.
     pub pattern: Pattern,
-    /// What that is concluded from.
+    /// Figures that the pattern is concluded from.
     pub evidence: Evidence,
 }
 
 impl OverTime {
-    /// The figures of some windows of one length, in order, which are judged and shown alike; none where no window has enough rows.
+    /// Computes the figures of windows of one length, in order, which are both judged and
+    /// displayed; `None` if no window has enough rows.
     #[must_use]
     pub fn of(windows: &[Window], length: Micros) -> Option<Self> {
         let partitions = windows.first().map_or(1, |window| window.rows_per_partition.len());
@@ -176,7 +184,8 @@ impl OverTime {
         Self::of_examined((windows, length), (windows, examined))
     }
 
-    /// The figures of the windows that are examined, and how the load moves, from those that are shown too.
+    /// Computes the figures of the examined windows, and how the load moves, which also depends on
+    /// the displayed windows.
     #[must_use]
     pub(crate) fn of_examined(
         (shown, length): (&[Window], Micros),
@@ -222,7 +231,8 @@ impl OverTime {
         })
     }
 
-    /// What is looked at for the figures at a time, in words: `rows of one moment`, `windows of 10s`.
+    /// Describes the rows that the figures at a time are from: `rows of one moment`, `windows of
+    /// 10s`.
     #[must_use]
     pub fn examined_words(&self) -> String {
         match self.examined.one_moment {
@@ -232,10 +242,10 @@ impl OverTime {
     }
 }
 
-/// Partitions that are compared at one time.
+/// Partitions that are compared at once.
 const LANES: usize = 8;
 
-/// A window with enough rows.
+/// Window with enough rows.
 struct Judged<'a> {
     window: &'a Window,
     figures: SkewFigures,
@@ -268,8 +278,8 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Of all pairs of its rows, the share that lies in one partition. On average it is 1/N where rows are spread by chance alone, however
-    /// few they are.
+    /// Returns the share of all pairs of the window's rows that are in one partition. On average it
+    /// is 1/N if rows are spread by chance alone, however few they are.
     fn meeting(&self) -> f64 {
         let rows = self.figures.rows as f64;
         let pairs = rows * (rows - 1.0);
@@ -280,12 +290,13 @@ impl<'a> Judged<'a> {
         if pairs > 0.0 { meeting.sum::<f64>() / pairs } else { 0.0 }
     }
 
-    /// Share of the rows of two windows that lies on the same partitions: the sum of the smaller shares.
+    /// Returns the share of the rows of two windows that is on the same partitions: the sum of the
+    /// smaller shares.
     fn alike(&self, other: &Self) -> f64 {
-        // Where one of them has no rows, both have none in common.
+        // A partition without rows in one of the windows contributes nothing.
         let fewer = if self.present.len() <= other.present.len() { &self.present } else { &other.present };
         if fewer.len() * LANES > self.shares.len() {
-            // Sums of several partitions at one time, which need not wait for each other.
+            // Independent sums of several partitions at once, which need not wait for each other.
             let mut sums = [0.0; LANES];
             let lanes = self.shares.as_chunks::<LANES>().0.iter().zip(other.shares.as_chunks::<LANES>().0);
             for (a, b) in lanes {
@@ -303,7 +314,8 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Windows that follow each other, as many as have enough rows together. Rows meet within their window alone.
+/// Consecutive windows, as many as have enough rows together. Only rows of the same window are
+/// compared.
 #[derive(Debug, Default)]
 struct Together {
     rows: u64,
@@ -330,7 +342,7 @@ fn together(judged: &[Judged<'_>], partitions: usize) -> Vec<Together> {
             last.add(window);
         }
     }
-    // What is left over in the end goes with what came before.
+    // A last group with too few rows joins the one before it.
     let rest = groups.pop_if(|last| !suffices(last));
     match (groups.last_mut(), rest) {
         (Some(last), Some(rest)) => last.join(rest),
@@ -358,15 +370,16 @@ impl Together {
         self.rows_of_windows.extend(other.rows_of_windows);
     }
 
-    /// The inverse of the chance that two rows of a window meet in one partition.
+    /// Returns the inverse of the probability that two rows of a window are in one partition.
     fn lasting_effective(&self, partitions: usize) -> f64 {
         let meeting = self.meeting / self.rows.max(1) as f64;
         (1.0 / meeting.max(f64::MIN_POSITIVE)).clamp(1.0, partitions.max(1) as f64)
     }
 
-    /// The share of the fullest without what chance gives it. What is above 1/N shrinks by the factor of James and Stein, 1 less the square
-    /// of what chance gives over that of what is found: all rows in one partition stay all rows, what chance alone gives becomes 1/N, and
-    /// much more than that hardly changes.
+    /// Returns the share of the fullest partition without the effect of chance. The excess over 1/N
+    /// shrinks by the factor of James and Stein, 1 less the square of the excess by chance over the
+    /// square of the measured one. If all rows are in one partition, they remain all rows; a share
+    /// that chance alone explains becomes 1/N; and a much larger one hardly changes.
     fn lasting_share(&self, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
         let even = 1.0 / partitions.max(1) as f64;
         let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.of(*rows) * even);
@@ -384,7 +397,7 @@ impl Together {
     }
 }
 
-/// `every` are the windows that are shown.
+/// Computes the evidence for a pattern. `every` are the displayed windows.
 fn evidence(judged: &[Judged<'_>], every: &[Judged<'_>], length: Micros, at_a_time: f64) -> Option<Evidence> {
     let partitions = judged.first()?.figures.partitions;
     let mut fullest: Vec<usize> = judged.iter().map(|w| w.figures.fullest_partition).collect();
@@ -402,7 +415,8 @@ fn evidence(judged: &[Judged<'_>], every: &[Judged<'_>], length: Micros, at_a_ti
         period_micros: None,
         partitions_that_were_fullest: fullest.len(),
     };
-    // Where rows of every window spread over the partitions, they spread alike; comparing windows tells no more.
+    // If the rows of every window are spread over the partitions, the windows are alike, and
+    // comparing them adds nothing.
     let lags = if evidence.at_a_time() == AtATime::Spread { 1 } else { MOST_LAGS };
     let enough: Vec<&Judged<'_>> =
         every.iter().filter(|window| window.figures.rows >= enough_rows(partitions)).collect();
@@ -416,8 +430,8 @@ fn evidence(judged: &[Judged<'_>], every: &[Judged<'_>], length: Micros, at_a_ti
     Some(evidence)
 }
 
-/// For every distance in windows from 1 on, up to two thirds of the whole time, how alike windows are at that distance, on average; none
-/// where no two are so far apart.
+/// Returns the average likeness of windows for every distance in windows, from 1 up to two thirds
+/// of the whole time; `None` if no two windows are that far apart.
 fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
     let (Some(first), Some(last)) = (judged.first(), judged.last()) else { return Vec::new() };
     let lags = ((last.window.number - first.window.number) * 2 / 3).clamp(1, most);
@@ -435,15 +449,16 @@ fn alike_by_lag(judged: &[&Judged<'_>], most: i64) -> Vec<Option<f64>> {
     (1..=lags).map(alike).collect()
 }
 
-/// The first distance after which windows are alike again, although they were not on the way there; and again after twice
-/// that distance, since a moving hot spot may hit the same partition twice by chance.
+/// Returns the first distance after which windows are alike again, although they are not at shorter
+/// ones. They must also be alike after twice that distance, since a moving hot spot may hit the
+/// same partition twice by chance.
 fn period(all: &[Option<f64>]) -> Option<usize> {
     let mut least = f64::INFINITY;
     let mut found: Option<(usize, f64)> = None;
     for (lag, alike) in (1..).zip(all).take(all.len() / 2) {
         let Some(alike) = alike else { continue };
         if *alike >= ALIKE && *alike >= least + RETURNS_BY {
-            // The peak of the return, not its first slope.
+            // Take the peak of the return, not its first slope.
             match found {
                 Some((_, best)) if *alike < best => break,
                 Some((_, best)) if *alike <= best => {}
@@ -459,7 +474,7 @@ fn period(all: &[Option<f64>]) -> Option<usize> {
 }
 
 impl Evidence {
-    /// How rows are spread at a time.
+    /// Returns how rows are spread at a time.
     #[must_use]
     pub fn at_a_time(&self) -> AtATime {
         AtATime::of(self.balance, self.balance_in_total)
@@ -479,7 +494,8 @@ fn pattern(evidence: &Evidence) -> Pattern {
 mod tests {
     use super::*;
 
-    /// 200 windows over 8 partitions; `share` gives the share of a partition in a window, in tenths of a percent.
+    /// Creates 200 windows over 8 partitions; `share` gives the share of a partition in a window,
+    /// in tenths of a percent.
     fn judged(share: impl Fn(i64, usize) -> u64) -> OverTime {
         let window = |number: i64| Window {
             number,
@@ -497,11 +513,11 @@ mod tests {
         let concentrated = judged(|_, partition| hot(partition == 3));
         assert_eq!(concentrated.pattern, Pattern::Concentrated);
         assert_eq!(concentrated.evidence.partitions_that_were_fullest, 1);
-        // A day of three shifts, each with its partition.
+        // A day of three shifts, each on its own partition.
         let periodic = judged(|hour, partition| hot(partition as i64 == hour % 24 / 8));
         assert_eq!(periodic.pattern, Pattern::Periodic);
         assert_eq!(periodic.evidence.period_micros, Some(Micros::DAY.get()));
-        // Each day its partition, by chance (here: multiples of a number that shares no factor with 8 squares to disorder).
+        // Each day is on one partition, chosen by a hash of its number.
         let sequential = judged(|hour, partition| {
             let day = (hour / 24).cast_unsigned();
             hot(partition as u64 == evenkeel_placement::placement::hash_bytes(&day.to_le_bytes()) % 8)
@@ -533,7 +549,7 @@ mod tests {
         assert!(OverTime::of(&[], Micros::HOUR).is_none());
     }
 
-    /// Windows of `rows` rows, each in the partition that `at` gives.
+    /// Creates windows of `rows` rows, each in the partition that `at` gives.
     fn scattered(windows: i64, rows: u64, partitions: usize, at: impl Fn(i64, u64) -> usize) -> Vec<Window> {
         let window = |number: i64| {
             let mut rows_per_partition = vec![0; partitions];
@@ -561,7 +577,8 @@ mod tests {
         };
         for partitions in [2usize, 16, 64] {
             for rows in [2, 3, 10, 40] {
-                // All partitions alike; one of three keys of a window, which are others in the next one; one alone.
+                // All partitions alike; one of three keys per window, with new keys in the next
+                // one; one key alone.
                 let even = scattered(5_000, rows, partitions, |number, row| {
                     (random(number, row) % partitions as u64) as usize
                 });
@@ -588,7 +605,8 @@ mod tests {
                         (random(number, 1_000 + key) % partitions as u64) as usize
                     });
                     let three = examined(&three, 2);
-                    // Two rows meet where they have one key of three, or two in one partition.
+                    // Two rows share a partition if they have the same one of three keys, or if
+                    // their keys do.
                     let expected = 1.0 / (1.0 / 3.0 + 2.0 / 3.0 / partitions as f64);
                     let found = three.lasting_effective_partitions.median;
                     assert!((found / expected - 1.0).abs() < 0.15, "{partitions} {rows}: {found} {expected}");

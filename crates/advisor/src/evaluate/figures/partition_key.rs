@@ -17,46 +17,47 @@ use evenkeel_stats::skew::{BEYOND_CHANCE, NoiseFloor, SkewFigures, Verdict, leav
 use evenkeel_stats::throughput::Capacity;
 use evenkeel_stats::windows::Window;
 
-/// A key with many rows.
+/// Key with many rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeavyHitter {
-    /// Its values, in the order of the key. None of a key that never stood out while rows came: [`crate::evaluate::advise`] reads the
-    /// export again for these; an [`crate::evaluate::Evaluator`] alone cannot.
+    /// Values in the order of the key. Empty for a key that did not stand out while rows were
+    /// counted: [`crate::evaluate::advise`] reads the export again for these; an
+    /// [`crate::evaluate::Evaluator`] alone cannot.
     pub key: Vec<Value>,
-    /// What to find it by in the export, where its values are not known yet.
+    /// Identity by which to find the key in the export, if its values are not known yet.
     #[serde(skip)]
     pub(crate) identity: Option<u64>,
-    /// Its rows, at least; exact where `error` is 0.
+    /// Rows of the key, at least; exact if `error` is 0.
     pub rows: u64,
-    /// So many more rows it may have.
+    /// Maximum number of rows that it may have beyond `rows`.
     pub error: u64,
     /// Share of all rows, by `rows`.
     pub share: f64,
-    /// Where only a sample was read: a 95 % interval of its share of the whole export.
+    /// 95 % interval of its share of the whole export, if only a sample was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_interval: Option<Interval>,
 }
 
-/// What skew is made of, in parts of the CV, and in words.
+/// Causes of skew, as parts of the CV and in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkewCauses {
-    /// What a perfect hash gives to so many keys, were they equal.
+    /// CV that a perfect hash gives to as many keys of equal size.
     pub too_few_keys: f64,
-    /// What unequal keys add to that.
+    /// CV that unequal keys add to that.
     pub heavy_keys: f64,
-    /// What is left for the hash function, beyond chance: 0 where the rows are within five standard deviations of what these keys let
-    /// expect.
+    /// CV that remains for the hash function, beyond chance: 0 if the rows are within five standard
+    /// deviations of the expectation for these keys.
     pub hash_function: f64,
-    /// The same in words.
+    /// Causes in words.
     pub words: String,
 }
 
-/// How rows arrive, batch by batch.
+/// Arrival of rows, batch by batch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerBatch {
     /// Rows of a batch.
     pub batch_rows: u64,
-    /// Batches; a last one with fewer rows is not counted.
+    /// Number of batches; a last one with fewer rows is not counted.
     pub batches: u64,
     /// Partitions that a batch writes to.
     pub partitions_written: Spread,
@@ -67,9 +68,9 @@ pub struct PerBatch {
 /// One placement of the rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlacementReport {
-    /// The placement function.
+    /// Name of the placement function.
     pub function: String,
-    /// How far it is checked.
+    /// Degree to which the function is verified.
     pub status: Status,
     /// Rows per partition.
     pub rows_per_partition: Vec<u64>,
@@ -78,43 +79,43 @@ pub struct PlacementReport {
     /// Skew of the rows.
     #[serde(flatten)]
     pub skew: SkewFigures,
-    /// What a perfect hash would give.
+    /// Skew that a perfect hash would give.
     #[serde(flatten)]
     pub noise_floor: NoiseFloor,
-    /// What the skew is made of.
+    /// Causes of the skew.
     pub causes: SkewCauses,
-    /// Partitions without a key that a perfect hash leaves, on average.
+    /// Average number of partitions without a key under a perfect hash.
     pub empty_by_chance: f64,
     /// Share of the rows in the partition of the heaviest key.
     pub share_of_heaviest_partition: f64,
-    /// Balance over time, where there is a time column and a window has enough rows.
+    /// Balance over time, if there is a time column and a window has enough rows.
     pub over_time: Option<OverTime>,
-    /// The rate of inserts that the table can take.
+    /// Rate of inserts that the table can sustain.
     pub capacity: Capacity,
-    /// How rows arrive, where there is at least one whole batch.
+    /// Arrival of rows, if there is at least one whole batch.
     pub per_batch: Option<PerBatch>,
-    /// The judgement.
+    /// Judgement of the placement.
     pub verdict: Verdict,
-    /// What nodes with weights get, where these are given.
+    /// Loads of nodes with weights, if these are given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeLoads>,
-    /// Where only a sample was read: 95 % intervals of the figures of the whole export.
+    /// 95 % intervals of the figures of the whole export, if only a sample was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
-    /// The windows themselves.
+    /// Displayed windows.
     #[serde(skip)]
     pub windows: Vec<Window>,
-    /// The placement itself.
+    /// Placement that was evaluated.
     #[serde(skip)]
     pub(crate) placement: Placement,
 }
 
-/// What a candidate for the partition key would do.
+/// Report on a candidate for the partition key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartitionKeyReport {
-    /// The parts of the key.
+    /// Parts of the key.
     pub partition_key: Vec<String>,
-    /// Distinct values.
+    /// Number of distinct values.
     pub distinct: DistinctKeys,
     /// Rows with NULL in some part.
     pub null_rows: u64,
@@ -122,17 +123,17 @@ pub struct PartitionKeyReport {
     pub mean_key_bytes: f64,
     /// Bytes of the longest key.
     pub max_key_bytes: u64,
-    /// Why YDB does not take it in a key, where its type is the reason.
+    /// Reason why YDB does not accept it in a key, if its type is the reason.
     pub type_obstacle: Option<String>,
-    /// The heaviest values.
+    /// Heaviest values.
     pub heavy_hitters: Vec<HeavyHitter>,
-    /// Every placement, in the order in which they were asked for.
+    /// All placements, in the requested order.
     pub placements: Vec<PlacementReport>,
-    /// Functions that take no such key, each with the reason.
+    /// Functions that accept no such key, each with the reason.
     pub left_out: Vec<String>,
-    /// Balance over time of the placement that is recommended, else of the first.
+    /// Balance over time of the recommended placement, otherwise of the first.
     pub over_time: Option<OverTime>,
-    /// The key itself.
+    /// Candidate that was evaluated.
     #[serde(skip)]
     pub candidate: Candidate,
 }
@@ -149,7 +150,8 @@ impl PlacementReport {
         matches!(self.placement.function(), Function::Ydb(PlacementFunction::YdbCloudLogs { .. }))
     }
 
-    /// Whether the hash function leaves partitions empty that chance would fill: that does not depend on how many rows the keys have.
+    /// Whether the hash function leaves partitions empty that chance would fill, which does not
+    /// depend on how many rows the keys have.
     #[must_use]
     pub fn leaves_empty(&self) -> bool {
         self.has_even_ranges() && leaves_empty(&self.skew, &self.noise_floor)
@@ -157,13 +159,14 @@ impl PlacementReport {
 }
 
 impl PartitionKeyReport {
-    /// The placement over so many partitions; the first one of several functions.
+    /// Returns the placement over a number of partitions; the first one if there are several
+    /// functions.
     #[must_use]
     pub fn over(&self, partitions: PartitionCount) -> Option<&PlacementReport> {
         self.placements.iter().find(|placement| placement.skew.partitions == partitions.len())
     }
 
-    /// Finds the partitions of the heaviest key, by a row that has it.
+    /// Finds the partitions of the heaviest key from a row that has it.
     pub(crate) fn place_heaviest(&mut self, key: &[ArrayRef], row: usize) -> Result<(), EvaluateError> {
         let key: Vec<ArrayRef> = key.iter().map(|array| array.slice(row, 1)).collect();
         for report in &mut self.placements {
@@ -179,8 +182,8 @@ impl PartitionKeyReport {
 }
 
 impl SkewCauses {
-    /// What the skew is made of, and what is at fault. Where the weights of the keys are estimated, the expectation is too low to blame the
-    /// function by.
+    /// Attributes the skew to its causes. If the weights of the keys are estimated, the expectation
+    /// is too low to blame the function.
     #[must_use]
     pub fn of(skew: &SkewFigures, floor: &NoiseFloor, exact: bool, verdict: Verdict) -> Self {
         let beyond = floor.deviations > BEYOND_CHANCE && skew.cv > floor.expected_cv_weighted;

@@ -1,9 +1,11 @@
-//! Whether a key that repeats in no row of an export is an identifier, or is unique there as chance makes it.
+//! Distinguishes identifiers from keys that only by chance repeat in no row of an export.
 //!
-//! The measure is the number of repeats that chance would make, were the values drawn independently from those that the rows occupy:
-//! n (n - 1) / 2 pairs of rows, each alike with the chance q (the birthday problem; Feller, volume 1, II.3). q of a key is the product
-//! of those of its columns. q of a column is the share of pairs of rows that are alike in it; where no two rows are, it is 1 over the values
-//! from the least to the greatest in steps of their greatest common divisor, and of text the chance that every place has the same byte.
+//! The measure is the number of repeats that chance would make if the values were drawn
+//! independently from those that the rows occupy: n (n - 1) / 2 pairs of rows, each equal with
+//! probability q (the birthday problem; Feller, volume 1, II.3). The q of a key is the product of
+//! those of its columns. The q of a column is the share of pairs of rows that are equal in it. If
+//! no two rows are, it is 1 over the values from the least to the greatest in steps of their
+//! greatest common divisor; for text, it is the probability that every position has the same byte.
 
 use std::collections::HashMap;
 
@@ -15,29 +17,30 @@ use serde::Serialize;
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
 use evenkeel_stats::sketch::column_identities;
 
-/// From so many repeats on that chance would make, no repeat is evidence of an identifier: that chance makes none is less likely than
-/// 1 in 100.
+/// Expected repeats from which finding none is evidence of an identifier: the probability that
+/// chance makes none is below 1 in 100.
 const EVIDENCE: f64 = 5.0;
-/// A table grows to so many times the rows of an export.
+/// Growth of a table, as a multiple of the rows of an export.
 const GROWTH: f64 = 1000.0;
-/// Fewer repeats than this in that many rows are none that one has to expect.
+/// Expected repeats in a table of that size below which none need be expected.
 const HARDLY: f64 = 0.01;
-/// In a key with time, the other columns tell rows apart where two rows are alike in them less often than this.
+/// For a key with time: probability that two rows are equal in the other columns up to which these
+/// columns distinguish rows.
 const OTHERS_TELL_APART: f64 = 0.01;
-/// Pairs of rows that are alike, from which the share of such pairs is known.
+/// Pairs of equal rows from which the share of such pairs is known.
 const ENOUGH_PAIRS: f64 = 10.0;
-/// Places of a text that are looked at.
+/// Maximum number of positions of a text that are compared.
 const MOST_PLACES: usize = 256;
 
-/// Why no two rows of an export share a key.
+/// Reason why no two rows of an export share a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UniqueBy {
-    /// Chance alone makes it so in so few rows; more rows may repeat a key.
+    /// Chance alone explains it with this few rows; more rows may repeat a key.
     Chance,
-    /// Chance would have repeated keys, so something keeps them apart: it is an identifier.
+    /// Chance would have repeated keys, so something keeps them distinct: the key is an identifier.
     Nature,
-    /// There are so many possible values that a thousand times as many rows would hardly repeat one.
+    /// There are enough possible values that a thousand times as many rows would hardly repeat one.
     ManyValues,
 }
 
@@ -60,18 +63,19 @@ impl Wire for UniqueBy {
     }
 }
 
-/// What the uniqueness of a key in an export is worth.
+/// Significance of the uniqueness of a key in an export.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Uniqueness {
-    /// Why it is unique.
+    /// Reason for the uniqueness.
     pub by: UniqueBy,
-    /// Rows that would repeat a key by chance, were the values of the columns independent.
+    /// Rows that would repeat a key by chance if the values of the columns were independent.
     pub repeats_by_chance: f64,
 }
 
 wire!(Uniqueness { by, repeats_by_chance });
 
-/// The chance that two rows are alike in the columns of a key: those of points in time, and the others.
+/// Probability that two rows are equal in the columns of a key: in those of points in time, and in
+/// the others.
 #[derive(Debug, Clone, Copy)]
 struct Alike {
     in_time: f64,
@@ -81,7 +85,8 @@ struct Alike {
 }
 
 impl Uniqueness {
-    /// Of a key that repeats in none of `rows` rows, from the values of some of them, column by column.
+    /// Judges a key that repeats in none of `rows` rows, from the values of some of them, column by
+    /// column.
     pub(crate) fn of(columns: &[ArrayRef], rows: u64) -> Option<Self> {
         if columns.is_empty() || rows < 2 {
             return None;
@@ -102,7 +107,8 @@ impl Uniqueness {
 impl Alike {
     fn judge(self, rows: f64) -> Uniqueness {
         let repeats = rows * (rows - 1.0) / 2.0 * self.in_time * self.in_others;
-        // More rows come with more time, and so with other values of it; of an id there are as many values as before.
+        // More rows cover more time, and so other values of it; an id keeps the number of its
+        // possible values.
         let (later, told_apart) = match (self.has_time, self.has_others) {
             (true, false) => (f64::INFINITY, false),
             (true, true) => (repeats * GROWTH, self.in_others <= OTHERS_TELL_APART),
@@ -119,7 +125,7 @@ impl Alike {
     }
 }
 
-/// The chance that two rows have the same value; none where there are no two rows.
+/// Returns the probability that two rows have the same value; `None` if there are no two rows.
 fn chance_of_equal(column: &ArrayRef) -> Option<f64> {
     let mut identities = column_identities(column);
     identities.sort_unstable();
@@ -136,7 +142,7 @@ fn chance_of_equal(column: &ArrayRef) -> Option<f64> {
     Some(measured.max(1.0 / possible_values(column)))
 }
 
-/// How many values a column may have, as far as those that it has show.
+/// Estimates the number of values that a column may have from those that it has.
 fn possible_values(column: &ArrayRef) -> f64 {
     if let Some(values) = whole_numbers(column) {
         let (Some(least), Some(greatest)) = (values.iter().min(), values.iter().max()) else { return 1.0 };
@@ -146,7 +152,7 @@ fn possible_values(column: &ArrayRef) -> f64 {
     }
     let texts = texts(column);
     let longest = texts.iter().map(Vec::len).max().unwrap_or(0).min(MOST_PLACES);
-    // Two texts are alike where every place has the same byte, or none.
+    // Two texts are equal if every position has the same byte, or none, in both.
     let alike_at = |place: usize| {
         let mut counts: HashMap<Option<u8>, u64> = HashMap::new();
         texts.iter().for_each(|text| *counts.entry(text.get(place).copied()).or_default() += 1);
@@ -159,7 +165,7 @@ fn greatest_common_divisor(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// The values of integers, dates and points in time.
+/// Returns the values of integers, dates and points in time.
 fn whole_numbers(column: &ArrayRef) -> Option<Vec<i128>> {
     if column.data_type() == &DataType::UInt64 {
         return Some(column.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).collect());
@@ -169,7 +175,7 @@ fn whole_numbers(column: &ArrayRef) -> Option<Vec<i128>> {
             column.data_type(),
             DataType::Timestamp(..) | DataType::Duration(_) | DataType::Boolean | DataType::Date32
         );
-    // A date is cast by its days.
+    // Dates are cast by their days.
     let of_days = if column.data_type() == &DataType::Date32 {
         cast(column, &DataType::Int32).ok()?
     } else {
@@ -179,7 +185,7 @@ fn whole_numbers(column: &ArrayRef) -> Option<Vec<i128>> {
     Some(numbers.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
 }
 
-/// The bytes of texts and other values.
+/// Returns the bytes of texts and other values.
 fn texts(column: &ArrayRef) -> Vec<Vec<u8>> {
     let text = |bytes: &[u8]| bytes.get(..MOST_PLACES).unwrap_or(bytes).to_vec();
     match column.data_type() {
@@ -226,33 +232,35 @@ mod tests {
     fn identifiers_are_told_from_what_chance_makes_unique() {
         let rows = 2_000u64;
         let day = 86_400_000_000u64;
-        // Numbers that are given one after the other, in whatever order they come, with gaps, or in steps.
+        // Numbers that are assigned one after the other, in any order of arrival, with gaps, or in
+        // steps.
         assert_eq!(by(&[numbers((0..2000).rev())]), UniqueBy::Nature);
         assert_eq!(by(&[numbers((0..2000).map(|row| 5_000_000_000 + row * 3))]), UniqueBy::Nature);
         assert_eq!(by(&[numbers((0..2000).map(|row| row * 1000))]), UniqueBy::Nature);
         assert_eq!(by(&[texts((0..rows).map(|row| format!("order-{row:06}")))]), UniqueBy::Nature);
-        // Points in time of a day, by microseconds and by seconds, all different by chance.
+        // Points in time within a day, in microseconds and in seconds, all distinct by chance.
         let instants = (0..rows).map(|row| random(row, day));
         assert_eq!(by(&[times(instants.clone())]), UniqueBy::Chance);
         let seconds = (0..20).map(|row| row * 4_000 * 1_000_000 + random(row as u64, 4_000) * 1_000_000);
         assert_eq!(by(&[times(seconds)]), UniqueBy::Chance);
         // One row each second: a clock, not chance.
         assert_eq!(by(&[times((0..2000).map(|row| row * 1_000_000))]), UniqueBy::Nature);
-        // The time with a column of few values is no better; with one of many it is.
+        // The time with a column of few values is no better; with one of many values it is.
         let few = numbers((0..rows).map(|row| random(row, 3)));
         assert_eq!(by(&[times(instants.clone()), few]), UniqueBy::Chance);
         let many = numbers((0..rows).map(|row| random(row + 9_999, 50_000)));
         assert_eq!(by(&[times(instants), many]), UniqueBy::ManyValues);
-        // Random numbers of 64 bits, random text; and random numbers below a million, of which 100 are all different.
+        // Random numbers of 64 bits, and random text; then 100 random numbers below a million, all
+        // distinct.
         let wide: ArrayRef = Arc::new(UInt64Array::from_iter_values((0..rows).map(|row| fold(row, 3))));
         assert_eq!(by(&[wide]), UniqueBy::ManyValues);
         let uuid = |row: u64| format!("{:016x}-{:016x}", fold(row, 5), fold(row, 6));
         assert_eq!(by(&[texts((0..rows).map(uuid))]), UniqueBy::ManyValues);
         assert_eq!(by(&[numbers((0..100).map(|row| random(row, 1_000_000)))]), UniqueBy::Chance);
-        // A number within each day, which starts over.
+        // A number that starts over each day.
         let days: ArrayRef = Arc::new(Date32Array::from_iter_values((0..2000).map(|row| row / 100)));
         assert_eq!(by(&[days, numbers((0..2000).map(|row| row % 100))]), UniqueBy::Nature);
-        // Nothing is said of one row.
+        // A single row is not judged.
         assert_eq!(Uniqueness::of(&[numbers([5])], 1), None);
     }
 
@@ -266,7 +274,7 @@ mod tests {
             drawn.sort_unstable();
             repeats += drawn.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64 / 200.0;
         }
-        // 500 different ones of the same range.
+        // 500 distinct numbers of the same range.
         let column =
             numbers((0..500).map(|row| row * 40 + i64::from(row % 7 == 0)).chain([19_999]).take(500));
         let found = Uniqueness::of(&[column], rows).unwrap().repeats_by_chance;

@@ -1,25 +1,26 @@
-//! Nodes of unequal strength: how far each is from the share that its weight stands for.
+//! Nodes of unequal strength: how far each is from the share that its weight implies.
 
 use serde::Serialize;
 
-/// What nodes with weights get of one placement. Partitions are dealt to them one after the other: the first ones to the first node, as
-/// slots of a Distributed table of ClickHouse and ranges of tokens are.
+/// Loads of nodes with weights under one placement. Partitions are assigned to nodes one after the
+/// other: the first ones to the first node, like slots of a Distributed table of ClickHouse and
+/// ranges of tokens.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeLoads {
-    /// The weights.
+    /// Weights of the nodes.
     pub weights: Vec<f64>,
     /// Partitions of each node.
     pub partitions: Vec<u64>,
     /// Rows of each node.
     pub rows: Vec<u64>,
-    /// The share of the rows of each node, over the share of its weight.
+    /// Share of the rows of each node, over the share of its weight.
     pub loads: Vec<f64>,
-    /// The largest of these.
+    /// Highest of the loads.
     pub highest: f64,
 }
 
 impl NodeLoads {
-    /// Of rows per partition. None without weights.
+    /// Computes the loads from the rows per partition; `None` without weights.
     pub(crate) fn of(rows_per_partition: &[u64], weights: &[f64]) -> Option<Self> {
         let sum: f64 = weights.iter().sum();
         if weights.is_empty() || sum <= 0.0 {
@@ -52,7 +53,7 @@ mod tests {
         let nodes = NodeLoads::of(&[10, 10, 10, 30, 20, 0, 10, 10], &[1.0, 2.0, 1.0]).unwrap();
         assert_eq!((nodes.partitions, nodes.rows), (vec![2, 4, 2], vec![20, 60, 20]));
         assert_eq!((nodes.loads, nodes.highest), (vec![0.8, 1.2, 0.8], 1.2));
-        // No row is lost where partitions do not divide.
+        // No row is lost if the partitions do not divide evenly.
         let uneven = NodeLoads::of(&[1; 7], &[1.0, 1.0, 1.0]).unwrap();
         assert_eq!((uneven.partitions.iter().sum::<u64>(), uneven.rows.iter().sum::<u64>()), (7, 7));
         assert_eq!(NodeLoads::of(&[1, 2], &[]), None);

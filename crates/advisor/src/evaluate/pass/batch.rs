@@ -1,4 +1,4 @@
-//! What all keys need of a batch, computed once for all of them.
+//! Data of a batch that all keys need, computed once for all of them.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use evenkeel_model::values::{derived_column, lengths, row_bytes, width};
 use evenkeel_stats::sketch::{column_identities, combine, fold};
 use evenkeel_stats::windows::{MomentRows, WindowedRows};
 
-/// One part of some key, in every key that has it.
+/// One part of some key, shared by every key that has it.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedPart {
     pub(crate) part: KeyPart,
-    /// Position of its column.
+    /// Position of the column.
     pub(crate) column: usize,
     /// Type of the part itself.
     pub(crate) column_type: ColumnType,
 }
 
-/// The parts of all keys, each once.
+/// Parts of all keys, each once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeyParts(Vec<ResolvedPart>);
 
 impl KeyParts {
-    /// Positions of the parts of `key`, which are added where they are new.
+    /// Returns the positions of the parts of `key`, and adds the parts that are new.
     pub(crate) fn resolve(
         &mut self,
         key: &Candidate,
@@ -70,7 +70,7 @@ impl KeyParts {
         Ok(self.0.len() - 1)
     }
 
-    /// Whether some part is made of a column.
+    /// Whether some part is made from a column.
     pub(crate) fn have(&self, column: usize) -> bool {
         self.0.iter().any(|part| part.column == column)
     }
@@ -85,22 +85,22 @@ impl KeyParts {
 pub(crate) struct PreparedPart {
     pub(crate) array: ArrayRef,
     pub(crate) identities: Vec<u64>,
-    /// Bytes of its values in all, and of the longest.
+    /// Bytes of all its values, and of the longest.
     pub(crate) bytes: u64,
     longest: u64,
     column_type: ColumnType,
 }
 
-/// A batch with what keys need of it.
+/// Batch with the data that keys need from it.
 #[derive(Debug)]
 pub(crate) struct KeyedBatch {
     pub(crate) rows: usize,
-    /// Rows that came before.
+    /// Number of rows before this batch.
     pub(crate) first_row: u64,
     parts: Vec<PreparedPart>,
     /// Bytes of each row's values.
     pub(crate) row_bytes: Vec<u32>,
-    /// Identity of each whole row, where primary keys are evaluated.
+    /// Identity of each whole row, if primary keys are evaluated.
     pub(crate) row_identities: Vec<u64>,
     pub(crate) windows: Option<WindowedRows>,
     pub(crate) moments: Option<MomentRows>,
@@ -132,17 +132,17 @@ impl KeyedBatch {
         self.parts.get(position)
     }
 
-    /// The parts of a key.
+    /// Returns the parts of a key.
     pub(crate) fn parts_of<'a>(&'a self, key: &'a [usize]) -> impl Iterator<Item = &'a PreparedPart> {
         key.iter().filter_map(|position| self.parts.get(*position))
     }
 
-    /// The identity of every row's key.
+    /// Returns the identity of every row's key.
     pub(crate) fn identities(&self, key: &[usize]) -> Vec<u64> {
         combine(&self.parts_of(key).map(|part| part.identities.as_slice()).collect::<Vec<_>>())
     }
 
-    /// Rows with NULL in some part of a key.
+    /// Returns the number of rows with NULL in some part of a key.
     pub(crate) fn null_rows(&self, key: &[usize]) -> u64 {
         let mut with_nulls = self.parts_of(key).filter(|part| part.array.null_count() > 0);
         let (Some(first), second) = (with_nulls.next(), with_nulls.next()) else { return 0 };
@@ -153,9 +153,9 @@ impl KeyedBatch {
         (0..self.rows).filter(is_null).count() as u64
     }
 
-    /// Bytes of the longest key, where that is longer than `known`; else `known`.
+    /// Returns the bytes of the longest key, or `known` if that is larger.
     pub(crate) fn longest_key(&self, key: &[usize], known: u64) -> u64 {
-        // Mostly its parts are too short, even were they of one row.
+        // Usually the parts are too short even if the longest of each were in one row.
         let most = self.parts_of(key).map(|part| part.longest).sum();
         if most <= known || key.len() == 1 {
             return known.max(most);
@@ -173,7 +173,7 @@ impl KeyedBatch {
         of_keys.into_iter().fold(known, u64::max)
     }
 
-    /// The columns of a key, of these rows alone.
+    /// Returns the columns of a key, for these rows only.
     pub(crate) fn rows_of(&self, key: &[usize], rows: &[u32]) -> Vec<ArrayRef> {
         let rows = UInt32Array::from(rows.to_vec());
         // Taking rows that exist cannot fail.
@@ -181,7 +181,7 @@ impl KeyedBatch {
         taken.map(|taken| taken.unwrap_or_else(|_| Arc::new(NullArray::new(rows.len())))).collect()
     }
 
-    /// The values of one row's key.
+    /// Returns the values of one row's key.
     pub(crate) fn values(&self, key: &[usize], row: usize) -> Vec<Value> {
         self.parts_of(key).map(|part| json_value(&part.array, row)).collect()
     }
@@ -201,7 +201,7 @@ fn prepare_part(part: &ResolvedPart, batch: &RecordBatch) -> Result<PreparedPart
     })
 }
 
-/// Bytes of all values and of the longest.
+/// Returns the bytes of all values, and of the longest.
 fn bytes_of(array: &ArrayRef, column_type: ColumnType) -> (u64, u64) {
     match width(column_type) {
         Some(width) => {
@@ -226,10 +226,10 @@ fn row_identities(batch: &RecordBatch) -> Vec<u64> {
     identities
 }
 
-/// Bytes of a text that a result shows, at most.
+/// Maximum number of bytes of a text that a result shows.
 const LONGEST_SHOWN: usize = 1 << 10;
 
-/// A text, or the beginning of one that is long, as its last character says.
+/// Returns a text, or the beginning of a long one, marked by its last character.
 fn shown(text: &str) -> Value {
     if text.len() <= LONGEST_SHOWN {
         return Value::String(text.to_owned());
@@ -238,7 +238,7 @@ fn shown(text: &str) -> Value {
     Value::String(format!("{begin}…"))
 }
 
-/// A value as JSON: numbers and truth values as such, everything else as text, of which at most 1 KiB.
+/// Returns a value as JSON: numbers and booleans as such, everything else as text of at most 1 KiB.
 pub(crate) fn json_value(array: &ArrayRef, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;
@@ -260,7 +260,7 @@ pub(crate) fn json_value(array: &ArrayRef, row: usize) -> Value {
     }
 }
 
-/// Bytes as text where they are text, else in hexadecimal.
+/// Returns bytes as text if they are text, otherwise in hexadecimal.
 fn bytes_value(array: &ArrayRef, row: usize) -> Value {
     let bytes = match array.data_type() {
         DataType::Binary => array.as_binary::<i32>().value(row),

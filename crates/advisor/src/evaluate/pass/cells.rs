@@ -1,4 +1,4 @@
-//! Rows by cell: what no number of partitions tells apart is counted once.
+//! Rows by cell: keys that no number of partitions separates are counted together.
 
 use std::sync::Arc;
 
@@ -21,20 +21,20 @@ use evenkeel_stats::windows::{MomentAxis, MomentCounts, NO_WINDOW, Window, Windo
 #[derive(Debug, Clone)]
 pub(super) struct GroupCounter {
     pub(super) joint: Arc<JointPlacement>,
-    /// The cell of each numbered key.
+    /// Cell of each numbered key.
     pub(super) cell_of_number: Vec<PartitionId>,
-    /// The cell of each row in the batch under way.
+    /// Cell of each row in the current batch.
     pub(super) cells: Vec<PartitionId>,
     pub(super) rows: Vec<u64>,
     pub(super) bytes: Vec<u64>,
     pub(super) windows: WindowCounts,
     pub(super) moments: MomentCounts,
-    /// Rows when the last batch ended.
+    /// Rows at the end of the last batch.
     pub(super) rows_before_batch: Vec<u64>,
     pub(super) placements: Vec<PlacementBatches>,
 }
 
-/// The batches of one placement.
+/// Figures of one placement, batch by batch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlacementBatches {
     pub(super) partitions_written: Vec<f64>,
@@ -43,7 +43,7 @@ pub(super) struct PlacementBatches {
 
 wire!(PlacementBatches { partitions_written, share_of_fullest });
 
-/// What was counted for one placement.
+/// Counts for one placement.
 pub(super) struct PlacementCounts {
     pub(super) placement: Placement,
     pub(super) rows: Vec<u64>,
@@ -53,7 +53,7 @@ pub(super) struct PlacementCounts {
     pub(super) batches: PlacementBatches,
 }
 
-/// Sums over cells as sums over partitions.
+/// Converts sums over cells to sums over partitions.
 pub(super) fn by_partition(of_cells: &[u64], partitions: &[PartitionId]) -> Vec<u64> {
     let count = partitions.iter().map(|partition| partition.index() + 1).max().unwrap_or(0);
     let mut sums = vec![0; count];
@@ -81,7 +81,7 @@ impl GroupCounter {
         }
     }
 
-    /// Finds the cells of rows by the numbers of their keys.
+    /// Looks up the cells of rows by the numbers of their keys.
     pub(super) fn look_up(&mut self, numbers: &[u32]) {
         let cell =
             |number: &u32| self.cell_of_number.get(*number as usize).copied().unwrap_or(PartitionId(0));
@@ -89,7 +89,7 @@ impl GroupCounter {
         self.cells.extend(numbers.iter().map(cell));
     }
 
-    /// The partitions of a key that has a number.
+    /// Returns the partitions of a key that has a number.
     pub(super) fn partitions_of(&self, number: Option<&u32>) -> impl Iterator<Item = PartitionId> {
         self.partitions_of_cell(number.and_then(|number| self.cell_of_number.get(*number as usize)))
     }
@@ -99,7 +99,8 @@ impl GroupCounter {
         self.joint.partitions().iter().filter_map(move |partitions| partitions.get(cell)).copied()
     }
 
-    /// Counts the rows of the batch under way. Rows that follow each other in one cell and window are counted together.
+    /// Counts the rows of the current batch. Consecutive rows in one cell and window are counted
+    /// together.
     pub(super) fn add(&mut self, batch: &KeyedBatch) {
         let offsets = batch.windows.as_ref().map(|windows| self.windows.offsets(windows)).unwrap_or_default();
         let cells = std::mem::take(&mut self.cells);
@@ -119,7 +120,7 @@ impl GroupCounter {
         self.cells = cells;
     }
 
-    /// Counts the rows of the batch under way in short windows. `cell` gives the cell of a row.
+    /// Counts the rows of the current batch in short windows. `cell` gives the cell of a row.
     pub(super) fn add_moments(
         &mut self,
         batch: &KeyedBatch,
@@ -132,7 +133,7 @@ impl GroupCounter {
         }
     }
 
-    /// Counts rows that come in runs of one key.
+    /// Counts rows that arrive in runs of one key.
     pub(super) fn add_runs(&mut self, batch: &KeyedBatch, runs: &[(u32, u32)]) {
         let offsets = batch.windows.as_ref().map(|windows| self.windows.offsets(windows)).unwrap_or_default();
         let mut begin = 0;
@@ -152,7 +153,8 @@ impl GroupCounter {
         }
     }
 
-    /// Adds a row to the run under way: cell, position of the window, rows and bytes. A row of another run ends it.
+    /// Adds a row to the current run: cell, position of the window, rows and bytes. A row of
+    /// another run ends it.
     #[inline]
     pub(super) fn extend(
         &mut self,
@@ -247,7 +249,7 @@ impl GroupCounter {
         }
     }
 
-    /// The counts of each placement.
+    /// Returns the counts of each placement.
     pub(super) fn finish(self, how: ReportContext<'_>, time: TimeOfKey) -> Vec<PlacementCounts> {
         let partitions = self.joint.partitions();
         let placement =
@@ -285,7 +287,7 @@ impl PlacementCounts {
     ) -> PlacementReport {
         let skew = SkewFigures::of(&self.rows);
         let mut noise_floor = NoiseFloor::of(&skew, of_key.weights);
-        // Of a sample, the keys of the whole count against the rule of 100 to 1000.
+        // For a sample, the keys of the whole export count against the rule of 100 to 1000.
         noise_floor.keys_per_partition = of_key.distinct.estimate as f64 / skew.partitions.max(1) as f64;
         let over_time = self.over_time;
         let at_a_time = over_time.as_ref().map_or(AtATime::Spread, |time| time.evidence.at_a_time());

@@ -1,4 +1,4 @@
-//! What all placements of a report have in common.
+//! Data that all placements of a report share.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use evenkeel_stats::sketch::DistinctKeys;
 use evenkeel_stats::skew::KeyWeights;
 use evenkeel_stats::windows::MomentAxis;
 
-/// What the placements of one key share.
+/// Data that the placements of one key share.
 pub(super) struct KeyContext<'a> {
     pub(crate) weights: &'a KeyWeights,
     pub(crate) distinct: DistinctKeys,
@@ -16,18 +16,18 @@ pub(super) struct KeyContext<'a> {
     pub(crate) exact: bool,
 }
 
-/// Where a counter's figures come from.
+/// Context in which a counter computes its figures.
 #[derive(Clone, Copy)]
 pub(crate) struct ReportContext<'a> {
-    /// The length of windows for each number of partitions, where there is time.
+    /// Length of windows for each number of partitions; empty without time.
     pub(crate) windows: &'a HashMap<usize, Micros>,
-    /// Whether that length was asked for.
+    /// Whether that length was requested.
     pub(crate) window_is_asked: bool,
-    /// The short windows, where there is time.
+    /// Short windows; `None` without time.
     pub(crate) moments: Option<&'a MomentAxis>,
     pub(crate) batch_rows: u64,
     pub(crate) partition_rate: f64,
     pub(crate) weights: &'a [f64],
-    /// The sample that was counted, if that is not all rows.
+    /// Sample that was counted; `None` if it is all rows.
     pub(crate) sample: Option<Drawn>,
 }

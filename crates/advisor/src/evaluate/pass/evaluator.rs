@@ -1,4 +1,4 @@
-//! All candidates in one pass.
+//! Evaluation of all candidates in one pass.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -28,30 +28,30 @@ use evenkeel_model::values::width;
 use evenkeel_placement::placement::{Function, JointPlacement, Placement, PlacementError};
 use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, moment_counters, most_moments};
 
-/// The program itself and batches on their way (measured).
+/// Memory of the program itself and of batches in flight (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);
-/// The least that counting needs beside that.
+/// Minimum memory that counting needs beyond that.
 const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
-/// Rows that a window needs for each partition to be judged.
+/// Rows per partition that a window needs to be judged.
 const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
-/// Columns that statements fix which are tried as conditions.
+/// Maximum number of columns fixed by statements that are tried as conditions.
 const MOST_EQUALITY_COLUMNS: usize = 8;
-/// Partitions where none are asked for: the default of YDB.
+/// Number of partitions if none are requested: the default of YDB.
 const DEFAULT_PARTITIONS: u64 = 64;
 
 /// Evaluates keys on batches in one schema.
 #[derive(Debug)]
 pub struct Evaluator {
     pub(crate) options: EvaluateOptions,
-    /// Columns whose values differ in length, which counts among the bytes of a row.
+    /// Columns whose values vary in length, which counts among the bytes of a row.
     of_any_length: Vec<usize>,
-    /// Columns of a batch.
+    /// Number of columns of a batch.
     columns: usize,
     pub(crate) preparation: Preparation,
     pub(crate) counters: Counters,
 }
 
-/// Counts what was prepared.
+/// Counters of prepared batches.
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// Bytes for the exact tables of all partition keys together.
@@ -84,7 +84,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Before the next rows could make the exact tables of distinct keys exceed their budget, the largest gives way to sketches.
+    /// Switches the largest exact tables of distinct keys to sketches, before the next rows could
+    /// make the tables exceed their budget.
     pub(crate) fn keep_within_budget(&mut self, next: usize) {
         loop {
             let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
@@ -100,19 +101,19 @@ impl Counters {
 }
 
 impl Evaluator {
-    /// An evaluation of rows with the given columns.
+    /// Creates an evaluation of rows with the given columns.
     ///
     /// # Errors
-    /// [`EvaluateError`] where a key names a column that there is not, or one that cannot serve.
+    /// [`EvaluateError`] if a key names a column that does not exist, or one that cannot serve.
     pub fn new(columns: &[Column], options: EvaluateOptions) -> Result<Self, EvaluateError> {
         Self::of(columns, options, None)
     }
 
-    /// As [`Evaluator::new`], but only a share of the work is done, within the memory that it has in the whole; no columns but those that
-    /// it needs are looked at.
+    /// Like [`Evaluator::new`], but does only a share of the work, within the memory that it has in
+    /// the whole evaluation, and needs only the columns of that share.
     ///
     /// # Errors
-    /// As for [`Evaluator::new`], and where there is no such primary key.
+    /// As for [`Evaluator::new`], and if there is no such primary key.
     pub fn for_share(
         columns: &[Column],
         options: EvaluateOptions,
@@ -148,7 +149,7 @@ impl Evaluator {
         for candidate in candidates {
             let key = parts.resolve(candidate, columns)?;
             let types = types_of(&parts, &key);
-            // What cannot be placed at all is found before the first row.
+            // Keys that cannot be placed at all are found before the first row.
             let (placements, left_out) = placeable(candidate, &types, &placements)?;
             let of_key = key.iter().map(|position| time_of_part(parts.get(*position), time.as_ref()));
             let time_of_key = of_key.fold(TimeOfKey::None, TimeOfKey::with);
@@ -178,7 +179,7 @@ impl Evaluator {
                 budgets.primary_key,
             )?)?);
         }
-        // A window is no shorter than what the time column tells apart.
+        // No window is shorter than the resolution of the time column.
         let is_date = |(column, _): &(usize, String)| {
             columns.get(*column).is_some_and(|column| !column.column_type.is_timestamp())
         };
@@ -186,7 +187,7 @@ impl Evaluator {
         let most_moments = most_moments(counters);
         let moments =
             (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
-        // Bytes are those of the whole rows, where anyone counts them.
+        // Bytes are those of whole rows, in all shares that count them.
         let of_any_length = columns
             .iter()
             .enumerate()
@@ -221,7 +222,7 @@ impl Evaluator {
         })
     }
 
-    /// Whether the values of a column matter, by its position.
+    /// Whether the values of the column at a position are needed.
     fn asks_for(&self, column: usize) -> bool {
         let Preparation { whole_rows, parts, time, .. } = &self.preparation;
         *whole_rows
@@ -230,32 +231,34 @@ impl Evaluator {
             || self.of_any_length.contains(&column)
     }
 
-    /// Whether the values of each column matter. Those of others may be NULL.
+    /// Projection: whether the values of each column are needed. Those of others may be NULL.
     #[must_use]
     pub fn asked(&self) -> Vec<bool> {
         let mut asked: Vec<bool> = (0..self.columns).map(|column| self.asks_for(column)).collect();
-        // Rows without a column are no rows of any input.
+        // No input has rows without a column.
         if let (false, Some(first)) = (asked.contains(&true), asked.first_mut()) {
             *first = true;
         }
         asked
     }
 
-    /// Counts the rows of a batch, which has the columns that the evaluation was made for.
+    /// Counts the rows of a batch, which has the columns that the evaluation was created for.
     ///
     /// # Errors
-    /// [`EvaluateError`] where a value cannot be placed, or memory and disk do not suffice.
+    /// [`EvaluateError`] if a value cannot be placed, or memory and disk do not suffice.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), EvaluateError> {
         let numbered = self.numbered();
         let prepared = self.preparation.prepare(std::slice::from_ref(batch), &numbered)?;
         self.counters.add(prepared)
     }
 
-    /// Counts the rows of many batches: while some are counted, those that follow are prepared. The figures are the same as one batch
-    /// after the other. `next` gives some batches, or none where there are no more; `after` hears of the rows read, and may end it.
+    /// Counts the rows of many batches, and prepares the next ones while some are counted. The
+    /// figures are the same as for one batch after the other. `next` returns some batches, or
+    /// `None` at the end; `after` receives the number of rows read, and may end the count with an
+    /// error.
     ///
     /// # Errors
-    /// As for [`Evaluator::add`], and what `after` says.
+    /// As for [`Evaluator::add`], and any error of `after`.
     pub fn add_all(
         &mut self,
         mut next: impl FnMut() -> Option<Vec<RecordBatch>>,
@@ -280,17 +283,17 @@ impl Evaluator {
         }
     }
 
-    /// Of each partition key, whether its keys are few enough to be numbered.
+    /// Returns, for each partition key, whether its keys are few enough to be numbered.
     fn numbered(&self) -> Vec<bool> {
         self.counters.partition_keys.iter().map(|key| key.keys().is_numbered()).collect()
     }
 
-    /// Adds what another evaluation with the same options counted, of rows that come after these. Order matters to primary keys,
-    /// so these cannot be put together from parts.
+    /// Adds the counts of another evaluation with the same options, of later rows. Order matters to
+    /// primary keys, so these cannot be merged from parts.
     ///
     /// # Errors
-    /// [`EvaluateError::NotMergeable`] where there are primary keys, or other partition keys;
-    /// [`EvaluateError::TooManyWindows`] where a length that was asked for makes too many.
+    /// [`EvaluateError::NotMergeable`] if there are primary keys, or other partition keys;
+    /// [`EvaluateError::TooManyWindows`] if a requested length makes too many.
     pub fn merge(&mut self, other: Self) -> Result<(), EvaluateError> {
         let (counters, more) = (&mut self.counters, other.counters);
         let alike = counters.partition_keys.len() == more.partition_keys.len()
@@ -312,22 +315,23 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Rows and bytes per partition so far, of the first placement of the first partition key; nothing where there is none.
+    /// Returns rows and bytes per partition so far, of the first placement of the first partition
+    /// key; empty if there is none.
     #[must_use]
     pub fn counted(&self) -> (Vec<u64>, Vec<u64>) {
         self.counters.partition_keys.first().map(PartitionKeyCounter::counted).unwrap_or_default()
     }
 
-    /// Rows read so far.
+    /// Returns the number of rows read so far.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
         self.preparation.rows_read
     }
 
-    /// The figures of all rows.
+    /// Returns the figures of all rows.
     ///
     /// # Errors
-    /// [`EvaluateError`] where there were no rows, or what was put on disk cannot be read back.
+    /// [`EvaluateError`] if there were no rows, or spilled data cannot be read back.
     pub fn finish(self) -> Result<Evaluation, EvaluateError> {
         let Self {
             options, preparation: Preparation { axis, moments, time, rows_read, .. }, counters, ..
@@ -341,7 +345,7 @@ impl Evaluator {
             options.sample.map(|fraction| SampleReport { fraction, rows_read, rows_sampled: counters.rows });
         let drawn = options.sample.map(|chance| Drawn { chance, of: rows_read, rows: counters.rows });
         let axis = time_range.is_some().then_some(&axis);
-        // One length for each number of partitions, whichever keys and functions have it.
+        // One length for each number of partitions, for all keys and functions.
         let counts = counters.partition_keys.iter().flat_map(PartitionKeyCounter::partition_counts);
         let counts: BTreeSet<usize> = counts.collect();
         let length = |axis: &TimeAxis, partitions: usize| {
@@ -374,16 +378,16 @@ impl Evaluator {
 /// Memory of the candidates.
 #[derive(Debug, Clone, Copy)]
 struct Budgets {
-    /// For the exact tables of all partition keys together.
+    /// Bytes for the exact tables of all partition keys together.
     partition_keys: usize,
-    /// For the keys of the rows of one primary key.
+    /// Bytes for the keys of the rows of one primary key.
     primary_key: usize,
-    /// Windows of a length that was asked for, at most.
+    /// Maximum number of windows of a requested length.
     windows: usize,
 }
 
 impl Budgets {
-    /// Divides the budget; `counters` are the partitions of all placements of one key.
+    /// Divides the memory; `counters` is the number of partitions of all placements of one key.
     fn of(options: &EvaluateOptions, counters: usize, over_time: bool) -> Result<Self, EvaluateError> {
         let usual = if over_time { MOST_WINDOWS } else { 0 };
         let short = if over_time { moment_counters(counters) } else { 0 };
@@ -394,14 +398,14 @@ impl Budgets {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }
         let left = options.memory.0 - fixed;
-        // A length that is asked for may take a quarter of what is left for more windows than usual.
+        // A requested length may use a quarter of the remaining memory for more windows than usual.
         let more =
             left / 4 / (counters.max(1) * size_of::<u64>() * options.partition_keys.len().max(1)) as u64;
         let windows = MOST_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);
         let left = if options.window.is_some() { left - left / 4 } else { left };
         let (partition_keys, primary_keys) =
             (options.partition_keys.len() as u64, options.primary_keys.len() as u64);
-        // Keys of rows are written to disk cheaply, so they get the smaller part.
+        // Keys of rows spill to disk cheaply, so they get the smaller part.
         let for_rows = if primary_keys == 0 { 0 } else { left / if partition_keys == 0 { 1 } else { 3 } };
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         Ok(Self {
@@ -412,7 +416,7 @@ impl Budgets {
     }
 }
 
-/// How a part of a key is made of the time column.
+/// Returns the form in which a part of a key contains the time column.
 fn time_of_part(part: Option<&ResolvedPart>, time: Option<&(usize, String)>) -> TimeOfKey {
     match part.zip(time).filter(|(part, (column, _))| part.column == *column) {
         None => TimeOfKey::None,
@@ -428,11 +432,12 @@ fn types_of(parts: &KeyParts, key: &[usize]) -> Vec<ColumnType> {
     key.iter().filter_map(|position| parts.get(*position)).map(|part| part.column_type).collect()
 }
 
-/// Placements that can serve a key, and why others cannot.
+/// Placements that can serve a key, and the reasons why others cannot.
 type Placeable = (Vec<(Function, PartitionCount)>, Vec<String>);
 
-/// The placements that can serve a key, by placing no rows at all: a type without a byte layout is refused, and a function is
-/// left out that needs another key, with the reason, unless none is left.
+/// Finds the placements that can serve a key, by placing no rows at all: a type without a byte
+/// layout is refused, and a function that needs another key is left out, with the reason, unless
+/// none remains.
 fn placeable(
     candidate: &Candidate,
     types: &[ColumnType],
@@ -462,7 +467,8 @@ fn placeable(
     }
 }
 
-/// The time column: the one that is named, or the only point in time, or where there is none, the only date.
+/// Returns the time column: the named one, otherwise the only point in time, or if there is none,
+/// the only date.
 pub(crate) fn time_column(
     columns: &[Column],
     name: Option<&str>,
@@ -480,7 +486,7 @@ pub(crate) fn time_column(
     Ok(only_time_column(columns).and_then(at))
 }
 
-/// What the plan of a primary key is made from.
+/// Inputs for the plan of a primary key.
 struct PrimaryKeyInputs<'a> {
     options: &'a EvaluateOptions,
     columns: &'a [Column],
@@ -497,8 +503,8 @@ impl PrimaryKeyInputs<'_> {
     ) -> Result<PrimaryKeyPlan, EvaluateError> {
         let key = parts.resolve(candidate, self.columns)?;
         let types = types_of(parts, &key);
-        // The longest candidate that the key contains, the first of several; else the whole key, as YDB has it where nothing is
-        // declared.
+        // The longest candidate that the key contains, the first of several; otherwise the whole
+        // key, as in YDB if nothing is declared.
         let within =
             self.options.partition_keys.iter().filter(|partition_key| candidate.contains(partition_key));
         let within =
@@ -506,7 +512,7 @@ impl PrimaryKeyInputs<'_> {
         let partition_key = within.unwrap_or(candidate).clone();
         let placed = parts.resolve(&partition_key, self.columns)?;
         let placed_types = types_of(parts, &placed);
-        // A function that needs another key leaves the default one, which takes any.
+        // If the functions need another key, the default one remains, which takes any.
         let mut all = self.placements.to_vec();
         all.extend(self.placements.first().map(|(_, partitions)| (Function::default(), *partitions)));
         let (function, partitions) = placeable(&partition_key, &placed_types, &all)?
@@ -528,7 +534,8 @@ impl PrimaryKeyInputs<'_> {
         })
     }
 
-    /// Ranges of the time column, and values of the columns that statements fix, whether they are in the key or not.
+    /// Returns conditions on ranges of the time column, and on values of the columns that
+    /// statements fix, whether these are in the key or not.
     fn conditions(&self, parts: &mut KeyParts) -> Result<Vec<Condition>, EvaluateError> {
         let time = self.time.map(|(_, name)| (name, ConditionKind::TimeRanges));
         let equal = self
@@ -651,7 +658,7 @@ mod tests {
                 }
             }
         }
-        // Of 60 runs, 57 hold on average; fewer than 51 would be three standard deviations off.
+        // 57 of 60 runs hold on average; fewer than 51 would be three standard deviations off.
         assert!(held.iter().flatten().all(|held| *held >= 51), "{held:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What is found by reading the export once more: examples of rows that share a primary key, and the values of heavy keys that
-//! never stood out.
+//! Values that are found by reading the export once more: examples of rows that share a primary
+//! key, and the values of heavy keys that did not stand out.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,13 @@ use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::values::derived_column;
 use evenkeel_stats::sketch::{column_identities, key_identities};
 
-/// A row with one of the keys.
+/// Row with one of the keys.
 struct Met {
     row: RecordBatch,
     place: String,
 }
 
-/// One example on its way.
+/// Search for one example.
 struct Search {
     report: usize,
     conflicting: bool,
@@ -75,7 +75,8 @@ pub(crate) fn find_examples(
     Ok(())
 }
 
-/// Finds the values of heavy keys of which only the identity is known. Reading ends when all are found.
+/// Finds the values of heavy keys of which only the identity is known. Reading ends when all are
+/// found.
 pub(crate) fn find_values(
     export: &Export,
     on_unreadable: OnUnreadable,
@@ -114,7 +115,7 @@ pub(crate) fn find_values(
     Ok(())
 }
 
-/// The columns of a key, and the identity of it in every row.
+/// Returns the columns of a key, and its identity in every row.
 fn keys_of(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> (Vec<ArrayRef>, Vec<u64>) {
     let of_part = |part: &evenkeel_model::table::KeyPart| {
         let position = columns.iter().position(|column| column.name == part.column)?;
@@ -126,7 +127,8 @@ fn keys_of(candidate: &Candidate, columns: &[Column], batch: &RecordBatch) -> (V
 }
 
 impl Search {
-    /// Takes a row with the key; the row before it and this one are the example, if they differ where they should.
+    /// Takes a row with the key. The row before it and this one are the example if they differ when
+    /// a conflict is wanted, or are identical when it is not.
     fn meet(
         &mut self,
         key: &[ArrayRef],

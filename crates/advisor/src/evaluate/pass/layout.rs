@@ -1,8 +1,9 @@
-//! The portions that batches of an export would make in one table: how much they overlap, what merging them costs, and what a
-//! condition on a key column would leave unread.
+//! Portions that batches of an export would make in one table: how much they overlap, how much
+//! merging them costs, and how much a condition on a key column would leave unread.
 //!
-//! Each batch of the simulated ingest makes one portion in every partition that it has rows for, from the least to the
-//! greatest primary key of those rows. Keys are compared as bytes in the order of the row format of Arrow.
+//! Each batch of the simulated ingest makes one portion in every partition that it has rows for,
+//! from the least to the greatest primary key of those rows. Keys are compared as bytes in the
+//! order of the row format of Arrow.
 
 use crate::evaluate::figures::layout::{LayoutReport, MERGE_FAN_IN};
 use std::collections::BTreeMap;
@@ -12,10 +13,10 @@ use evenkeel_stats::overlap::{OverlapDepth, depths};
 /// A key in a form whose byte order is the order of keys.
 pub(crate) type KeyBytes = Box<[u8]>;
 
-/// The rows of one batch in one partition.
+/// Rows of one batch in one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Portion {
-    /// Number of its batch.
+    /// Number of the batch.
     pub(crate) batch: u64,
     pub(crate) rows: u64,
     pub(crate) min: KeyBytes,
@@ -25,7 +26,7 @@ pub(crate) struct Portion {
 }
 
 impl Portion {
-    /// Two portions as one.
+    /// Joins two portions.
     pub(crate) fn join(self, other: Self) -> Self {
         let widen = |a: (KeyBytes, KeyBytes), b: (KeyBytes, KeyBytes)| (a.0.min(b.0), a.1.max(b.1));
         let (min, max) = widen((self.min, self.max), (other.min, other.max));
@@ -34,7 +35,8 @@ impl Portion {
     }
 }
 
-/// Joins the portions of each two batches, so that fewer are kept: what batches of twice as many rows would have made.
+/// Joins the portions of every two batches, so that fewer are kept: those that batches of twice as
+/// many rows would have made.
 pub(crate) fn join_batches(portions: &mut Vec<Portion>) {
     let mut joined: Vec<Portion> = Vec::with_capacity(portions.len().div_ceil(2));
     for mut portion in portions.drain(..) {
@@ -51,7 +53,7 @@ pub(crate) fn join_batches(portions: &mut Vec<Portion>) {
 }
 
 impl LayoutReport {
-    /// The overlap of portions, given per partition in the order in which they were made.
+    /// Computes the overlap of portions, given per partition in the order of their creation.
     pub(crate) fn of(partitions: &[Vec<Portion>], batch_rows: u64, batches: u64) -> Self {
         let ranges = |portions: &Vec<Portion>| -> Vec<(KeyBytes, KeyBytes)> {
             portions.iter().map(|portion| (portion.min.clone(), portion.max.clone())).collect()
@@ -73,14 +75,14 @@ impl LayoutReport {
     }
 }
 
-/// A portion while portions are merged.
+/// Portion during a merge.
 #[derive(Debug, Clone)]
 struct Merged {
     min: KeyBytes,
     rows: u64,
 }
 
-/// The portions of one size, by their greatest key and their number.
+/// Portions of one size, by their greatest key and their number.
 #[derive(Debug, Default)]
 struct Level {
     portions: BTreeMap<(KeyBytes, u64), Merged>,
@@ -88,15 +90,17 @@ struct Level {
 }
 
 impl Level {
-    /// Adds a portion; where [`MERGE_FAN_IN`] of them cover one key now, takes those out and gives what they merge to.
+    /// Adds a portion. If [`MERGE_FAN_IN`] portions now cover one key, removes them and returns the
+    /// portion that they merge to.
     fn add(&mut self, max: KeyBytes, portion: Merged) -> Option<(KeyBytes, Merged)> {
         self.added += 1;
         let (min, end) = (portion.min.clone(), max.clone());
         self.portions.insert((max, self.added), portion);
-        // Among rows that come in key order, only the last portions reach so far.
+        // If rows arrive in key order, only the last portions reach this far.
         let reach = self.portions.range((min.clone(), 0)..);
         let near: Vec<(&(KeyBytes, u64), &Merged)> = reach.filter(|(_, other)| other.min <= end).collect();
-        // Depth rises only where a portion begins; the first such place within the new one that is deep enough is taken.
+        // Depth rises only at the start of a portion; the first start within the new portion that
+        // is deep enough is chosen.
         let mut begins: Vec<&KeyBytes> = near.iter().map(|(_, other)| (&other.min).max(&min)).collect();
         let mut ends: Vec<&KeyBytes> = near.iter().map(|((max, _), _)| max).collect();
         begins.sort_unstable();
@@ -126,8 +130,8 @@ impl Level {
     }
 }
 
-/// Rows that a tiered merge of the portions of one partition rewrites, so that no key is covered by [`MERGE_FAN_IN`] portions of
-/// one size.
+/// Returns the rows that a tiered merge of the portions of one partition rewrites, so that no key
+/// is covered by [`MERGE_FAN_IN`] portions of one size.
 fn rows_rewritten(portions: &[Portion]) -> u64 {
     let mut levels: Vec<Level> = Vec::new();
     let mut rewritten = 0;
@@ -146,9 +150,9 @@ fn rows_rewritten(portions: &[Portion]) -> u64 {
     rewritten
 }
 
-/// A group of rows with the ranges of some columns.
+/// Group of rows with the ranges of some columns.
 pub(crate) trait Ranges {
-    /// Least and greatest value of a column.
+    /// Returns the least and greatest value of a column.
     fn range(&self, column: usize) -> Option<(&[u8], &[u8])>;
 }
 
@@ -158,8 +162,8 @@ impl Ranges for Portion {
     }
 }
 
-/// The share of the groups that a condition `low <= column <= high` leaves unread, on average over some conditions; none
-/// without groups or conditions.
+/// Returns the share of the groups that a condition `low <= column <= high` leaves unread, averaged
+/// over some conditions; `None` without groups or conditions.
 pub(crate) fn pruned_share<'a, R: Ranges + 'a>(
     groups: impl Iterator<Item = &'a R> + Clone,
     column: usize,
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn late_rows_cost_depth_but_no_rewriting() {
-        // Each portion reaches back into the one before.
+        // Each portion reaches back into the previous one.
         let portions: Vec<Portion> = (0..80).map(|i| portion(3 * i, 3 * i + 4, 10)).collect();
         let report = LayoutReport::of(&[portions], 100, 100);
         assert_eq!((report.depth.max_depth, report.write_amplification), (2, 1.0));
@@ -231,7 +235,7 @@ mod tests {
             ranges in proptest::collection::vec((0u8..190, 0u8..60), 0..40),
         ) {
             let portions: Vec<Portion> = ranges.iter().map(|(min, length)| portion(*min, min + length, 3)).collect();
-            // The plain twin: all portions of all sizes in one list, looked through key by key.
+            // Reference implementation: all portions of all sizes in one list, searched key by key.
             let mut sizes: Vec<Vec<(u8, u8, u64)>> = vec![Vec::new(); 4];
             let mut expected = 0;
             for (min, length) in &ranges {

@@ -1,12 +1,14 @@
-//! The one reading of an export, which counts all candidates.
+//! The pass over an export, which counts all candidates.
 //!
 //! ```text
-//! reader -> blocks of batches -> preparation: KeyedBatch (identities, hash input, bytes, windows), each batch alone
-//!                              -> partition_key: PartitionKeyCounter (cells: rows by cell, window and batch; distinct keys)
-//!                              -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
-//!                              -> figures
+//! reader -> blocks of batches
+//!   -> preparation: KeyedBatch (identities, hash input, bytes, windows), each batch alone
+//!   -> partition_key: PartitionKeyCounter (cells: rows by cell, window and batch; distinct keys)
+//!   -> primary_key: PrimaryKeyCounter (repeated keys, order of arrival, layout)
+//!   -> figures
 //! ```
-//! `shards` shares the counting among machines; `examples` reads a second time for rows that share a key.
+//! `shards` distributes the counting over machines; `examples` reads a second time for rows that
+//! share a key.
 
 pub(super) mod batch;
 pub(super) mod cells;

@@ -1,4 +1,4 @@
-//! What one candidate for the partition key would do with the rows.
+//! Counts for one candidate for the partition key.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use evenkeel_model::wire::{Left, Wire, WireError, wire};
 use evenkeel_stats::sketch::KeyCounter;
 use evenkeel_stats::windows::MomentAxis;
 
-/// Heaviest keys that are shown.
+/// Number of heaviest keys that are shown.
 const HEAVIEST_SHOWN: usize = 10;
 
-/// What is remembered of a heavy key.
+/// Details of a heavy key.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyFound {
     values: Vec<Value>,
-    /// Its partition in every placement.
+    /// Partition of the key in every placement.
     partitions: Vec<PartitionId>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct PartitionKeyCounter {
     time: TimeOfKey,
     groups: Vec<GroupCounter>,
     keys: KeyCounter<KeyFound>,
-    /// The number of each row's key in the batch under way, while keys are few.
+    /// Number of each row's key in the current batch, while keys are few.
     numbers: Vec<u32>,
     rows: u64,
     null_rows: u64,
@@ -67,7 +67,7 @@ impl PartitionKeyCounter {
         }
     }
 
-    /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
+    /// Counts the rows of batches, each with whether it ends a batch of the simulated ingest.
     pub(crate) fn add_all(
         &mut self,
         batches: &[(KeyedBatch, bool)],
@@ -111,7 +111,7 @@ impl PartitionKeyCounter {
             let numbers = &self.numbers;
             self.groups.iter_mut().for_each(|group| group.look_up(numbers));
         } else {
-            // They were not found beforehand where keys became too many only now.
+            // They were not prepared if keys became too many only now.
             let cells = prepared.cells.map_or_else(|| self.plan.cells(batch), Ok)?;
             self.groups.iter_mut().zip(cells).for_each(|(group, cells)| group.cells = cells);
         }
@@ -142,7 +142,7 @@ impl PartitionKeyCounter {
         self.max_key_bytes = batch.longest_key(&self.plan.key, self.max_key_bytes);
     }
 
-    /// Places keys that have a number since this batch: each by its first row.
+    /// Places the keys that were numbered in this batch, each by its first row.
     fn place_new_keys(&mut self, batch: &KeyedBatch) -> Result<(), EvaluateError> {
         let Some(first) =
             self.groups.first().filter(|group| group.cell_of_number.len() < self.keys.numbered())
@@ -167,27 +167,27 @@ impl PartitionKeyCounter {
         Ok(())
     }
 
-    /// What it counts.
+    /// Returns the plan of the candidate.
     pub(crate) fn plan(&self) -> Arc<CandidatePlan> {
         Arc::clone(&self.plan)
     }
 
-    /// The numbers of partitions that it counts for.
+    /// Returns the numbers of partitions that are counted.
     pub(crate) fn partition_counts(&self) -> impl Iterator<Item = usize> {
         self.groups.iter().flat_map(|group| group.joint.counts()).map(|count| count.len())
     }
 
-    /// The counter of its distinct values.
+    /// Returns the counter of distinct values.
     pub(crate) fn keys(&self) -> &KeyCounter<KeyFound> {
         &self.keys
     }
 
-    /// Lets sketches count its distinct values from now on.
+    /// Switches the count of distinct values to sketches from now on.
     pub(crate) fn estimate_keys(&mut self) {
         self.keys.estimate();
     }
 
-    /// Rows and bytes per partition so far, of the first placement.
+    /// Returns rows and bytes per partition so far, of the first placement.
     pub(crate) fn counted(&self) -> (Vec<u64>, Vec<u64>) {
         let first = self.groups.first().and_then(|group| Some((group, group.joint.partitions().first()?)));
         let by_partition = |(group, partitions): (&GroupCounter, &Vec<PartitionId>)| {
@@ -196,8 +196,8 @@ impl PartitionKeyCounter {
         first.map(by_partition).unwrap_or_default()
     }
 
-    /// Adds what another counter of the same candidate counted, of rows that come later. No window of either is longer than `window`.
-    /// `moments` is the axis of both.
+    /// Adds the counts of another counter of the same candidate, of later rows. No window of either
+    /// is longer than `window`. `moments` is the axis of both.
     pub(crate) fn merge(&mut self, other: Self, window: Micros, moments: Option<&MomentAxis>) {
         self.keys.merge(other.keys);
         self.rows += other.rows;
@@ -209,7 +209,7 @@ impl PartitionKeyCounter {
         }
     }
 
-    /// Appends what it counted.
+    /// Appends the counts to `bytes`.
     pub(crate) fn put(&mut self, bytes: &mut Vec<u8>) {
         self.keys.put_together();
         self.keys.put(bytes);
@@ -218,7 +218,7 @@ impl PartitionKeyCounter {
         self.groups.iter().for_each(|group| group.put(bytes));
     }
 
-    /// What another counter of the same candidate counted.
+    /// Reads the counts of another counter of the same candidate.
     pub(crate) fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
         let keys = KeyCounter::take(left)?;
         let (rows, null_rows) = Wire::take(left)?;
@@ -264,7 +264,7 @@ impl PartitionKeyCounter {
             .map(|(index, placement)| placement.finish(&of_key, heaviest.get(index).copied(), how));
         let placements: Vec<PlacementReport> = placements.collect();
         let mut parts = self.plan.candidate.part_names().into_iter().zip(&self.types);
-        // Other systems have said already what they take.
+        // Other systems have already reported which types they accept.
         let of_ydb =
             placements.first().is_none_or(|placement| placement.placement.function().of_ydb().is_some());
         let type_obstacle = parts
@@ -286,7 +286,7 @@ impl PartitionKeyCounter {
     }
 }
 
-/// The runs of equal numbers with their lengths, where they are long.
+/// Returns the runs of equal numbers with their lengths; `None` if they are short.
 fn runs(numbers: &[u32]) -> Option<Vec<(u32, u32)>> {
     const LONG: usize = 8;
     let ends = numbers.iter().zip(numbers.iter().skip(1)).filter(|(a, b)| a != b).count();

@@ -1,4 +1,4 @@
-//! What is found out of batches before they are counted: each alone, so that all cores can share in it.
+//! Preparation of batches before they are counted: each alone, so that all cores can take part.
 
 use std::sync::Arc;
 
@@ -16,23 +16,24 @@ use evenkeel_model::values::instants;
 use evenkeel_placement::placement::{JointPlacement, PlacementError};
 use evenkeel_stats::windows::{MomentAxis, MomentRows, TimeAxis, WindowedRows};
 
-/// A candidate for the partition key, as far as it is known before the first row.
+/// Candidate for the partition key, as known before the first row.
 #[derive(Debug)]
 pub(crate) struct CandidatePlan {
     pub(crate) candidate: Candidate,
-    /// Positions of its parts.
+    /// Positions of the parts of the key.
     pub(crate) key: Vec<usize>,
-    /// Functions that do not take it, each with the reason.
+    /// Functions that do not accept it, each with the reason.
     pub(crate) left_out: Vec<String>,
-    /// Its placements, in groups that share cells.
+    /// Placements of the key, in groups that share cells.
     pub(crate) placements: Vec<Arc<JointPlacement>>,
 }
 
-/// What is known of a key in a batch before its rows are counted.
+/// Data on a key in a batch, known before its rows are counted.
 pub(crate) struct BatchKeys {
-    /// Their identities; where the key has one part, those of the part.
+    /// Identities of the keys; `None` if the key has one part, whose identities serve.
     pub(crate) identities: Option<Vec<u64>>,
-    /// The cells of every row, for each group of placements; none while keys are few, and looked up by number.
+    /// Cells of every row, for each group of placements; `None` while keys are few, and looked up
+    /// by number.
     pub(crate) cells: Option<Vec<Vec<PartitionId>>>,
 }
 
@@ -46,7 +47,7 @@ impl CandidatePlan {
         Ok(BatchKeys { identities, cells })
     }
 
-    /// The cells of every row, for each group of placements.
+    /// Computes the cells of every row, for each group of placements.
     pub(crate) fn cells(&self, batch: &KeyedBatch) -> Result<Vec<Vec<PartitionId>>, EvaluateError> {
         let failed = |source| EvaluateError::Placement { key: self.candidate.to_string(), source };
         let columns: Vec<_> = batch.parts_of(&self.key).map(|part| part.array.clone()).collect();
@@ -61,7 +62,8 @@ impl CandidatePlan {
     }
 }
 
-/// The hashes of some keys by one function after the other: those that share a hash take it from each other.
+/// Hashes of some keys by one function after the other; consecutive functions of one hash family
+/// share them.
 #[derive(Default)]
 pub(crate) struct Hashes(Option<(&'static str, Vec<u64>)>);
 
@@ -81,35 +83,35 @@ impl Hashes {
     }
 }
 
-/// Batches, and what is known of them.
+/// Batches with their prepared data.
 pub(crate) struct PreparedBatches {
-    /// Each with whether a batch of the simulated ingest ends with it.
+    /// Batches, each with whether it ends a batch of the simulated ingest.
     pub(crate) batches: Vec<(KeyedBatch, bool)>,
-    /// For each partition key, its rows in each batch.
+    /// Data on each partition key, for each batch.
     pub(crate) keys: Vec<Vec<BatchKeys>>,
 }
 
 /// Rows of one batch of the simulated ingest.
 struct Piece {
     rows: RecordBatch,
-    /// Rows that came before.
+    /// Number of rows before these.
     first_row: u64,
-    /// Whether that batch ends with them.
+    /// Whether the simulated batch ends with these rows.
     ends: bool,
 }
 
-/// Prepares batches in the order in which they come.
+/// Prepares batches in the order of their arrival.
 #[derive(Debug)]
 pub(crate) struct Preparation {
     pub(crate) parts: KeyParts,
     pub(crate) keys: Vec<Arc<CandidatePlan>>,
-    /// Whether rows are told apart as a whole.
+    /// Whether whole rows are distinguished.
     pub(crate) whole_rows: bool,
     pub(crate) time: Option<(usize, String)>,
     pub(crate) axis: TimeAxis,
-    /// Short windows, where partition keys are counted along the time.
+    /// Short windows, if partition keys are counted over time.
     pub(crate) moments: Option<MomentAxis>,
-    /// The length of windows that was asked for, and how many there may be of it.
+    /// Requested length of windows, and the most windows of that length.
     pub(crate) window: Option<Micros>,
     pub(crate) most_windows: usize,
     /// Rows of a batch of the simulated ingest.
@@ -120,8 +122,8 @@ pub(crate) struct Preparation {
 }
 
 impl Preparation {
-    /// Prepares batches. `numbered` says of each partition key whether its keys are few enough to be numbered; where that has changed
-    /// meanwhile, less is prepared than could be.
+    /// Prepares batches. `numbered` says for each partition key whether its keys are few enough to
+    /// be numbered. If that has changed in the meantime, less is prepared than could be.
     pub(crate) fn prepare(
         &mut self,
         batches: &[RecordBatch],
@@ -140,7 +142,8 @@ impl Preparation {
         };
         let (axis, time, window, most) = (&mut self.axis, &self.time, self.window, self.most_windows);
         let moments = &mut self.moments;
-        // Windows follow each other in time, so they are found one batch after the other, beside what is found of each alone.
+        // Windows follow each other in time, so they are found one batch after the other, in
+        // parallel with the preparation of each batch alone.
         let mut windows = || {
             let of_piece =
                 |piece: &Piece| windows_of(&piece.rows, axis, moments.as_mut(), time.as_ref(), window, most);
@@ -159,7 +162,7 @@ impl Preparation {
         Ok(PreparedBatches { batches, keys: by_key })
     }
 
-    /// Adds what was found of rows that come after these: their axes, and how many were read and kept.
+    /// Adds the preparation of later rows: their axes, and how many were read and kept.
     pub(crate) fn merge(
         &mut self,
         axis: TimeAxis,
@@ -176,11 +179,11 @@ impl Preparation {
         Ok(())
     }
 
-    /// Cuts a batch where batches of the simulated ingest end, and takes the sample.
+    /// Cuts a batch at the ends of batches of the simulated ingest, and takes the sample.
     fn cut(&mut self, batch: &RecordBatch, pieces: &mut Vec<Piece>) {
         let mut begin = 0;
         while begin < batch.num_rows() {
-            // A batch of the simulated ingest ends after so many rows of the export, sampled or not.
+            // A simulated batch ends after `batch_rows` rows of the export, sampled or not.
             let until_end = self.batch_rows.max(1) - self.rows_read % self.batch_rows.max(1);
             let rows = usize::try_from(until_end).unwrap_or(usize::MAX).min(batch.num_rows() - begin);
             let slice = batch.slice(begin, rows);
@@ -198,10 +201,10 @@ impl Preparation {
     }
 }
 
-/// The windows of the rows of a batch, those that are shown and short ones.
+/// Windows of the rows of a batch: the displayed ones, and the short ones.
 type WindowsOfBatch = (Option<WindowedRows>, Option<MomentRows>);
 
-/// The windows of the rows of a batch, where there is time.
+/// Finds the windows of the rows of a batch, if there is a time column.
 fn windows_of(
     batch: &RecordBatch,
     axis: &mut TimeAxis,
@@ -218,7 +221,7 @@ fn windows_of(
     Ok((Some(windows), moments.map(|moments| moments.add(&times))))
 }
 
-/// A row is taken with a chance of `fraction`, each for itself.
+/// Samples each row independently with probability `fraction`.
 fn sampled(batch: &RecordBatch, fraction: f64, random: &mut ChaCha8Rng) -> RecordBatch {
     let rows = (0..batch.num_rows() as u32).filter(|_| random.random_bool(fraction.clamp(0.0, 1.0)));
     let rows = UInt32Array::from_iter_values(rows);

@@ -1,5 +1,5 @@
-//! What one candidate for the primary key would do: which rows it would lose, whether rows come in its order, what reading
-//! by it leaves unread.
+//! Counts for one candidate for the primary key: which rows it would lose, whether rows arrive in
+//! its order, and how much reads by it leave unread.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
@@ -21,52 +21,53 @@ use evenkeel_placement::placement::Placement;
 use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir};
 use evenkeel_stats::windows::count_late;
 
-/// Examples of keys that repeat.
+/// Number of examples of repeated keys.
 pub(crate) const EXAMPLES: usize = 5;
-/// Rows that the order of arrival and the merged layout are judged by.
+/// Sampled rows by which the order of arrival and the merged layout are judged.
 const SAMPLE_ROWS: usize = 100_000;
-/// Batches whose portions are kept; of more, those of each two are joined.
+/// Maximum number of batches whose portions are kept; beyond it, the portions of every two are
+/// joined.
 const MOST_BATCHES: u64 = 2000;
-/// Bytes of a key or value that are kept of a row of the sample; longer ones are told apart by these.
+/// Bytes of a key or value that are kept for a sampled row; longer ones are distinguished by these.
 const MOST_KEPT_BYTES: usize = 256;
 /// Rows that a merged portion keeps together, as columnar stores commonly do.
 const GROUP_ROWS: usize = 1 << 17;
-/// Rows whose keys tell whether it is chance that none repeats.
+/// Rows whose keys show whether uniqueness is due to chance.
 const UNIQUENESS_ROWS: usize = 20_000;
 /// Conditions that are tried on a column.
 const CONDITIONS: usize = 100;
 
-/// A column that conditions are tried on, in the key or not.
+/// Column that conditions are tried on, in the key or not.
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
-    /// Its name.
+    /// Name of the column.
     pub(crate) name: String,
     /// Position of its part among all.
     pub(crate) part: usize,
-    /// Its type.
+    /// Type of the column.
     pub(crate) column_type: ColumnType,
-    /// What is tried.
+    /// Kind of condition that is tried.
     pub(crate) kind: ConditionKind,
 }
 
-/// What is tried on a column.
+/// Kind of condition that is tried on a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConditionKind {
-    /// Its values one by one.
+    /// Values of the column, one by one.
     Equal,
     /// Ranges of an hour and of a day.
     TimeRanges,
 }
 
-/// One candidate, as the plan has it.
+/// Plan of one candidate.
 #[derive(Debug)]
 pub(crate) struct PrimaryKeyPlan {
     pub(crate) candidate: Candidate,
-    /// Positions of its parts.
+    /// Positions of the parts of the key.
     pub(crate) key: Vec<usize>,
     pub(crate) types: Vec<ColumnType>,
     pub(crate) partition_key: Candidate,
-    /// Positions of the partition key's parts.
+    /// Positions of the parts of the partition key.
     pub(crate) placed: Vec<usize>,
     pub(crate) placement: Placement,
     pub(crate) conditions: Vec<Condition>,
@@ -82,7 +83,7 @@ pub(crate) struct PrimaryKeyCounter {
     repeats: RepeatedKeys,
     partitions: Vec<PartitionState>,
     portions: Vec<Vec<Portion>>,
-    /// Batches so far, each as many of those that were asked for as `batches_joined`.
+    /// Batches so far, each made of `batches_joined` batches of the requested size.
     batches: u64,
     batches_joined: u64,
     sample: Reservoir<SampledRow>,
@@ -95,18 +96,18 @@ pub(crate) struct PrimaryKeyCounter {
     late_by: [u64; 4],
 }
 
-/// One partition while rows come.
+/// State of one partition while rows are counted.
 #[derive(Debug, Clone, Default)]
 struct PartitionState {
-    /// The greatest key so far.
+    /// Greatest key so far.
     max: Option<KeyBytes>,
-    /// The latest time so far, where the key begins with one.
+    /// Latest time so far, if the key begins with one.
     latest: Option<i64>,
-    /// The portion of the batch under way.
+    /// Portion of the current batch.
     open: Option<Portion>,
 }
 
-/// A row of the sample.
+/// Sampled row.
 #[derive(Debug, Clone)]
 struct SampledRow {
     arrival: u64,
@@ -115,7 +116,7 @@ struct SampledRow {
     columns: Vec<KeyBytes>,
 }
 
-/// Rows that a merged portion keeps together.
+/// Row group of a merged portion.
 struct RowGroup(Vec<(KeyBytes, KeyBytes)>);
 
 impl Ranges for RowGroup {
@@ -130,7 +131,7 @@ impl std::fmt::Debug for PrimaryKeyCounter {
     }
 }
 
-/// Brings values to bytes that compare as they do, whether text comes as views or not.
+/// Converts values to bytes that compare in the same order, whether text is in views or not.
 struct KeyRows {
     converter: RowConverter,
     types: Vec<DataType>,
@@ -150,7 +151,7 @@ impl KeyRows {
     fn convert(&mut self, arrays: &[ArrayRef]) -> Result<Rows, ArrowError> {
         let differ = |(array, known): (&ArrayRef, &DataType)| array.data_type() != known;
         if arrays.iter().zip(&self.types).any(differ) {
-            // The bytes of a view are those of plain text.
+            // Views have the same bytes as plain text.
             *self = Self::new(arrays.iter().map(|array| array.data_type().clone()).collect())?;
         }
         self.converter.convert_columns(arrays)
@@ -182,7 +183,7 @@ impl PrimaryKeyCounter {
         })
     }
 
-    /// Counts the rows of batches, each with whether a batch of the simulated ingest ends with it.
+    /// Counts the rows of batches, each with whether it ends a batch of the simulated ingest.
     pub(crate) fn add_all(&mut self, batches: &[(KeyedBatch, bool)]) -> Result<(), EvaluateError> {
         for (batch, ends) in batches {
             self.add(batch)?;
@@ -232,7 +233,7 @@ impl PrimaryKeyCounter {
         Ok(partitions)
     }
 
-    /// Counts the rows that come after rows of their partition with a greater key.
+    /// Counts the rows that arrive after rows of their partition with a greater key.
     fn order(
         &mut self,
         batch: &KeyedBatch,
@@ -242,7 +243,7 @@ impl PrimaryKeyCounter {
     ) {
         let times = first.and_then(instants);
         let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
-        // The greatest key of a partition is copied once a batch, not with every row.
+        // The greatest key of a partition is copied once per batch, not with every row.
         let mut greatest: Vec<Option<usize>> = vec![None; self.partitions.len()];
         for (row, partition) in partitions.iter().enumerate().take(batch.rows) {
             let (Some(state), Some(greatest)) =
@@ -275,9 +276,10 @@ impl PrimaryKeyCounter {
         }
     }
 
-    /// Widens the portions of the batch under way.
+    /// Widens the portions of the current batch.
     fn extend_portions(&mut self, keys: &Rows, columns: &[Rows], partitions: &[PartitionId]) {
-        /// Rows of one batch: how many, and which have the least and the greatest key and value of each column.
+        /// Rows of one batch: their number, and which have the least and the greatest key and value
+        /// of each column.
         #[derive(Clone)]
         struct Ends {
             rows: u64,
@@ -322,7 +324,7 @@ impl PrimaryKeyCounter {
         }
     }
 
-    /// A batch of the simulated ingest ends here.
+    /// Ends a batch of the simulated ingest.
     fn end_batch(&mut self) {
         for (state, portions) in self.partitions.iter_mut().zip(&mut self.portions) {
             portions.extend(state.open.take());
@@ -342,7 +344,7 @@ impl PrimaryKeyCounter {
         }
         let repeats = std::mem::replace(&mut self.repeats, RepeatedKeys::new(0)).finish(EXAMPLES)?;
         let pruning = self.pruning();
-        // Of a sample it is not known whether the whole repeats a key.
+        // A sample does not show whether the whole export repeats a key.
         let is_unique = repeats.duplicate_rows == 0 && self.null_rows == 0 && sample.is_none();
         let uniqueness = if is_unique { self.uniqueness() } else { None };
         let rows = self.rows.max(1) as f64;
@@ -382,9 +384,9 @@ impl PrimaryKeyCounter {
         })
     }
 
-    /// What it is worth that no row repeats a key.
+    /// Judges the uniqueness of a key that no row repeats.
     fn uniqueness(&self) -> Option<Uniqueness> {
-        // Of a longer key the end is not kept.
+        // Longer keys are skipped, because their end is not kept.
         let whole = self.sample.items().iter().filter(|row| row.key.len() < MOST_KEPT_BYTES);
         let parser = self.rows_of_key.converter.parser();
         let keys = whole.take(UNIQUENESS_ROWS).map(|row| parser.parse(&row.key));
@@ -417,7 +419,7 @@ impl PrimaryKeyCounter {
         tried
     }
 
-    /// Ranges around values of the sample, evenly chosen from it.
+    /// Returns ranges around values that are chosen evenly from the sample.
     fn conditions(&self, column: usize, length: Option<Micros>) -> Vec<(KeyBytes, KeyBytes)> {
         let rows = self.sample.items();
         let step = (rows.len() / CONDITIONS).max(1);
@@ -428,7 +430,7 @@ impl PrimaryKeyCounter {
         }
     }
 
-    /// The slice of time of a length that a value lies in, as bytes.
+    /// Returns the slice of time of a length that contains a value, as bytes.
     fn time_range(&self, column: usize, value: &KeyBytes, length: Micros) -> Option<(KeyBytes, KeyBytes)> {
         let converter = &self.rows_of_columns.get(column)?.converter;
         let parser = converter.parser();
@@ -444,8 +446,8 @@ impl PrimaryKeyCounter {
         Some((rows.row(0).as_ref().into(), rows.row(1).as_ref().into()))
     }
 
-    /// The row groups of partitions that are merged into one portion each: the sample in key order, cut where a row group of
-    /// the whole would end.
+    /// Returns the row groups of partitions that are merged into one portion each: the sample in
+    /// key order, cut at the ends of the row groups of the whole.
     fn merged_row_groups(&self) -> Vec<RowGroup> {
         let mut rows: Vec<&SampledRow> = self.sample.items().iter().collect();
         rows.sort_by(|a, b| a.partition.cmp(&b.partition).then_with(|| a.key.cmp(&b.key)));
@@ -466,14 +468,14 @@ impl PrimaryKeyCounter {
     }
 }
 
-/// The beginning of a key.
+/// Returns the beginning of a key.
 fn kept(rows: &Rows, row: usize) -> KeyBytes {
     let row = rows.row(row);
     let bytes: &[u8] = row.as_ref();
     bytes.get(..MOST_KEPT_BYTES).unwrap_or(bytes).into()
 }
 
-/// Why a table cannot have the key.
+/// Returns the reasons why a table cannot have the key.
 fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, max_key_bytes: u64) -> Vec<String> {
     let mut obstacles = Vec::new();
     for (part, column_type) in plan.candidate.part_names().iter().zip(&plan.types) {
@@ -500,8 +502,8 @@ fn obstacles(plan: &PrimaryKeyPlan, null_rows: u64, max_key_bytes: u64) -> Vec<S
     obstacles
 }
 
-/// Pearson's correlation between the rank of each row's key and its rank of arrival; equal keys share the middle of their
-/// ranks.
+/// Returns Pearson's correlation between the rank of each row's key and its rank of arrival; equal
+/// keys share the middle of their ranks.
 fn rank_correlation(rows: &[SampledRow]) -> Option<f64> {
     let mut by_arrival: Vec<&SampledRow> = rows.iter().collect();
     by_arrival.sort_by_key(|row| row.arrival);
@@ -550,10 +552,11 @@ mod tests {
 
     #[test]
     fn rank_correlation_misleads_both_ways() {
-        // Days that each run from the first to the last key: every portion overlaps every other, and the figure is low.
+        // Each day runs from the first to the last key: every portion overlaps every other, and the
+        // correlation is low.
         let days = rank_correlation(&sampled((0..100).flat_map(|_| 0..100))).unwrap();
         assert!(days.abs() < 0.1, "{days}");
-        // Rows shuffled within each tenth: it says monotonic, while half of the rows come late.
+        // Rows shuffled within each tenth: it says monotonic, although half of the rows are late.
         let shuffled = (0..1000).map(|row: u32| row / 100 * 100 + row * 37 % 100);
         let shuffled = rank_correlation(&sampled(shuffled)).unwrap();
         assert!(shuffled > 0.95, "{shuffled}");

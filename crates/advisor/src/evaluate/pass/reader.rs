@@ -1,4 +1,4 @@
-//! The thread that reads while rows are counted.
+//! Thread that reads while rows are counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -9,11 +9,11 @@ use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::evaluator::Evaluator;
 use evenkeel_input::source::Unreadable;
 
-/// Takes blocks of batches; whether to go on.
+/// Callback that takes blocks of batches and returns whether to go on.
 type Blocks<'a> = &'a mut dyn FnMut(Vec<RecordBatch>) -> bool;
 
-/// Reads rows in a thread of its own, while they are counted in this one and its helpers. `read` gives the rows of the columns that are
-/// asked for.
+/// Reads rows in a thread of its own, while they are counted in this one and its helpers. `read`
+/// yields the rows of the projected columns.
 pub(crate) fn read_into(
     evaluator: &mut Evaluator,
     progress: &(dyn Fn(u64) + Sync),
@@ -23,7 +23,7 @@ pub(crate) fn read_into(
     let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
     let asked = evaluator.asked();
     std::thread::scope(|scope| {
-        // Where nobody receives any more, counting has failed, and says so itself.
+        // If the receiver is gone, counting has failed, and reports that itself.
         let reading = scope.spawn(move || read(&asked, &mut |block| sender.send(block).is_ok()));
         let counted = evaluator.add_all(
             || receiver.recv().ok(),

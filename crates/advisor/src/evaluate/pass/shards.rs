@@ -1,14 +1,14 @@
-//! An evaluation that several machines share.
+//! Evaluation that several machines share.
 //!
 //! ```text
-//! rows -> stretches, cut where batches of the simulated ingest end
-//!      -> PartitionKeys, each stretch alone -> states, which merge in order
+//! rows -> ranges, cut at the ends of batches of the simulated ingest
+//!      -> PartitionKeys, each range alone -> states, which merge in order
 //!      -> PrimaryKey, TimeAxis: all rows in order, one machine each -> results
 //!      -> assemble -> the Evaluation that one machine would have made
 //! ```
-//! What is counted exactly is the same, however it is shared; sketches keep their bounds. A key whose exact counts just fit into memory
-//! may turn to sketches in one and not in the other. States and results are read by the version of the program that wrote them, and
-//! by no other.
+//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. A key
+//! whose exact counts only just fit into memory may switch to sketches in one evaluation and not in
+//! the other. States and results can be read only by the version of the program that wrote them.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -26,20 +26,21 @@ use evenkeel_model::table::Column;
 use evenkeel_model::wire::{Wire, WireError, seal, unseal, wire};
 use evenkeel_stats::windows::TimeRange;
 
-/// What a pass over all rows found.
+/// Result of a pass over all rows.
 #[derive(Debug)]
 struct Whole {
     rows_read: u64,
     time_range: Option<TimeRange>,
-    /// The number of the primary key that was counted, and its report.
+    /// Number of the primary key that was counted, and its report.
     primary_key: Option<(usize, PrimaryKeyReport)>,
 }
 
 wire!(Whole { rows_read, time_range, primary_key });
 
-/// The stretches that the rows of an export are counted in: at most so many, about equal, cut at multiples of `batch_rows`, so that the
-/// batches of the simulated ingest are whole. Where rows that cannot be read are left out, the numbers of those behind them shift; and a
-/// sample is drawn row by row. Both give one stretch.
+/// Returns the ranges in which the rows of an export are counted: at most `most`, about equal, cut
+/// at multiples of `batch_rows` to keep the batches of the simulated ingest whole. There is only
+/// one range if unreadable rows are skipped, which shifts the numbers of the rows behind them, or
+/// if rows are sampled, because a sample is drawn row by row.
 #[must_use]
 pub fn stretches(
     options: &EvaluateOptions,
@@ -51,7 +52,7 @@ pub fn stretches(
     let batch_rows = options.batch_rows.max(1);
     let batches = rows.div_ceil(batch_rows);
     let count = if whole { 1 } else { batches.min(most as u64).max(1) };
-    // In 128 bits, since there may be 2^64 rows of one each.
+    // Computed in 128 bits, since there may be 2^64 rows in batches of one row.
     let bound = |number: u64| {
         let batch = u128::from(batches) * u128::from(number) / u128::from(count);
         u64::try_from(batch * u128::from(batch_rows)).unwrap_or(u64::MAX).min(rows)
@@ -59,10 +60,10 @@ pub fn stretches(
     (0..count).map(|number| bound(number)..bound(number + 1)).collect()
 }
 
-/// The passes over all rows that are needed beside those over so many stretches.
+/// Returns the passes over all rows that are needed in addition to those over ranges of rows.
 ///
 /// # Errors
-/// [`EvaluateError`] where there is no such time column.
+/// [`EvaluateError`] if there is no such time column.
 pub fn whole_shares(
     columns: &[Column],
     options: &EvaluateOptions,
@@ -74,11 +75,12 @@ pub fn whole_shares(
     Ok(primary_keys.chain(axis.then_some(Share::TimeAxis)).collect())
 }
 
-/// Counts a share of an export: of a stretch of its rows, or of all. Gives what [`assemble`] takes, and the rows that were left out.
-/// `progress` is called with the rows read so far; `stop` ends it before its end.
+/// Counts a share of an export, over a range of its rows or all of them. Returns the input of
+/// [`assemble`], and the rows that were left out. `progress` is called with the number of rows read
+/// so far; setting `stop` cancels the count.
 ///
 /// # Errors
-/// [`EvaluateError`] where rows cannot be read, or the key cannot be evaluated.
+/// [`EvaluateError`] if rows cannot be read, or the key cannot be evaluated.
 pub fn count_share(
     export: &Export,
     options: &EvaluateOptions,
@@ -100,13 +102,13 @@ pub fn count_share(
     Ok((counted, unreadable))
 }
 
-/// The evaluation that all shares make together: the states of the stretches of the rows, in order, and the results of the
-/// [`whole_shares`], in any. It is that of one machine, but that a value of a heavy key may not be known yet, as
-/// [`crate::evaluate::HeavyHitter::key`] has it.
+/// Assembles the evaluation from all shares: the states of the ranges of rows, in order, and the
+/// results of the [`whole_shares`], in any order. It equals that of one machine, except that the
+/// values of a heavy key may not be known yet, see [`crate::evaluate::HeavyHitter::key`].
 ///
 /// # Errors
-/// [`EvaluateError::KeyParts`] where a share is missing, comes twice, is damaged or is one of other options; [`EvaluateError::NoRows`] where
-/// there are no rows.
+/// [`EvaluateError::KeyParts`] if a share is missing, duplicated, damaged or made with other
+/// options; [`EvaluateError::NoRows`] if there are no rows.
 pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
     columns: &[Column],
     options: &EvaluateOptions,
@@ -151,10 +153,11 @@ pub fn assemble<S: AsRef<[u8]>, W: AsRef<[u8]>>(
 }
 
 impl Evaluator {
-    /// What it counted, for [`Evaluator::merge_state`] of an evaluation with the same columns and options.
+    /// Returns the counts as a state, for [`Evaluator::merge_state`] of an evaluation with the same
+    /// columns and options.
     ///
     /// # Errors
-    /// [`EvaluateError::NotMergeable`] where there are primary keys.
+    /// [`EvaluateError::NotMergeable`] if there are primary keys.
     pub fn into_state(mut self) -> Result<Vec<u8>, EvaluateError> {
         if !self.counters.primary_keys.is_empty() {
             return Err(EvaluateError::NotMergeable);
@@ -170,11 +173,12 @@ impl Evaluator {
         }))
     }
 
-    /// Adds the state of an evaluation with the same columns and options, of rows that come after these. After an error it is of no use
-    /// any more.
+    /// Adds the state of an evaluation with the same columns and options, of later rows. After an
+    /// error, this evaluation can no longer be used.
     ///
     /// # Errors
-    /// As for [`Evaluator::merge`], and [`EvaluateError::KeyParts`] where the state is damaged, or that of other options.
+    /// As for [`Evaluator::merge`], and [`EvaluateError::KeyParts`] if the state is damaged, or
+    /// made with other options.
     pub fn merge_state(&mut self, state: &[u8]) -> Result<(), EvaluateError> {
         if !self.counters.primary_keys.is_empty() {
             return Err(EvaluateError::NotMergeable);
@@ -190,7 +194,7 @@ impl Evaluator {
         if usize::take(&mut left)? != counters.partition_keys.len() {
             return Err(WireError("it has other keys").into());
         }
-        // One key after the other, so that no more than one is in memory twice.
+        // Merge one key after the other, so that no more than one is in memory twice.
         for key in &mut counters.partition_keys {
             let more = key.take(&mut left)?;
             key.merge(more, window, moments);
@@ -202,10 +206,10 @@ impl Evaluator {
         Ok(())
     }
 
-    /// What it found of all rows.
+    /// Returns the result of a pass over all rows.
     ///
     /// # Errors
-    /// [`EvaluateError`] where what was put on disk cannot be read back.
+    /// [`EvaluateError`] if spilled data cannot be read back.
     fn into_whole(self, share: Share) -> Result<Vec<u8>, EvaluateError> {
         let Self { options, preparation, counters, .. } = self;
         let read = preparation.rows_read as f64 / counters.rows.max(1) as f64;
@@ -242,7 +246,7 @@ mod tests {
     use evenkeel_stats::sketch::fold;
     use evenkeel_testkit::{AdEvents, ad_events_definition};
 
-    /// The rows of an export, in one batch.
+    /// Rows of an export, in one batch.
     struct Rows {
         columns: Vec<Column>,
         batch: RecordBatch,
@@ -256,7 +260,7 @@ mod tests {
             Self { columns: ad_events_definition().unwrap().columns, batch }
         }
 
-        /// The same with NULL in every column of some rows.
+        /// Replaces some values of every column by NULL.
         fn with_nulls(self) -> Self {
             let rows = self.batch.num_rows() as u64;
             let columns = self.batch.columns().iter().zip(0u64..).map(|(array, column)| {
@@ -275,7 +279,7 @@ mod tests {
             Self { columns, batch: self.batch.project(&kept).unwrap() }
         }
 
-        /// Keys that mostly come once, a few of them often; in two columns.
+        /// Creates keys that mostly occur once, a few of them often, in two columns.
         fn many_keys(rows: u64) -> Self {
             let key = |row: u64| if row.is_multiple_of(20) { fold(row, 1) % 10 } else { fold(row, 2) };
             let first: ArrayRef = Arc::new(UInt64Array::from_iter_values((0..rows).map(key)));
@@ -378,7 +382,7 @@ mod tests {
         let rows = Rows::events(6_000).with_nulls();
         let options = EvaluateOptions { batch_rows: 500, ..options() };
         assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
-        // The axis by a pass of its own.
+        // The time axis takes a pass of its own.
         let options = EvaluateOptions { primary_keys: Vec::new(), ..options };
         assert_eq!(whole_shares(&rows.columns, &options, 5).unwrap(), [Share::TimeAxis]);
         assert_eq!(rows.shared(&options, 5).unwrap(), rows.local(&options).unwrap());
@@ -433,7 +437,7 @@ mod tests {
         }
     }
 
-    /// Whose values are known already may differ.
+    /// Clears the values, which may be known in one evaluation and not in the other.
     fn forget_values(hitters: &mut [HeavyHitter]) {
         for hitter in hitters {
             hitter.key.clear();
@@ -450,7 +454,7 @@ mod tests {
             partition_keys: keys(&seconds),
             partitions: partitions(&[16]),
             batch_rows: 10_000,
-            // The least there is.
+            // The least memory that is accepted.
             memory: ByteSize::mib(242),
             ..EvaluateOptions::default()
         };
@@ -464,7 +468,7 @@ mod tests {
             let relative = key.distinct.estimate as f64 / truth.distinct.estimate as f64;
             assert!((relative - 1.0).abs() < 0.02, "{relative}");
         }
-        // Its ten heavy keys.
+        // The ten heavy keys of `a`.
         let heaviest = |evaluation: &Evaluation| evaluation.candidates[14].heavy_hitters.clone();
         for (found, truth) in heaviest(&shared).iter().zip(&heaviest(&exact)) {
             assert_eq!(found.key, truth.key);
@@ -525,7 +529,7 @@ mod tests {
         writer.close().unwrap();
     }
 
-    /// Counts an export as other machines would, which have nothing but what travels.
+    /// Counts an export as other machines would, which have only the data that is sent to them.
     fn elsewhere(
         export: &Export,
         options: &EvaluateOptions,
@@ -573,7 +577,7 @@ mod tests {
         }
         let export = Export::open(&inputs, InputOptions::default(), &Default::default()).unwrap();
         let stop = AtomicBool::new(false);
-        // Keys that are named, and keys that are found.
+        // Named keys, and keys that are searched for.
         let found = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
         for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
             let options = AdvisorOptions {

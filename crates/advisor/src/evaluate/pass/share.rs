@@ -4,15 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::EvaluateError;
 
-/// What one pass over rows counts, where others count the rest.
+/// Part of an evaluation that one pass over rows counts, while others count the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
-    /// All partition keys, of a stretch of the rows.
+    /// All partition keys, over a range of the rows.
     PartitionKeys,
-    /// The primary key of this number, from 0, and the time axis: of all rows, because their order matters.
+    /// The primary key of this number, from 0, and the time axis: over all rows, because their
+    /// order matters.
     PrimaryKey(usize),
-    /// The time axis alone, of all rows: which of them are late is known only to someone who saw those before.
+    /// The time axis alone, over all rows: which of them are late depends on all rows before them.
     TimeAxis,
 }
 

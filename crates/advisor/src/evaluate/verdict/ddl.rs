@@ -1,4 +1,4 @@
-//! The table that is proposed: its YQL, and the commands that make it and fill it.
+//! The proposed table: its YQL, and the commands that create and fill it.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use evenkeel_model::table::{
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Function;
 
-/// Files that are named one by one in a command.
+/// Maximum number of files that a command lists one by one.
 const MOST_FILES_LISTED: usize = 5;
 
-/// The YQL, and the commands that use it.
+/// Adds the YQL, and the commands that use it, to the recommendation.
 pub(crate) fn propose_table(
     recommendation: &mut Recommendation,
     partition_key: &Candidate,
@@ -26,7 +26,8 @@ pub(crate) fn propose_table(
     let function = match function {
         Function::Ydb(function) => function,
         Function::System(system) => {
-            // Names that are not plain stand in quotes, which most of these systems fold otherwise or refuse.
+            // Names that are not plain need quotes: most of these systems would otherwise fold
+            // their case or refuse them.
             let plain = |name: &str| {
                 name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
                     && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -54,7 +55,7 @@ pub(crate) fn propose_table(
     };
     let Ok(spec) = TableSpec::new(definition) else { return };
     let statement = write_create_table_for(&spec, options.ydb_version);
-    // A type that no other stands for is named in place of the statement.
+    // If no other type can represent a column, name the problem in place of the statement.
     recommendation.ddl =
         Some(statement.map_or_else(|error| format!("-- {error}\n"), |statement| statement.text));
     let table = &shell_word(&options.table);
@@ -80,7 +81,7 @@ pub(crate) fn propose_table(
         ),
         format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),
     ];
-    // What ydb reads itself, and all of one kind.
+    // `ydb import file` works if it reads the format itself and all files share it.
     let formats: Option<Vec<&str>> = files.iter().map(|file| format_of(file)).collect();
     if let Some([format, others @ ..]) = formats.as_deref()
         && others.iter().all(|other| other == format)
@@ -92,7 +93,7 @@ pub(crate) fn propose_table(
     }
 }
 
-/// Types that were changed by hand, as arguments.
+/// Column types that were changed by hand, as arguments.
 fn options_types(export: &Export) -> String {
     export
         .changed_types()
@@ -101,7 +102,7 @@ fn options_types(export: &Export) -> String {
         .collect()
 }
 
-/// The name of a file's format in `ydb import file`; none where that does not read it.
+/// Returns the name of a file's format in `ydb import file`; `None` if that cannot read it.
 fn format_of(file: &Path) -> Option<&'static str> {
     let ending = file.extension()?.to_str()?.to_ascii_lowercase();
     Some(match ending.as_str() {
@@ -113,7 +114,7 @@ fn format_of(file: &Path) -> Option<&'static str> {
     })
 }
 
-/// A word that a shell takes as one.
+/// Quotes a text so that a shell takes it as one word.
 fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

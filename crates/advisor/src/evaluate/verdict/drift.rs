@@ -1,34 +1,34 @@
-//! What changed between two evaluations: this one and one that was kept as JSON.
+//! Comparison of two evaluations: this one and a baseline that was saved as JSON.
 
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-/// A figure that changed by more than this part of itself is notable.
+/// Relative change above which a figure is notable.
 const NOTABLE: f64 = 0.2;
 
-/// A baseline that cannot be compared with.
+/// Error for a baseline that cannot be compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "the baseline cannot be compared with: {reason} (a baseline is made with 'evenkeel evaluate --format json')"
 )]
 pub struct BaselineError {
-    /// What is missing.
+    /// Reason why it cannot be compared with.
     pub reason: String,
 }
 
-/// One figure then and now.
+/// Value of one figure in the baseline and now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drift {
-    /// The key, and the number of partitions where the figure depends on it.
+    /// Key, and the number of partitions if the figure depends on it.
     pub subject: String,
-    /// The figure.
+    /// Name of the figure.
     pub figure: String,
-    /// Its value in the baseline.
+    /// Value in the baseline.
     pub before: Value,
-    /// Its value now.
+    /// Value in this evaluation.
     pub now: Value,
-    /// Whether it changed so much that one should look: by more than a fifth, or to another word.
+    /// Whether the change deserves attention: more than a fifth, or a different word.
     pub notable: bool,
 }
 
@@ -47,10 +47,10 @@ const OF_PLACEMENT: [&str; 6] = [
 const OF_PRIMARY_KEY: [&str; 4] =
     ["/duplicate_rows", "/conflicting_rows", "/in_order_fraction", "/layout/write_amplification"];
 
-/// Compares an evaluation with a baseline, both as JSON. A key that only one of them has is named.
+/// Compares an evaluation with a baseline, both as JSON. Keys that only one of them has are named.
 ///
 /// # Errors
-/// [`BaselineError`] where the baseline is not the JSON of an evaluation.
+/// [`BaselineError`] if the baseline is not the JSON of an evaluation.
 pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineError> {
     if baseline.get("candidates").is_none_or(|candidates| !candidates.is_array()) {
         return Err(BaselineError { reason: "it is not the JSON of an evaluation".to_owned() });
@@ -68,7 +68,7 @@ pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineErro
     }
     only_one_has(&mut drifts, baseline, now, "candidates", "partition_key");
     only_one_has(&mut drifts, baseline, now, "primary_keys", "columns");
-    // Numbers that stand for values differ from export to export.
+    // The numbers that replace masked values differ from export to export.
     let masked = |value: &Value| value.get("masked") == Some(&Value::Bool(true));
     let masked = masked(baseline) || masked(now);
     for (before, now) in pairs(baseline, now, "candidates", &["partition_key"]) {
@@ -95,7 +95,7 @@ pub fn compare(baseline: &Value, now: &Value) -> Result<Vec<Drift>, BaselineErro
     Ok(drifts)
 }
 
-/// Names the keys that one of the lists lacks.
+/// Reports the keys that only one of the evaluations has.
 fn only_one_has(drifts: &mut Vec<Drift>, before: &Value, now: &Value, list: &str, key: &str) {
     let (before, now) = (keys_of(before, list, key), keys_of(now, list, key));
     let evaluated = |is: bool| Value::from(if is { "evaluated" } else { "not evaluated" });
@@ -111,17 +111,17 @@ fn only_one_has(drifts: &mut Vec<Drift>, before: &Value, now: &Value, list: &str
     }
 }
 
-/// The entries of a list; none where there is no such list.
+/// Returns the entries of a list; empty if there is no such list.
 fn entries<'a>(value: &'a Value, list: &str) -> &'a [Value] {
     value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// One field of every entry of a list.
+/// Returns one field of every entry of a list.
 fn keys_of(value: &Value, list: &str, key: &str) -> Vec<Value> {
     entries(value, list).iter().filter_map(|entry| entry.get(key).cloned()).collect()
 }
 
-/// Entries of a list in both that agree in some fields.
+/// Pairs the entries of a list, in both evaluations, that agree in some fields.
 fn pairs<'a>(before: &'a Value, now: &'a Value, list: &str, same: &[&str]) -> Vec<(&'a Value, &'a Value)> {
     let agrees = |a: &Value, b: &Value| same.iter().all(|field| a.get(field) == b.get(field));
     let twin = |now: &'a Value| Some((entries(before, list).iter().find(|before| agrees(before, now))?, now));
@@ -151,11 +151,11 @@ fn push(drifts: &mut Vec<Drift>, subject: &str, figure: &str, before: Option<&Va
     });
 }
 
-/// Heaviest values that were not among the heaviest before; none where the lists are the same.
+/// Returns the heaviest values that were not among the heaviest before; `None` if there are none.
 fn fresh_heavy_keys(before: &Value, now: &Value) -> Option<Vec<Value>> {
     let keys = |value: &Value| keys_of(value, "heavy_hitters", "key");
     let known = keys(before);
-    // Keys that come once are no heavy ones, and differ from export to export.
+    // Keys that occur once are not heavy, and differ from export to export.
     let heavy = now.pointer("/heavy_hitters/0/share").and_then(Value::as_f64).unwrap_or(0.0) >= 0.01;
     let fresh: Vec<Value> = keys(now).into_iter().take(3).filter(|key| !known.contains(key)).collect();
     (heavy && !fresh.is_empty()).then_some(fresh)

@@ -1,4 +1,4 @@
-//! What to look out for.
+//! Findings: problems to look out for.
 
 use crate::evaluate::candidates::workload::{FanOut, Reach, StatementReport};
 use crate::evaluate::figures::evaluation::Evaluation;
@@ -15,28 +15,29 @@ use evenkeel_model::units::{ByteRate, PartitionCount};
 use evenkeel_placement::placement::systems::system;
 use evenkeel_stats::skew::Verdict;
 
-/// From this rank correlation on, MongoDB `analyzeShardKey` calls a key monotonic.
+/// Rank correlation from which MongoDB `analyzeShardKey` calls a key monotonic.
 const MONOTONIC: f64 = 0.7;
-/// A primary key is appended to when at least this part of the rows comes in its order.
+/// Minimum fraction of the rows in key order for a primary key to count as appended to.
 const APPENDS: f64 = 0.9;
-/// Rows that are written more often than this make merging a cost.
+/// Write amplification above which merging is a cost.
 const AMPLIFICATION: f64 = 2.0;
-/// A key that is not even is a problem from this max/mean on: the fullest partition has half as much again as its share.
+/// Max/mean above which an uneven key is a problem: the fullest partition has half as much again as
+/// its share.
 const PROBLEM_MAX_OVER_MEAN: f64 = 1.5;
-/// Up to this max/mean a key is even, whatever the reason.
+/// Max/mean up to which a key is even, whatever the reason.
 const EVEN_MAX_OVER_MEAN: f64 = 1.15;
-/// From so many repeats on that chance would make, none is evidence of an identifier.
+/// Expected repeats from which finding none is evidence of an identifier.
 const MOST_BY_CHANCE: f64 = 5.0;
-/// Rows for each partition, below which nothing is said of a key; some keys need more.
+/// Rows per partition below which a key is not judged; some keys need more.
 const FEWEST_ROWS_PER_PARTITION: f64 = 10.0;
-/// A sample of fewer rows says little.
+/// Sample size below which a sample says little.
 const FEWEST_SAMPLED: u64 = 10_000;
-/// Rows out of order in time, from this part on, are worth a word.
+/// Fraction of rows out of time order from which they are reported.
 const UNORDERED: f64 = 0.01;
 
-/// What to look out for, the gravest first.
+/// Returns the findings, the most severe first.
 ///
-/// `wants_primary_key` says whether a primary key was looked for or named.
+/// `wants_primary_key` says whether a primary key was searched for or named.
 pub(crate) fn find_findings(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -70,7 +71,7 @@ pub(crate) fn find_findings(
     findings
 }
 
-/// Keys that were wanted, and that there are none of.
+/// Adds a finding for each wanted kind of key that has no usable candidate.
 fn no_key(
     evaluation: &Evaluation,
     recommendation: &Recommendation,
@@ -103,7 +104,8 @@ fn no_key(
     }
 }
 
-/// Fewer rows than say anything about partition keys: for all keys, or for those whose values are as many as rows.
+/// Reports too few rows to judge partition keys: all keys, or only those with about as many values
+/// as rows.
 fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Finding> {
     let placements = evaluation.candidates.iter().filter_map(|key| key.over(partitions));
     let withheld = placements.clone().filter(|placement| placement.verdict == Verdict::FewRows).count();
@@ -123,7 +125,7 @@ fn few_rows(evaluation: &Evaluation, partitions: PartitionCount) -> Option<Findi
     })
 }
 
-/// The placement that is recommended.
+/// Returns the recommended placement.
 fn chosen_placement<'a>(
     evaluation: &'a Evaluation,
     recommendation: &Recommendation,
@@ -133,7 +135,7 @@ fn chosen_placement<'a>(
     key.over(PartitionCount::new(u64::from(recommendation.partitions)).ok()?)
 }
 
-/// The busiest partition against what a partition takes.
+/// Compares the load of the busiest partition with the capacity of a partition.
 fn peak(
     placement: &PlacementReport,
     evaluation: &Evaluation,
@@ -164,7 +166,7 @@ fn peak(
     }
 }
 
-/// Weights that do not divide the partitions.
+/// Adds a finding if the weights do not divide the partitions.
 fn dealing(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     let mut seen = Vec::new();
     for placement in evaluation.candidates.iter().flat_map(|key| &key.placements) {
@@ -196,7 +198,8 @@ fn of_ydb(placement: &PlacementReport) -> bool {
     system(&placement.function).is_none()
 }
 
-/// Functions of other systems that leave partitions empty which chance would fill.
+/// Adds a finding for each function of another system that leaves partitions empty that chance
+/// would fill.
 fn defects(key: &PartitionKeyReport, findings: &mut Vec<Finding>) {
     let of_systems = key.placements.iter().filter(|placement| system(&placement.function).is_some());
     for placement in of_systems.filter(|placement| placement.leaves_empty()) {
@@ -232,9 +235,10 @@ fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
 
-/// What is wrong with how a key spreads rows. It follows the verdict: an even key has notes at most, and any other has a reason.
+/// Adds the problems of how a key spreads rows. They follow the verdict: an even key has notes at
+/// most, and any other key has a reason.
 fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
-    // So few rows are reported once, for all keys.
+    // Too few rows are reported once, for all keys.
     if matches!(placement.verdict, Verdict::Empty | Verdict::FewRows) {
         return;
     }
@@ -250,7 +254,7 @@ fn balance(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
     }
 }
 
-/// How far a key that is not even may be off without being a problem.
+/// Severity of an uneven key, by how far it is off.
 fn severity(placement: &PlacementReport) -> Severity {
     if placement.skew.max_over_mean > PROBLEM_MAX_OVER_MEAN { Severity::Problem } else { Severity::Warning }
 }
@@ -294,7 +298,7 @@ fn hotspot(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut
 
 fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mut Vec<Finding>) {
     let per_partition = placement.noise_floor.keys_per_partition;
-    // Where each row brings another key, there are as few keys as rows.
+    // If each row brings a new key, there are as few keys as rows.
     let follow_rows = placement.noise_floor.keys_follow_rows(placement.skew.rows);
     if per_partition >= FEWEST_KEYS_PER_PARTITION as f64 || follow_rows {
         return;
@@ -349,7 +353,7 @@ fn heavy_key(key: &PartitionKeyReport, placement: &PlacementReport, findings: &m
     });
 }
 
-/// Whether [`defects`] has it.
+/// Whether [`defects`] reports the placement.
 fn is_defect_of_system(placement: &PlacementReport) -> bool {
     !of_ydb(placement) && placement.leaves_empty()
 }
@@ -394,7 +398,7 @@ fn beyond_chance(key: &PartitionKeyReport, placement: &PlacementReport, findings
     });
 }
 
-/// A key that is not even, where nothing else says why.
+/// Returns the finding for an uneven key that nothing else explains.
 fn uneven(key: &PartitionKeyReport, placement: &PlacementReport) -> Finding {
     Finding {
         code: FindingCode::UnevenPartitions,
@@ -498,7 +502,7 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A key that no row repeats, and that more rows may.
+/// Adds a finding for a key that no row repeats but that more rows may repeat.
 fn unique_by_chance(key: &PrimaryKeyReport, recommendation: &Recommendation, findings: &mut Vec<Finding>) {
     let Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) = key.uniqueness else { return };
     let is_chosen = key.columns.iter().all(|column| recommendation.primary_key.contains(column));
@@ -556,20 +560,20 @@ fn append(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Statements that a key makes worse than another candidate does.
+/// Adds findings for statements that a key makes worse than another candidate does.
 fn reach(
     statements: &[StatementReport],
     evaluation: &Evaluation,
     ranking: &[RankedKey],
     findings: &mut Vec<Finding>,
 ) {
-    // What an overloaded key answers from one partition is no argument.
+    // Answering from one partition does not speak for an overloaded key.
     let serves = |key: &[String]| {
         ranking.iter().any(|ranked| {
             ranked.partition_key == key && ranked.obstacle.is_none() && ranked.verdict == Verdict::Even
         })
     };
-    // Where a key spreads badly, what statements visit is no argument either way.
+    // For a key that spreads badly, fan-out is no argument either way.
     for key in evaluation.candidates.iter().filter(|key| serves(&key.partition_key)) {
         let worse = statements.iter().filter_map(|statement| {
             let own = statement.under(&key.partition_key)?;

@@ -1,4 +1,5 @@
-//! The judgement of figures: findings, the ranking, the proposed table, and comparisons with a baseline or thresholds.
+//! Judgement of figures: findings, the ranking, the proposed table, and comparisons with a baseline
+//! or thresholds.
 
 pub(super) mod ddl;
 pub(super) mod drift;
@@ -6,5 +7,5 @@ pub(super) mod findings;
 pub(super) mod ranking;
 pub(super) mod threshold;
 
-/// Distinct values that YDB advises per partition, at least.
+/// Minimum number of distinct values per partition that YDB advises.
 pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;

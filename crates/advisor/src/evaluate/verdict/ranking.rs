@@ -1,4 +1,4 @@
-//! Which keys to choose: a ranking by quantities that mean something, and the reasons in order.
+//! Choice of keys: a ranking by meaningful quantities, and the reasons in order.
 
 use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
@@ -16,22 +16,22 @@ use evenkeel_model::workload::PlannedStatement;
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::skew::Verdict;
 
-/// An even key suffices that takes so many times what is needed.
+/// Multiple of the required rate from which an even key suffices.
 const HEADROOM: f64 = 2.0;
-/// Keys whose sustained rate is at least this part of the best one's count as equally even.
+/// Fraction of the best sustained rate from which keys count as equally even.
 const AS_EVEN: f64 = 0.9;
-/// Partitions that YDB advises for streams that do not need more, at most.
+/// Maximum number of partitions that YDB advises for streams that do not need more.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
-/// The inserts that the table is to take.
+/// Insert rate that the table must sustain.
 #[derive(Debug, Clone, PartialEq)]
 struct Needed {
-    /// In bytes per second; none where neither the user nor the data say it.
+    /// Rate in bytes per second; `None` if neither the user nor the data give one.
     rate: Option<f64>,
     words: String,
 }
 
-/// The ranking over one number of partitions.
+/// Ranking over one number of partitions.
 struct Ranked {
     partitions: PartitionCount,
     keys: Vec<RankedKey>,
@@ -61,8 +61,8 @@ impl Needed {
     }
 }
 
-/// Ranks the candidates over every number of partitions that was evaluated, and proposes a table: the smallest number whose best
-/// key takes the inserts and has enough distinct values.
+/// Ranks the candidates over every evaluated number of partitions, and proposes a table: with the
+/// smallest number whose best key sustains the inserts and has enough distinct values.
 pub(crate) fn recommend(
     evaluation: &Evaluation,
     planned: &[PlannedStatement],
@@ -94,8 +94,8 @@ pub(crate) fn recommend(
             key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
         })
     };
-    // Enough for the rate and enough keys; else enough for the rate; else the largest that still has enough keys; else the
-    // smallest.
+    // In this order: the smallest number with enough throughput and enough keys; the smallest with
+    // enough throughput; the largest with enough keys; the smallest.
     let (chosen, rule) = if let Some(found) = ranked.iter().find(|at| serves(at) && has_keys(at)) {
         (Some(found), Rule::Suffices)
     } else if let Some(found) = ranked.iter().find(serves) {
@@ -120,7 +120,7 @@ pub(crate) fn recommend(
     }
 }
 
-/// Which rule decided the number of partitions.
+/// Rule that decided the number of partitions.
 enum Rule {
     Suffices,
     FewKeys,
@@ -159,7 +159,7 @@ impl Rule {
     }
 }
 
-/// What is chosen.
+/// Chosen number of partitions, with its ranking and recommendation.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     pub(crate) partitions: Option<PartitionCount>,
@@ -168,9 +168,11 @@ pub(crate) struct Choice {
     pub(crate) recommendation: Recommendation,
 }
 
-/// Ranks the candidates by what differs first: whether they can serve; whether they are even, which is as even as the best within
-/// 10 %, or even as far as chance allows with twice the rate that is needed; of even ones, whether they take what is needed, how
-/// many partitions statements visit, how many columns and how many bytes they have; their rate.
+/// Ranks the candidates by the first criterion in which they differ: whether they can serve;
+/// whether they are even, that is, sustain a rate within 10 % of the best, or are as even as chance
+/// allows with twice the required rate; for even ones, whether they sustain the required rate, how
+/// many partitions statements visit, and how many columns and bytes they have; their sustained
+/// rate.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
@@ -294,8 +296,8 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport]) -> Vec<String
     reasons
 }
 
-/// What the other keys would give, where that is a real choice: those that answer statements from fewer partitions, and the one
-/// that takes the most inserts.
+/// Describes the other keys that are a real alternative: those that answer statements from fewer
+/// partitions, and the one that sustains the most inserts.
 fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[StatementReport]) -> Vec<String> {
     const MOST: usize = 3;
     let others =
@@ -336,7 +338,7 @@ fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[Statement
     trade_offs
 }
 
-/// What it is worth that a key repeats in no row.
+/// Explains the significance of a key that no row repeats.
 pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
     let rows = key.distinct_keys;
     match key.uniqueness {
@@ -364,7 +366,7 @@ pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
     }
 }
 
-/// The primary key that loses the least and costs the least, with the partition key in it.
+/// Chooses the primary key that loses and costs the least, with the partition key in it.
 fn choose_primary_key(
     keys: &[PrimaryKeyReport],
     partition_key: &Candidate,
@@ -373,7 +375,8 @@ fn choose_primary_key(
     let cost = |key: &&PrimaryKeyReport| {
         let outside = !key.candidate.contains(partition_key);
         let amplification = (key.layout.write_amplification * 10.0).round() as u64;
-        // Where batches are too few to be merged, how deep they overlap tells what merging will cost.
+        // If there are too few batches to merge, the depth of their overlap predicts the cost of
+        // merging.
         let depth = key.layout.depth.average_depth.round() as u64;
         let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
         (key.conflicting_rows, outside, amplification, depth, late_tenths, key.candidate.parts().len())

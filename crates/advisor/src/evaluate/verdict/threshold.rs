@@ -1,4 +1,4 @@
-//! A limit on a figure, which makes an evaluation a check in a pipeline.
+//! Limits on figures, which make an evaluation a check in a pipeline.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use evenkeel_model::bounded::{names, quote};
 
-/// A limit: the check fails where the figure meets it.
+/// Limit on a figure: the check fails if the figure meets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     figure: String,
@@ -25,7 +25,7 @@ enum Comparison {
     Equal,
 }
 
-/// Signs, the longer ones first.
+/// Comparison signs, the longer ones first.
 const SIGNS: [(&str, Comparison); 6] = [
     (">=", Comparison::GreaterOrEqual),
     ("<=", Comparison::LessOrEqual),
@@ -35,7 +35,7 @@ const SIGNS: [(&str, Comparison); 6] = [
     ("=", Comparison::Equal),
 ];
 
-/// A threshold that is none.
+/// Error for a threshold that is invalid or names an unknown figure.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ThresholdError {
@@ -47,14 +47,14 @@ pub enum ThresholdError {
     UnknownFigure { figure: String, known: Vec<String> },
 }
 
-/// Where a threshold was met.
+/// Figure that meets a threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossing {
-    /// The key, or the export as a whole.
+    /// Key of the figure, or the export as a whole.
     pub subject: String,
-    /// The figure, by its whole path.
+    /// Full path of the figure.
     pub figure: String,
-    /// The value of the figure.
+    /// Value of the figure.
     pub value: f64,
 }
 
@@ -93,11 +93,11 @@ impl fmt::Display for Threshold {
 }
 
 impl Threshold {
-    /// Where the figure of any of the subjects meets the threshold. Subjects are objects of JSON; a figure is a number in them,
-    /// named by its path with dots, or by the end of it.
+    /// Returns the figures of all subjects that meet the threshold. Subjects are JSON objects; a
+    /// figure is a number in them, named by its path with dots, or by the end of it.
     ///
     /// # Errors
-    /// [`ThresholdError::UnknownFigure`] where none of them has it.
+    /// [`ThresholdError::UnknownFigure`] if no subject has the figure.
     pub fn check(&self, subjects: &[(String, Value)]) -> Result<Vec<Crossing>, ThresholdError> {
         let mut figures: Vec<(&str, String, f64)> = Vec::new();
         for (subject, value) in subjects {
@@ -105,7 +105,7 @@ impl Threshold {
             collect_figures(value, "", &mut found);
             figures.extend(found.into_iter().map(|(path, value)| (subject.as_str(), path, value)));
         }
-        // A figure of that very name comes before one that only ends so.
+        // An exact match takes precedence over paths that only end with the name.
         let exact = figures.iter().any(|(_, path, _)| *path == self.figure);
         let end = format!(".{}", self.figure);
         let meant = |path: &str| if exact { path == self.figure } else { path.ends_with(&end) };
@@ -136,8 +136,8 @@ impl Threshold {
     }
 }
 
-/// All numbers of an object, with their paths. Entries of lists that are objects go by their number from 0; lists of numbers
-/// are no figures.
+/// Collects all numbers of an object, with their paths. List entries that are objects are numbered
+/// from 0; lists of numbers are not figures.
 fn collect_figures(value: &Value, path: &str, figures: &mut Vec<(String, f64)>) {
     match value {
         Value::Number(number) => figures.extend(number.as_f64().map(|number| (path.to_owned(), number))),

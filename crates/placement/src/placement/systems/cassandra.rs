@@ -14,7 +14,7 @@ use evenkeel_model::units::PartitionId;
 #[derive(Debug)]
 pub(super) struct Cassandra;
 
-/// So many random tokens for each of N nodes.
+/// A fixed number of random tokens for each of N nodes.
 #[derive(Debug)]
 pub(super) struct Vnodes {
     tokens: u32,
@@ -95,7 +95,7 @@ impl System for Cassandra {
             Value::Double(value) => bytes.extend_from_slice(&value.to_be_bytes()),
             Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),
             Value::Uuid(uuid) => bytes.extend_from_slice(&uuid),
-            // Days since 5877641 BC, that is unsigned with 1970 in the middle.
+            // Days since 5877641 BC: unsigned, with 1970 in the middle.
             Value::Date(days) => bytes.extend_from_slice(&(days.cast_unsigned() ^ 1 << 31).to_be_bytes()),
             Value::Timestamp(micros) => bytes.extend_from_slice(&micros.div_euclid(1000).to_be_bytes()),
         }
@@ -110,7 +110,7 @@ impl System for Cassandra {
 
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| {
-            // The least number is no token.
+            // The smallest number is not a valid token.
             let token = match murmur3_cassandra(bytes) {
                 i64::MIN => i64::MAX,
                 token => token,
@@ -120,7 +120,8 @@ impl System for Cassandra {
     }
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        // Tokens from the least on; a token belongs to the next node, the last ones to the first.
+        // Count tokens from the smallest. A token belongs to the next node, and the last ones to
+        // the first node.
         let from_least = hash ^ 1 << 63;
         if partitions == 1 {
             return 0;
@@ -131,7 +132,7 @@ impl System for Cassandra {
     }
 }
 
-/// The ring that was asked for last, with its numbers of tokens and of nodes.
+/// The most recently used ring, with its tokens per node and its number of nodes.
 static RING: Mutex<Option<((u32, u32), Ring)>> = Mutex::new(None);
 
 /// Tokens in order, each with its node.
@@ -140,7 +141,7 @@ type Ring = Arc<Vec<(i64, u32)>>;
 impl Vnodes {
     fn known_ring(&self, nodes: u32) -> Ring {
         let asked = (self.tokens, nodes);
-        // What a thread that failed has left is as good.
+        // The ring is valid even if a thread panicked while it held the lock.
         let mut known = RING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, ring)) = known.as_ref().filter(|(known, _)| *known == asked) {
             return Arc::clone(ring);
@@ -150,7 +151,8 @@ impl Vnodes {
         ring
     }
 
-    /// The tokens of all nodes in order, each with its node; those of a node do not depend on how many there are.
+    /// Returns the tokens of all nodes in order, each with its node. The tokens of a node do not
+    /// depend on the number of nodes.
     fn ring(&self, nodes: u32) -> Vec<(i64, u32)> {
         let tokens = self.tokens;
         let token = |node: u32, number: u32| {

@@ -13,7 +13,7 @@ use crate::placement::systems::key::{self, little_endian};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use evenkeel_model::table::ColumnType;
 
-/// A sharding key of one of its functions.
+/// A sharding key that uses one of ClickHouse's hash functions.
 #[derive(Debug)]
 pub(super) struct ClickHouse(Function);
 
@@ -108,13 +108,13 @@ fn sip(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The bits of a number of its own width; none of others.
+/// Returns the bits of a number in its own width; `None` for other values.
 fn bits(value: Value<'_>) -> Option<u64> {
     let (bits, width) = little_endian(value)?;
     Some(bits & u64::MAX.checked_shr(64 - 8 * width).unwrap_or(u64::MAX))
 }
 
-/// A UUID as it lies in memory.
+/// Returns a UUID in ClickHouse's memory layout.
 fn halves(uuid: [u8; 16]) -> [u8; 16] {
     let mut halves = uuid;
     let (high, low) = halves.split_at_mut(8);
@@ -123,7 +123,7 @@ fn halves(uuid: [u8; 16]) -> [u8; 16] {
     halves
 }
 
-/// As for other systems, but for UUIDs.
+/// Like `key::with_bytes`, except for UUIDs.
 #[inline(always)]
 fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
@@ -136,7 +136,7 @@ impl ClickHouse {
     #[inline(always)]
     fn value_hash(&self, value: Value<'_>) -> Option<u64> {
         match self.0 {
-            // A point in time is a decimal number there, and hashed as bytes.
+            // ClickHouse keeps points in time as decimal numbers, which it hashes as bytes.
             Function::City => match bits(value).filter(|_| !matches!(value, Value::Timestamp(_))) {
                 Some(bits) => Some(int_hash_64(bits)),
                 None => with_bytes(value, city64),
@@ -161,7 +161,7 @@ impl ClickHouse {
     }
 }
 
-/// An integer as 64 bits with its sign.
+/// Returns an integer as 64 bits with its sign.
 fn signed_bits(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Int(value, _) => Some(value.cast_unsigned()),

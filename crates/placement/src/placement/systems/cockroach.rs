@@ -29,13 +29,13 @@ static COCKROACH: About = About {
     clause: |key, count| format!("INDEX ({key}) USING HASH WITH (bucket_count = {count})"),
 };
 
-/// The least bytes that hold a number, most significant first.
+/// Returns a number in big-endian bytes, with the smallest length that holds it.
 fn minimal(number: u64) -> ([u8; 8], usize) {
     let length = 8 - (number.leading_zeros() / 8) as usize;
     (number.to_be_bytes(), length.max(1))
 }
 
-/// Integers: small ones in one byte, others behind their length.
+/// Encodes an integer: small ones in one byte, others after their length.
 fn varint(value: i64, bytes: &mut Vec<u8>) {
     const ZERO: u8 = 0x88;
     match value {

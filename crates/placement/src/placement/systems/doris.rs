@@ -1,6 +1,7 @@
 //! Apache Doris and StarRocks: CRC-32 over the bytes of all columns.
 //!
-//! Source: apache/doris `be/src/exec/tablet_info.h`, `be/src/util/hash_util.hpp`; StarRocks/starrocks `be/src/column/column_hash`.
+//! Source: apache/doris `be/src/exec/tablet_info.h`, `be/src/util/hash_util.hpp`;
+//! StarRocks/starrocks `be/src/column/column_hash`.
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 
@@ -8,11 +9,11 @@ use crate::placement::systems::key::with_bytes;
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use evenkeel_model::table::ColumnType;
 
-/// Doris.
+/// Buckets of Apache Doris.
 #[derive(Debug)]
 pub(super) struct Doris;
 
-/// StarRocks.
+/// Buckets of StarRocks.
 #[derive(Debug)]
 pub(super) struct StarRocks;
 

@@ -11,7 +11,7 @@ use evenkeel_model::table::ColumnType;
 #[derive(Debug)]
 pub(super) struct HiveV1;
 
-/// The same, bucketing version 2, which is that of tables since Hive 3.
+/// `CLUSTERED BY (...) INTO N BUCKETS`, bucketing version 2, used by tables since Hive 3.
 #[derive(Debug)]
 pub(super) struct Hive;
 
@@ -51,7 +51,7 @@ static HIVE_V1: About = About {
     },
 };
 
-/// 64 bits folded to 32.
+/// Folds 64 bits to 32.
 fn folded(word: u64) -> u32 {
     (word ^ (word >> 32)) as u32
 }
@@ -119,7 +119,7 @@ impl System for HiveV1 {
     }
 }
 
-/// Shows the bytes that version 2 hashes; none where a value is its own hash.
+/// Passes the bytes that version 2 hashes to `show`; `None` if a value is its own hash.
 #[inline(always)]
 fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {

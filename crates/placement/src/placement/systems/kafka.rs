@@ -7,7 +7,7 @@ use crate::placement::systems::key::{java_double, java_float, push_big_endian};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use evenkeel_model::table::ColumnType;
 
-/// A client: what it is, its hash, and the bits of that which count.
+/// A client: its description, its hash function, and a mask of the hash bits that count.
 #[derive(Debug)]
 pub(super) struct Client {
     about: &'static About,
@@ -18,7 +18,7 @@ pub(super) struct Client {
 /// The Java client.
 pub(super) static JAVA: Client =
     Client { about: &KAFKA, hash: |bytes| murmur2_32(bytes, 0x9747_B28C), mask: 0x7FFF_FFFF };
-/// librdkafka, and the clients that are made of it.
+/// librdkafka and the clients built on it.
 pub(super) static LIBRDKAFKA: Client =
     Client { about: &ABOUT_LIBRDKAFKA, hash: crc32fast::hash, mask: u32::MAX };
 

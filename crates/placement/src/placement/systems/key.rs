@@ -1,4 +1,4 @@
-//! Keys as the systems see them: a value of each column, whatever Arrow encoding holds it.
+//! Keys as the systems see them: one value per column, regardless of its Arrow encoding.
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray,
@@ -16,11 +16,11 @@ use evenkeel_model::table::ColumnType;
 pub enum Value<'a> {
     /// NULL.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A signed integer of so many bytes: 1, 2, 4 or 8.
+    /// A signed integer with its width in bytes: 1, 2, 4 or 8.
     Int(i64, u8),
-    /// An unsigned integer of so many bytes.
+    /// An unsigned integer with its width in bytes.
     Uint(u64, u8),
     /// 32-bit floating point.
     Float(f32),
@@ -47,7 +47,7 @@ pub struct KeyValues {
 
 #[derive(Debug)]
 enum Values {
-    /// NULL alone.
+    /// NULL in every row.
     Null,
     Bool(BooleanArray),
     Int(PrimitiveArray<Int64Type>, u8),
@@ -62,11 +62,13 @@ enum Values {
 }
 
 impl KeyValues {
-    /// Reads `array` as `column_type`. `column` is the position in the key, for errors. Where a system has no unsigned integers, they are the
-    /// next wider signed ones, and Uint64 is the signed one of 8 bytes.
+    /// Reads `array` as `column_type`. `column` is the position in the key, for errors. If a system
+    /// has no unsigned integers, they become the next wider signed ones, and Uint64 becomes the
+    /// signed one of 8 bytes.
     ///
     /// # Errors
-    /// [`PlacementError`] where the values are not of the type, or none of the system's types holds them.
+    /// [`PlacementError`] if the values are not of the type, or none of the system's types holds
+    /// them.
     pub(super) fn read(
         column: usize,
         column_type: ColumnType,
@@ -132,12 +134,12 @@ impl KeyValues {
         Ok(Self { values, rows })
     }
 
-    /// How many there are.
+    /// Number of values.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many of them are NULL.
+    /// Number of NULL values.
     pub(super) fn null_count(&self) -> usize {
         match &self.values {
             Values::Null => self.rows,
@@ -153,7 +155,7 @@ impl KeyValues {
         }
     }
 
-    /// The value of a row; NULL of one that does not exist.
+    /// Returns the value of a row; NULL if the row does not exist.
     #[inline]
     pub(super) fn value(&self, row: usize) -> Value<'_> {
         macro_rules! value {
@@ -176,7 +178,8 @@ impl KeyValues {
         }
     }
 
-    /// Shows all values in order. The kind of value is looked at once, so that `show` is compiled for each by itself.
+    /// Passes all values to `show` in order. The kind of value is checked once, so that `show` is
+    /// compiled separately for each kind.
     #[inline(always)]
     pub(super) fn for_each(&self, mut show: impl FnMut(usize, Value<'_>)) {
         macro_rules! each {
@@ -230,7 +233,7 @@ fn uuid(bytes: &[u8]) -> Value<'_> {
 }
 
 impl Reader {
-    /// Text or bytes as views.
+    /// Returns text or bytes as views.
     fn byte_views(&self, array: &ArrayRef) -> Result<BinaryViewArray, PlacementError> {
         let array = match array.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 => self.cast(array, &DataType::Utf8View)?,
@@ -240,7 +243,8 @@ impl Reader {
     }
 }
 
-/// The bits of a value that is a number with a native width: little-endian bytes, and how many. None of others.
+/// Returns the bits of a number with a native width, in little-endian order, and its length in
+/// bytes. `None` for other values.
 #[inline]
 pub(super) fn little_endian(value: Value<'_>) -> Option<(u64, u32)> {
     match value {
@@ -255,7 +259,8 @@ pub(super) fn little_endian(value: Value<'_>) -> Option<(u64, u32)> {
     }
 }
 
-/// Shows the little-endian bytes of a number, or the bytes of text, byte strings and UUIDs; nothing of NULL.
+/// Passes the little-endian bytes of a number, or the bytes of text, byte strings and UUIDs, to
+/// `show`; `None` for NULL.
 #[inline]
 pub(super) fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
@@ -269,22 +274,22 @@ pub(super) fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> 
     }
 }
 
-/// The bits of floating point as Java has them: there is one NaN.
+/// Returns the bits of a float as in Java, which has a single NaN.
 pub(super) fn java_float(value: f32) -> u32 {
     if value.is_nan() { 0x7FC0_0000 } else { value.to_bits() }
 }
 
-/// The same of 64 bits.
+/// Returns the bits of a 64-bit float as in Java, which has a single NaN.
 pub(super) fn java_double(value: f64) -> u64 {
     if value.is_nan() { 0x7FF8_0000_0000_0000 } else { value.to_bits() }
 }
 
-/// Appends an integer of so many bytes, most significant first.
+/// Appends an integer of `width` bytes, most significant first.
 #[inline]
 pub(super) fn push_big_endian(value: u64, width: u8, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(value.to_be_bytes().get(8 - usize::from(width.min(8))..).unwrap_or_default());
 }
 
-/// Days, and microseconds, from 1970 to 2000, where PostgreSQL and what is made of it begin to count.
+/// Days and microseconds from 1970 to 2000, the epoch of PostgreSQL and of systems built on it.
 pub(super) const DAYS_TO_2000: i32 = 10_957;
 pub(super) const MICROS_TO_2000: i64 = DAYS_TO_2000 as i64 * 86_400_000_000;

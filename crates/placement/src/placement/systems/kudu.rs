@@ -66,7 +66,7 @@ impl System for Kudu {
                 }
                 bytes.extend_from_slice(&[0, 0]);
             }
-            // Keys have no NULL there.
+            // Kudu keys cannot be NULL.
             _ => {}
         }
     }

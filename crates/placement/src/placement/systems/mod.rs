@@ -1,6 +1,8 @@
-//! The placement of other systems: what bytes of a key they hash, by which function, and to which partition the hash goes.
+//! Placement of other systems: which bytes of a key they hash, with which function, and to which
+//! partition a hash belongs.
 //!
-//! A system is one file with a [`System`] and one line in [`SYSTEMS`]. docs/PLACEMENTS.md lists them all with how far each is checked.
+//! A system is one file with a [`System`] and one line in [`SYSTEMS`]. docs/PLACEMENTS.md lists
+//! them all and how well each is verified.
 
 mod cassandra;
 mod clickhouse;
@@ -31,7 +33,7 @@ use crate::placement::key_bytes::PlacementError;
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::PartitionId;
 
-/// All systems, by what they are.
+/// All systems, grouped by kind.
 pub static SYSTEMS: &[&dyn System] = &[
     &doris::Doris,
     &doris::StarRocks,
@@ -61,20 +63,21 @@ pub static SYSTEMS: &[&dyn System] = &[
     &neutral::Neutral,
 ];
 
-/// How far a function is checked.
+/// Degree to which a function is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It gives the values that the system published, or that an instance of it printed.
+    /// Reproduces values that the system published, or that an instance of it printed.
     Verified,
-    /// It follows the documented formula or the source code, and no value of the system was at hand for some of what it takes.
+    /// Follows the documented formula or the source code, but for some of its inputs no value of
+    /// the system was available for comparison.
     Computed,
-    /// It stands for systems that publish no function.
+    /// Represents systems that publish no function.
     Neutral,
 }
 
 impl Status {
-    /// The word for it.
+    /// Returns the status as a word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -85,7 +88,7 @@ impl Status {
     }
 }
 
-/// How a hash is written.
+/// Number type of a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashType {
     /// Signed, 32 bits.
@@ -99,7 +102,7 @@ pub enum HashType {
 }
 
 impl HashType {
-    /// A hash as the system writes it.
+    /// Formats a hash as the system writes it.
     #[must_use]
     pub fn text(self, hash: u64) -> String {
         match self {
@@ -110,45 +113,47 @@ impl HashType {
     }
 }
 
-/// What is known of a system.
+/// Description of a system.
 #[derive(Debug)]
 pub struct About {
-    /// Its name on the command line and in JSON.
+    /// Name of the system on the command line and in JSON.
     pub name: &'static str,
-    /// What it places, in words.
+    /// Title: the system and what it places.
     pub title: &'static str,
-    /// How far it is checked.
+    /// Degree to which it is verified.
     pub status: Status,
-    /// By what: where its values or its formula are from.
+    /// Source of its values or its formula.
     pub source: &'static str,
-    /// The bytes that are hashed.
+    /// Description of the bytes that are hashed.
     pub bytes: &'static str,
-    /// The hash function.
+    /// Description of the hash function.
     pub hash: &'static str,
-    /// From hash to partition, of N.
+    /// Formula from hash to partition, among N.
     pub formula: &'static str,
-    /// How a hash is written.
+    /// Number type of a hash.
     pub hash_type: HashType,
-    /// Whether it has unsigned integers; else they are hashed as signed ones that hold them.
+    /// Whether it has unsigned integers; otherwise they are hashed as signed ones that can hold
+    /// them.
     pub unsigned: bool,
-    /// Whether Date is a type of 2 bytes there, and Datetime one of 4, both unsigned.
+    /// Whether its Date has 2 bytes and its Datetime 4, both unsigned.
     pub narrow_times: bool,
-    /// What it does with NULL, where it hashes none.
+    /// Treatment of NULL, if it does not hash NULL.
     pub nulls: &'static str,
-    /// Most columns of a key.
+    /// Maximum number of columns of a key.
     pub most_columns: usize,
-    /// What names stand in there that are no plain words.
+    /// Quotation mark for names that are not plain words.
     pub quote: &'static str,
-    /// How a partition key of these columns, over so many partitions, is declared there; nothing where that is not known.
+    /// Clause that declares a partition key of these columns over this number of partitions; empty
+    /// if not known.
     pub clause: fn(&str, u32) -> String,
 }
 
-/// Where in the key a value stands.
+/// Position of a value in the key.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
-    /// Its column, from 0.
+    /// Number of its column, from 0.
     pub column: usize,
-    /// Columns of the key.
+    /// Number of columns of the key.
     pub columns: usize,
     /// Type of the column.
     pub column_type: ColumnType,
@@ -156,35 +161,37 @@ pub struct Place {
 
 /// A system that places rows by hash.
 pub trait System: fmt::Debug + Sync {
-    /// What is known of it.
+    /// Returns the description of the system.
     fn about(&self) -> &'static About;
 
-    /// Why it takes no keys of a type; none where it does.
+    /// Returns the reason why it accepts no keys of a type; `None` if it does.
     fn refuses(&self, column_type: ColumnType) -> Option<&'static str>;
 
-    /// Whether no value of the system was at hand for keys of a type, so that they are computed by its source code alone.
+    /// Whether no value of the system was available for keys of a type, so that these are computed
+    /// from its source code alone.
     fn is_computed(&self, column_type: ColumnType) -> bool {
         let _ = column_type;
         false
     }
 
-    /// Appends the bytes that a value adds to what is hashed.
+    /// Appends the bytes that a value adds to the hash input.
     fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>);
 
-    /// The hash of every row, into `hashes`.
+    /// Writes the hash of every row into `hashes`.
     fn hash(&self, key: &Key, hashes: &mut Vec<u64>);
 
-    /// The partition of a hash among `partitions`, which is at least 1: the remainder, unless the system has it otherwise.
+    /// Returns the partition of a hash among `partitions`, which is at least 1: the remainder,
+    /// unless the system defines it otherwise.
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
         (hash % u64::from(partitions)) as u32
     }
 
-    /// Whether all partitions have the same share of the hashes.
+    /// Whether all partitions have equal shares of the hashes.
     fn has_even_ranges(&self) -> bool {
         true
     }
 
-    /// The partition of every hash, behind those that `found` has.
+    /// Appends the partition of every hash to `found`.
     fn assign(&self, hashes: &[u64], partitions: u32, found: &mut Vec<PartitionId>) {
         found.extend(hashes.iter().map(|hash| PartitionId(self.partition(*hash, partitions))));
     }
@@ -201,7 +208,7 @@ impl Key {
     /// Reads the columns of a key for a system.
     ///
     /// # Errors
-    /// [`PlacementError`] where a column is not of its type, or the system takes no such key.
+    /// [`PlacementError`] if a column is not of its type, or the system does not accept such a key.
     pub fn read(
         system: &dyn System,
         types: &[ColumnType],
@@ -225,7 +232,7 @@ impl Key {
         Ok(Self { columns, rows })
     }
 
-    /// The bytes that a system hashes of a row.
+    /// Returns the bytes of a row that a system hashes.
     #[must_use]
     pub fn bytes(&self, system: &dyn System, row: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -235,7 +242,7 @@ impl Key {
         bytes
     }
 
-    /// Rows with NULL in some column.
+    /// Returns the rows with NULL in any column.
     fn rows_with_null(&self) -> Vec<usize> {
         let mut rows = Vec::new();
         for (_, values) in self.columns.iter().filter(|(_, values)| values.null_count() > 0) {
@@ -255,7 +262,7 @@ impl Key {
         })
     }
 
-    /// Hashes each row by what its values add one after the other, from `seed` on.
+    /// Hashes each row by adding its values one after the other, starting from `seed`.
     #[inline(always)]
     fn chained(&self, seed: u64, hashes: &mut Vec<u64>, step: impl Fn(u64, Value<'_>) -> u64) {
         hashes.clear();
@@ -263,7 +270,8 @@ impl Key {
         self.each(hashes, |_, hash, value| step(hash, value));
     }
 
-    /// Changes the hash of each row by its value in each column, of which the number is given too.
+    /// Updates the hash of each row with its value in each column; `step` also receives the column
+    /// number.
     #[inline(always)]
     fn each(&self, hashes: &mut Vec<u64>, step: impl Fn(usize, u64, Value<'_>) -> u64) {
         hashes.resize(self.rows, 0);
@@ -276,7 +284,7 @@ impl Key {
         }
     }
 
-    /// Hashes each row by the bytes that its values make together.
+    /// Hashes each row by the concatenated bytes of its values.
     #[inline(always)]
     fn concatenated<S: System>(&self, system: &S, hashes: &mut Vec<u64>, hash: impl Fn(&[u8]) -> u64) {
         hashes.clear();
@@ -301,7 +309,7 @@ impl Key {
     }
 }
 
-/// Refuses keys that a system does not take.
+/// Rejects keys that a system does not accept.
 pub(super) fn takes(system: &dyn System, types: &[ColumnType]) -> Result<(), PlacementError> {
     let about = system.about();
     let refused = |reason: String| PlacementError::System { system: about.name, reason };
@@ -323,7 +331,7 @@ pub(super) fn takes(system: &dyn System, types: &[ColumnType]) -> Result<(), Pla
     Ok(())
 }
 
-/// How far a system is checked for keys of these types.
+/// Returns how well a system is verified for keys of these types.
 #[must_use]
 pub fn status_of(system: &dyn System, types: &[ColumnType]) -> Status {
     match system.about().status {
@@ -334,7 +342,7 @@ pub fn status_of(system: &dyn System, types: &[ColumnType]) -> Status {
     }
 }
 
-/// The system of this name.
+/// Returns the system of this name.
 #[must_use]
 pub fn system(name: &str) -> Option<&'static dyn System> {
     SYSTEMS.iter().copied().find(|system| system.about().name == name)

@@ -7,7 +7,7 @@ use md5::{Digest, Md5};
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use evenkeel_model::table::ColumnType;
 
-/// The chunks that a collection begins with.
+/// Initial chunks of a collection.
 #[derive(Debug)]
 pub(super) struct MongoDb;
 
@@ -97,7 +97,7 @@ impl System for MongoDb {
             return 0;
         }
         let step = i128::from(i64::MAX) / count * 2;
-        // Boundaries on either side of 0; where they are an odd number in all, one is 0.
+        // There are boundaries on either side of 0; if their total number is odd, one of them is 0.
         let each = (count - 1) / 2;
         let (first, middle) = if count % 2 == 0 { (step, 1) } else { (step / 2, 0) };
         let up_to = |distance: i128| match distance < first {
@@ -106,15 +106,15 @@ impl System for MongoDb {
         };
         let at_most = match hash >= 0 {
             true => each + middle + up_to(hash),
-            // Those farther from 0, or as far.
+            // Skip the boundaries at least as far from 0.
             false => each - up_to(-hash - 1),
         };
         at_most as u32
     }
 }
 
-/// A number without its fraction, within 64 bits.
+/// Returns a number without its fraction, within 64 bits.
 fn whole(value: f64) -> i64 {
-    // 2^63 itself is taken for the least number.
+    // 2^63 itself becomes the smallest number.
     if value == 9_223_372_036_854_775_808.0 { i64::MIN } else { value as i64 }
 }

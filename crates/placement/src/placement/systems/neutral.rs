@@ -1,4 +1,4 @@
-//! What stands for systems that publish no function: Redshift, Snowflake, Synapse, DynamoDB.
+//! Stand-in for systems that publish no function: Redshift, Snowflake, Synapse, DynamoDB.
 
 use twox_hash::XxHash64;
 
@@ -6,7 +6,7 @@ use crate::placement::systems::key::with_bytes;
 use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
 use evenkeel_model::table::ColumnType;
 
-/// XXH64, which places as evenly as chance does.
+/// XXH64, which places keys as evenly as chance does.
 #[derive(Debug)]
 pub(super) struct Neutral;
 

@@ -27,12 +27,12 @@ static PAIMON: About = About {
     clause: |key, count| format!("'bucket' = '{count}', 'bucket-key' = '{key}'"),
 };
 
-/// Bytes of the bits of NULLs, of which the first eight are of the kind of row.
+/// Returns the size of the NULL bitmap in bytes; its first eight bits hold the kind of row.
 fn null_bytes(columns: usize) -> usize {
     (columns + 63 + 8) / 64 * 8
 }
 
-/// Appends a value behind the fixed part, to whole words, and gives where it begins.
+/// Appends a value after the fixed part, padded to whole words, and returns its position.
 fn append(bytes: &mut Vec<u8>, value: &[u8]) -> u64 {
     let begin = bytes.len() as u64;
     bytes.extend_from_slice(value);
@@ -64,7 +64,7 @@ impl System for Paimon {
                 if let Some(byte) = bytes.get_mut(bit / 8) {
                     *byte |= 1 << (bit % 8);
                 }
-                // Its place behind the fixed part is kept.
+                // Reserve its place after the fixed part.
                 if place.column_type.is_timestamp() { append(bytes, &[0; 8]) << 32 } else { 0 }
             }
             Value::Bool(value) => u64::from(value),

@@ -1,6 +1,8 @@
-//! PostgreSQL and what is made of it: Citus and Greenplum. All hash a column by the function of its type.
+//! PostgreSQL and the systems built on it: Citus and Greenplum. All hash a column with the function
+//! of its type.
 //!
-//! Source: postgres/postgres `src/common/hashfn.c`, `src/backend/partitioning/partbounds.c`; citusdata/citus `shardinterval_utils.c`; greenplum-db/gpdb `src/backend/cdb/cdbhash.c`.
+//! Source: postgres/postgres `src/common/hashfn.c`, `src/backend/partitioning/partbounds.c`;
+//! citusdata/citus `shardinterval_utils.c`; greenplum-db/gpdb `src/backend/cdb/cdbhash.c`.
 
 use crate::placement::systems::hashes::jenkins::{hash_bytes, hash_bytes_extended};
 use crate::placement::systems::key::{DAYS_TO_2000, MICROS_TO_2000};
@@ -11,11 +13,11 @@ use evenkeel_model::table::ColumnType;
 #[derive(Debug)]
 pub(super) struct Postgres;
 
-/// The shards of a distributed table of Citus.
+/// Shards of a distributed table of Citus.
 #[derive(Debug)]
 pub(super) struct Citus;
 
-/// The segments of Greenplum.
+/// Segments of Greenplum.
 #[derive(Debug)]
 pub(super) struct Greenplum;
 
@@ -88,13 +90,14 @@ fn refuses(column_type: ColumnType) -> Option<&'static str> {
     }
 }
 
-/// An integer of 8 bytes folded so that one of 4 bytes with the same value has the same hash.
+/// Folds an integer of 8 bytes so that one of 4 bytes with the same value has the same hash.
 fn folded(value: i64) -> u32 {
     let (low, high) = (value as u32, (value >> 32) as u32);
     low ^ if value >= 0 { high } else { !high }
 }
 
-/// Shows the bytes that the function of a type hashes; none for NULL, and for floating point that is zero, which has a hash of its own.
+/// Passes the bytes that the function of a type hashes to `show`; `None` for NULL and for
+/// floating-point zeros, which have a hash of their own.
 fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
         Value::Null => None,
@@ -110,7 +113,7 @@ fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     }
 }
 
-/// There is one NaN, and both zeros have one hash.
+/// Returns the bytes of a float, with a single NaN; `None` for both zeros, which share a hash.
 fn double(value: f64) -> Option<[u8; 8]> {
     match value {
         0.0 => None,
@@ -119,7 +122,7 @@ fn double(value: f64) -> Option<[u8; 8]> {
     }
 }
 
-/// The hash of a value; 0 for zeros and NULL.
+/// Returns the hash of a value; 0 for zeros and NULL.
 fn hash_32(value: Value<'_>) -> u32 {
     with_bytes(value, hash_bytes).unwrap_or(0)
 }
@@ -173,10 +176,10 @@ impl System for Citus {
     }
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
-        // Signed numbers from the least on.
+        // Count signed numbers from the smallest.
         let from_least = u64::from(hash as u32 ^ 1 << 31);
         let increment = (1u64 << 32) / u64::from(partitions);
-        // The last range has what the division leaves.
+        // The last range also gets the remainder of the division.
         (from_least / increment).min(u64::from(partitions) - 1) as u32
     }
 }

@@ -28,7 +28,7 @@ static SPARK: About = About {
     clause: |key, count| format!("CLUSTERED BY ({key}) INTO {count} BUCKETS"),
 };
 
-/// Shows the bytes of a value that is not NULL.
+/// Passes the bytes of a value that is not NULL to `show`.
 #[inline(always)]
 fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
@@ -39,7 +39,7 @@ fn with_bytes<T>(value: Value<'_>, show: impl FnOnce(&[u8]) -> T) -> Option<T> {
         Value::Uint(value, _) => Some(show(&value.to_le_bytes())),
         Value::Date(days) => Some(show(&days.to_le_bytes())),
         Value::Timestamp(micros) => Some(show(&micros.to_le_bytes())),
-        // There is one zero.
+        // Both zeros have the same hash.
         Value::Float(value) => Some(show(&java_float(if value == 0.0 { 0.0 } else { value }).to_le_bytes())),
         Value::Double(value) => {
             Some(show(&java_double(if value == 0.0 { 0.0 } else { value }).to_le_bytes()))

@@ -1,4 +1,4 @@
-//! Every system against what it published or printed.
+//! Tests of every system against values that it published or printed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -124,7 +124,7 @@ fn systems_place_keys_as_they_themselves_do() {
         checked.insert(about.name);
     }
     let mut unfounded: Vec<String> = Vec::new();
-    // A type of keys is called verified where a value of it was at hand.
+    // A key type counts as verified only if a value of it was available.
     for system in SYSTEMS.iter().filter(|system| system.about().status == Status::Verified) {
         let name = system.about().name;
         assert!(checked.contains(name), "{name}");
@@ -145,7 +145,7 @@ fn systems_place_keys_as_they_themselves_do() {
             if takes(*system, &[column_type]).is_ok()
                 && status_of(*system, &[column_type]) == Status::Verified
             {
-                // Integers of both widths, and text and bytes, take one way.
+                // Integers of both widths share one code path, as do text and bytes.
                 let one_way = [["Int32", "Int64"], ["Utf8", "String"]];
                 let alike = one_way.iter().any(|pair| {
                     pair.contains(&column_type.to_string().as_str())
@@ -160,7 +160,7 @@ fn systems_place_keys_as_they_themselves_do() {
     assert!(unfounded.is_empty(), "{unfounded:?}");
 }
 
-/// Of keys from 0 on, how many of the partitions have one.
+/// Number of partitions that receive at least one of the keys from 0 on.
 fn filled(system: &dyn System, column_type: ColumnType, keys: i64, partitions: u32) -> usize {
     let array: ArrayRef = match column_type {
         ColumnType::Int16 => Arc::new(Int16Array::from_iter_values((0..keys).map(|key| key as i16))),
@@ -204,7 +204,7 @@ fn fingerprints_of_spanner_are_those_of_its_reference() {
     let expected =
         ["foo", "bar", ""].map(|text| crate::transform::farm_fingerprint(text.as_bytes()).cast_unsigned());
     assert_eq!(found, expected);
-    // As the functions of SQL have them, over several columns too.
+    // Same as the SQL functions, also over several columns.
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), Some(-7)]));
     let bytes: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"\xff\x00".as_slice(), b"ab"]));
     let columns = [ids, bytes];
@@ -217,7 +217,7 @@ fn fingerprints_of_spanner_are_those_of_its_reference() {
 fn chunks_of_mongodb_begin_where_its_tests_say() {
     let mongodb = system("mongodb").unwrap();
     let boundaries = |count: u32| -> Vec<i64> {
-        // Found by halving, as nobody else knows them.
+        // Found by bisection, since no other code computes them.
         (1..count)
             .map(|chunk| {
                 let (mut below, mut from) = (i128::from(i64::MIN), i128::from(i64::MAX));
@@ -264,7 +264,7 @@ fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
         .map(|tablet| (0..65_536u64).find(|code| yugabyte.partition(*code, 6) == tablet).unwrap())
         .collect();
     assert_eq!(begins, [0, 0x2AAA, 0x5555, 0x8000, 0xAAAA, 0xD555]);
-    // Tokens of nodes: i x (2^64 / N) - 2^63, each with what leads to it.
+    // Tokens of nodes: i x (2^64 / N) - 2^63, each tested with its neighbours.
     let cassandra = system("cassandra").unwrap();
     let of = |token: i64, nodes| cassandra.partition(token.cast_unsigned(), nodes);
     assert_eq!(
@@ -294,7 +294,7 @@ fn keys_that_a_system_does_not_take_are_refused_with_the_reason() {
     );
     let decimal = ColumnType::Decimal { precision: 22, scale: 9 };
     assert!(refused("spark", &[decimal]).contains("is not modelled"));
-    // An unsigned number that no signed one holds.
+    // An unsigned number too large for any signed one.
     let large: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX]));
     let error = Key::read(system("kudu").unwrap(), &[ColumnType::Uint64], &[large]).unwrap_err().to_string();
     assert!(error.contains("kudu has no unsigned integers"), "{error}");
@@ -331,7 +331,7 @@ proptest! {
             for twin in &twins {
                 prop_assert_eq!(&hashes(*system, &types, &with(twin)), &expected, "{} {}", about.name, twin.data_type());
             }
-            // Row by row as all at once.
+            // Hashing row by row gives the same as all at once.
             for (row, hash) in expected.iter().enumerate() {
                 let one: Vec<ArrayRef> = with(&plain).iter().map(|array| array.slice(row, 1)).collect();
                 prop_assert_eq!(hashes(*system, &types, &one)[0], *hash, "{}", about.name);

@@ -84,7 +84,7 @@ impl System for Yugabyte {
 
     fn partition(&self, hash: u64, partitions: u32) -> u32 {
         let (code, count) = (hash & 0xFFFF, u64::from(partitions));
-        // Where tablet i begins: i x 65536 / N, rounded down.
+        // Start of tablet i: i x 65536 / N, rounded down.
         let begin = |tablet: u64| tablet * 65_536 / count;
         let mut tablet = code * count / 65_536;
         while tablet + 1 < count && begin(tablet + 1) <= code {

@@ -1,4 +1,4 @@
-//! The key spaces of a table and its indexes, on servers, along a clock.
+//! Key spaces of a table and its indexes, on servers, with a clock.
 
 use std::collections::BTreeMap;
 
@@ -10,68 +10,68 @@ use crate::simulate::splits::key_space::{Changes, Key, KeySpace, SplitFigures};
 use crate::simulate::splits::sample::SplitMix;
 use crate::simulate::splits::timeline::{Period, Relief, Timeline};
 
-/// Why dividing a hot split does not help.
+/// Reason why dividing a hot split does not help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
-    /// Nearly all of its load has one key, and a row is not divided.
+    /// Nearly all load is on one key, and a row cannot be divided.
     SingleRow,
-    /// Its load moves on: a boundary would leave all that comes on one side.
+    /// The load moves: a boundary would leave all new rows on one side.
     MovingHotspot,
 }
 
-/// Rows that came to hot splits that could not be helped.
+/// Rows written to hot splits that dividing does not cool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Stuck {
-    /// The key space, by its position.
+    /// Position of the key space.
     pub space: usize,
-    /// Why.
+    /// Reason why dividing does not help.
     pub obstacle: Obstacle,
-    /// Such splits, each counted in every window.
+    /// Number of such splits, counted in every window.
     pub splits: u64,
-    /// Rows that came to them.
+    /// Number of rows written to them.
     pub rows: u64,
 }
 
-/// A key space in the end.
+/// Final figures of a key space.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpaceFigures {
-    /// The table or the index.
+    /// Name of the table or the index.
     pub name: String,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Bytes of these.
+    /// Size of the rows, in bytes.
     pub bytes: u64,
-    /// Rows that came along the clock; others were there before it began.
+    /// Number of rows that arrived while the clock was running; the others existed before.
     pub rows_in_time: u64,
     /// Share of these that went to the hottest split of their window.
     pub hottest_share: f64,
-    /// Its splits in key order.
+    /// Figures of the splits, in key order.
     pub splits: Vec<SplitFigures>,
 }
 
-/// What a replay gave.
+/// Result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// The key spaces.
+    /// Figures of the key spaces.
     pub spaces: Vec<SpaceFigures>,
-    /// All windows as one.
+    /// All windows as one period.
     pub whole: Period,
-    /// Along time.
+    /// Periods in order of time.
     pub timeline: Timeline,
-    /// How long there were hot splits.
+    /// Duration of hot splits.
     pub relief: Relief,
-    /// Rows that nothing helped.
+    /// Rows written to hot splits that dividing does not cool.
     pub stuck: Vec<Stuck>,
-    /// Transactions.
+    /// Number of transactions.
     pub transactions: u64,
-    /// Splits that a transaction touches, on average. More than one means a commit in two phases.
+    /// Mean number of splits that a transaction touches. More than one means a two-phase commit.
     pub splits_per_transaction: f64,
-    /// Most splits of a transaction.
+    /// Largest number of splits that a transaction touches.
     pub most_splits_per_transaction: u64,
     /// Share of the transactions that touch more than one split.
     pub two_phase_share: f64,
-    /// Where writes landed.
+    /// Heat map of the writes.
     pub heat: HeatMap,
 }
 
@@ -81,21 +81,22 @@ pub struct Database {
     parameters: ModelParameters,
     names: Vec<String>,
     spaces: Vec<KeySpace>,
-    /// Of each space, rows that came along the clock, and those of its hottest split of their window.
+    /// Per space: rows that arrived while the clock was running, and rows in the hottest split of
+    /// their window.
     hottest_rows: Vec<(u64, u64)>,
     random: SplitMix,
     /// Divisions before the first window.
     before: Changes,
-    /// Whether the window under way is the last.
+    /// Whether the current window is the last.
     ending: bool,
-    /// The window under way; none before the first row.
+    /// Current window; `None` until the clock starts.
     window: Option<i64>,
     timeline: Timeline,
     relief: Relief,
     stuck: BTreeMap<(usize, Obstacle), (u64, u64)>,
     heat: HeatSamples,
     transactions: u64,
-    /// Splits that the transaction under way has touched, and those of all.
+    /// Splits touched by the current transaction, and by all transactions.
     touched: u64,
     touched_in_all: u64,
     most_touched: u64,
@@ -103,7 +104,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Key spaces without rows.
+    /// Creates a database from key spaces without rows.
     #[must_use]
     pub fn new(parameters: ModelParameters, spaces: Vec<(String, KeySpace)>) -> Self {
         let (names, spaces): (Vec<String>, Vec<KeySpace>) = spaces.into_iter().unzip();
@@ -128,13 +129,13 @@ impl Database {
         }
     }
 
-    /// The key spaces.
+    /// Returns the key spaces.
     #[must_use]
     pub fn spaces(&self) -> &[KeySpace] {
         &self.spaces
     }
 
-    /// Lets the clock go on to a window, by its number since 1970. It never goes back.
+    /// Advances the clock to a window, numbered since 1970. The clock never goes back.
     pub fn advance(&mut self, to: i64) {
         let Some(now) = self.window else {
             self.begin();
@@ -145,7 +146,7 @@ impl Database {
             return;
         }
         self.end_window(now);
-        // Without rows nothing changes any more once all delays are over.
+        // Without rows, nothing changes once all delays are over.
         let settled = now.saturating_add(
             1 + i64::from(self.parameters.quiet_windows) * 2 + i64::from(self.parameters.delay_windows),
         );
@@ -153,7 +154,7 @@ impl Database {
         self.window = Some(to);
     }
 
-    /// What came before the first window is there already when that begins.
+    /// Divides the splits of rows that exist before the first window starts.
     fn begin(&mut self) {
         let servers = self.parameters.servers.max(1);
         let mut next = 0;
@@ -168,7 +169,7 @@ impl Database {
         }
     }
 
-    /// Begins a transaction: splits are counted for each.
+    /// Begins a transaction, for which touched splits are counted.
     pub fn begin_transaction(&mut self) {
         self.end_transaction();
         self.transactions += 1;
@@ -181,7 +182,7 @@ impl Database {
         self.touched = 0;
     }
 
-    /// Inserts a row into a key space, by its position.
+    /// Inserts a row into the key space at position `space`.
     #[inline]
     pub fn insert(&mut self, space: usize, key: Key<'_>, bytes: u32) {
         let Some(rows) = self.spaces.get_mut(space) else { return };
@@ -222,11 +223,11 @@ impl Database {
         period.busy_servers = busy.count() as f64;
         period.highest_score = parameters.score(period.hottest_rows);
         period.hot_windows = u64::from(period.highest_score >= parameters.hot);
-        // The last window may be cut short, and one without rows is no relief.
+        // The last window may be cut short, and a window without rows is no relief.
         if period.hot_windows > 0 || (!self.ending && period.rows > 0) {
             self.relief.push(window, period.hot_windows > 0);
         }
-        // New splits go where there is least to do.
+        // New splits are placed on the least loaded server.
         let mut splits_of = vec![0usize; loads.len()];
         for split in self.spaces.iter().flat_map(KeySpace::splits) {
             if let Some(splits) = splits_of.get_mut(split.server) {
@@ -259,7 +260,7 @@ impl Database {
         self.timeline.push(period);
     }
 
-    /// The figures of all rows.
+    /// Ends the last window, and returns the figures of all rows and the key spaces.
     #[must_use]
     pub fn finish(mut self) -> (Outcome, Vec<KeySpace>) {
         self.end_transaction();
@@ -300,7 +301,8 @@ impl Database {
     }
 }
 
-/// Moves one split from the server with the most load to the one with the least, where that makes them more alike.
+/// Moves one split from the most loaded server to the least loaded one, if that evens out their
+/// loads.
 fn move_one(spaces: &mut [KeySpace], loads: &[u64]) -> bool {
     let most = loads.iter().enumerate().max_by_key(|(_, load)| **load);
     let least = loads.iter().enumerate().min_by_key(|(_, load)| **load);
@@ -309,7 +311,7 @@ fn move_one(spaces: &mut [KeySpace], loads: &[u64]) -> bool {
     let movable = spaces.iter_mut().flat_map(|space| space.splits_mut().iter_mut());
     let helps = movable
         .filter(|split| split.server == from && split.window_rows > 0 && split.window_rows < difference);
-    // The one that comes nearest to half of what they differ by.
+    // Choose the split whose load is closest to half of the difference.
     match helps.min_by_key(|split| (2 * split.window_rows).abs_diff(difference)) {
         Some(split) => {
             split.server = to;
@@ -339,7 +341,7 @@ mod tests {
         database.insert(0, Key { bytes: &key, lead: 8, root: 8 }, bytes);
     }
 
-    /// So small that a few thousand rows divide it.
+    /// Parameters under which a few thousand rows divide a split.
     fn small() -> ModelParameters {
         ModelParameters { split_size: ByteSize(64 << 10), split_rate: 1.0, ..ModelParameters::default() }
     }
@@ -358,7 +360,7 @@ mod tests {
             let last = database.spaces()[0].splits().last().unwrap();
             let key = row.to_be_bytes();
             assert_eq!(database.spaces()[0].touched(&[KeyRange::of_prefix(&key)]), 1);
-            // No other split was written to in this window, and nothing was written that it does not have.
+            // The last split received every row of this window, so no other split was written to.
             assert_eq!(last.window_rows, row % 200 + 1, "{row}");
             largest = database.spaces()[0].len();
         }
@@ -391,7 +393,7 @@ mod tests {
 
     #[test]
     fn splits_of_keys_that_are_anywhere_get_what_their_width_says() {
-        // They have divided by size and by load.
+        // These splits have divided by size and by load.
         let mut database = database(&small(), Vec::new(), false);
         for row in 0..60_000 {
             database.advance((row / 600) as i64);
@@ -421,7 +423,7 @@ mod tests {
 
     #[test]
     fn load_divides_until_no_split_is_hot_and_quiet_parts_are_joined() {
-        // 600 rows in a window, where a split takes 60.
+        // 600 rows per window, at a capacity of 60 rows per split.
         let mut database = database(&small(), Vec::new(), false);
         for row in 0..60_000 {
             database.advance((row / 600) as i64);
@@ -442,7 +444,7 @@ mod tests {
         let mut database = database(&small(), Vec::new(), false);
         for row in 0..20_000_u64 {
             database.advance((row / 600) as i64);
-            // One key has all, but for a row now and then.
+            // One key receives all rows, except for an occasional other one.
             insert(&mut database, if row.is_multiple_of(500) { mixed(row) } else { 7 << 40 }, 1);
         }
         let (outcome, _) = database.finish();

@@ -1,33 +1,34 @@
-//! Keys against time: where writes land.
+//! Heat map of writes: keys against time.
 
 use serde::Serialize;
 
 use crate::simulate::splits::sample::SplitMix;
 use crate::simulate::splits::{Key, StartKey};
 
-/// Rows that are remembered, at most.
+/// Largest number of sampled rows.
 const MOST_SAMPLES: usize = 1 << 15;
-/// Ranges of keys, at most.
+/// Largest number of key ranges.
 const KEY_RANGES: usize = 64;
-/// Slices of time, at most.
+/// Largest number of time slices.
 const SLICES: usize = 96;
 
-/// What a heat map looks like: the patterns that the documentation of Spanner's Key Visualizer names.
+/// Shape of a heat map: one of the patterns that the documentation of Spanner's Key Visualizer
+/// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Writes are everywhere at all times.
+    /// Writes go everywhere at all times.
     EvenlyDistributed,
     /// A diagonal: keys rise or fall with time.
     MonotonicKeys,
-    /// Bands along time: some keys have more than others throughout.
+    /// Bands along time: some keys receive more writes than others throughout.
     PersistentlyHotRanges,
-    /// Nearly all writes are in one of several tables and indexes.
+    /// Nearly all writes go to one of several tables and indexes.
     SingleHotTable,
 }
 
 impl Pattern {
-    /// In words.
+    /// Describes the pattern in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -39,35 +40,35 @@ impl Pattern {
     }
 }
 
-/// Rows by ranges of keys and slices of time, from a sample.
+/// Rows by key range and time slice, from a sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatMap {
-    /// Of each range of keys in key order, its rows in each slice of time.
+    /// Rows in each time slice, for each key range in key order.
     pub cells: Vec<Vec<u32>>,
-    /// The key space of each range.
+    /// Key space of each range.
     pub spaces: Vec<usize>,
-    /// The first column of the key that each range begins with, as text.
+    /// First column of the key at which each range begins, as text.
     pub starts_at: Vec<String>,
-    /// These keys.
+    /// Keys at which the ranges begin.
     #[serde(skip)]
     pub starts: Vec<StartKey>,
-    /// The first and the last window, in windows since 1970.
+    /// First and last window, numbered since 1970.
     pub windows: (i64, i64),
-    /// What each key space looks like.
+    /// Pattern of each key space.
     pub patterns: Vec<Pattern>,
-    /// The key space that nearly all rows go to, where there are several.
+    /// Key space that receives nearly all rows, if there are several key spaces.
     pub single_hot: Option<usize>,
 }
 
 impl HeatMap {
-    /// What the table looks like, which is the first key space.
+    /// Returns the pattern of the table, which is the first key space.
     #[must_use]
     pub fn pattern(&self) -> Pattern {
         self.patterns.first().copied().unwrap_or(Pattern::EvenlyDistributed)
     }
 }
 
-/// A row that is remembered.
+/// A sampled row.
 #[derive(Debug, Clone)]
 struct Sample {
     space: usize,
@@ -76,7 +77,7 @@ struct Sample {
     window: i64,
 }
 
-/// About each `each`-th row.
+/// Sample of about every `each`-th row.
 #[derive(Debug, Clone)]
 pub(super) struct HeatSamples {
     rows: Vec<Sample>,
@@ -147,8 +148,9 @@ impl HeatSamples {
     }
 }
 
-/// Divides samples in key order into ranges: with as many values of the leading key column each; where these are few, several ranges for
-/// each, with as many rows. So a value with many rows is a band, and rows that come in order are a diagonal.
+/// Divides samples in key order into ranges with equal numbers of values of the leading key column.
+/// If there are few values, each value gets several ranges with equal numbers of rows. A value with
+/// many rows is therefore a band, and rows in ascending order are a diagonal.
 fn key_ranges(sorted: &[Sample]) -> Vec<&[Sample]> {
     let spaces: Vec<&[Sample]> = sorted.chunk_by(|a, b| a.space == b.space).collect();
     let most = (KEY_RANGES / spaces.len().max(1)).max(16);
@@ -176,11 +178,11 @@ fn key_ranges(sorted: &[Sample]) -> Vec<&[Sample]> {
     ranges
 }
 
-/// A table among several has at least this share of the rows where it is hot alone.
+/// Smallest share of the rows at which one of several tables is the single hot one.
 const SINGLE_TABLE_SHARE: f64 = 0.8;
-/// Ranges that a slice of time touches where keys follow time, as a share of all.
+/// Largest share of the key ranges that a time slice touches if keys follow time.
 const NARROW: f64 = 0.15;
-/// A hot range has so many times the rows of the middle one.
+/// Smallest ratio of the rows in a hot range to those in the median range.
 const BAND: f64 = 5.0;
 
 fn pattern(cells: &[&Vec<u32>]) -> Pattern {
@@ -203,7 +205,8 @@ fn pattern(cells: &[&Vec<u32>]) -> Pattern {
     if band { Pattern::PersistentlyHotRanges } else { Pattern::EvenlyDistributed }
 }
 
-/// Whether each slice of time has its rows in few ranges, and these rise or fall from slice to slice.
+/// Whether the rows of each time slice are in few ranges, and these rise or fall from slice to
+/// slice.
 fn follow_time(cells: &[&Vec<u32>]) -> bool {
     let slices = cells.first().map_or(0, |row| row.len());
     let (mut middles, mut widths) = (Vec::new(), Vec::new());
@@ -214,7 +217,7 @@ fn follow_time(cells: &[&Vec<u32>]) -> bool {
         if all == 0.0 {
             continue;
         }
-        // The fewest neighbouring ranges from the twentieth to the last but twentieth part.
+        // The ranges between the 5th and the 95th percentile of the rows.
         let (mut sum, mut begin, mut end, mut middle) = (0.0, None, 0, 0);
         for (place, rows) in rows.iter().enumerate() {
             let before = sum;
@@ -252,7 +255,7 @@ fn follow_time(cells: &[&Vec<u32>]) -> bool {
 mod tests {
     use super::*;
 
-    /// The map of rows with these keys, one in each window.
+    /// Returns the heat map of rows with these keys, 50 rows per window.
     fn map_of(keys: impl Iterator<Item = (usize, u64, u64)>) -> HeatMap {
         let mut random = SplitMix::new(1);
         let mut samples = HeatSamples::default();

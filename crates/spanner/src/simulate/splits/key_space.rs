@@ -1,4 +1,4 @@
-//! One ordered key space: of a table, with what is interleaved in it, or of an index.
+//! An ordered key space: of a table with everything interleaved in it, or of an index.
 
 use serde::Serialize;
 
@@ -6,45 +6,47 @@ use crate::simulate::splits::sample::{Balance, Boundary, Sample, Samples, SplitM
 use crate::simulate::splits::{ModelParameters, Obstacle, Sampling};
 use evenkeel_stats::numbering::prefix;
 
-/// The key of a row, as bytes that sort as the key does.
+/// Key of a row, as bytes that sort like the key.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
-    /// The whole key.
+    /// Whole key.
     pub bytes: &'a [u8],
-    /// Length of its first column.
+    /// Length of the first column.
     pub lead: usize,
-    /// Length of the part that is the key of the row's root; that of the whole key where the row is a root itself.
+    /// Length of the part that is the key of the row's root; that of the whole key if the row is a
+    /// root itself.
     pub root: usize,
 }
 
-/// A key that a split begins with.
+/// Key at which a split begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StartKey {
-    /// The whole key, or as much of it as tells it from the one before; empty where it begins before all keys.
+    /// Whole key, or the part that distinguishes it from the preceding key; empty if the split
+    /// begins before all keys.
     pub bytes: Vec<u8>,
-    /// Length of its first column.
+    /// Length of the first column.
     pub lead: usize,
 }
 
 impl StartKey {
-    /// Its first column.
+    /// Returns the first column.
     #[must_use]
     pub fn first_column(&self) -> &[u8] {
         self.bytes.get(..self.lead).unwrap_or(&self.bytes)
     }
 }
 
-/// Keys from one on and below another.
+/// Half-open range of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The first key.
+    /// First key of the range.
     pub start: Vec<u8>,
-    /// The key after the last one; none where there is no end.
+    /// First key after the range; `None` if the range has no end.
     pub end: Option<Vec<u8>>,
 }
 
 impl KeyRange {
-    /// All keys that begin with `prefix`.
+    /// Returns the range of all keys that begin with `prefix`.
     #[must_use]
     pub fn of_prefix(prefix: &[u8]) -> Self {
         let raised = prefix.iter().rposition(|byte| *byte < u8::MAX);
@@ -57,35 +59,36 @@ impl KeyRange {
     }
 }
 
-/// What made a boundary.
+/// Origin of a boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Origin {
-    /// It was there from the beginning.
+    /// Present from the beginning.
     Given,
     Size,
     Load,
 }
 
-/// A division that has been decided.
+/// A division that has been decided but not carried out.
 #[derive(Debug, Clone)]
 struct Pending {
     boundary: Boundary,
-    /// Ends of windows until it takes effect, that of its decision among them.
+    /// Number of window ends until it takes effect, including that of the window in which it was
+    /// decided.
     windows: u32,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Split {
-    /// Its first key; empty for the first split.
+    /// First key; empty for the first split.
     start: Box<[u8]>,
-    /// Length of the first column of that.
+    /// Length of the first column of `start`.
     lead: usize,
-    /// The first bytes of that.
+    /// First eight bytes of `start`, as a number.
     head: u64,
-    /// What made its lower boundary.
+    /// Origin of the lower boundary.
     origin: Origin,
-    /// Whether that parts the rows of one root.
+    /// Whether the lower boundary separates rows of one root.
     inside_root: bool,
     rows: u64,
     bytes: u64,
@@ -96,28 +99,29 @@ pub(super) struct Split {
     watch: Option<Watch>,
     pending: Option<Pending>,
     obstacle: Option<Obstacle>,
-    /// Whether it was hot in the window before.
+    /// Whether the split was hot in the previous window.
     was_hot: bool,
     quiet_windows: u32,
 }
 
-/// A split in the end.
+/// Final figures of a split.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitFigures {
-    /// The first column of the key that it begins with, as text; none for the first split, which begins before all keys.
+    /// First column of the key at which the split begins, as text; `None` for the first split,
+    /// which begins before all keys.
     pub starts_at: Option<String>,
-    /// That key.
+    /// Key at which the split begins.
     #[serde(skip)]
     pub start: StartKey,
-    /// Rows of it.
+    /// Number of rows.
     pub rows: u64,
-    /// Their bytes.
+    /// Size of the rows, in bytes.
     pub bytes: u64,
-    /// Whether its lower boundary parts the rows of one root.
+    /// Whether the lower boundary separates rows of one root.
     pub inside_root: bool,
 }
 
-/// What a key space did at the end of a window.
+/// Changes to a key space at the end of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) by_size: u64,
@@ -125,11 +129,11 @@ pub(super) struct Changes {
     pub(super) merges: u64,
 }
 
-/// Splits in key order: each from its start to the start of the next, so that there are no gaps.
+/// Splits in key order: each extends to the start of the next, so there are no gaps.
 #[derive(Debug, Clone)]
 pub struct KeySpace {
     splits: Vec<Split>,
-    /// Whether splits stay as they are.
+    /// Whether the splits never change.
     fixed: bool,
     sampling: Sampling,
     last: usize,
@@ -166,14 +170,14 @@ impl Split {
         self.head < head || self.head == head && *self.start <= *key
     }
 
-    /// Where half of its bytes are below; none where all have one key.
+    /// Returns the boundary below which half of the bytes are; `None` if all rows have one key.
     fn middle(&self, root_share: f64) -> Option<Boundary> {
         let mut sorted: Vec<&Sample> = self.samples.rows.iter().collect();
         sorted.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         middle(&sorted, false, root_share).filter(|boundary| boundary.key > self.start)
     }
 
-    /// The part from `boundary` on; rows are shared out as the samples say.
+    /// Splits off the part from `boundary` up; the samples determine how rows are shared.
     fn divide(&mut self, boundary: Boundary, origin: Origin, server: usize) -> Self {
         let mut upper = Self::new(boundary.key, boundary.lead, origin, server);
         upper.inside_root = boundary.inside;
@@ -185,7 +189,7 @@ impl Split {
         (self.samples, upper.samples) = std::mem::take(&mut self.samples).divide(&upper.start);
         if let Some(pending) = self.pending.take() {
             let part = if pending.boundary.key > upper.start { &mut upper } else { &mut *self };
-            // At the very start of a part there is nothing to divide any more.
+            // A boundary at the very start of a part has nothing left to divide.
             if pending.boundary.key != part.start {
                 part.pending = Some(pending);
             }
@@ -199,8 +203,8 @@ impl Split {
 }
 
 impl KeySpace {
-    /// A space that is divided at `boundaries` from the beginning, and these are spread over the servers in turn. Where it is `fixed`, it stays
-    /// so.
+    /// Creates a key space that is divided at `boundaries` from the beginning, with its splits
+    /// assigned to the servers in turn. If it is `fixed`, it never changes.
     #[must_use]
     pub fn new(mut boundaries: Vec<StartKey>, fixed: bool, parameters: &ModelParameters) -> Self {
         let (servers, sampling) = (parameters.servers, parameters.sampling);
@@ -214,19 +218,19 @@ impl KeySpace {
         Self { splits: splits.collect(), fixed, sampling, last: 0 }
     }
 
-    /// How many splits there are.
+    /// Returns the number of splits.
     #[must_use]
     pub fn len(&self) -> usize {
         self.splits.len()
     }
 
-    /// Never: there is one split at least.
+    /// Always false: there is at least one split.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.splits.is_empty()
     }
 
-    /// The splits in key order.
+    /// Returns the figures of the splits, in key order.
     pub fn figures(&self) -> impl Iterator<Item = SplitFigures> {
         self.splits.iter().map(|split| SplitFigures {
             starts_at: None,
@@ -237,7 +241,7 @@ impl KeySpace {
         })
     }
 
-    /// How many splits a read of these ranges touches.
+    /// Returns the number of splits that a read of these ranges touches.
     #[must_use]
     pub fn touched(&self, ranges: &[KeyRange]) -> usize {
         let mut touched = vec![false; self.splits.len()];
@@ -257,7 +261,7 @@ impl KeySpace {
         self.splits.partition_point(|split| split.is_at_most(key, head)).saturating_sub(1)
     }
 
-    /// Takes a row in. Whether its split is new to the transaction.
+    /// Inserts a row. Returns whether its split is new to the transaction.
     #[inline]
     pub(super) fn insert(
         &mut self,
@@ -282,7 +286,7 @@ impl KeySpace {
         std::mem::replace(&mut split.last_transaction, transaction) != transaction
     }
 
-    /// The split of a key: often that of the key before.
+    /// Returns the position of the split of a key, often that of the previous key.
     #[inline]
     fn find(&mut self, key: &[u8]) -> usize {
         let head = prefix(key);
@@ -302,17 +306,19 @@ impl KeySpace {
         &mut self.splits
     }
 
-    /// Rows of the window in splits that were too hot and could not be helped, by why.
+    /// Returns the rows of the window in splits that are too hot and that dividing does not cool,
+    /// each with the reason.
     pub(super) fn stuck(&self) -> impl Iterator<Item = (Obstacle, u64)> {
         self.splits.iter().filter_map(|split| Some((split.obstacle?, split.window_rows)))
     }
 
-    /// What is decided at the end of a window: where to divide by load, and later.
+    /// Decides at the end of a window which splits to divide by load, and schedules their division.
     pub(super) fn judge(&mut self, parameters: &ModelParameters) {
         if self.fixed {
             return;
         }
-        // Load that leaves one split for another moves, also where no split sees it for two windows.
+        // Load that leaves one split for another is moving, even if no split sees it for two
+        // windows.
         let left_one = self
             .splits
             .iter()
@@ -347,7 +353,7 @@ impl KeySpace {
         }
     }
 
-    /// What happens at the end of a window: splits divide and join. `server` gives the server of a new one.
+    /// Divides and joins splits at the end of a window. `server` returns the server of a new split.
     pub(super) fn change(
         &mut self,
         parameters: &ModelParameters,
@@ -369,7 +375,8 @@ impl KeySpace {
                 above.push(split.divide(pending.boundary, Origin::Load, to));
                 changes.by_load += 1;
             }
-            // One window may bring more than a split holds. The lowest part stands last.
+            // A window may add more than one split can hold. The lowest part is on top of the
+            // stack.
             above.push(split);
             while let Some(mut part) = above.pop() {
                 let boundary = if part.bytes as f64 >= size {
@@ -394,7 +401,7 @@ impl KeySpace {
         changes
     }
 
-    /// Joins neighbours that load divided, once both have been quiet for long.
+    /// Joins neighbours that were divided by load, once both have been quiet long enough.
     fn join_quiet(&mut self, parameters: &ModelParameters) -> u64 {
         let quiet =
             |split: &Split| split.quiet_windows >= parameters.quiet_windows && split.pending.is_none();
@@ -421,7 +428,7 @@ impl KeySpace {
         merges
     }
 
-    /// Begins the next window.
+    /// Starts the next window.
     pub(super) fn turn(&mut self) {
         self.splits.iter_mut().for_each(|split| split.window_rows = 0);
     }

@@ -3,15 +3,17 @@
 //! ```text
 //! Database         the key spaces of a table and its indexes, the servers, the clock
 //!   KeySpace       half-open splits in key order, without gaps
-//!     Split        rows, bytes, a sample of its keys; while it is warm, a sample of the keys of the window
-//! Timeline         what each window was like
+//!     Split        rows, bytes, a sample of its keys; while warm, a sample of the window's keys
+//! Timeline         figures of each window
 //! HeatMap          keys against time
 //! ```
 //!
-//! What is known in public of Spanner is the order of keys, that splits are half-open, that they divide at about 8 GiB and by load, that
-//! a score of 50 is warm and 100 hot, and that a moving hotspot cannot be isolated. The rest is a parameter of [`ModelParameters`]. Choosing where
-//! to split by load follows the published heuristic of CockroachDB: a sample of the keys, its balance point, and no split where one
-//! key has nearly all of it.
+//! The public facts about Spanner are the order of keys, that splits are half-open, that they
+//! divide at about 8 GiB and by load, that a score of 50 is warm and 100 hot, and that a moving
+//! hotspot cannot be isolated. The rest is a parameter of [`ModelParameters`]. The choice of a
+//! boundary when splitting by load follows the published heuristic of CockroachDB: take a sample of
+//! the keys, divide at its balance point, and do not split if one key makes up nearly all of the
+//! sample.
 
 mod database;
 mod heat;

@@ -1,56 +1,61 @@
-//! The numbers of the model.
+//! Parameters of the model.
 
 use serde::Serialize;
 
 use evenkeel_model::units::{ByteSize, Micros};
 
-/// What the model assumes. All of it is shown with its results.
+/// Assumptions of the model. All of them are shown with its results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelParameters {
-    /// Bytes at which a split divides.
+    /// Size at which a split divides, in bytes.
     #[serde(rename = "split_size_bytes")]
     pub split_size: ByteSize,
-    /// Rows per second that one split takes: a score of 100. No public figure exists; CockroachDB splits a range by load from 2500 requests per
-    /// second on.
+    /// Capacity of a split in rows per second, which is a score of 100. There is no public figure;
+    /// CockroachDB splits a range by load from 2500 requests per second.
     #[serde(rename = "split_rate_rows_per_second")]
     pub split_rate: f64,
     /// Score from which a split is watched.
     pub warm: f64,
-    /// Score from which it is divided by load.
+    /// Score from which a split is divided by load.
     pub hot: f64,
-    /// Length of the windows that scores are for.
+    /// Length of the windows over which scores are measured.
     #[serde(rename = "window_micros")]
     pub window: Micros,
-    /// So many rows of the real table each row of the export stands for.
+    /// Number of rows of the real table that each row of the export represents.
     pub scale: f64,
-    /// Of these, so many that come at its time; the others have come before.
+    /// Number of these rows that arrive at the time of the exported row; the others exist before.
     pub load_scale: f64,
-    /// Windows from the decision to divide a split until it is divided.
+    /// Number of windows from the decision to divide a split until it is divided.
     pub delay_windows: u32,
-    /// Windows that two neighbours divided by load must have been quiet for before they are joined again.
+    /// Number of windows for which two neighbours divided by load must have been quiet before they
+    /// are joined again.
     pub quiet_windows: u32,
-    /// Servers that splits are spread over.
+    /// Number of servers that splits are spread over.
     pub servers: usize,
-    /// Share of the sampled keys of a window that one key has where dividing does not help.
+    /// Share of a window's sampled keys at which a single key makes dividing useless.
     pub single_row_share: f64,
-    /// Share of the sampled keys beyond all of the window before, where dividing does not help.
+    /// Share of a window's sampled keys beyond the range of the previous window at which dividing
+    /// is useless.
     pub moving_share: f64,
-    /// How keys are sampled.
+    /// Parameters of key sampling.
     pub sampling: Sampling,
     /// Seed of all samples.
     pub seed: u64,
 }
 
-/// By how many keys splits know where to divide.
+/// Parameters of the key samples that determine boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sampling {
-    /// Keys that a split keeps of its rows, at most: where to divide by size, and what either part has, is told by them.
+    /// Most keys that a split samples of its rows; they determine the boundary when it divides by
+    /// size, and how rows and bytes are shared between the parts.
     pub size_keys: usize,
-    /// Keys that a warm split keeps of one window, at most: where to divide by load is told by them.
+    /// Most keys that a warm split samples in one window; they determine the boundary when it
+    /// divides by load.
     pub load_keys: usize,
-    /// Fewer of these say nothing.
+    /// Fewest sampled keys needed to split by load.
     pub fewest_load_keys: usize,
-    /// A boundary at the root of interleaved rows leaves at least this share on either side; else rows of one root are parted.
+    /// Smallest share that a boundary between roots of interleaved rows may leave on either side.
+    /// If it would leave less, a more even boundary may separate the rows of one root.
     pub root_share: f64,
 }
 
@@ -82,25 +87,25 @@ impl Default for ModelParameters {
 }
 
 impl ModelParameters {
-    /// The score of a split that took so many rows of the export in one window.
+    /// Returns the score of a split that received `rows` rows of the export in one window.
     #[must_use]
     pub fn score(&self, rows: u64) -> f64 {
         100.0 * rows as f64 * self.load_scale / (self.split_rate * self.window.seconds())
     }
 
-    /// Rows of the real table per second that make a score.
+    /// Returns the rate, in rows of the real table per second, that corresponds to a score.
     #[must_use]
     pub fn rows_per_second(&self, score: f64) -> f64 {
         score / 100.0 * self.split_rate
     }
 
-    /// Rows of the export in one window from which a split is hot.
+    /// Returns the number of rows of the export in one window from which a split is hot.
     #[must_use]
     pub fn hot_rows(&self) -> f64 {
         self.hot / 100.0 * self.split_rate * self.window.seconds() / self.load_scale
     }
 
-    /// Bytes of the export at which a split divides.
+    /// Returns the size, in bytes of the export, at which a split divides.
     #[must_use]
     pub fn scaled_size(&self) -> f64 {
         self.split_size.0 as f64 / self.scale

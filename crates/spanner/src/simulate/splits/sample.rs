@@ -1,10 +1,10 @@
-//! Samples of keys: by them a split finds where to divide.
+//! Samples of keys, which determine the boundary when a split is divided.
 
 use std::ops::Range;
 
 use crate::simulate::splits::{Key, ModelParameters};
 
-/// A generator of which only the cheapness matters: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Random number generator chosen only for its speed: SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Debug, Clone)]
 pub(super) struct SplitMix(u64);
 
@@ -21,17 +21,17 @@ impl SplitMix {
         word ^ (word >> 31)
     }
 
-    /// A number below `limit`, which is at least 1 and small.
+    /// Returns a number below `limit`, which is at least 1 and small.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
 }
 
-/// A row of a split.
+/// A sampled row of a split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) key: Box<[u8]>,
-    /// Length of the key's first column.
+    /// Length of the first key column.
     lead: usize,
     /// Length of the key of the row's root.
     root: usize,
@@ -44,7 +44,7 @@ impl Sample {
     }
 }
 
-/// Rows of a split, about each `each`-th one.
+/// Sample of about every `each`-th row of a split.
 #[derive(Debug, Clone)]
 pub(super) struct Samples {
     pub(super) rows: Vec<Sample>,
@@ -69,13 +69,14 @@ impl Samples {
         true
     }
 
-    /// Keeps a row, and of all of them `most` at most.
+    /// Adds a row, and keeps at most `most` rows in all.
     pub(super) fn add(&mut self, sample: Sample, most: usize, random: &mut SplitMix) {
         if self.rows.len() >= most {
             self.thin();
         }
         self.rows.push(sample);
-        // Between 0 and twice the mean, so that rows that come in turn are not always the same.
+        // The gap is random, between 0 and twice its mean, so that periodic rows do not bias the
+        // sample.
         self.until_next = random.below(2 * self.each - 1);
     }
 
@@ -88,7 +89,7 @@ impl Samples {
         self.each *= 2;
     }
 
-    /// Those below `boundary`, and the others.
+    /// Divides the sample into the rows below `boundary` and the others.
     pub(super) fn divide(self, boundary: &[u8]) -> (Self, Self) {
         let (below, above): (Vec<_>, Vec<_>) =
             self.rows.into_iter().partition(|sample| sample.key.as_ref() < boundary);
@@ -96,7 +97,7 @@ impl Samples {
         (part(below), part(above))
     }
 
-    /// Adds the samples of a neighbour.
+    /// Adds the sample of a neighbour, and keeps at most `most` rows in all.
     pub(super) fn join(&mut self, mut other: Self, most: usize) {
         while self.each < other.each {
             self.thin();
@@ -110,7 +111,7 @@ impl Samples {
         }
     }
 
-    /// The share of rows and of bytes below `boundary`; halves where nothing is known.
+    /// Returns the shares of rows and of bytes below `boundary`; one half each if nothing is known.
     pub(super) fn shares_below(&self, boundary: &[u8]) -> (f64, f64) {
         let bytes = |samples: &mut dyn Iterator<Item = &Sample>| {
             samples.fold((0.0, 0.0), |(rows, bytes), sample| (rows + 1.0, bytes + f64::from(sample.bytes)))
@@ -122,26 +123,26 @@ impl Samples {
     }
 }
 
-/// The keys that came to a warm split in one window.
+/// Sample of the keys written to a warm split in one window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
     keys: Vec<Sample>,
     seen: u64,
-    /// The smallest and the largest key of the window before, both of them in it.
+    /// Smallest and largest key of the previous window, both included.
     before: Option<Range<Box<[u8]>>>,
 }
 
-/// A key that a split is divided at.
+/// Key at which a split is divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Boundary {
     pub(super) key: Box<[u8]>,
-    /// Length of its first column.
+    /// Length of the first key column.
     pub(super) lead: usize,
-    /// Whether it parts the rows of one root.
+    /// Whether the boundary separates rows of one root.
     pub(super) inside: bool,
 }
 
-/// Where a split can be divided, or why that does not help.
+/// Boundary at which to divide a split, or the reason why that does not help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Balance {
     At(Boundary),
@@ -166,7 +167,7 @@ impl Watch {
         }
     }
 
-    /// Begins the next window.
+    /// Starts the next window.
     pub(super) fn turn(&mut self) {
         let least = self.keys.iter().map(|sample| &sample.key).min().cloned();
         let most = self.keys.iter().map(|sample| &sample.key).max().cloned();
@@ -174,7 +175,8 @@ impl Watch {
         *self = Self { before, ..Self::default() };
     }
 
-    /// What both parts of a split that is divided at `boundary` know of the window before. None knows of a window that it had no part in.
+    /// Passes the range of the previous window to both parts of a split that is divided at
+    /// `boundary`. A part gets `None` if that range does not extend into it.
     pub(super) fn divide(self, boundary: &[u8]) -> (Option<Self>, Option<Self>) {
         let Some(before) = self.before else { return (None, None) };
         let (below, above) = (before.start.as_ref() < boundary, before.end.as_ref() >= boundary);
@@ -182,7 +184,7 @@ impl Watch {
         (part(below), part(above))
     }
 
-    /// Where the load of this window is divided evenly.
+    /// Returns the boundary that divides the load of this window evenly.
     pub(super) fn balance(&self, parameters: &ModelParameters) -> Balance {
         let ModelParameters { single_row_share, moving_share, sampling, .. } = parameters;
         let Some(Range { start: least, end: most }) = &self.before else { return Balance::Unknown };
@@ -205,12 +207,13 @@ impl Watch {
     }
 }
 
-/// The key that divides sorted samples most evenly, by rows or by bytes: the first key of a root where either side gets `root_share` at
-/// least, or as much as it can. None where all have one key.
+/// Returns the key that divides sorted samples most evenly, by rows or by bytes: the first key of a
+/// root if that leaves at least `root_share` on either side, or is as even as any other key. `None`
+/// if all samples have one key.
 pub(super) fn middle(sorted: &[&Sample], by_rows: bool, root_share: f64) -> Option<Boundary> {
     let weight = |sample: &Sample| if by_rows { 1.0 } else { f64::from(sample.bytes.max(1)) };
     let all: f64 = sorted.iter().map(|sample| weight(sample)).sum();
-    // How far from the middle each boundary is, with its place.
+    // Best candidates at a root and at any row, each with its distance from the middle.
     let mut best: [Option<(f64, Candidate<'_>)>; 2] = [None, None];
     let mut below = 0.0;
     for pair in sorted.windows(2) {
@@ -238,7 +241,7 @@ pub(super) fn middle(sorted: &[&Sample], by_rows: bool, root_share: f64) -> Opti
     chosen.map(|(_, Candidate { key, lead, inside })| Boundary { key: key.into(), lead, inside })
 }
 
-/// A boundary that is possible.
+/// A possible boundary.
 #[derive(Clone, Copy)]
 struct Candidate<'a> {
     key: &'a [u8],
@@ -272,7 +275,7 @@ mod tests {
     fn the_middle_is_at_a_root_where_that_is_even_enough() {
         assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 2), Some(("b1".to_owned(), false)));
         assert_eq!(middle_of(&["a1", "a2", "b1", "b2"], 1), Some(("b".to_owned(), false)));
-        // Rows of one root are parted only where they are too many.
+        // Rows of one root are separated only if they are too many.
         assert_eq!(middle_of(&["a1", "b1", "b2", "b3"], 1), Some(("b".to_owned(), false)));
         assert_eq!(
             middle_of(&["a1", "b1", "b2", "b3", "b4", "b5", "b6", "b7"], 1),
@@ -289,7 +292,7 @@ mod tests {
             let mut watch = Watch::default();
             before.iter().for_each(|key| watch.see(whole(key), 128, &mut random));
             watch.turn();
-            // Each several times, so that there are enough to tell.
+            // Repeat each key, so that there are enough samples.
             (0..4).for_each(|_| now.iter().for_each(|key| watch.see(whole(key), 128, &mut random)));
             watch.balance(&ModelParameters::default())
         };
@@ -299,7 +302,7 @@ mod tests {
         assert_eq!(balance(&["c", "d"], &["a", "b"]), Balance::Moving);
         assert_eq!(balance(&["a", "z"], &["m", "m", "m"]), Balance::SingleRow);
         assert_eq!(balance(&["a", "z"], &["b", "c", "d", "e"]), at("d"));
-        // One key with 60 % of the load can be parted from the rest.
+        // One key with 60 % of the load can be separated from the rest.
         assert_eq!(balance(&["a", "z"], &["m", "m", "m", "b", "c"]), at("m"));
         assert_eq!(balance(&[], &["a", "b"]), Balance::Unknown);
     }

@@ -1,48 +1,50 @@
-//! What windows were like.
+//! Figures of the windows in order of time.
 
 use serde::Serialize;
 
-/// Periods of a timeline, at most.
+/// Number of periods to which a timeline is reduced when it has more than twice as many.
 const MOST_PERIODS: usize = 240;
 
-/// Some windows that follow each other.
+/// Figures of consecutive windows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Period {
-    /// Where it begins, in windows since 1970.
+    /// First window, numbered since 1970.
     #[serde(rename = "begin_window")]
     pub begin: i64,
-    /// How many windows it has.
+    /// Number of windows.
     pub windows: u64,
-    /// Rows that came.
+    /// Number of rows written.
     pub rows: u64,
-    /// Of these, rows of the hottest split of each window.
+    /// Rows in the hottest split of their window.
     pub hottest_rows: u64,
-    /// Rows that came to hot splits.
+    /// Rows written to hot splits.
     pub hot_rows: u64,
-    /// The highest score of a split in a window.
+    /// Highest score of a split in a window.
     pub highest_score: f64,
-    /// Splits in its end.
+    /// Number of splits at the end.
     pub splits: usize,
-    /// Splits divided by size.
+    /// Number of splits divided by size.
     pub by_size: u64,
-    /// Splits divided by load.
+    /// Number of splits divided by load.
     pub by_load: u64,
-    /// Splits joined.
+    /// Number of splits joined.
     pub merges: u64,
-    /// Splits that moved to another server.
+    /// Number of splits moved to another server.
     pub moves: u64,
-    /// Windows with a hot split.
+    /// Number of windows with a hot split.
     pub hot_windows: u64,
-    /// Splits with even load that would be as uneven: 1 / sum of squared shares, of the windows by their rows.
+    /// Number of evenly loaded splits with the same unevenness: 1 / sum of squared shares. Mean
+    /// over the windows, weighted by rows.
     pub effective_splits: f64,
-    /// Servers with at least a tenth of an even share, of the windows by their rows.
+    /// Number of servers with at least a tenth of an even share. Mean over the windows, weighted by
+    /// rows.
     pub busy_servers: f64,
-    /// As `effective_splits`, of servers.
+    /// Like `effective_splits`, for servers.
     pub effective_servers: f64,
 }
 
 impl Period {
-    /// Adds a later one.
+    /// Adds a later period.
     fn extend(&mut self, later: &Self) {
         let (before, after) = (self.rows as f64, later.rows as f64);
         let both = before + after;
@@ -63,19 +65,20 @@ impl Period {
         self.hot_windows += later.hot_windows;
     }
 
-    /// Share of the rows that went to the hottest split of their window; 0 without rows.
+    /// Returns the share of the rows that went to the hottest split of their window; 0 without
+    /// rows.
     #[must_use]
     pub fn hottest_share(&self) -> f64 {
         if self.rows == 0 { 0.0 } else { self.hottest_rows as f64 / self.rows as f64 }
     }
 }
 
-/// Periods of equally many windows, in order.
+/// Periods with equal numbers of windows, in order of time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Timeline {
-    /// The periods. Windows without rows between them are left out.
+    /// Periods in order of time; windows without rows between them may be left out.
     pub periods: Vec<Period>,
-    /// Windows of a period.
+    /// Number of windows in a period.
     pub windows_of_period: u64,
 }
 
@@ -105,7 +108,7 @@ impl Timeline {
         }
     }
 
-    /// All of it as one period.
+    /// Returns the whole timeline as one period.
     #[must_use]
     pub fn whole(&self) -> Period {
         let mut periods = self.periods.iter();
@@ -115,18 +118,18 @@ impl Timeline {
     }
 }
 
-/// How long there were hot splits.
+/// Duration of hot splits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Relief {
-    /// The first window with a hot split, since 1970.
+    /// First window with a hot split, numbered since 1970.
     #[serde(rename = "first_hot_window")]
     pub first_hot: Option<i64>,
-    /// Windows from then until none was hot any more; none where that did not come.
+    /// Number of windows from then until no split was hot any more; `None` if that did not happen.
     #[serde(rename = "relieved_after_windows")]
     pub relieved_after: Option<u64>,
-    /// Windows with a hot split, in all.
+    /// Total number of windows with a hot split.
     pub hot_windows: u64,
-    /// The longest time with a hot split in every window.
+    /// Longest time with hot splits throughout, in windows.
     #[serde(rename = "longest_windows")]
     pub longest: u64,
     #[serde(skip)]

@@ -1,9 +1,9 @@
-//! Rows per key: exact while it fits in memory, sketches of Apache DataSketches from then on.
+//! Rows per key: exact while they fit in memory, sketches of Apache DataSketches from then on.
 //!
 //! ```text
 //! few keys    a number for each, and its rows              numbered
-//! many keys   identities put aside, counted in the end      spilled
-//! too many    HyperLogLog and frequent items                sketches
+//! many keys   identities buffered, counted at the end      spilled
+//! too many    HyperLogLog and frequent items               sketches
 //! ```
 
 mod numbered;
@@ -20,27 +20,29 @@ use crate::sketch::counter::values::Values;
 use crate::skew::KeyWeights;
 use evenkeel_model::wire::{Left, Wire, WireError};
 
-/// Keys that are numbered; where there are more, what a number is good for costs more than it gives.
+/// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
 const MOST_NUMBERED: usize = 1 << 17;
 
-/// A number of distinct keys.
+/// Number of distinct keys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DistinctKeys {
-    /// The number, or the best estimate of it.
+    /// Exact number, or its best estimate.
     pub estimate: u64,
-    /// Whether it is counted, not estimated.
+    /// Whether the number is counted, not estimated.
     pub exact: bool,
-    /// With 95 % confidence at least so many.
+    /// Lower bound with 95 % confidence.
     pub lower: u64,
-    /// With 95 % confidence at most so many.
+    /// Upper bound with 95 % confidence.
     pub upper: u64,
 }
 
 impl DistinctKeys {
-    /// What a sample with these keys says about the export that every row was drawn from with a chance of `share`: the
-    /// guaranteed-error estimator of Charikar and others ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys
-    /// that the sample has once stand for at least themselves, and on average for at most 1/share keys; their number scatters no
-    /// more than a Poisson count. There are no more than `most`: rows that were not drawn may each have a key of their own.
+    /// Estimates the distinct keys of a whole export from those of a sample that every row was
+    /// drawn into with probability `share`: the guaranteed-error estimator of Charikar and others
+    /// ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys with one row in the
+    /// sample represent at least themselves, and on average at most 1/share keys; their number
+    /// varies no more than a Poisson count. There are at most `most` keys, since each row that was
+    /// not drawn may have a key of its own.
     #[must_use]
     pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
         let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;
@@ -61,36 +63,37 @@ impl DistinctKeys {
 /// A key with many rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeavyKey<V> {
-    /// Its identity.
+    /// Identity of the key.
     pub identity: u64,
-    /// What was remembered of it; nothing where it never stood out while rows came.
+    /// Value remembered for the key; `None` if it never stood out while rows were counted.
     pub value: Option<V>,
-    /// Its rows, at least; exact where `error` is 0.
+    /// Lower bound of its rows; exact if `error` is 0.
     pub rows: u64,
-    /// So many more rows it may have.
+    /// Maximum number of further rows that it may have.
     pub error: u64,
 }
 
-/// What a counter found.
+/// Result of a counter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyCounts<V> {
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub distinct: DistinctKeys,
-    /// Keys with one row; none where keys are not counted exactly.
+    /// Number of keys with one row; `None` if keys are not counted exactly.
     pub keys_with_one_row: Option<u64>,
-    /// Rows of the keys: exact, or as the sketches have it, with rows of light keys spread evenly.
+    /// Weights of the keys: exact, or estimated by the sketches, with the rows of light keys spread
+    /// evenly.
     pub weights: KeyWeights,
-    /// The heaviest keys, the heaviest first.
+    /// Heaviest keys, in descending order.
     pub heaviest: Vec<HeavyKey<V>>,
 }
 
-/// Counts rows per key. `V` is what is remembered of the heaviest keys.
+/// Counts rows per key. `V` is the value remembered for the heaviest keys.
 #[derive(Debug, Clone)]
 pub struct KeyCounter<V> {
     counts: Counts,
     rows: u64,
     values: Values<V>,
-    /// Whether keys of other counters are among those that are numbered: whoever looks things up by number does not know these.
+    /// Whether numbered keys of other counters were merged in; lookups by number do not know these.
     merged: bool,
 }
 
@@ -102,7 +105,8 @@ enum Counts {
 }
 
 impl Counts {
-    /// The rows of a key as far as they are known; where more may come to light, at least so many.
+    /// Returns the rows of a key as far as they are known, which is a lower bound if more may turn
+    /// up.
     fn rows_of(&self, identity: u64) -> u64 {
         match self {
             Self::Numbered(numbered) => numbered.rows_of(identity),
@@ -111,7 +115,7 @@ impl Counts {
         }
     }
 
-    /// Every key with rows, some perhaps in several parts.
+    /// Visits every key with its rows, some possibly in several parts.
     fn each(self, mut count: impl FnMut(u64, u64)) {
         match self {
             Self::Numbered(numbered) => numbered.each(count),
@@ -128,7 +132,7 @@ impl<V: Clone> Default for KeyCounter<V> {
 }
 
 impl<V: Clone> KeyCounter<V> {
-    /// A counter that counts exactly.
+    /// Creates a counter that counts exactly.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -139,8 +143,9 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
-    /// The number of the key of each row, into `numbers`, for [`KeyCounter::add_numbered`]: keys are numbered from 0 on, as they
-    /// come. False where there are too many keys to number them, or some are of another counter; then [`KeyCounter::add`] counts rows.
+    /// Writes the number of the key of each row into `numbers`, for [`KeyCounter::add_numbered`].
+    /// Keys are numbered from 0 in order of first appearance. Returns false if there are too many
+    /// keys to number, or if some belong to another counter; then [`KeyCounter::add`] counts rows.
     pub fn number(&mut self, identities: &[u64], numbers: &mut Vec<u32>) -> bool {
         numbers.clear();
         let Counts::Numbered(numbered) = &mut self.counts else { return false };
@@ -155,13 +160,13 @@ impl<V: Clone> KeyCounter<V> {
         few
     }
 
-    /// Whether keys are few enough to be numbered, and all its own.
+    /// Whether keys are few enough to be numbered, and all belong to this counter.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         matches!(self.counts, Counts::Numbered(_)) && !self.merged
     }
 
-    /// How many keys are numbered.
+    /// Number of keys that are numbered.
     #[must_use]
     pub fn numbered(&self) -> usize {
         match &self.counts {
@@ -170,12 +175,14 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
-    /// Counts one row for each number. `value` gives what is to be remembered of a row, by its position.
+    /// Counts one row for each number. `value` returns the value to remember for a row, by its
+    /// position.
     pub fn add_numbered(&mut self, numbers: &[u32], value: impl Fn(usize) -> V) {
         self.add_rows(numbers.iter().map(|number| (*number, 1)), value);
     }
 
-    /// As [`KeyCounter::add_numbered`], of rows that follow each other with one key: numbers and how many rows.
+    /// Like [`KeyCounter::add_numbered`], for runs of consecutive rows with one key: its number and
+    /// the count of rows.
     pub fn add_runs(&mut self, runs: &[(u32, u32)], value: impl Fn(usize) -> V) {
         self.add_rows(runs.iter().copied(), value);
     }
@@ -196,13 +203,14 @@ impl<V: Clone> KeyCounter<V> {
         self.rows += first_row as u64;
     }
 
-    /// Counts one row for each identity. `value` gives what is to be remembered of a row, by its position.
+    /// Counts one row for each identity. `value` returns the value to remember for a row, by its
+    /// position.
     pub fn add(&mut self, identities: &[u64], value: impl Fn(usize) -> V) {
         let mut counted = 0;
         if let Counts::Numbered(numbered) = &mut self.counts {
             let mut numbers = Vec::new();
             numbered.number(identities, &mut numbers);
-            // Numbers end at the same row however rows are cut into batches.
+            // Numbers end at the same row, however rows are split into batches.
             let too_many = numbers.iter().position(|number| *number as usize >= MOST_NUMBERED);
             numbers.truncate(too_many.unwrap_or(numbers.len()));
             self.add_numbered(&numbers, &value);
@@ -234,7 +242,7 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
-    /// Counts without numbers from now on.
+    /// Switches to counting without numbers.
     fn spill(&mut self) {
         let counts = std::mem::replace(&mut self.counts, Counts::Spilled(Spilled::default()));
         let Counts::Spilled(spilled) = &mut self.counts else { return };
@@ -246,8 +254,8 @@ impl<V: Clone> KeyCounter<V> {
         });
     }
 
-    /// Bytes that exact counting takes at most while so many more rows are counted. None where sketches count, which take about
-    /// 4 MiB.
+    /// Returns the most bytes that exact counting needs while `rows` more rows are counted. `None`
+    /// if sketches count, which take about 4 MiB.
     #[must_use]
     pub fn exact_bytes_after(&self, rows: usize) -> Option<usize> {
         match &self.counts {
@@ -257,7 +265,8 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
-    /// Takes less memory: rows of one key are put together, and where that does not halve it, sketches count from now on.
+    /// Reduces memory: combines the rows of each key and, if that does not halve the memory,
+    /// switches to sketches.
     pub fn estimate(&mut self) {
         if let Counts::Spilled(spilled) = &mut self.counts {
             let before = spilled.bytes_after(0);
@@ -279,14 +288,15 @@ impl<V: Clone> KeyCounter<V> {
         self.counts = Counts::Sketched(Box::new(sketches));
     }
 
-    /// Puts the rows of each key together, where they are put aside one by one: they take the least memory then.
+    /// Combines the rows of each key if they are buffered one by one, which minimizes memory.
     pub fn put_together(&mut self) {
         if let Counts::Spilled(spilled) = &mut self.counts {
             spilled.put_together();
         }
     }
 
-    /// Adds what another counter counted, of other rows. Keys stay numbered while they are few, so that parts give what the whole would.
+    /// Adds the counts of another counter over other rows. Keys stay numbered while they are few,
+    /// so that parts give the same result as the whole.
     pub fn merge(&mut self, mut other: Self) {
         if self.rows == 0 {
             *self = Self { merged: true, ..other };
@@ -306,25 +316,27 @@ impl<V: Clone> KeyCounter<V> {
             (Counts::Sketched(sketches), Counts::Sketched(more)) => sketches.merge(&more),
             (Counts::Numbered(numbered), Counts::Numbered(more)) => numbered.merge(more),
             (Counts::Spilled(spilled), more) => more.each(|identity, rows| spilled.put_aside(identity, rows)),
-            // Both were brought to the same kind above.
+            // Both were converted to the same kind above.
             _ => {}
         }
         if matches!(&self.counts, Counts::Numbered(numbered) if numbered.len() > MOST_NUMBERED) {
             self.spill();
         }
-        // Values of the other that lay below its floor are gone, but so are these keys' chances.
+        // Values below the other counter's floor are lost, as are those keys' chances to be among
+        // the heaviest.
         self.values.merge(other.values);
         let counts = &self.counts;
         self.values.forget_light(|identity| counts.rows_of(identity));
     }
 
-    /// Rows counted.
+    /// Returns the number of rows counted.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// What was counted, with at most `most` of the heaviest keys. Of keys with equally many rows the smaller identity goes first.
+    /// Returns the counts, with at most `most` of the heaviest keys. Among keys with equally many
+    /// rows, the smaller identity sorts first.
     #[must_use]
     pub fn finish(self, most: usize) -> KeyCounts<V> {
         let values = self.values;
@@ -354,7 +366,7 @@ impl<V: Clone> KeyCounter<V> {
     }
 }
 
-/// A byte says which kind of counts follows.
+/// One byte gives the kind of counts that follows.
 impl Wire for Counts {
     fn put(&self, bytes: &mut Vec<u8>) {
         match self {
@@ -407,7 +419,8 @@ mod tests {
     use crate::sketch::fold;
     use evenkeel_model::wire::{seal, unseal};
 
-    /// Identities of `keys` keys: key i comes about rows / (i + 1) / ln(keys) times, a Zipf distribution; then once each.
+    /// Identities of `keys` keys: key i occurs about rows / (i + 1) / ln(keys) times, a Zipf
+    /// distribution, plus once each.
     fn zipf(keys: u64, rows: u64) -> Vec<u64> {
         let scale = rows as f64 / (keys as f64).ln();
         let times = |key: u64| (scale / (key + 1) as f64) as u64 + 1;
@@ -478,7 +491,7 @@ mod tests {
         assert!((0.98..1.02).contains(&ratio), "{ratio}");
     }
 
-    /// The counter, as it arrives on another machine.
+    /// Returns the counter as it arrives on another machine.
     fn sent(mut counter: KeyCounter<u64>) -> KeyCounter<u64> {
         counter.put_together();
         let sealed = seal(|bytes| counter.put(bytes));
@@ -500,7 +513,7 @@ mod tests {
         let mixed = |rows: u64, keys: u64| -> Vec<u64> {
             (0..rows).map(|row| fold(fold(row, 3) % keys, 7)).collect()
         };
-        // Numbered, numbered in each part alone, and numbered in none.
+        // Numbered, numbered only within each part, and numbered in no part.
         for identities in [few, mixed(600_000, 100_000), mixed(300_000, 250_000), mixed(800_000, 400_000)] {
             let whole = counted(1 << 30, &identities).finish(20);
             for count in [1, 2, 3, 7] {
@@ -508,7 +521,8 @@ mod tests {
                 let mut merged = merged(1 << 30, &parts);
                 assert_eq!((merged.distinct, &merged.weights), (whole.distinct, &whole.weights));
                 assert_eq!(merged.keys_with_one_row, whole.keys_with_one_row);
-                // Whether the value of a key is remembered may depend on the parts; which keys are the heaviest does not.
+                // Whether the value of a key is remembered may depend on the parts; the choice of
+                // the heaviest keys does not.
                 for (key, of_whole) in merged.heaviest.iter_mut().zip(&whole.heaviest) {
                     assert!(key.value.is_none_or(|value| value == key.identity));
                     key.value = of_whole.value;
@@ -564,7 +578,7 @@ mod tests {
 
     #[test]
     fn the_heaviest_do_not_depend_on_how_rows_are_cut() {
-        // More keys than are numbered, of which many have equally many rows.
+        // More keys than are numbered, many of them with equally many rows.
         let mut identities: Vec<u64> = (0..400_000).map(|row| fold(row % 190_000, 7)).collect();
         identities.extend((0..3000).map(|row| fold(row % 1500, 9)));
         let counted = |rows: usize| {

@@ -1,4 +1,4 @@
-//! Few keys: each has a number.
+//! Counts of few keys, each of which has a number.
 
 use crate::numbering::Slots;
 use evenkeel_model::wire::{Left, Wire, WireError, put_words};
@@ -16,10 +16,10 @@ impl Numbered {
         self.identities.len()
     }
 
-    /// Appends the numbers of keys, new ones where they are new.
+    /// Appends the numbers of keys, assigning new ones to new keys.
     pub(super) fn number(&mut self, identities: &[u64], numbers: &mut Vec<u32>) {
         numbers.reserve(identities.len());
-        // Rows that follow each other often share a key.
+        // Consecutive rows often share a key.
         let mut last = (0, None);
         for identity in identities {
             let number = match last {
@@ -43,7 +43,7 @@ impl Numbered {
         number
     }
 
-    /// Counts rows, and gives how many there are now.
+    /// Counts rows, and returns the new total of the key.
     #[inline]
     pub(super) fn count(&mut self, number: u32, more: u64) -> u64 {
         match self.rows.get_mut(number as usize) {
@@ -65,7 +65,7 @@ impl Numbered {
         number.and_then(|number| self.rows.get(number as usize)).copied().unwrap_or(0)
     }
 
-    /// Adds the rows of other keys, some of which may be the same.
+    /// Adds the rows of other keys, some of which may already be known.
     pub(super) fn merge(&mut self, more: Self) {
         more.each(|identity, rows| {
             let number = self.number_of(identity);

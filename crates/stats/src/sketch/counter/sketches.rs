@@ -1,4 +1,4 @@
-//! Too many keys for memory: sketches.
+//! Sketches, for more keys than fit in memory.
 
 use datasketches::common::NumStdDev;
 use datasketches::frequencies::{ErrorType, FrequentItemsSketch};
@@ -10,11 +10,11 @@ use evenkeel_model::wire::{Left, Wire, WireError, put_bytes, take_bytes};
 
 /// 2^16 registers: a relative standard error of about 0.4 % (DataSketches, "HLL Accuracy").
 const HLL_LG_K: u8 = 16;
-/// Slots of the sketch of frequent keys. A count is at most 3.5 / 2^17 of all rows wrong (DataSketches, "Frequent Items
-/// Error Table"), 0.003 %.
+/// Slots of the sketch of frequent keys. The error of a count is at most 3.5 / 2^17 of all rows
+/// (DataSketches, "Frequent Items Error Table"), 0.003 %.
 pub(super) const FREQUENT_SLOTS: usize = 1 << 17;
 
-/// Rows that are counted, at most: sums of so many stay far from the end of 64 bits.
+/// Maximum number of rows counted: sums of such numbers stay far from overflowing 64 bits.
 const MOST_ROWS: u64 = 1 << 60;
 
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Sketches {
         })
     }
 
-    /// Counts one row; its key has at least so many now.
+    /// Counts one row, and returns a lower bound of the rows of its key.
     pub(super) fn add(&mut self, identity: u64) -> u64 {
         self.distinct.update(identity);
         self.frequent.update(identity);
@@ -52,7 +52,7 @@ impl Sketches {
         }
     }
 
-    /// Rows of a key, at least, and so many more at most.
+    /// Returns a lower bound of the rows of a key, and how many more there may be.
     pub(super) fn rows_of(&self, identity: u64) -> (u64, u64) {
         let lower = self.frequent.lower_bound(&identity);
         (lower, self.frequent.upper_bound(&identity) - lower)
@@ -67,8 +67,9 @@ impl Sketches {
         }
     }
 
-    /// Keys that the sketch of frequent ones holds count with their estimates; the rows that are left, of `rows`, are spread
-    /// evenly over the keys that are left, which gives the least sum of squares that they can have.
+    /// Returns the weights of keys. Keys held by the sketch of frequent keys count with their
+    /// estimates; the remaining rows, of `rows`, are spread evenly over the remaining keys, which
+    /// gives the smallest possible sum of squares.
     pub(super) fn weights(&self, rows: u64) -> KeyWeights {
         let distinct = self.distinct();
         let mut weights = KeyWeights::default();
@@ -84,7 +85,7 @@ impl Sketches {
     }
 }
 
-/// In the formats of DataSketches.
+/// Uses the formats of DataSketches.
 impl Wire for Sketches {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_bytes(&self.distinct.serialize(), bytes);
@@ -95,7 +96,8 @@ impl Wire for Sketches {
         let wrong = WireError("a sketch is none");
         let distinct = HllSketch::deserialize(take_bytes(left)?).map_err(|_| wrong)?;
         let frequent = take_bytes(left)?;
-        // The two bytes that say how large its table is: another one is not even made.
+        // These two bytes give the size of its table; a table of another size is not even
+        // allocated.
         let lg_slots = FREQUENT_SLOTS.trailing_zeros() as u8;
         if !matches!(frequent, [_, _, _, most, now, ..] if *most == lg_slots && *now <= lg_slots) {
             return Err(wrong);

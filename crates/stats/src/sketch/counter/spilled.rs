@@ -1,5 +1,6 @@
-//! Many keys: identities are put aside by their first bits, and counted part by part in the end, so that each part's table fits in
-//! the processor's cache. That takes 8 bytes for each row whose key comes once, and no table that grows.
+//! Counts of many keys: identities are buffered by their first bits and counted part by part at the
+//! end, so that the table of each part fits in the processor's cache. That takes 8 bytes for each
+//! row whose key occurs once, and no growing table.
 
 use rayon::prelude::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 
@@ -8,17 +9,19 @@ use crate::sketch::counter::values::Heaviest;
 use crate::skew::KeyWeights;
 use evenkeel_model::wire::{Left, Wire, WireError, put_words};
 
-/// Parts by the first bits of an identity.
+/// Number of leading bits of an identity that select a part.
 const PART_BITS: u32 = 9;
-/// Keys that are counted at once, before they are put aside: a key with many rows is put aside seldom.
+/// Number of keys that are counted directly at any one time, before they are buffered: a key with
+/// many rows is rarely buffered.
 const FRONT_SLOTS: usize = 1 << 14;
-/// Bytes that are put aside in one piece of memory.
+/// Bytes of one piece of buffer memory.
 const PIECE_BYTES: usize = 4096;
 
-/// Rows of keys, put aside.
+/// Buffered rows of keys.
 #[derive(Debug, Clone)]
 pub(super) struct Spilled {
-    /// A key and its rows since it came here, by the last bits of its identity; no rows where there is none.
+    /// A key and its rows since it was placed here, indexed by the last bits of its identity; 0
+    /// rows in an empty slot.
     front: Vec<(u64, u64)>,
     parts: Vec<Part>,
 }
@@ -26,13 +29,13 @@ pub(super) struct Spilled {
 /// Keys that share their first bits.
 #[derive(Debug, Clone, Default)]
 struct Part {
-    /// Keys that were put aside with one row.
+    /// Keys that were buffered with one row.
     once: Pieces<u64>,
-    /// Keys with their rows.
+    /// Keys that were buffered with several rows, and those rows.
     more: Pieces<(u64, u64)>,
 }
 
-/// A list that grows by pieces, so that it never has to move.
+/// A list that grows by pieces, so that it never has to be moved.
 #[derive(Debug, Clone)]
 struct Pieces<T> {
     /// The piece that is being filled.
@@ -72,7 +75,7 @@ impl<T> Pieces<T> {
     }
 }
 
-/// What all rows add up to.
+/// Totals over all rows.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) weights: KeyWeights,
@@ -85,14 +88,14 @@ impl Totals {
         Self { heaviest: Heaviest::new(most), ..Self::default() }
     }
 
-    /// Takes a key with all its rows.
+    /// Adds a key with all its rows.
     pub(super) fn add(&mut self, identity: u64, rows: u64) {
         self.weights.add(rows);
         self.keys_with_one_row += u64::from(rows == 1);
         self.heaviest.offer(identity, rows);
     }
 
-    /// Adds other keys.
+    /// Adds the totals of other keys.
     fn merge(mut self, other: Self) -> Self {
         self.weights.merge(&other.weights);
         self.keys_with_one_row += other.keys_with_one_row;
@@ -119,18 +122,18 @@ impl Part {
         self.once.bytes() + self.more.bytes()
     }
 
-    /// Keys with their rows, some several times.
+    /// Iterates over keys with their rows; some keys occur several times.
     fn each(&self) -> impl Iterator<Item = (u64, u64)> {
         self.once.iter().map(|identity| (*identity, 1)).chain(self.more.iter().copied())
     }
 
-    /// Each key once, with all its rows.
+    /// Iterates over the keys, each once with all its rows.
     fn together(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let most = self.once.len() + self.more.len();
         let mut slots = Slots::with_capacity(most);
         let (mut identities, mut rows) = (Vec::with_capacity(most), Vec::with_capacity(most));
         for (identity, more) in self.each() {
-            // The first bits are the same for all; the place is found by the last.
+            // The first bits are equal for all keys; the last ones determine the position.
             let same = |number: u32| identities.get(number as usize) == Some(&identity);
             let (number, new) = slots.find_or_insert(identity.rotate_left(32), same);
             if new {
@@ -144,13 +147,13 @@ impl Part {
     }
 }
 
-/// The part of a key.
+/// Returns the part of a key.
 fn part_of(identity: u64) -> usize {
     (identity >> (u64::BITS - PART_BITS)) as usize
 }
 
 impl Spilled {
-    /// Counts one row; gives the rows of the key that are known to belong together.
+    /// Counts one row; returns the rows of the key that are known to belong together.
     #[inline]
     pub(super) fn add(&mut self, identity: u64) -> u64 {
         let mask = self.front.len() - 1;
@@ -174,7 +177,7 @@ impl Spilled {
         }
     }
 
-    /// Rows of a key since it was put aside last.
+    /// Returns the rows of a key since it was last buffered.
     pub(super) fn rows_at_hand(&self, identity: u64) -> u64 {
         let slot = self.front.get(identity as usize & (self.front.len() - 1));
         slot.filter(|slot| slot.0 == identity).map_or(0, |slot| slot.1)
@@ -188,7 +191,7 @@ impl Spilled {
         }
     }
 
-    /// Every key with rows, some in several parts.
+    /// Visits every key with its rows, some in several parts.
     pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) {
         self.empty_front();
         for part in self.parts {
@@ -196,7 +199,7 @@ impl Spilled {
         }
     }
 
-    /// Keeps each key once.
+    /// Combines the rows of each key.
     pub(super) fn put_together(&mut self) {
         self.parts.par_iter_mut().for_each(|part| {
             let together = part.together();
@@ -207,14 +210,15 @@ impl Spilled {
 
     pub(super) fn bytes_after(&self, rows: usize) -> usize {
         let parts: usize = self.parts.iter().map(Part::bytes).sum();
-        // A row puts one key aside, at most: eight bytes, or sixteen where the key had more rows, which came since or were there. At
-        // worst each part needs a new piece of both kinds.
+        // A row buffers at most one key, in eight bytes, or in sixteen if the key had more rows,
+        // which arrived since or were already here. In the worst case each part needs a new piece
+        // of both kinds.
         let front = self.front.len() * size_of::<(u64, u64)>();
         let pieces = (rows * size_of::<u64>() + front) / PIECE_BYTES + 2 * self.parts.len();
         parts + pieces.min(rows) * (PIECE_BYTES + 2 * size_of::<Vec<u64>>()) + front
     }
 
-    /// Adds everything up, with the `most` heaviest keys.
+    /// Computes the totals, with the `most` heaviest keys.
     pub(super) fn total(mut self, most: usize) -> Totals {
         self.empty_front();
         let of_part = |part: Part| {
@@ -230,7 +234,7 @@ impl Spilled {
     }
 }
 
-/// Keys that come with one row, then the others with theirs.
+/// Keys with one row, then the others with their rows.
 impl Wire for Spilled {
     fn put(&self, bytes: &mut Vec<u8>) {
         let once = self.parts.iter().flat_map(|part| part.once.iter().copied());

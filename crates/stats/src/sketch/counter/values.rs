@@ -1,4 +1,4 @@
-//! What is remembered of the keys that may be the heaviest.
+//! Values remembered for the keys that may be the heaviest.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,12 +7,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::sketch::counter::HeavyKey;
 use evenkeel_model::wire::{Left, Wire, WireError, put_words};
 
-/// Keys whose values are remembered once the counter has found its heaviest.
+/// Number of keys whose values are kept once the counter has found the heaviest.
 const REMEMBERED: usize = 1024;
-/// Values that are held before all but the [`REMEMBERED`] heaviest are forgotten.
+/// Number of values held before all but the [`REMEMBERED`] heaviest are dropped.
 const MOST_VALUES: usize = 4 * REMEMBERED;
 
-/// An identity is mixed already; hashing it again would only cost time.
+/// Hasher for identities, which are already mixed; hashing them again would only cost time.
 #[derive(Debug, Default, Clone, Copy)]
 struct Mixed(u64);
 
@@ -32,15 +32,15 @@ impl Hasher for Mixed {
     }
 }
 
-/// The order of keys by their weight: more rows are heavier, and of equally many those of the smaller identity. So it does not depend
-/// on the order in which rows come, nor on who counts them.
+/// Order of keys by weight: more rows are heavier, and among equal rows the smaller identity is
+/// heavier. It therefore depends neither on the order of rows nor on the counter.
 type Rank = (u64, u64);
 
 fn rank(identity: u64, rows: u64) -> Rank {
     (rows, !identity)
 }
 
-/// The heaviest of some keys, each of which comes once with all its rows.
+/// The heaviest of some keys, each of which is offered once with all its rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heaviest {
     most: usize,
@@ -67,8 +67,9 @@ impl Heaviest {
     }
 }
 
-/// Values of the keys that may be the heaviest. A key is remembered when it comes to be heavier than the floor, and forgotten only
-/// when so many others are heavier. So the heaviest are known in the end, but for keys whose rows are seldom counted together.
+/// Values of the keys that may be the heaviest. A key is remembered when it becomes heavier than
+/// the floor, and forgotten only if [`REMEMBERED`] others are heavier. The heaviest keys are
+/// therefore known at the end, except for keys whose rows are rarely counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Values<V> {
     by_identity: HashMap<u64, Value<V>, BuildHasherDefault<Mixed>>,
@@ -78,7 +79,7 @@ pub(super) struct Values<V> {
 #[derive(Debug, Clone)]
 struct Value<V> {
     value: V,
-    /// Rows that the key is known to have, at least.
+    /// Lower bound of the key's rows.
     rows: u64,
 }
 
@@ -90,13 +91,14 @@ impl<V> Default for Values<V> {
 }
 
 impl<V: Clone> Values<V> {
-    /// Whether a key that has so many rows now is to be remembered.
+    /// Whether a key with `rows` rows by now is to be remembered.
     #[inline]
     pub(super) fn is_heavy(&self, identity: u64, rows: u64) -> bool {
         rank(identity, rows) > self.floor
     }
 
-    /// Whether it is only since the last of its rows, `more` of them. The identity is seldom asked for.
+    /// Whether that became true only with the last `more` of its rows. The identity is rarely
+    /// needed.
     #[inline]
     pub(super) fn comes_to_be_heavy(&self, rows: u64, more: u64, identity: impl FnOnce() -> u64) -> bool {
         if rows < self.floor.0 || rows - more > self.floor.0 {
@@ -115,14 +117,14 @@ impl<V: Clone> Values<V> {
         known.rows = known.rows.max(rows);
     }
 
-    /// Notes how many rows the keys have.
+    /// Updates the number of rows of the keys.
     pub(super) fn keep_rows(&mut self, rows_of: impl Fn(u64) -> u64) {
         for (identity, value) in &mut self.by_identity {
             value.rows = value.rows.max(rows_of(*identity));
         }
     }
 
-    /// Forgets all but the heaviest, and raises the floor to the lightest of these.
+    /// Forgets all but the heaviest keys, and raises the floor to the lightest of these.
     pub(super) fn forget_light(&mut self, rows_of: impl Fn(u64) -> u64) {
         self.keep_rows(rows_of);
         let mut ranks: Vec<Rank> =
@@ -133,7 +135,7 @@ impl<V: Clone> Values<V> {
         self.floor = *lightest;
     }
 
-    /// Adds what was remembered of other rows.
+    /// Adds the values remembered for other rows.
     pub(super) fn merge(&mut self, other: Self) {
         for (identity, more) in other.by_identity {
             match self.by_identity.entry(identity) {
@@ -145,7 +147,7 @@ impl<V: Clone> Values<V> {
         }
     }
 
-    /// The heaviest of the remembered keys. `rows_of` gives rows and error.
+    /// Returns the heaviest of the remembered keys. `rows_of` returns rows and error.
     pub(super) fn heaviest(&self, most: usize, rows_of: impl Fn(u64) -> (u64, u64)) -> Vec<HeavyKey<V>> {
         let mut heaviest = Heaviest::new(most);
         self.by_identity.keys().for_each(|identity| heaviest.offer(*identity, rows_of(*identity).0));
@@ -154,7 +156,7 @@ impl<V: Clone> Values<V> {
         keys
     }
 
-    /// The heaviest of all keys with what is remembered of them.
+    /// Returns the heaviest of all keys with their remembered values.
     pub(super) fn with_values(&self, heaviest: Heaviest) -> Vec<HeavyKey<V>> {
         let key = |(identity, rows): (u64, u64)| HeavyKey {
             identity,
@@ -166,7 +168,7 @@ impl<V: Clone> Values<V> {
     }
 }
 
-/// Keys by their identities, so that equal values are equal bytes.
+/// Keys are sorted by identity, so that equal values give equal bytes.
 impl<V: Wire> Wire for Values<V> {
     fn put(&self, bytes: &mut Vec<u8>) {
         let mut known: Vec<(&u64, &Value<V>)> = self.by_identity.iter().collect();

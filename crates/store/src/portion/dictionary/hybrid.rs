@@ -1,9 +1,10 @@
-//! Small numbers as runs and packed bits: Parquet's "RLE / bit-packing hybrid" (apache/parquet-format, Encodings.md).
+//! Encodes small numbers as runs and packed bits: Parquet's "RLE / bit-packing hybrid"
+//! (apache/parquet-format, Encodings.md).
 
-/// Values that are equal, from this length on, are written as one run. Packed bits come in groups of eight.
+/// Length from which equal values are written as one run. Packed bits are in groups of eight.
 const GROUP: usize = 8;
 
-/// Bits that hold every number up to `largest`, at least one.
+/// Returns the number of bits that hold every number up to `largest`, at least one.
 pub(super) fn width_of(largest: u32) -> u32 {
     (u32::BITS - largest.leading_zeros()).max(1)
 }
@@ -30,7 +31,7 @@ pub(super) fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
     pack(unpacked, groups, width, out);
 }
 
-/// Appends the first `groups` groups of `values`, the last one filled up with zeros.
+/// Appends the first `groups` groups of `values`, the last one padded with zeros.
 fn pack(values: &[u32], groups: usize, width: u32, out: &mut Vec<u8>) {
     if groups == 0 {
         return;
@@ -50,7 +51,7 @@ fn pack(values: &[u32], groups: usize, width: u32, out: &mut Vec<u8>) {
             held -= 32;
         }
     }
-    // A group is as many bytes as the width has bits.
+    // A group takes as many bytes as the width has bits.
     let bytes = bits.to_le_bytes();
     out.extend_from_slice(bytes.get(..held.div_ceil(8) as usize).unwrap_or_default());
 }
@@ -69,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// The plain reading of the specification, bit by bit.
+    /// Decodes by the letter of the specification, bit by bit.
     fn decode(mut bytes: &[u8], width: u32, count: usize) -> Vec<u32> {
         let mut values = Vec::new();
         let mut next = |n: usize| {

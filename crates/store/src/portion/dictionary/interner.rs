@@ -1,14 +1,14 @@
-//! Values to small numbers: each distinct value once, numbered as they come.
+//! Maps values to small numbers: distinct values are numbered in order of first appearance.
 
 use ahash::RandomState;
 use arrow::array::{Array, BinaryViewArray};
 
 use evenkeel_stats::numbering::Slots;
 
-/// The number of a NULL.
+/// Number that represents NULL.
 pub(super) const NULL: u32 = u32::MAX;
 
-/// Distinct values of one column chunk.
+/// Distinct values of one column chunk, with their numbers.
 #[derive(Debug)]
 pub(super) struct Interner {
     slots: Slots,
@@ -16,7 +16,7 @@ pub(super) struct Interner {
     values: Values,
 }
 
-/// The values by number.
+/// Distinct values, indexed by number.
 #[derive(Debug)]
 pub(super) enum Values {
     /// Integers, extended to 64 bits.
@@ -27,13 +27,14 @@ pub(super) enum Values {
 
 #[derive(Debug, Default)]
 pub(super) struct ByteValues {
-    /// What tells values apart: the view of a short one; length, prefix and hash of a long one, whose bytes decide.
+    /// Keys that distinguish values: the view of a short one; length, prefix and hash of a long
+    /// one, whose bytes are compared as well.
     keys: Vec<u128>,
     ends: Vec<usize>,
     data: Vec<u8>,
 }
 
-/// An Arrow view holds values up to this length itself.
+/// Length up to which an Arrow view holds the value itself.
 const INLINE: usize = 12;
 
 impl ByteValues {
@@ -63,7 +64,7 @@ impl Values {
         }
     }
 
-    /// Bytes of the values themselves, a number as eight.
+    /// Bytes of the values themselves, with eight per number.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Numbers(values) => values.len() * size_of::<u64>(),
@@ -98,7 +99,7 @@ impl Interner {
         self.values
     }
 
-    /// The number of a value.
+    /// Returns the number of a value, which is new if the value is.
     pub(super) fn number(&mut self, value: u64) -> u32 {
         let Values::Numbers(values) = &mut self.values else { return NULL };
         let hash = self.state.hash_one(value);

@@ -1,9 +1,11 @@
-//! One column chunk of values that repeat: each distinct value once, in order, and small numbers for the rows.
+//! Encodes one column chunk of repeated values: each distinct value once, in order, and small
+//! numbers for the rows.
 //!
-//! The plain way is the library's own writer, which `parquet` chooses for other columns. This one differs in what it costs
-//! and gives: values are hashed once, as views; the dictionary is sorted, so that it compresses well and the range of a page is
-//! that of its numbers; the Bloom filter takes each distinct value once and is as large as these need. Where a dictionary would be
-//! larger than the plain values, these are written.
+//! The alternative is the library's own writer, which encodes the other columns. This one differs
+//! in cost and result: values are hashed once, as views; the dictionary is sorted, so that it
+//! compresses well and the range of a page is that of its numbers; the Bloom filter takes each
+//! distinct value once and is sized for them. If a dictionary would be larger than the plain
+//! values, the plain values are written.
 
 mod hybrid;
 mod interner;
@@ -33,26 +35,26 @@ use crate::portion::dictionary::interner::{ByteValues, Interner, NULL, Values};
 use crate::portion::dictionary::statistics::{Bound, chunk_statistics, lower, upper};
 use evenkeel_stats::numbering::prefix;
 
-/// Bytes of plain values of a page, at most, but for one value that is larger.
+/// Maximum bytes of plain values in a page, except for a single value that is larger.
 const PAGE_BYTES: usize = 1 << 20;
-/// A dictionary of this many values, or bytes, is full.
+/// Number of values at which a dictionary is full. It is also full at `FULL_BYTES`.
 const FULL_VALUES: usize = 1 << 17;
 const FULL_BYTES: usize = 4 << 20;
-/// False positives of a Bloom filter, as the library has it by default.
+/// False-positive rate of a Bloom filter, which is the library's default.
 const FALSE_POSITIVES: f64 = 0.05;
 
-/// A column chunk under way.
+/// A column chunk being encoded.
 #[derive(Debug)]
 pub(super) struct DictionaryColumn {
     kind: Kind,
     bloom_filter: bool,
     interner: Interner,
-    /// The number of each row's value, in the order in which values came; `NULL` where there is none.
+    /// Number of each row's value, assigned in order of first appearance; `NULL` if it has none.
     numbers: Vec<u32>,
     nulls: usize,
 }
 
-/// How values are stored and ordered.
+/// Storage and order of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Signed,
@@ -82,12 +84,12 @@ impl Kind {
 pub(super) struct EncodedColumn {
     pub(super) bytes: Bytes,
     pub(super) close: ColumnCloseResult,
-    /// Whether the dictionary was worth it.
+    /// Whether the dictionary was worth its size.
     pub(super) repeats: bool,
 }
 
 impl DictionaryColumn {
-    /// An empty chunk of a column of this type; none where only the library writes it.
+    /// Creates an empty chunk of a column of this type; `None` if only the library can write it.
     pub(super) fn new(data_type: &DataType, bloom_filter: bool) -> Option<Self> {
         let kind = Kind::of(data_type)?;
         let interner = match kind {
@@ -148,14 +150,15 @@ impl DictionaryColumn {
         self.interner.memory() + self.numbers.capacity() * size_of::<u32>()
     }
 
-    /// About how many bytes the chunk will have: values compress to a half, as text of digits does, packed numbers hardly.
+    /// Estimated bytes of the chunk: values compress to about a half, as text of digits does;
+    /// packed numbers hardly compress.
     pub(super) fn bytes(&self) -> usize {
         let values = self.interner.values();
         let width = hybrid::width_of(values.len() as u32) as usize;
         values.bytes() / 2 + self.numbers.len() * width / 8
     }
 
-    /// The finished chunk of the column `descriptor`.
+    /// Finishes the chunk of the column `descriptor`.
     pub(super) fn finish(self, descriptor: &ColumnDescPtr) -> Result<EncodedColumn, ParquetError> {
         let Self { kind, bloom_filter, interner, mut numbers, nulls } = self;
         let width = match descriptor.physical_type() {
@@ -191,16 +194,16 @@ impl DictionaryColumn {
     }
 }
 
-/// Distinct values in order, by rank.
+/// Distinct values in order, indexed by rank.
 enum Sorted {
-    /// Integers, little-endian, of one width.
+    /// Little-endian integers of one width.
     Fixed { data: Vec<u8>, width: usize },
-    /// Text and bytes as they came, and the number of each rank.
+    /// Text and bytes in order of first appearance, and the number of each rank.
     Bytes { values: ByteValues, order: Vec<u32> },
 }
 
 impl Sorted {
-    /// The values in order, and the rank of each by its number.
+    /// Returns the values in order, and the rank of each number.
     fn new(values: Values, kind: Kind, width: usize) -> (Self, Vec<u32>) {
         let sign = if kind == Kind::Signed { 1 << 63 } else { 0 };
         let mut order: Vec<(u64, u32)> = match &values {
@@ -253,7 +256,7 @@ impl Sorted {
         }
     }
 
-    /// Bytes of a value among plain ones: text has its length in front.
+    /// Bytes of a value in plain encoding, which puts the length in front of text and bytes.
     fn plain_length(&self, rank: u32) -> usize {
         match self {
             Self::Fixed { width, .. } => *width,
@@ -262,7 +265,7 @@ impl Sorted {
     }
 }
 
-/// Writes pages and collects what is known of them.
+/// Writes pages and collects their statistics.
 struct ChunkWriter {
     values: Sorted,
     kind: Kind,
@@ -272,7 +275,8 @@ struct ChunkWriter {
     uncompressed: usize,
     dictionary_bytes: Option<usize>,
     offsets: OffsetIndexBuilder,
-    /// Ranks of the smallest and largest value of each page and its NULLs; no ranks where there are only NULLs.
+    /// Ranks of the smallest and largest value of each page, and its NULLs; `None` if it has only
+    /// NULLs.
     ranges: Vec<(Option<(u32, u32)>, i64)>,
 }
 
@@ -319,7 +323,7 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// How many of the rows make a page of plain values, at least one.
+    /// Number of rows that make a page of plain values, at least one.
     fn plain_page_rows(&self, ranks: &[u32]) -> usize {
         let mut bytes = 0;
         let fits = |rank: &&u32| {
@@ -329,7 +333,7 @@ impl ChunkWriter {
         ranks.iter().take(PAGE_ROWS).take_while(fits).count().max(1)
     }
 
-    /// Writes a page of rows: numbers of `bits` each, or plain values.
+    /// Writes a page of rows: numbers of `bits` each, or plain values if `bits` is `None`.
     fn page(&mut self, ranks: &[u32], bits: Option<u32>) -> Result<(), ParquetError> {
         let mut body = Vec::new();
         if self.nullable {
@@ -445,7 +449,8 @@ impl ChunkWriter {
     }
 }
 
-/// Whether the ranges of pages rise, or fall, from page to page. Pages of NULLs have none.
+/// Returns whether the ranges of pages rise or fall from page to page. Pages of NULLs have no
+/// range.
 fn boundary_order(ranges: &[(Option<(u32, u32)>, i64)]) -> BoundaryOrder {
     let known: Vec<(u32, u32)> = ranges.iter().filter_map(|(range, _)| *range).collect();
     if known.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1) {
@@ -478,7 +483,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of one column, written by this module or all by the library.
+    /// Writes a file of one column, with this module or entirely with the library.
     fn file(array: &ArrayRef, ours: bool) -> Bytes {
         let schema =
             Arc::new(Schema::new(vec![Field::new("c", array.data_type().clone(), array.null_count() > 0)]));
@@ -522,7 +527,7 @@ mod tests {
         assert_eq!(our.num_values(), their.num_values());
     }
 
-    /// Whether the Bloom filter takes every value of the file to be there.
+    /// Whether the Bloom filter contains every one of `values`.
     fn filter_has(file: &Bytes, values: &[Vec<u8>]) -> bool {
         let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
         let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();

@@ -1,20 +1,20 @@
-//! Smallest and largest values as Parquet's statistics hold them.
+//! Smallest and largest values in the form of Parquet's statistics.
 
 use parquet::basic::Type;
 use parquet::data_type::ByteArray;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
-/// Bytes of a text that statistics hold at most, as the library does it by default.
+/// Maximum bytes of a text in statistics, which is the library's default.
 const LONGEST: usize = 64;
 
-/// A bound on values: itself, or where it is long its beginning.
+/// Bound on values: the value itself, or derived from its beginning if it is long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) bytes: Vec<u8>,
     pub(super) exact: bool,
 }
 
-/// At most `value`, and not much less.
+/// Returns a bound that is at most `value`, and close to it.
 pub(super) fn lower(value: &[u8], text: bool) -> Bound {
     match cut(value, text) {
         Some(cut) => Bound { bytes: cut.to_vec(), exact: false },
@@ -22,7 +22,8 @@ pub(super) fn lower(value: &[u8], text: bool) -> Bound {
     }
 }
 
-/// At least `value`, and not much more: where it is cut, the last character or byte that has a next one is raised.
+/// Returns a bound that is at least `value`, and close to it: if the value is cut, the last
+/// character or byte that has a successor is incremented.
 pub(super) fn upper(value: &[u8], text: bool) -> Bound {
     let raised = cut(value, text).and_then(|cut| match std::str::from_utf8(cut) {
         Ok(characters) if text => raise_text(characters),
@@ -34,7 +35,7 @@ pub(super) fn upper(value: &[u8], text: bool) -> Bound {
     }
 }
 
-/// The beginning of a value that is too long; of text, whole characters.
+/// Returns the beginning of a value that is too long, in whole characters if it is text.
 fn cut(value: &[u8], text: bool) -> Option<&[u8]> {
     if value.len() <= LONGEST {
         return None;
@@ -47,7 +48,7 @@ fn cut(value: &[u8], text: bool) -> Option<&[u8]> {
 
 fn raise_text(text: &str) -> Option<Vec<u8>> {
     text.char_indices().rev().find_map(|(at, character)| {
-        // Surrogates are no characters.
+        // Surrogates are not characters.
         let next = if character == '\u{D7FF}' { '\u{E000}' } else { char::from_u32(character as u32 + 1)? };
         Some(format!("{}{next}", text.get(..at)?).into_bytes())
     })
@@ -60,7 +61,8 @@ fn raise_bytes(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(raised)
 }
 
-/// Statistics of a column chunk. `unsigned` values are ordered as such. Without values there are only NULLs.
+/// Builds the statistics of a column chunk. `unsigned` values are ordered as such. Without a
+/// `range` there are only NULLs.
 pub(super) fn chunk_statistics(
     physical: Type,
     unsigned: bool,

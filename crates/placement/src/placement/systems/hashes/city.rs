@@ -1,4 +1,4 @@
-//! CityHash64 of version 1.0.2 (Pike and Alakuijala), which later versions changed.
+//! CityHash64 of version 1.0.2 (Pike and Alakuijala); later versions changed it.
 
 const K0: u64 = 0xC3A5_C85C_97CB_3127;
 const K1: u64 = 0xB492_B66F_BE98_F273;
@@ -18,7 +18,7 @@ fn fold(word: u64) -> u64 {
     word ^ (word >> 47)
 }
 
-/// Two words to one.
+/// Joins two words into one.
 pub(in crate::placement::systems) fn join(low: u64, high: u64) -> u64 {
     const FACTOR: u64 = 0x9DDF_EA08_EB38_2D69;
     let a = fold((low ^ high).wrapping_mul(FACTOR));
@@ -70,7 +70,7 @@ fn of_32(bytes: &[u8]) -> u64 {
 
 fn of_64(bytes: &[u8]) -> u64 {
     let length = bytes.len();
-    // Of the first and of the last half, the first word mixed already.
+    // Mixes the first or the last half, whose first word is already mixed in.
     let half = |a: u64, first: usize, z: u64, last: u64| {
         let (b, mut c) = (a.wrapping_add(z).rotate_right(52), a.rotate_right(37));
         let a = a.wrapping_add(word(bytes, first));
@@ -92,7 +92,7 @@ fn of_64(bytes: &[u8]) -> u64 {
     fold(r.wrapping_mul(K0).wrapping_add(v_second)).wrapping_mul(K2)
 }
 
-/// Four words at a place, with two seeds.
+/// Mixes the four words at `at` with two seeds.
 fn weak(bytes: &[u8], at: usize, a: u64, b: u64) -> (u64, u64) {
     let z = word(bytes, at + 24);
     let a = a.wrapping_add(word(bytes, at));

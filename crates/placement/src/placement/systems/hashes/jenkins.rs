@@ -1,6 +1,6 @@
-//! Bob Jenkins' functions: lookup3 as PostgreSQL has it, and lookup2 for 64 bits.
+//! Bob Jenkins' functions: lookup3 as in PostgreSQL, and lookup2 for 64 bits.
 
-/// Three words of lookup3.
+/// The three words of lookup3.
 #[derive(Debug, Clone, Copy)]
 struct Lookup3 {
     a: u32,
@@ -63,7 +63,7 @@ fn lookup3(bytes: &[u8], seed: u64) -> Lookup3 {
     let (second, third) = others.split_at(others.len().min(4));
     words.a = words.a.wrapping_add(word(first));
     words.b = words.b.wrapping_add(word(second));
-    // Its lowest byte is left to the length.
+    // The lowest byte is reserved for the length.
     words.c = words.c.wrapping_add(word(third) << 8);
     words.finish();
     words
@@ -80,7 +80,7 @@ pub(in crate::placement::systems) fn hash_bytes_extended(bytes: &[u8], seed: u64
     u64::from(words.b) << 32 | u64::from(words.c)
 }
 
-/// lookup2 for 64 bits with a seed, as gutil has it.
+/// lookup2 for 64 bits with a seed, as in gutil.
 pub(in crate::placement::systems) fn lookup2_64(bytes: &[u8], seed: u64) -> u64 {
     let (mut a, mut b, mut c) = (0xE08C_1D66_8B75_6F82u64, 0xE08C_1D66_8B75_6F82u64, seed);
     let word = |part: &[u8]| part.iter().rev().fold(0, |word: u64, byte| word << 8 | u64::from(*byte));
@@ -105,7 +105,7 @@ pub(in crate::placement::systems) fn lookup2_64(bytes: &[u8], seed: u64) -> u64 
     let (second, third) = others.split_at(others.len().min(8));
     a = a.wrapping_add(word(first));
     b = b.wrapping_add(word(second));
-    // Its lowest byte is left to the length.
+    // The lowest byte is reserved for the length.
     c = c.wrapping_add(word(third) << 8);
     mix(&mut a, &mut b, &mut c);
     c

@@ -1,4 +1,4 @@
-//! Hash functions whose variant no well-kept library has.
+//! Hash functions in variants that no well-maintained library offers.
 
 pub(super) mod city;
 pub(super) mod jenkins;

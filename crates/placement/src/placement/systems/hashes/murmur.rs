@@ -1,11 +1,11 @@
-//! The MurmurHash family (Appleby) in the variants that systems have made of it.
+//! The MurmurHash family (Appleby), in the variants that systems have made of it.
 
 use crate::placement::systems::hashes::fmix64;
 
-/// How the bytes behind the last whole word are mixed in.
+/// Rule for mixing in the bytes after the last whole word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::placement::systems) enum Tail {
-    /// Together, as the reference code has it.
+    /// Together, as in the reference code.
     Together,
     /// Each by itself, as a signed number, like a whole word.
     Each,
@@ -44,7 +44,8 @@ pub(in crate::placement::systems) fn murmur3_32(bytes: &[u8], seed: u32, tail: T
     hash ^ (hash >> 16)
 }
 
-/// The first 64 bits of MurmurHash3_x64_128 as Cassandra has it: the bytes behind the last block are signed.
+/// The first 64 bits of MurmurHash3_x64_128 as in Cassandra: the bytes after the last block are
+/// signed.
 pub(in crate::placement::systems) fn murmur3_cassandra(bytes: &[u8]) -> i64 {
     const C1: u64 = 0x87C3_7B91_1142_53D5;
     const C2: u64 = 0x4CF5_AD43_2745_937F;
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(murmur2_64(b"quick brown fox", 42), 3_575_930_248_840_144_026);
         // Iceberg, appendix B of its specification.
         assert_eq!(murmur3_32(b"iceberg", 0, Tail::Together), 1_210_000_089);
-        // Without a rest both tails are one.
+        // Without remaining bytes, both tails give the same hash.
         assert_eq!(murmur3_32(b"eight by", 42, Tail::Each), murmur3_32(b"eight by", 42, Tail::Together));
     }
 }
