@@ -1,4 +1,5 @@
-//! Jobs: sent to the scheduler, watched, fetched, and run again as a whole where machines fail.
+//! Client of a cluster: submits jobs to the scheduler, polls them, fetches their results, and runs
+//! a whole job again if a machine fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,25 +28,26 @@ use crate::spilled_result::SpilledResult;
 use crate::task_error::TaskError;
 use crate::{CONNECT_TIMEOUT, ClientSecurity, ClusterError, MESSAGE_BYTES};
 
-/// How often the state of a job is asked for.
+/// Interval between polls of the state of a job.
 const ASK_EVERY: Duration = Duration::from_millis(50);
-/// How long a client waits for the first executor.
+/// Time that a client waits for the first executor.
 const WAIT_FOR_EXECUTORS: Duration = Duration::from_secs(30);
-/// A client that waits says so after so long.
+/// Time after which a waiting client logs that it waits.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-/// A job that the scheduler does not know for so long is lost: it was started anew.
+/// Time after which a job that the scheduler does not know counts as lost: the scheduler was
+/// restarted.
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// How long a cancellation may keep a client that goes.
+/// Longest time that a cancellation may delay a client that exits.
 const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long and how often a job is tried.
+/// Limits on the time and number of attempts of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobOptions {
-    /// All tries together take at most so long.
+    /// Time limit of all attempts together.
     pub deadline: Duration,
-    /// Tries, at least 1.
+    /// Number of attempts, at least 1.
     pub tries: u32,
-    /// The pause before the second try; it doubles with each.
+    /// Pause before the second attempt; it doubles before each further one.
     pub pause: Duration,
 }
 
@@ -55,19 +57,19 @@ impl Default for JobOptions {
     }
 }
 
-/// What a cluster consists of.
+/// Size of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct ClusterSize {
-    /// Executors that are registered.
+    /// Number of registered executors.
     pub executors: usize,
-    /// Tasks that they take at one time, together.
+    /// Number of tasks that all executors together run concurrently.
     pub cores: usize,
 }
 
-/// What a job gave.
+/// Result of a job.
 pub(super) struct JobResult {
     pub(super) fetched: SpilledResult,
-    /// Tries that it took.
+    /// Number of attempts.
     pub(super) tries: u32,
 }
 
@@ -78,12 +80,12 @@ pub struct Cluster {
     security: ClientSecurity,
     options: JobOptions,
     scheduler: SchedulerGrpcClient<Channel>,
-    /// Executors keep what they know of stores and files for a session.
+    /// Session for which executors keep known facts about stores and files.
     session: String,
     size: ClusterSize,
 }
 
-/// A connection to a scheduler.
+/// Creates a connection to a scheduler.
 pub(super) async fn channel(url: &str, security: &ClientSecurity) -> Result<Channel, ClusterError> {
     let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let wrong = |reason: String| ClusterError::Url { url: url.to_owned(), reason };
@@ -108,7 +110,7 @@ pub(super) async fn channel(url: &str, security: &ClientSecurity) -> Result<Chan
     }
 }
 
-/// The innermost reason of an error.
+/// Returns the innermost cause of an error as text.
 fn reason_of(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -117,7 +119,7 @@ fn reason_of(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-/// What the scheduler at `url` answered.
+/// Converts the error status of the scheduler at `url`.
 pub(super) fn refused(url: &str, status: &tonic::Status) -> ClusterError {
     let reason = status.message().split_whitespace().collect::<Vec<_>>().join(" ");
     match status.code() {
@@ -142,7 +144,7 @@ impl Cluster {
     /// Connects to the scheduler at `url`, and waits for the first executor.
     ///
     /// # Errors
-    /// [`ClusterError`] where no scheduler answers, it refuses, or no executor comes.
+    /// [`ClusterError`] if no scheduler answers, it refuses the client, or no executor registers.
     pub async fn connect(
         url: &str,
         security: ClientSecurity,
@@ -163,7 +165,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Waits until there is an executor.
+    /// Waits until an executor has registered.
     async fn wait_for_executors(&self) -> Result<ClusterSize, ClusterError> {
         let waited = WAIT_FOR_EXECUTORS.min(self.options.deadline);
         let began = Instant::now();
@@ -181,7 +183,7 @@ impl Cluster {
             }
             match found {
                 Ok(size) if size.executors > 0 => return Ok(size),
-                // A scheduler that was started anew is back soon.
+                // A restarted scheduler is back soon.
                 Err(error)
                     if began.elapsed() > waited || !matches!(error, ClusterError::NoScheduler { .. }) =>
                 {
@@ -195,24 +197,25 @@ impl Cluster {
         }
     }
 
-    /// The cluster as it was when the client connected.
+    /// Returns the size of the cluster at the time when the client connected.
     #[must_use]
     pub fn size(&self) -> ClusterSize {
         self.size
     }
 
-    /// Where the scheduler is.
+    /// Returns the URL of the scheduler.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Settings of a session whose stages have so many tasks.
+    /// Returns the settings of a session with `tasks` tasks per stage.
     pub(super) fn session_config(&self, tasks: usize) -> SessionConfig {
         client_config(&self.security, tasks)
     }
 
-    /// Refuses a path that only this machine may have, where executors can be on others.
+    /// Refuses a path that other machines cannot reach: one that is neither a URL of a store nor an
+    /// existing path.
     pub(super) fn check_place(&self, path: &str) -> Result<(), ClusterError> {
         let is_url = path.contains("://") && !path.starts_with("file://");
         if is_url || std::path::Path::new(path).exists() {
@@ -240,7 +243,7 @@ impl Cluster {
         refused(&self.url, status)
     }
 
-    /// Runs a plan and fetches all that it gives. Where a machine fails, the whole is run again.
+    /// Runs a plan and fetches its whole result. If a machine fails, the whole plan is run again.
     pub(super) async fn run(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -316,7 +319,8 @@ impl Cluster {
         Ok(fetched)
     }
 
-    /// Waits until a job is done; gives where its results are, in the order of partitions.
+    /// Waits until a job is done, and returns the locations of its results in the order of
+    /// partitions.
     async fn watch(&self, job: &str) -> Result<Vec<PartitionLocation>, Attempt> {
         let mut unknown_since = None;
         loop {
@@ -390,15 +394,15 @@ impl Cluster {
     }
 }
 
-/// How a try ended that gave nothing.
+/// Outcome of a failed attempt.
 enum Attempt {
     /// The job failed; it may be run again.
     Failed(TaskError),
-    /// There is no point in another one.
+    /// Another attempt is pointless.
     Ended(ClusterError),
 }
 
-/// A job that is cancelled where its client goes before it is done.
+/// A job that is cancelled if its client drops it before it is done.
 struct UnderWay {
     scheduler: SchedulerGrpcClient<Channel>,
     job: Option<String>,

@@ -1,4 +1,4 @@
-//! Our plan nodes as bytes; all others are those of Ballista.
+//! Codec of our plan nodes; all others are left to the codec of Ballista.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use datafusion_proto::protobuf::PhysicalExprNode;
 
 use crate::nodes::{TaskExec, TaskSpec};
 
-/// What our nodes begin with. No node of Ballista does.
+/// Prefix of our encoded nodes. No node of Ballista begins with it.
 const MAGIC: &[u8] = b"EVK1";
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -27,7 +27,7 @@ struct TaskNode {
     expressions: Vec<PhysicalExprNode>,
 }
 
-/// The codec of every process of a cluster.
+/// Codec of every process of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Codec {
     inner: BallistaPhysicalExtensionCodec,

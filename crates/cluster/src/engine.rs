@@ -1,4 +1,5 @@
-//! How an executor runs the stages of a job: as Ballista does, but an error leaves it as it is told to people, and jobs can be called off.
+//! Runs the stages of a job on an executor: as Ballista does, but errors keep the messages meant
+//! for people, and jobs can be cancelled.
 
 use std::error::Error;
 use std::fmt;
@@ -24,15 +25,15 @@ use crate::task_error::TaskError;
 use evenkeel_engine::sql::{plain_message, plain_text};
 use evenkeel_placement::placement::PlacementError;
 
-/// Runs stages, and tells what goes wrong in them.
+/// Runs stages and reports their errors.
 pub(super) struct Engine {
     inner: DefaultExecutionEngine,
-    /// Where this executor is.
+    /// Location of this executor.
     place: Arc<str>,
     last: LastTask,
 }
 
-/// When the last task ended; none where there was none.
+/// Time when the last task ended; `None` if none has.
 pub(super) type LastTask = Arc<Mutex<Option<Instant>>>;
 
 impl Engine {
@@ -108,7 +109,8 @@ impl QueryStageExecutor for Stage {
     }
 }
 
-/// The error of a task, packed for its way. What Ballista says to itself, such as of an executor that gives no results, stays as it is.
+/// Packs the error of a task for its way to the client. Messages between parts of Ballista, such as
+/// that an executor does not return results, stay as they are.
 fn told(error: DataFusionError, place: &str) -> DataFusionError {
     let causes: Vec<&(dyn Error + 'static)> = causes(&error).collect();
     if causes
@@ -134,7 +136,7 @@ fn told(error: DataFusionError, place: &str) -> DataFusionError {
     TaskError { message, again, too_large }.pack()
 }
 
-/// An error and what it comes of, also where Ballista stands between.
+/// Returns an error and its causes, including those wrapped by Ballista.
 fn causes(error: &DataFusionError) -> impl Iterator<Item = &(dyn Error + 'static)> {
     let first: &(dyn Error + 'static) = error;
     std::iter::successors(Some(first), |error| match error.downcast_ref() {
@@ -143,7 +145,7 @@ fn causes(error: &DataFusionError) -> impl Iterator<Item = &(dyn Error + 'static
     })
 }
 
-/// What an error of Ballista is about, if it is not about Ballista.
+/// Returns the foreign error that an error of Ballista wraps, if any.
 fn wrapped(error: &BallistaError) -> Option<&(dyn Error + 'static)> {
     match error {
         BallistaError::DataFusionError(inner) => Some(inner.as_ref()),
@@ -153,7 +155,7 @@ fn wrapped(error: &BallistaError) -> Option<&(dyn Error + 'static)> {
     }
 }
 
-/// What the engine says here of the innermost error that is one of its own.
+/// Returns the plain message of an error that is one of DataFusion or Arrow itself.
 fn of_engine(error: &(dyn Error + 'static)) -> Option<String> {
     match (error.downcast_ref::<DataFusionError>(), error.downcast_ref::<ArrowError>()) {
         (Some(DataFusionError::External(_)), _) | (None, None) => None,
@@ -162,7 +164,7 @@ fn of_engine(error: &(dyn Error + 'static)) -> Option<String> {
     }
 }
 
-/// Whether an error says nothing by itself that the engine's own message does not say.
+/// Whether an error adds nothing to the engine's own message.
 fn is_of_libraries(error: &(dyn Error + 'static)) -> bool {
     error.is::<DataFusionError>()
         || error.is::<ArrowError>()
@@ -170,12 +172,12 @@ fn is_of_libraries(error: &(dyn Error + 'static)) -> bool {
         || error.is::<BallistaError>()
 }
 
-/// Whether an error is of what one machine reaches, and another may not.
+/// Whether an error concerns storage that another machine may be able to reach.
 fn is_of_store(error: &(dyn Error + 'static)) -> bool {
     error.is::<object_store::Error>() || error.is::<std::io::Error>()
 }
 
-/// Whether a cause is one of stores and machines that may be gone the next time.
+/// Whether a cause concerns stores or machines, and may be gone at the next attempt.
 fn may_pass(cause: &(dyn Error + 'static)) -> bool {
     use object_store::Error as Store;
     use std::io::ErrorKind;
@@ -190,7 +192,7 @@ fn may_pass(cause: &(dyn Error + 'static)) -> bool {
                 | Store::NotImplemented { .. }
         ),
         (None, Some(io)) => {
-            // Files that are packed wrongly or cut off are invalid input, or end too early.
+            // Badly packed and truncated files are reported as invalid data, or as an early end.
             !matches!(
                 io.kind(),
                 ErrorKind::NotFound
@@ -204,7 +206,8 @@ fn may_pass(cause: &(dyn Error + 'static)) -> bool {
     }
 }
 
-/// What the scheduler may ask of an executor that fetches its own work: to stop tasks of a job that nobody waits for.
+/// Requests that the scheduler may send to an executor that pulls its work: to stop tasks of
+/// abandoned jobs.
 pub(super) struct TaskCancellation {
     pub(super) executor: Arc<Executor>,
 }
@@ -218,7 +221,7 @@ impl ExecutorGrpc for TaskCancellation {
         let mut cancelled = true;
         for task in request.into_inner().task_infos {
             let job = task.job_id.into();
-            // One that has ended meanwhile is not there, which is no failure.
+            // A task that has ended meanwhile is unknown, which is no failure.
             let done = self.executor.cancel_task(job, task.stage_id as usize, task.task_id as usize).await;
             cancelled &= done.is_ok();
         }
@@ -296,7 +299,7 @@ mod tests {
         for cast in [wrapped, DataFusionError::ArrowError(cast(), None)] {
             assert_eq!(unpacked(cast).message, "Arrow error: Cast error: no number");
         }
-        // Writers of shuffles wrap what they meet.
+        // Writers of shuffles wrap the errors they get.
         let repeated = DataFusionError::External(Box::new(IngestError::RepeatedKey { key: "(9)".into() }));
         let wrapped = DataFusionError::External(Box::new(BallistaError::DataFusionError(Box::new(repeated))));
         let repeated = unpacked(DataFusionError::Shared(Arc::new(wrapped)));

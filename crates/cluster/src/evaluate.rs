@@ -1,4 +1,4 @@
-//! An evaluation whose one pass over the rows is shared by executors.
+//! Evaluation whose one pass over the rows is shared by executors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +18,19 @@ use evenkeel_advisor::evaluate::{
 };
 use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable, row_counts};
 
-/// Stretches for each core, so that a slow one does not keep the others waiting for long.
+/// Row ranges per core, so that a slow range does not delay the others for long.
 const STRETCHES_PER_CORE: usize = 2;
 
-/// How often is looked whether to stop.
+/// Interval between checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Judges keys on an export as [`evenkeel_advisor::evaluate::advise`] does, with its one pass over all rows on a cluster. What is looked at before and
-/// after it, a few rows mostly, is read here. To be called where blocking is allowed.
+/// Judges keys on an export as [`evenkeel_advisor::evaluate::advise`] does, but makes its one pass
+/// over all rows on a cluster. Anything else, mostly a few rows before and after the pass, is read
+/// on this machine. Must be called on a thread that may block.
 ///
 /// # Errors
-/// [`EvaluateError`]: [`EvaluateError::Elsewhere`] where the cluster fails, else what an evaluation fails of.
+/// [`EvaluateError`]: [`EvaluateError::Elsewhere`] if the cluster fails, else the errors of an
+/// evaluation.
 pub fn advise(
     cluster: &Cluster,
     runtime: &Handle,
@@ -60,7 +62,7 @@ fn count(
     on_unreadable: OnUnreadable,
     stop: &AtomicBool,
 ) -> Result<(Evaluation, Unreadable), ClusterError> {
-    // What is asked for wrongly is told before anything is sent.
+    // Report wrong options before anything is sent.
     Evaluator::new(export.columns(), options.clone())?;
     let inputs =
         export.inputs().iter().map(|input| super::ingest::shared(cluster, input).map(|(input, _)| input));
@@ -73,14 +75,14 @@ fn count(
             let cut = stretches(options, on_unreadable, total, cores * STRETCHES_PER_CORE);
             cut.into_iter().map(|rows| Some(Stretch { rows, row_counts: counts.clone() })).collect()
         }
-        // How many rows a text file has is not known before it is read: one task reads all.
+        // The number of rows of a text file is unknown before it is read, so one task reads all.
         None => vec![None],
     };
     let wholes = whole_shares(export.columns(), options, parts.len())?;
     let of_parts = parts.iter().cloned().map(|stretch| (Share::PartitionKeys, stretch));
     let all: Vec<(Share, Option<Stretch>)> =
         wholes.iter().map(|share| (*share, None)).chain(of_parts).collect();
-    // The whole ones take longest and begin first.
+    // The shares of all rows take longest, so they start first.
     let tasks: Vec<Vec<CountErrand>> = (0..)
         .zip(all)
         .map(|(number, (share, stretch))| vec![CountErrand { number, share, stretch }])
@@ -126,7 +128,7 @@ fn count(
     Ok((assemble(export.columns(), options, counted, whole)?, unreadable))
 }
 
-/// What tasks gave, by the number of the assignment.
+/// Results of tasks, by assignment number.
 struct States(BTreeMap<u64, State>);
 
 #[derive(Default)]

@@ -1,4 +1,5 @@
-//! An executor: takes tasks from the scheduler, and serves what they wrote to other executors and to clients.
+//! Executor: pulls tasks from the scheduler, and serves their output to other executors and to
+//! clients.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -40,35 +41,37 @@ use crate::session::{base_config, state_of};
 use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 use evenkeel_model::units::ByteSize;
 
-/// How long tasks may go on when an executor is told to stop.
+/// Time that running tasks may take when an executor stops.
 const DRAIN: Duration = Duration::from_secs(60);
-/// Poll intervals of an executor without free cores: after so long the last results have been told.
+/// Time within which an executor without free cores polls again, and so has reported its last
+/// results.
 const LAST_POLL: Duration = Duration::from_secs(6);
-/// An executor with a free core has told its results within this, unless the scheduler is away.
+/// Time within which an executor with a free core has reported its results, unless the scheduler is
+/// unreachable.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
-/// How long other executors may go on reading when it stops.
+/// Time that other executors may continue to read when this one stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-/// Environments of sessions that are kept, with the ends of files that they know.
+/// Number of session environments to keep, with the file footers that they cache.
 const SESSIONS_KEPT: usize = 16;
 
-/// How an executor runs.
+/// Options of an executor.
 #[derive(Debug, Clone)]
 pub struct ExecutorOptions {
     /// URL of the scheduler.
     pub scheduler: String,
-    /// Where it serves results; port 0 takes a free one.
+    /// Address to serve results on; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// The name under which other machines reach it.
+    /// Name under which other machines reach the executor.
     pub host: String,
-    /// Tasks at one time.
+    /// Number of concurrent tasks.
     pub cores: usize,
-    /// Memory of its tasks together. What does not fit is written to the working directory.
+    /// Memory budget of all tasks together. Beyond it, they spill to the working directory.
     pub memory: ByteSize,
-    /// Directory for what passes between tasks; one below it is made, and removed in the end.
+    /// Directory for intermediate results; a subdirectory is created in it, and removed at the end.
     pub work_dir: Option<PathBuf>,
-    /// Who is served.
+    /// Protection of the server.
     pub security: ServerSecurity,
-    /// How others are reached.
+    /// Security of connections to other processes.
     pub client: ClientSecurity,
 }
 
@@ -95,10 +98,10 @@ impl std::fmt::Debug for RunningExecutor {
 }
 
 impl RunningExecutor {
-    /// Starts an executor. It goes on asking where the scheduler is away for a while.
+    /// Starts an executor. It keeps polling if the scheduler is unreachable for a while.
     ///
     /// # Errors
-    /// [`ClusterError`] where it cannot listen, no scheduler answers, or it has no place to work.
+    /// [`ClusterError`] if it cannot listen, no scheduler answers, or it has no working directory.
     pub async fn start(options: ExecutorOptions) -> Result<Self, ClusterError> {
         let failed = |reason: String| ClusterError::Listen { address: options.listen.to_string(), reason };
         let grpc = GrpcServerConfig::default();
@@ -162,21 +165,21 @@ impl RunningExecutor {
         })
     }
 
-    /// Where it serves results.
+    /// Returns the address on which results are served.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes no more tasks, waits for those under way, tells the scheduler and leaves. Jobs whose results lie here fail, and their clients
-    /// run them again.
+    /// Stops taking tasks, waits for running ones, notifies the scheduler and stops serving. Jobs
+    /// whose results are on this executor fail, and their clients run them again.
     pub async fn stop(mut self) {
         let began = Instant::now();
         let all_free = Arc::clone(&self.free).acquire_many_owned(self.cores);
-        // Held to the end: whatever core is free would take another task.
+        // Held to the end: a free core would take another task.
         let held = tokio::time::timeout(DRAIN, all_free).await;
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // While cores were free, results were told many times a second.
+        // While cores were free, results were reported many times a second.
         let is_told = last.is_none_or(|ended| began.saturating_duration_since(ended) > TOLD_WITHIN);
         if held.is_ok() && !is_told {
             tokio::time::sleep(LAST_POLL).await;
@@ -205,7 +208,7 @@ async fn connect(url: &str, security: &ClientSecurity) -> Result<SchedulerClient
     let mut client = SchedulerGrpcClient::new(channel)
         .max_encoding_message_size(MESSAGE_BYTES)
         .max_decoding_message_size(MESSAGE_BYTES);
-    // Whether it is a scheduler, and serves this executor.
+    // Check that it is a scheduler, and that it serves this executor.
     let asked = GetJobStatusParams { job_id: EXECUTORS.to_owned() };
     client.get_job_status(asked).await.map_err(|status| refused(url, &status))?;
     Ok(client)
@@ -240,7 +243,7 @@ fn build(
         id: new_instance_id(),
         host: Some(options.host.clone()),
         port,
-        // Where it is told to stop tasks; work is asked for, not sent.
+        // Port for requests to stop tasks; work is pulled, not pushed.
         grpc_port: port,
         specification: Some(
             ExecutorSpecification::default().with_vcores(u32::try_from(cores).unwrap_or(u32::MAX)).into(),
@@ -282,7 +285,7 @@ fn build(
     )))))
 }
 
-/// Writes nothing down: plans in logs would tell what people ask.
+/// Records nothing: logged plans would reveal the queries of users.
 struct Quiet;
 
 impl ExecutorMetricsCollector for Quiet {

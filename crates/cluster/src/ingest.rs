@@ -1,4 +1,5 @@
-//! An ingest whose reading, sorting and writing is done by executors, and whose one commit is made by the client.
+//! Ingest whose reading, sorting and writing is done by executors, and whose one commit is made by
+//! the client.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,31 +29,33 @@ use evenkeel_store::ingest::{IngestError, IngestFiles, IngestReport, SourceRepor
 use evenkeel_store::log::{PortionEntry, Snapshot, SourceEntry};
 use evenkeel_store::portion::GROUP_MEMORY;
 
-/// Inputs of fewer bytes are read by one task.
+/// Size in bytes below which an input is read by one task.
 const LEAST_SPLIT_BYTES: u64 = 8 << 20;
-/// Portions that are looked for at one time.
+/// Number of portions to check concurrently.
 const LOOKS_AT_ONCE: usize = 16;
-/// Tasks for each core, so that a slow one does not keep the others waiting for long.
+/// Tasks per core, so that a slow one does not delay the others for long.
 const TASKS_PER_CORE: usize = 2;
 
-/// What the executors did, checked.
+/// Checked reports of the executors.
 #[derive(Debug, Default)]
 struct Manifest {
     portions: Vec<PortionEntry>,
-    /// By input number.
+    /// Inputs that were read, by input number.
     sources: BTreeMap<u64, SourceEntry>,
     skipped: BTreeMap<u64, SourceEntry>,
-    /// How many rows are set aside.
+    /// Number of rejected rows.
     rejected: u64,
     notes: Vec<String>,
     rows: u64,
     replaced: u64,
 }
 
-/// Ingests files into a table by a cluster, with one commit, or none where every input was ingested before.
+/// Ingests files into a table on a cluster, with one commit, or none if every input was ingested
+/// before.
 ///
 /// # Errors
-/// [`ClusterError`]; nothing is visible then. Files that executors wrote stay until the table is cleaned.
+/// [`ClusterError`]; nothing is visible then. Files that executors wrote stay until the table is
+/// cleaned.
 pub async fn ingest_files(
     cluster: &Cluster,
     table: &mut Table,
@@ -86,7 +89,8 @@ fn tasks(cluster: &Cluster) -> usize {
     cluster.size().cores.max(1) * TASKS_PER_CORE
 }
 
-/// What is read by whom, and where the table is for other machines.
+/// Returns the parts of the inputs, the sizes of the inputs, and the place of the table for other
+/// machines.
 fn check(
     cluster: &Cluster,
     table: &Table,
@@ -100,7 +104,7 @@ fn check(
     for (number, input) in (0..).zip(&plan.inputs) {
         let (input, bytes) = shared(cluster, input)?;
         sizes.insert(bytes);
-        // What may be skipped is read by one task, which knows before it reads a row.
+        // An input that may be skipped is read by one task, which knows before it reads a row.
         let whole = bytes < LEAST_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
         let rows = if whole {
             None
@@ -122,7 +126,7 @@ fn check(
     Ok((parts, sizes, place))
 }
 
-/// The input by a name that other machines have for it too, and its bytes.
+/// Returns the input under a name that other machines have for it too, and its size in bytes.
 pub(super) fn shared(cluster: &Cluster, input: &InputPath) -> Result<(InputPath, u64), ClusterError> {
     match input {
         InputPath::Stdin | InputPath::Copy { .. } => Err(ClusterError::Stdin),
@@ -143,7 +147,7 @@ pub(super) fn shared(cluster: &Cluster, input: &InputPath) -> Result<(InputPath,
     }
 }
 
-/// Parts dealt out to tasks, in turn.
+/// Assigns parts to tasks, in turn.
 fn deal(parts: &[InputPart], tasks: usize) -> Vec<Vec<InputPart>> {
     let mut dealt = vec![Vec::new(); tasks.min(parts.len()).max(1)];
     let count = dealt.len();
@@ -165,7 +169,7 @@ fn physical_plan(
 ) -> Result<Arc<dyn ExecutionPlan>, ClusterError> {
     let spec = base.spec();
     let definition = spec.definition().clone();
-    // Those that some input can be, by its size.
+    // Contents that some input may have, by its size.
     let is_possible = |source: &SourceEntry| sizes.contains(&source.bytes);
     let known = match plan.again {
         true => Vec::new(),
@@ -184,7 +188,7 @@ fn physical_plan(
     let read = TaskExec::try_new(TaskSpec::Read(read), Vec::new(), leaf)?;
     let schema = arrival_schema(spec);
     let columns = spec.columns().len();
-    // Rows of a partition come to one task, whatever the hash.
+    // All rows of a partition go to one task, whatever the hash.
     let writers = tasks(cluster).min(spec.partitions().len()).max(1);
     let by_partition: Arc<dyn PhysicalExpr> = Arc::new(Column::new("__partition", columns));
     let shuffled = RepartitionExec::try_new(Arc::new(read), Partitioning::Hash(vec![by_partition], writers))?;
@@ -203,12 +207,13 @@ fn physical_plan(
     Ok(Arc::new(TaskExec::try_new(TaskSpec::Write(write), Vec::new(), Arc::new(sorted))?))
 }
 
-/// What executors wrote of one partition.
+/// Output of executors for one partition.
 #[derive(Debug, Default)]
 struct Stored {
-    /// The task that says it wrote the partition; the rows that it kept, and its portions.
+    /// Task that reported writing the partition, the number of rows it kept, and its number of
+    /// portions.
     writer: Option<(String, u64, u64)>,
-    /// The tasks whose portions came.
+    /// Tasks that reported portions.
     tasks: BTreeSet<String>,
     rows: u64,
     portions: u64,
@@ -226,8 +231,9 @@ fn wrong(reason: impl Into<String>) -> ClusterError {
     ClusterError::Manifest { reason: reason.into() }
 }
 
-/// Reads what the executors report, and checks that it adds up: each part of the inputs is read by one task, each partition is written by one
-/// task, and as many rows are stored or replaced as were read.
+/// Reads the reports of the executors, and checks that they add up: each part of the inputs was
+/// read by one task, each partition was written by one task, and the rows stored or superseded are
+/// as many as were read.
 fn verify(
     entries: impl Iterator<Item = Result<ManifestEntry, ClusterError>>,
     parts: &[InputPart],
@@ -315,7 +321,7 @@ fn verify(
     for ((number, _), part) in read {
         manifest.rows += part.rows;
         match manifest.sources.entry(number) {
-            // Parts come in order, and the first tells the content.
+            // Parts are in order, and the first one has the content.
             Entry::Vacant(first) => drop(first.insert(part)),
             Entry::Occupied(mut whole) => {
                 let whole = whole.get_mut();
@@ -340,7 +346,8 @@ fn verify(
     Ok(manifest)
 }
 
-/// Looks whether the files of the portions are where the table is: executors may have directories of that name for themselves alone.
+/// Checks that the files of the portions are in the storage of the table: executors may have a
+/// local directory of the same name.
 async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), ClusterError> {
     let looked = futures::stream::iter(portions)
         .map(|portion| async move { (portion, table.storage().size(&portion.path).await) });
@@ -357,7 +364,7 @@ async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), Cl
     Ok(())
 }
 
-/// What executors told, line by line.
+/// Returns the entries that executors reported, line by line.
 fn entries(batches: Batches) -> impl Iterator<Item = Result<ManifestEntry, ClusterError>> {
     batches.flat_map(|batch| {
         match batch.map_err(|error| wrong(error.to_string())).and_then(|batch| read(&batch)) {
@@ -501,7 +508,7 @@ mod tests {
             assert!(verified(&entries).is_err(), "{left_out} twice");
         }
         let changed: [(usize, ManifestEntry); 6] = [
-            // A part of an input that lost its rows, and a partition that has fewer by as many.
+            // A part of an input that lost rows, and a partition with fewer rows to match.
             (0, source(0, 0, 9)),
             (2, source(1, 0, 6)),
             (2, source(3, 0, 5)),
@@ -514,7 +521,7 @@ mod tests {
             entries[place] = entry.clone();
             assert!(verified(&entries).is_err(), "{entry:?}");
         }
-        // A whole read task lost, with the rows that it sent.
+        // A read task that was lost as a whole, with the rows that it sent.
         let mut entries = whole();
         entries[7] = portion("r", 1, 5);
         entries[8] = partition(1, 5, 0, 1);

@@ -1,14 +1,17 @@
-//! Work on other machines, by Apache DataFusion Ballista.
+//! Runs work on other machines, by Apache DataFusion Ballista.
 //!
 //! ```text
-//! client: snapshot -> physical plan -> scheduler: stages -> executors: tasks (pulled) -> results -> client
-//!         a leaf of rows that say what to read (portions of partitions, parts of inputs), one stretch of them a task
-//!           -> ScanExec | ReadInputsExec -> ... -> WriteExec: nodes of ours, which travel by the codec
+//! client: snapshot -> physical plan -> scheduler: stages -> executors: tasks (pulled)
+//!         -> results -> client
+//!         a leaf of rows that say what to read (portions of partitions, parts of inputs),
+//!         one range of them per task
+//!           -> TaskExec (scan | read) -> ... -> TaskExec (write): our nodes, sent by the codec
 //! ```
-//! An executor that is lost fails every job that it may have worked for, and the client runs the whole job again: what Ballista would
-//! otherwise repeat by itself may come twice. A job has a deadline, and is cancelled where the client goes.
+//! If an executor is lost, every job that it may have worked on fails, and the client runs the
+//! whole job again: rows from the parts that Ballista would otherwise repeat could be duplicated. A
+//! job has a deadline, and is cancelled if its client is gone.
 //!
-//! Nothing of a store's credentials travels: each machine has its own, from its own environment.
+//! Credentials of stores are never sent: each machine has its own, from its own environment.
 
 mod client;
 mod codec;
@@ -43,13 +46,14 @@ use evenkeel_model::bounded::ReadError;
 use evenkeel_model::units::elapsed;
 use evenkeel_store::ingest::IngestError;
 
-/// Bytes of one message between processes, at most. A message that is larger is lost without a word, so this is far from any.
+/// Largest message between processes, in bytes. A larger message is lost silently, so no message
+/// should come close to this.
 const MESSAGE_BYTES: usize = 256 << 20;
 
-/// How long a connection may take to be made.
+/// Time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why work on a cluster failed. Nothing of it is visible then.
+/// Error of work on a cluster. Nothing of the work is visible then.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum ClusterError {

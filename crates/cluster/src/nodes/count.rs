@@ -1,4 +1,4 @@
-//! Keys counted on a part of an export.
+//! Counts keys on a part of an export.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ use evenkeel_advisor::evaluate::{EvaluateOptions, Share, count_share};
 use evenkeel_input::source::{Export, InputOptions, InputPath, OnUnreadable, Stretch};
 use evenkeel_model::table::Column;
 
-/// Bytes of a state in one row, so that no message is too long.
+/// Size of a piece of a state in one row, in bytes, so that no message is too long.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// What is counted.
+/// Specification of a count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CountSpec {
     pub inputs: Vec<InputPath>,
@@ -32,14 +32,15 @@ pub(crate) struct CountSpec {
 /// A share of the counting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CountErrand {
-    /// Its place among all.
+    /// Position among all assignments.
     pub number: u64,
     pub share: Share,
-    /// The rows that it takes; none for all.
+    /// Rows to count; `None` for all.
     pub stretch: Option<Stretch>,
 }
 
-/// Columns of the output: the number of the assignment (as text), rows that could not be read (JSON, in the first piece), and a piece of the state.
+/// Returns the columns of the output: the number of the assignment (as text), rows that could not
+/// be read (JSON, in the first piece), and a piece of the state.
 pub(crate) fn count_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("assignment", DataType::Utf8, false),
@@ -94,7 +95,7 @@ impl Work for Count {
     }
 }
 
-/// Stops the counting where nobody waits for it any more.
+/// Stops the counting if its consumer is gone.
 struct Gone(Arc<AtomicBool>);
 
 impl Drop for Gone {

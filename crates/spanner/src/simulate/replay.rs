@@ -19,8 +19,9 @@ use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, Star
 use crate::simulate::{SimulateError, Strategy, StrategyName};
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Column;
+use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
-use evenkeel_stats::sketch::{KeyCounter, key_identities};
+use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, key_identities};
 
 /// Memory limit for counting distinct keys exactly.
 const KEY_BYTES: usize = 256 << 20;
@@ -100,6 +101,263 @@ impl Runner {
     }
 }
 
+/// Columns that the options name, by position.
+struct Columns<'a> {
+    all: &'a [Column],
+    key: Vec<KeyColumn>,
+    partition_key: Vec<usize>,
+    shard: Vec<usize>,
+    indexes: Vec<Index>,
+    time: Option<usize>,
+    owner: Option<usize>,
+}
+
+impl<'a> Columns<'a> {
+    fn resolve(
+        all: &'a [Column],
+        options: &SimulateOptions,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, SimulateError> {
+        let positions = |names: &[String]| -> Result<Vec<usize>, SimulateError> {
+            names.iter().map(|name| position(all, name)).collect()
+        };
+        let key = key_columns(all, &options.primary_key)?;
+        let in_key = || key.iter().map(|part| part.column);
+        let partition_key = match options.partition_key.as_slice() {
+            [] => in_key().collect(),
+            names => positions(names)?,
+        };
+        // If there are several time columns, the one in the key determines when rows arrive.
+        let time_in_key = || in_key().find(|column| is_time(all, *column));
+        let time = time_column(all, options.time.as_deref())?.or_else(time_in_key);
+        if time.is_none() && options.rate.is_none() {
+            return Err(SimulateError::NoClock);
+        }
+        let owner = match &options.owner {
+            Some(name) => Some(position(all, name)?),
+            None => in_key().find(|column| !is_time(all, *column)),
+        };
+        let shard = positions(&options.shard_columns)?;
+        let indexes = indexes_of(all, &key, &options.indexes, notes)?;
+        for strategy in &options.strategies {
+            check_suited(*strategy, all, &key)?;
+        }
+        Ok(Self { all, key, partition_key, shard, indexes, time, owner })
+    }
+
+    /// Returns the positions of the columns of the key.
+    fn in_key(&self) -> Vec<usize> {
+        self.key.iter().map(|part| part.column).collect()
+    }
+
+    /// Returns the positions of all columns that are named.
+    fn named(&self) -> Vec<usize> {
+        let mut named = self.in_key();
+        named.extend(self.partition_key.iter().chain(&self.shard));
+        named.extend(self.time.iter().chain(&self.owner));
+        for index in &self.indexes {
+            named.extend(index.columns.iter().map(|part| part.column));
+            named.extend(index.shard.iter().flat_map(|shard| &shard.columns));
+        }
+        named
+    }
+
+    fn name(&self, column: Option<usize>) -> Option<String> {
+        column.and_then(|column| self.all.get(column)).map(|column| column.name.clone())
+    }
+}
+
+/// The first reading of an export, and the clock and scale that follow from it.
+struct Plan<'a> {
+    export: &'a Export,
+    options: &'a SimulateOptions,
+    columns: Columns<'a>,
+    source: Source<'a>,
+    survey: Survey,
+    parameters: ModelParameters,
+    rate: Option<Rate>,
+    read_length: Option<Micros>,
+    unsure: Option<String>,
+    notes: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        export: &'a Export,
+        options: &'a SimulateOptions,
+        stop: &AtomicBool,
+    ) -> Result<Self, SimulateError> {
+        let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
+        let columns = Columns::resolve(export.columns(), options, &mut notes)?;
+        let time = columns.time;
+        let asked = columns_to_read(columns.all, &columns.named());
+        let mut source = Source { export, asked, time, order: Order::Export };
+        let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
+        source.order = survey.order(options.rate.is_none());
+        let parameters = scaled(options, survey.bytes);
+        let rate = options.rate.map(|rate| Rate {
+            from: survey.range.map_or(0, |range| range.0),
+            between: 1e6 * parameters.load_scale / rate,
+        });
+        let name = columns.name(time).unwrap_or_default();
+        notes.extend(notes_on_time(&survey, source.order, &name, rate.is_none()));
+        let span = match (&rate, survey.range) {
+            (Some(rate), _) => rate.between * survey.rows as f64,
+            (None, range) => range.map_or(0.0, |(first, last)| (last - first) as f64),
+        };
+        let unsure = unknown_order(source.order).or_else(|| unsure(&parameters, span));
+        let window = parameters.window.get() as f64;
+        let rows_per_window = survey.rows as f64 * window / span.max(window);
+        if rows_per_window < FEWEST_HOT_ROWS {
+            notes.push(format!(
+                "a window has {rows_per_window:.1} rows of the export on average: the hottest split has many of so few by chance; a longer --window has more"
+            ));
+        }
+        let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
+        Ok(Self { export, options, columns, source, survey, parameters, rate, read_length, unsure, notes })
+    }
+
+    /// The second reading: inserts all rows under every strategy.
+    fn replay(&self, progress: &(dyn Fn(u64) + Sync), stop: &AtomicBool) -> Result<Counted, SimulateError> {
+        let in_key = self.columns.in_key();
+        let table = Table {
+            columns: self.columns.all,
+            key: &self.columns.key,
+            partition_key: &self.columns.partition_key,
+            indexes: &self.columns.indexes,
+            judged: self.options.judged,
+            shard: &self.columns.shard,
+        };
+        let mut found = Found::new(&self.survey, &self.columns.indexes, self.columns.time, self.read_length);
+        let (mut runners, mut rows) = (Vec::new(), 0);
+        let mut keys = KeyCounter::new();
+        let mut take = |block: Block| -> Result<(), SimulateError> {
+            if runners.is_empty() {
+                for strategy in &self.options.strategies {
+                    runners.push(table.runner(*strategy, self.options, &self.parameters, &block.arrived)?);
+                }
+            }
+            let mut count = || -> Result<(), SimulateError> {
+                for arrived in &block.arrived {
+                    found.count(&arrived.batch)?;
+                    rows += arrived.batch.num_rows() as u64;
+                    let parts = in_key.iter().filter_map(|column| arrived.batch.columns().get(*column));
+                    keys.add(&key_identities(parts), |_| ());
+                    if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
+                        keys.estimate();
+                    }
+                }
+                Ok(())
+            };
+            let replay = || runners.par_iter_mut().try_for_each(|runner| runner.take(&block));
+            let (counted, replayed) = rayon::join(&mut count, replay);
+            counted?;
+            replayed?;
+            progress(rows);
+            if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
+        };
+        let sources = std::slice::from_ref(&self.source);
+        replay(sources, self.options.on_unreadable, self.rate, self.parameters.window, &mut take)?;
+        Ok(Counted { rows, distinct: keys.finish(0).distinct, found: found.rows, runners })
+    }
+
+    fn report(mut self, counted: Counted, started: Instant) -> Result<Simulation, SimulateError> {
+        let Counted { rows, distinct, found, runners } = counted;
+        self.notes.extend(note_on_repeated_keys(rows, distinct));
+        let Self { export, options, columns, source, survey, parameters, read_length, unsure, notes, .. } =
+            self;
+        let in_key = columns.in_key();
+        let reads = Reads {
+            survey: &survey,
+            columns: columns.all,
+            key: &in_key,
+            time: columns.time,
+            owner: columns.owner,
+            read_length,
+            indexes: &columns.indexes,
+            found: &found,
+        };
+        let strategies = options.strategies.iter().zip(runners);
+        let strategies = strategies.map(|(strategy, runner)| strategy_report(*strategy, runner, &reads));
+        let mut simulation = Simulation {
+            model: true,
+            inputs: export.input_names(),
+            rows,
+            bytes: survey.bytes,
+            primary_key: options.primary_key.clone(),
+            time: columns.name(columns.time),
+            rate: options.rate,
+            load: load(&survey, &parameters, options.rate, source.order),
+            late_rows: survey.late_rows,
+            read_length,
+            owner: columns.name(columns.owner),
+            transaction_rows: options.transaction_rows,
+            presplits: options.presplits.min(usize::try_from(rows).unwrap_or(usize::MAX)),
+            parameters,
+            is_scale_found: options.find_scale,
+            strategies: strategies.collect::<Result<_, _>>()?,
+            notes,
+            nullable: nullable(columns.all, &columns.named(), &survey.nulls),
+            timed_uuids: timed_uuids(columns.all, &in_key, &survey.some_rows),
+            judged: options.judged,
+            unsure,
+            recommended: None,
+            findings: Vec::new(),
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        simulation.recommended = recommend(&simulation);
+        simulation.findings = advise(&simulation);
+        Ok(simulation)
+    }
+}
+
+/// Results of the second reading.
+struct Counted {
+    rows: u64,
+    distinct: DistinctKeys,
+    /// Rows that a read through each index finds.
+    found: Vec<u64>,
+    /// The replay of each strategy.
+    runners: Vec<Runner>,
+}
+
+/// If the number of distinct keys is an estimate, only its certain part is reported.
+fn note_on_repeated_keys(rows: u64, distinct: DistinctKeys) -> Option<String> {
+    let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
+    (repeated > 0).then(|| {
+        format!(
+            "{} {repeated} rows have a key that is there already: Spanner refuses to insert them; they count as writes here",
+            if distinct.exact { "exactly" } else { "at least" }
+        )
+    })
+}
+
+fn strategy_report(
+    strategy: Strategy,
+    runner: Runner,
+    reads: &Reads<'_>,
+) -> Result<StrategyReport, SimulateError> {
+    let Replayed { designs, counted, mut outcome, spaces } = runner.finish()?;
+    // Index entries that are interleaved with the table are not rows of it.
+    let rows_of_table = counted.first().and_then(|plans| plans.first()).map_or(0, |(entries, _)| *entries);
+    if let Some(space) = outcome.spaces.first_mut().filter(|space| space.rows_in_time > rows_of_table) {
+        let hottest = space.hottest_share * space.rows_in_time as f64;
+        space.hottest_share = (hottest / rows_of_table.max(1) as f64).min(1.0);
+        space.rows_in_time = rows_of_table;
+    }
+    let (Some(design), Some(counted)) = (designs.first(), counted.first()) else {
+        return Err(SimulateError::Columns);
+    };
+    Ok(StrategyReport {
+        strategy: StrategyName::Table(strategy),
+        words: strategy.words(),
+        is_range: strategy.is_range(),
+        reads: reads.of_table(design, &spaces)?,
+        indexes: reads.of_indexes(design, &spaces, &outcome, counted)?,
+        outcome,
+    })
+}
+
 /// Replays an export. Calls `progress` with the number of rows replayed so far; setting `stop`
 /// interrupts the replay.
 ///
@@ -112,167 +370,9 @@ pub fn simulate(
     stop: &AtomicBool,
 ) -> Result<Simulation, SimulateError> {
     let started = Instant::now();
-    let columns = export.columns();
-    let key = key_columns(columns, &options.primary_key)?;
-    let all: Vec<usize> = key.iter().map(|part| part.column).collect();
-    let partition_key = match options.partition_key.as_slice() {
-        [] => all.clone(),
-        names => names.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?,
-    };
-    let shard: Vec<usize> =
-        options.shard_columns.iter().map(|name| position(columns, name)).collect::<Result<_, _>>()?;
-    // If there are several time columns, the one in the key determines when rows arrive.
-    let time_of_key = || all.iter().copied().find(|column| is_time(columns, *column));
-    let time = time_column(columns, options.time.as_deref())?.or_else(time_of_key);
-    if time.is_none() && options.rate.is_none() {
-        return Err(SimulateError::NoClock);
-    }
-    let owner = match &options.owner {
-        Some(name) => Some(position(columns, name)?),
-        None => all.iter().copied().find(|column| !is_time(columns, *column)),
-    };
-    let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
-    let indexes = indexes_of(columns, &key, &options.indexes, &mut notes)?;
-    for strategy in &options.strategies {
-        check_suited(*strategy, columns, &key)?;
-    }
-    let mut named = all.clone();
-    named.extend(partition_key.iter().chain(&shard));
-    named.extend(time.iter().chain(&owner));
-    named.extend(indexes.iter().flat_map(|index| index.columns.iter().map(|part| part.column)));
-    named.extend(indexes.iter().filter_map(|index| index.shard.as_ref()).flat_map(|shard| &shard.columns));
-    let mut source = Source { export, asked: columns_to_read(columns, &named), time, order: Order::Export };
-    let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
-    source.order = survey.order(options.rate.is_none());
-    let order = source.order;
-    let parameters = scaled(options, survey.bytes);
-    let rate = options.rate.map(|rate| Rate {
-        from: survey.range.map_or(0, |range| range.0),
-        between: 1e6 * parameters.load_scale / rate,
-    });
-    let name_of = |column: usize| columns.get(column).map(|column| column.name.clone());
-    notes.extend(notes_on_time(&survey, order, &time.and_then(name_of).unwrap_or_default(), rate.is_none()));
-    let span = match (&rate, survey.range) {
-        (Some(rate), _) => rate.between * survey.rows as f64,
-        (None, range) => range.map_or(0.0, |(first, last)| (last - first) as f64),
-    };
-    let unsure = unknown_order(order).or_else(|| unsure(&parameters, span));
-    let of_window =
-        survey.rows as f64 * parameters.window.get() as f64 / span.max(parameters.window.get() as f64);
-    if of_window < FEWEST_HOT_ROWS {
-        notes.push(format!(
-            "a window has {of_window:.1} rows of the export on average: the hottest split has many of so few by chance; a longer --window has more"
-        ));
-    }
-    let table = Table {
-        columns,
-        key: &key,
-        partition_key: &partition_key,
-        indexes: &indexes,
-        judged: options.judged,
-        shard: &shard,
-    };
-    let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
-    let mut found = Found::new(&survey, &indexes, time, read_length);
-    let (mut runners, mut rows) = (Vec::new(), 0);
-    let mut keys = KeyCounter::new();
-    let mut take = |block: Block| -> Result<(), SimulateError> {
-        if runners.is_empty() {
-            for strategy in &options.strategies {
-                runners.push(table.runner(*strategy, options, &parameters, &block.arrived)?);
-            }
-        }
-        let mut count = || -> Result<(), SimulateError> {
-            for arrived in &block.arrived {
-                found.count(&arrived.batch)?;
-                rows += arrived.batch.num_rows() as u64;
-                let parts = all.iter().filter_map(|column| arrived.batch.columns().get(*column));
-                keys.add(&key_identities(parts), |_| ());
-                if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
-                    keys.estimate();
-                }
-            }
-            Ok(())
-        };
-        let replay = || runners.par_iter_mut().try_for_each(|runner| runner.take(&block));
-        let (counted, replayed) = rayon::join(&mut count, replay);
-        counted?;
-        replayed?;
-        progress(rows);
-        if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
-    };
-    replay(&[source], options.on_unreadable, rate, parameters.window, &mut take)?;
-    let distinct = keys.finish(0).distinct;
-    // If the number of distinct keys is an estimate, only its certain part is reported.
-    let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
-    if repeated > 0 {
-        notes.push(format!(
-            "{} {repeated} rows have a key that is there already: Spanner refuses to insert them; they count as writes here",
-            if distinct.exact { "exactly" } else { "at least" }
-        ));
-    }
-    let reads = Reads {
-        survey: &survey,
-        columns,
-        key: &all,
-        time,
-        owner,
-        read_length,
-        indexes: &indexes,
-        found: &found.rows,
-    };
-    let report = |(strategy, runner): (&Strategy, Runner)| {
-        let Replayed { designs, counted, mut outcome, spaces } = runner.finish()?;
-        // Index entries that are interleaved with the table are not rows of it.
-        let rows_of_table =
-            counted.first().and_then(|plans| plans.first()).map_or(0, |(entries, _)| *entries);
-        if let Some(space) = outcome.spaces.first_mut().filter(|space| space.rows_in_time > rows_of_table) {
-            let hottest = space.hottest_share * space.rows_in_time as f64;
-            space.hottest_share = (hottest / rows_of_table.max(1) as f64).min(1.0);
-            space.rows_in_time = rows_of_table;
-        }
-        let (Some(design), Some(counted)) = (designs.first(), counted.first()) else {
-            return Err(SimulateError::Columns);
-        };
-        Ok(StrategyReport {
-            strategy: StrategyName::Table(*strategy),
-            words: strategy.words(),
-            is_range: strategy.is_range(),
-            reads: reads.of_table(design, &spaces)?,
-            indexes: reads.of_indexes(design, &spaces, &outcome, counted)?,
-            outcome,
-        })
-    };
-    let strategies = options.strategies.iter().zip(runners).map(report).collect::<Result<_, _>>()?;
-    let mut simulation = Simulation {
-        model: true,
-        inputs: export.input_names(),
-        rows,
-        bytes: survey.bytes,
-        primary_key: options.primary_key.clone(),
-        time: time.and_then(name_of),
-        rate: options.rate,
-        load: load(&survey, &parameters, options.rate, order),
-        late_rows: survey.late_rows,
-        read_length,
-        owner: owner.and_then(name_of),
-        transaction_rows: options.transaction_rows,
-        presplits: options.presplits.min(usize::try_from(rows).unwrap_or(usize::MAX)),
-        parameters,
-        is_scale_found: options.find_scale,
-        strategies,
-        notes,
-        nullable: nullable(columns, &named, &survey.nulls),
-        timed_uuids: timed_uuids(columns, &all, &survey.some_rows),
-        judged: options.judged,
-        unsure,
-        recommended: None,
-        findings: Vec::new(),
-        seconds: started.elapsed().as_secs_f64(),
-    };
-    simulation.recommended = recommend(&simulation);
-    simulation.findings = advise(&simulation);
-    Ok(simulation)
+    let plan = Plan::new(export, options, stop)?;
+    let counted = plan.replay(progress, stop)?;
+    plan.report(counted, started)
 }
 
 /// Returns the parameters with the given scale, or with the one that makes the usual number of

@@ -1,10 +1,11 @@
 //! Windows in which the balance at a time is judged.
 //!
-//! The capacity of a partition is a rate per second, so shorter windows do not matter. A window
-//! that is too long hides a hot spot that moves within it. Therefore the shortest length from one
-//! second up is used whose windows have enough rows to be meaningful. A key that contains the time
-//! also has moments: all rows with one value of its time, which only the other columns of the key
-//! can spread. If rows share moments, windows are never long enough to hold several of them.
+//! The capacity of a partition is a rate per second, so windows shorter than a second do not
+//! matter. A window that is too long hides a hot spot that moves within it. Therefore the shortest
+//! length from one second up is used whose windows have enough rows to be meaningful. A key that
+//! contains the time also has moments: all rows with one value of its time, which only the other
+//! columns of the key can spread. If rows share moments, windows are never long enough to hold
+//! several of them.
 
 use std::borrow::Cow;
 

@@ -231,8 +231,7 @@ impl OverTime {
         })
     }
 
-    /// Describes the rows that the figures at a time are from: `rows of one moment`, `windows of
-    /// 10s`.
+    /// Describes the examined rows in words: `rows of one moment`, `windows of 10s`.
     #[must_use]
     pub fn examined_words(&self) -> String {
         match self.examined.one_moment {

@@ -49,8 +49,8 @@ pub struct Pruning {
     /// Share of the portions, as batches make them, whose range excludes the condition, averaged
     /// over values of the data.
     pub portions_pruned: f64,
-    /// Share of the row groups, if all portions of a partition are merged into one, estimated from
-    /// a sample of rows.
+    /// Share of the row groups left unread if all portions of a partition are merged into one,
+    /// estimated from a sample of rows.
     pub merged_row_groups_pruned: f64,
 }
 
