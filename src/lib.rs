@@ -1,8 +1,9 @@
 //! A workbench and store for hash-partitioned columnar tables in the style of the YDB column store.
 //!
-//! A table sends each row to one of a fixed number of partitions by the hash of its *partition key*, and keeps the rows of
-//! a partition in the order of its *primary key*. This crate declares such tables, ingests batches and files into them
-//! atomically, runs SQL on them with DataFusion, and measures how even they are. Start at [`Table`].
+//! A table sends each row to one of a fixed number of partitions by the hash of its *partition
+//! key*, and keeps the rows of a partition in the order of its *primary key*. This crate declares
+//! such tables, ingests batches and files into them atomically, runs SQL on them with DataFusion,
+//! and measures how even they are. Start at [`Table`].
 //!
 //! Placement is exact: a row lands in the partition that YDB would give it.
 //!
@@ -12,14 +13,16 @@
 //! use evenkeel::units::{PartitionCount, PartitionId};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let placement = Placement::new(PlacementFunction::Ydb, PartitionCount::new(64)?, vec![ColumnType::Uint64]);
+//! let placement =
+//!     Placement::new(PlacementFunction::Ydb, PartitionCount::new(64)?, vec![ColumnType::Uint64]);
 //! let key = parse_key(&[ColumnType::Uint64], &["42".to_owned()])?;
 //! assert_eq!(placement.assign(&key)?, [PartitionId(45)]);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The work is done in crates of their own, which this one gathers; `docs/ARCHITECTURE.md` draws them.
+//! The work is done in separate crates that this one re-exports; see the diagrams in
+//! `docs/ARCHITECTURE.md`.
 
 pub mod bench;
 

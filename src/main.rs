@@ -12,26 +12,29 @@ use evenkeel::bounded::{MESSAGE_CHARS, message};
 
 use crate::cli::{Cli, Failure, INTERRUPTED, Interrupt, Output};
 
-/// How long a command may take to clean up after Ctrl-C.
+/// Time that a command may take to clean up after Ctrl-C.
 const TIME_TO_CLEAN_UP: Duration = Duration::from_secs(20);
 
-/// How long any other command may take to stop.
+/// Time that any other command may take to stop.
 const TIME_TO_STOP: Duration = Duration::from_secs(2);
 
-/// Stack of a thread, in bytes: expressions are evaluated by recursion, as deep as the limits on SQL let them be.
+/// Stack size of a thread, in bytes: expressions are evaluated recursively, as deep as the limits
+/// on SQL allow.
 const STACK: usize = 16 << 20;
 
-/// Freed memory that the allocator keeps for what comes next, in bytes. By default it gives large pieces back at once, and the system
-/// clears each page of the next ones.
+/// Freed memory that the allocator keeps for reuse, in bytes. By default it returns large pieces at
+/// once, and the system clears each page of the next ones.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_MEMORY: i32 = 128 << 20;
 
-/// The most that glibc before 2.35 takes as the size from which on a piece comes from the system, in bytes.
+/// Largest threshold, in bytes, that glibc before 2.35 accepts for getting a piece directly from
+/// the system.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_PIECE: i32 = 32 << 20;
 
-/// Lets the allocator make no more arenas than there are cores. It makes eight for each by default, and memory that one arena has
-/// freed is not used by another: the process would take a multiple of what it needs.
+/// Limits the allocator to one arena per core. By default it creates eight per core, and memory
+/// freed in one arena is not reused by another: the process would take a multiple of the memory it
+/// needs.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn limit_arenas() {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -50,18 +53,18 @@ fn limit_arenas() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn limit_arenas() {}
 
-/// The allocator of the system, but for memory that there is not: then a query that is being watched fails with its limit, and anything
-/// else ends with a line instead of a signal.
+/// Allocator of the system that also handles a lack of memory: a watched query fails with its
+/// limit, and anything else ends with an error message instead of a signal.
 struct Allocator;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-// SAFETY: all memory is that of the system's allocator.
+// SAFETY: all memory is from the allocator of the system.
 #[expect(unsafe_code, reason = "an allocator cannot be written without")]
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of both.
+        // SAFETY: the caller upholds the contract of both.
         given(unsafe { System.alloc(layout) }, layout.size())
     }
 
@@ -81,7 +84,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// The memory that the system gave; does not return if it gave none.
+/// Returns the memory that the system gave; does not return if it gave none.
 #[inline]
 fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
@@ -93,7 +96,7 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
 #[cold]
 fn out_of_memory(bytes: usize) -> ! {
     if evenkeel::query::report_failed_allocation(bytes) {
-        // The watch ends the query, and then the program: no later than this.
+        // The watch ends the query, and then the program, within this time.
         std::thread::sleep(TIME_TO_CLEAN_UP);
     }
     let _ = writeln!(std::io::stderr(), "error: there is not enough memory: {bytes} bytes are not to be had");
@@ -112,7 +115,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    // One more than computes: timers and files wait for a thread that is not busy.
+    // One thread more than cores: timers and files need a thread that is not busy.
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = match runtime.worker_threads(threads).thread_stack_size(STACK).enable_all().build() {
@@ -120,7 +123,7 @@ fn main() -> ExitCode {
         Err(error) => return Failure::from(error).report(),
     };
     let ended = runtime.block_on(run_until_interrupted(cli));
-    // Work in the background that nobody waits for must not hold the program up.
+    // Abandoned background work must not delay the exit.
     runtime.shutdown_background();
     match ended {
         None => {
@@ -132,11 +135,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what is wrong with the arguments, or the help. A line that quotes a long argument is cut.
+/// Prints the error in the arguments, or the help. A line that quotes a long argument is cut.
 fn refused(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let is_long = |line: &str| line.chars().count() > MESSAGE_CHARS;
-    // A reader that has seen enough, as head has, is no failure.
+    // A closed pipe, as left by `head`, is no failure.
     let _ = if error.use_stderr() && text.lines().any(is_long) {
         let lines: Vec<String> = text.lines().map(message).collect();
         writeln!(std::io::stderr(), "{}", lines.join("\n"))
@@ -146,24 +149,26 @@ fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Runs the command. Ctrl-C ends it: a command that cleans up by itself gets time to do so, any other is dropped, and what
-/// it holds, such as a temporary directory, with it. None where it was dropped.
+/// Runs the command until Ctrl-C. A command that cleans up by itself gets time to do so; any other
+/// is dropped with everything it holds, such as a temporary directory. Returns `None` if it was
+/// dropped.
 async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     let interrupt = Arc::new(Interrupt::default());
     let mut output = Output::new(Arc::clone(&interrupt));
     let mut run = std::pin::pin!(cli.run(&mut output));
     let (pressed, heard) = tokio::sync::oneshot::channel();
     let listener = Arc::clone(&interrupt);
-    // In a thread of its own: all others may be in the middle of what does not yield, such as a join or opening a pipe that nobody writes to.
+    // Runs in a separate thread: all others may be in the middle of work that does not yield, such
+    // as a join or opening a pipe without a writer.
     std::thread::spawn(move || {
-        // Without it, signals end the program as they do any other.
+        // Without a runtime, signals end the program as they would any other.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async move {
             stop_signal().await;
             let cleans_up = listener.press();
             let _ = pressed.send(cleans_up);
             let patience = if cleans_up { TIME_TO_CLEAN_UP } else { TIME_TO_STOP };
-            // Pressed again: at once.
+            // A second press ends the program at once.
             let _ = tokio::time::timeout(patience, stop_signal()).await;
             cli::remove_spilled();
             std::process::exit(INTERRUPTED.into());
@@ -171,7 +176,7 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     });
     tokio::select! {
         ended = &mut run => return Some(ended),
-        // Nothing is heard of signals if there is no thread for them.
+        // Without a thread for signals, this branch is never taken.
         Ok(cleans_up) = heard => if !cleans_up {
             return None;
         },
@@ -179,7 +184,7 @@ async fn run_until_interrupted(cli: Cli) -> Option<Result<(), Failure>> {
     Some(run.await)
 }
 
-/// Ends when the program is asked to stop: by Ctrl-C, or as services are.
+/// Completes when the program should stop: on Ctrl-C or, on Unix, on SIGTERM.
 async fn stop_signal() {
     #[cfg(unix)]
     if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
@@ -188,7 +193,7 @@ async fn stop_signal() {
             _ = terminate.recv() => return,
         }
     }
-    // Where signals cannot be heard, Ctrl-C ends the program as it does any other.
+    // If signals cannot be received, Ctrl-C ends the program as it would any other.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,4 +1,5 @@
-//! An evaluation, a bench of ingest and a simulation of nodes answer alike: what a key sustains, and whether a rate is within it.
+//! Checks that an evaluation, a bench of ingest and a simulation of nodes agree on the rate that a
+//! key sustains, and on whether a given rate is within it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use evenkeel_placement::placement::Function;
 use evenkeel_stats::throughput::Capacity;
 
 const PARTITIONS: u64 = 8;
-/// Rates that differ by less agree.
+/// Largest relative difference between rates that agree.
 const TOLERANCE: f64 = 0.01;
 
-/// Keys of every kind: even, few values, one heavy value, time alone in three lengths, time with a column of many values.
+/// Keys of every kind: even, few values, one heavy value, time alone in three lengths, and time
+/// with a column of many values.
 const KEYS: [&str; 9] = [
     "user",
     "at, country",
@@ -33,7 +35,7 @@ fn mixed(row: u64) -> u64 {
     evenkeel_placement::placement::hash_bytes(&row.to_le_bytes())
 }
 
-/// 12,000 rows at 100 in a second, in the order of `at` or shuffled.
+/// Creates an export of 12,000 rows, 100 per second, in the order of `at` or shuffled.
 fn export(is_shuffled: bool) -> (tempfile::TempDir, Arc<Export>) {
     let dir = tempfile::tempdir().unwrap();
     let mut rows: Vec<u64> = (0..12_000).collect();
@@ -78,7 +80,7 @@ fn simulated(export: &Export, key: &str, rate: Option<f64>) -> NodeSimulation {
         placement: Function::default(),
         shapes: vec![Shape { nodes: 2, partitions: PartitionCount::new(PARTITIONS).unwrap() }],
         assignment: Assignment::RoundRobin,
-        // Partitions alone limit, as in an evaluation.
+        // Only partitions have a limit, as in an evaluation.
         capacities: Capacities { node: Rate::default(), partition: rate_of_partition },
         headroom: 1.5,
         rate,
@@ -127,7 +129,7 @@ async fn one_key_gets_one_answer() {
             let own = simulated(&export, key, None);
             let row_bytes = own.arrivals.average_bytes_per_second / own.arrivals.average_rows_per_second;
             agree(own.designs[0].sustained_rows_per_second.unwrap() * row_bytes, capacity.sustained, &what);
-            // One verdict at any rate, below what is sustained and above.
+            // The verdicts agree at rates below and above the sustained one.
             let loads: Vec<Vec<u64>> =
                 bench.batches.iter().map(|batch| batch.bytes_per_partition.clone()).collect();
             let load = LoadAtATime { partitions: &capacity, windows: &placement.windows };
@@ -146,7 +148,7 @@ async fn one_key_gets_one_answer() {
     }
 }
 
-/// The figures that are contradicted when each command has a model of its own.
+/// Checks figures that would differ if each command had a model of its own.
 #[test]
 fn a_key_that_follows_time_sustains_one_partition_and_an_even_one_all() {
     let (_dir, export) = export(false);

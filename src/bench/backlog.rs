@@ -1,8 +1,10 @@
-//! What waits when partitions or nodes take only so much: a queue for each of them, fed batch by batch.
+//! Model of backlog if partitions or nodes have limited capacity: one queue for each, fed batch by
+//! batch.
 //!
-//! This is a model: bytes of values arrive at a constant rate over all partitions, and each partition or node takes its
-//! capacity, no more. Whether a rate is sustained is decided by the model of [`evenkeel_stats::throughput`], from the load at a time;
-//! queues add what waits at the end of each batch, and see nothing within one.
+//! Bytes of values arrive at a constant rate over all partitions, and each partition or node
+//! processes at most its capacity. Whether a rate is sustained follows from the model of
+//! [`evenkeel_stats::throughput`], applied to the load at a time; the queues add the backlog at the
+//! end of each batch, and cannot see within one.
 
 use serde::Serialize;
 
@@ -10,36 +12,37 @@ use evenkeel_capacity::Room;
 use evenkeel_stats::throughput::{Assignment, Capacity, sustains};
 use evenkeel_stats::windows::Window;
 
-/// What has a capacity.
+/// Kind of resource with a limited capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Each partition.
     Partition,
-    /// Each node; partitions go to nodes in turn.
+    /// Each node; partitions are assigned to nodes in turn.
     Node,
 }
 
-/// Capacities.
+/// Capacities of partitions and nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Limits {
-    /// Bytes of values per second that one partition takes.
+    /// Bytes of values per second that one partition can process.
     pub partition_rate: f64,
-    /// Nodes; where there are some, the partitions of a node share what all of them take.
+    /// Number of nodes, if any; the partitions of a node share their combined capacity.
     pub nodes: Option<usize>,
 }
 
-/// What is known of the load at a time of one key.
+/// Known load at a time of one key.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadAtATime<'a> {
-    /// What its partitions sustain, as an evaluation has it.
+    /// Capacity of its partitions, as computed by an evaluation.
     pub partitions: &'a Capacity,
-    /// Rows by window of time.
+    /// Rows per window of time.
     pub windows: &'a [Window],
 }
 
 impl Limits {
-    /// What partitions sustain, or nodes where partitions share what theirs takes.
+    /// Returns the rate that partitions sustain; if partitions share the capacity of their node,
+    /// the rate that nodes sustain.
     fn sustained(&self, batches: &[Vec<u64>], load: LoadAtATime<'_>) -> f64 {
         let Some(nodes) = self.nodes else { return load.partitions.sustained };
         let partitions = batches.first().map_or(0, Vec::len);
@@ -68,7 +71,7 @@ impl Limits {
         Capacity::new(of_nodes, self.partition_rate * each).sustained
     }
 
-    /// Bytes per batch and resource, and what each resource takes per second.
+    /// Returns the bytes per batch and resource, and the capacity of each resource per second.
     fn loads(&self, batches: &[Vec<u64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
         let partitions = batches.first().map_or(0, Vec::len);
         let resources = self.nodes.map_or(partitions, |nodes| nodes.clamp(1, partitions.max(1)));
@@ -88,31 +91,32 @@ impl Limits {
     }
 }
 
-/// What waits, batch by batch. A result of a model.
+/// Backlog, batch by batch. A result of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Backlog {
-    /// What has a capacity.
+    /// Resource with a limited capacity.
     pub resource: Resource,
-    /// Bytes per second over all partitions, at which the batches are taken to arrive.
+    /// Bytes per second over all partitions, at which the batches are assumed to arrive.
     pub offered_rate: f64,
-    /// Bytes that wait at the partition or node with the most, at the end of each batch.
+    /// Backlog in bytes of the partition or node with the most, at the end of each batch.
     pub bytes: Vec<f64>,
-    /// Seconds that the last bytes of the fullest queue wait, at the worst time.
+    /// Longest time in seconds that the last bytes of the fullest queue wait.
     pub longest_wait_seconds: f64,
-    /// The rate that is sustained, in bytes per second: at it the busiest resource is offered what it takes at a time.
+    /// Sustained rate in bytes per second, at which the load of the busiest resource at a time
+    /// equals its capacity.
     pub sustained_rate: f64,
     /// Whether the offered rate is sustained.
     pub is_sustained: bool,
-    /// The highest rate that is sustained and at which no batch leaves anything waiting, in bytes per second.
+    /// Highest sustained rate at which no batch leaves a backlog, in bytes per second.
     pub rate_without_backlog: f64,
-    /// The highest rate at which what waits is taken in the end, however long that takes: above it, backlog grows as long as
-    /// rows come.
+    /// Highest rate at which any backlog is processed eventually, however long that takes; above
+    /// it, backlog grows for as long as rows arrive.
     pub rate_in_the_long_run: f64,
 }
 
 impl Backlog {
-    /// The queues for `batches` of bytes per partition, offered at `rate`; at 80 % of what all partitions take together where
-    /// none is given. None without batches.
+    /// Simulates the queues for `batches` of bytes per partition, offered at `rate`; if it is
+    /// `None`, at 80 % of the combined capacity of all partitions. Returns `None` without batches.
     #[must_use]
     pub fn of(
         batches: &[Vec<u64>],
@@ -160,7 +164,7 @@ mod tests {
 
     const LIMITS: Limits = Limits { partition_rate: 100.0, nodes: None };
 
-    /// The backlog of batches each of which is a window of time.
+    /// Returns the backlog of batches, each of which is a window of time.
     fn backlog(batches: &[Vec<u64>], limits: Limits, moment: bool, rate: Option<f64>) -> Option<Backlog> {
         let window = |(number, rows): (i64, &Vec<u64>)| Window {
             number,
@@ -186,13 +190,13 @@ mod tests {
         assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (400.0, 400.0));
         assert!(found.is_sustained && found.sustained_rate == 400.0);
         let above = backlog(&batches, LIMITS, false, Some(500.0)).unwrap();
-        // 200 bytes in 0.4 s: 10 of 50 bytes wait after each batch.
+        // 200 bytes in 0.4 s: 10 of 50 bytes remain after each batch.
         assert!((above.bytes[9] - 100.0).abs() < 1e-9 && !above.is_sustained, "{above:?}");
     }
 
     #[test]
     fn a_batch_hides_no_moment() {
-        // Each batch is even, but all rows of a moment go to one partition.
+        // Each batch is even, but all rows of a moment belong to one partition.
         let batches = vec![vec![50; 4]; 10];
         let found = backlog(&batches, LIMITS, true, None).unwrap();
         assert_eq!((found.sustained_rate, found.is_sustained), (100.0, false));
@@ -206,7 +210,7 @@ mod tests {
             (0..20).map(|i| if i < 10 { vec![100, 0] } else { vec![0, 100] }).collect();
         let found = backlog(&batches, LIMITS, false, Some(200.0)).unwrap();
         assert_eq!((found.rate_without_backlog, found.rate_in_the_long_run), (100.0, 200.0));
-        // Each batch takes half a second, in which one partition takes 50 of 100 bytes.
+        // Each batch takes half a second, in which one partition processes 50 of 100 bytes.
         assert!((found.bytes[9] - 500.0).abs() < 1e-9);
         assert!((found.longest_wait_seconds - 5.0).abs() < 1e-9 && !found.is_sustained);
     }
@@ -219,7 +223,7 @@ mod tests {
         assert_eq!((found.resource, found.offered_rate), (Resource::Node, 320.0));
         assert_eq!((found.sustained_rate, found.rate_without_backlog), (200.0, 200.0));
         assert!(backlog(&[], LIMITS, false, None).is_none());
-        // Three partitions on two nodes: the one with two of them takes twice as much.
+        // Three partitions on two nodes: the node with two of them has twice the capacity.
         let even = vec![vec![50_000; 3]; 3];
         let found = backlog(&even, limits, false, None).unwrap();
         assert!((found.sustained_rate - 300.0).abs() < 1.0, "{found:?}");

@@ -1,4 +1,4 @@
-//! The ingest itself.
+//! Measures an ingest batch by batch, into one table for each partition key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use evenkeel_model::units::{ByteSize, PartitionCount};
 use evenkeel_stats::skew::SkewFigures;
 use evenkeel_store::ingest::{IngestOptions, PartitionWrite};
 
-/// What is measured, and how.
+/// Options of an ingest bench.
 #[derive(Debug, Clone)]
 pub struct BenchOptions {
     /// Partition keys; each gets a table of its own.
     pub partition_keys: Vec<Candidate>,
-    /// The primary key; each table's has its partition key behind it where it lacks that.
+    /// Primary key; the columns of a table's partition key that it lacks are appended.
     pub primary_key: Candidate,
     /// Partitions of each table.
     pub partitions: PartitionCount,
     /// Rows of a batch; each batch is one commit.
     pub batch_rows: u64,
-    /// Rows per second that are offered to each table; as many as it takes where that is none.
+    /// Rows per second offered to each table; `None` for the highest rate that it can take.
     pub rows_per_second: Option<f64>,
-    /// Capacities for the backlog.
+    /// Capacities of the backlog model.
     pub limits: Limits,
-    /// Memory of an ingest.
+    /// Memory budget of an ingest.
     pub memory: ByteSize,
 }
 
-/// Why a bench cannot be run.
+/// Error of a bench.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the variants say what failed")]
 pub enum BenchError {
@@ -59,12 +59,12 @@ pub enum BenchError {
     Worker(String),
 }
 
-/// One batch in one table.
+/// Measurements of one batch in one table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BatchWrite {
-    /// Its rows.
+    /// Rows of the batch.
     pub rows: u64,
-    /// Bytes of their values.
+    /// Bytes of values.
     pub bytes: u64,
     /// Seconds from the first row to the commit.
     pub seconds: f64,
@@ -76,17 +76,17 @@ pub struct BatchWrite {
     pub stored_bytes_per_partition: Vec<u64>,
     /// Seconds to sort, encode and store each partition; partitions overlap in time.
     pub seconds_per_partition: Vec<f64>,
-    /// Rows that a later row of the batch with the same primary key replaced.
+    /// Rows superseded by a later row of the batch with the same primary key.
     pub replaced: u64,
-    /// Portions made.
+    /// Portions written.
     pub portions: u64,
     /// Share of the rows in the fullest partition.
     pub share_of_fullest: f64,
-    /// Effective partitions.
+    /// Effective number of partitions.
     pub effective_partitions: f64,
 }
 
-/// One partition key.
+/// Measurements for one partition key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KeyBench {
     /// The partition key.
@@ -95,64 +95,66 @@ pub struct KeyBench {
     pub primary_key: Vec<String>,
     /// Rows ingested.
     pub rows: u64,
-    /// Seconds of all batches.
+    /// Seconds taken by all batches.
     pub seconds: f64,
     /// Rows per second.
     pub rows_per_second: f64,
     /// Bytes of values per second.
     pub bytes_per_second: f64,
-    /// Share of the time that it was busy, where rows came at a rate; above 1 it cannot keep up.
+    /// Share of the time that the table was busy, if rows were offered at a given rate; above 1 it
+    /// cannot keep up.
     pub utilization: Option<f64>,
     /// Bytes of files.
     pub stored_bytes: u64,
-    /// Rows that a later row of their batch replaced, having the same primary key.
+    /// Rows superseded by a later row of their batch with the same primary key.
     pub replaced: u64,
-    /// Portions made.
+    /// Portions written.
     pub portions: u64,
-    /// Rows per partition, all batches together, which are those that were predicted.
+    /// Rows per partition over all batches, checked against the prediction.
     pub rows_per_partition: Vec<u64>,
-    /// Skew of these.
+    /// Skew of the rows per partition.
     pub skew: SkewFigures,
-    /// Share of a batch's rows in its fullest partition.
+    /// Share of a batch's rows that its fullest partition gets.
     pub share_of_fullest: Spread,
-    /// Effective partitions of a batch.
+    /// Effective number of partitions of a batch.
     pub effective_partitions: Spread,
-    /// How the portions overlap, and what merging them would write.
+    /// Overlap of the portions, and the amount that merging them would write.
     pub layout: LayoutReport,
-    /// What would wait.
+    /// Modelled backlog.
     pub backlog: Option<Backlog>,
-    /// Batch by batch.
+    /// Measurements of each batch.
     pub batches: Vec<BatchWrite>,
 }
 
-/// What was measured.
+/// Result of an ingest bench.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IngestBench {
     /// Partitions of each table.
     pub partitions: PartitionCount,
     /// Rows of a batch.
     pub batch_rows: u64,
-    /// Capacities of the backlog.
+    /// Capacities of the backlog model.
     pub limits: Limits,
-    /// Each key, in the order in which they were given.
+    /// Measurements of each key, in the given order.
     pub keys: Vec<KeyBench>,
 }
 
-/// One table on its way.
+/// Table of one key while it is being filled.
 struct Lane {
     key: Candidate,
     primary_key: Candidate,
     table: Table,
-    /// Columns that are added to those of the export.
+    /// Columns to derive from those of the export, each by position and transform.
     derived: Vec<(usize, Transform)>,
     evaluator: Evaluator,
     batches: Vec<BatchWrite>,
 }
 
-/// Ingests `export` into a table below `folder` for each key. `progress` is called with the rows that all tables have.
+/// Ingests `export` into a table below `folder` for each key. Calls `progress` with the number of
+/// rows that have been ingested into every table.
 ///
 /// # Errors
-/// [`BenchError`] where the export cannot be read, or a table cannot take it.
+/// [`BenchError`] if the export cannot be read, or a table cannot ingest it.
 pub async fn bench_ingest(
     export: Arc<Export>,
     options: &BenchOptions,
@@ -173,7 +175,7 @@ pub async fn bench_ingest(
             tokio::time::sleep(due.saturating_sub(started.elapsed())).await;
         }
         rows += batch.num_rows() as u64;
-        // Each key is the first as often as the others.
+        // Rotate the order, so that each key is first equally often.
         let lane_count = lanes.len().max(1);
         for position in 0..lanes.len() {
             if let Some(lane) = lanes.get_mut((position + number) % lane_count) {
@@ -195,7 +197,7 @@ pub async fn bench_ingest(
     })
 }
 
-/// The batches of the export, read in a thread of their own, one ahead.
+/// Reads the batches of the export in a separate thread, one ahead.
 fn batches_of(
     export: Arc<Export>,
     batch_rows: u64,
@@ -231,7 +233,7 @@ fn batches_of(
             Ok(_) => Some(together(&mut waiting)),
         };
         if let Some(last) = last {
-            // Where nobody receives any more, there is nobody to tell.
+            // If the receiver is gone, there is nothing left to report to.
             let _ = sender.blocking_send(last);
         }
     });
@@ -268,7 +270,7 @@ impl Lane {
                     columns.push(Column::required(part.to_string(), column_type));
                     derived.push((position, transform));
                 }
-                // Said by the evaluation below, with the columns there are.
+                // The evaluation below reports the unknown column, and lists the known ones.
                 (None, _) => {}
             }
         }
@@ -301,7 +303,7 @@ impl Lane {
     }
 
     async fn ingest(&mut self, batch: &RecordBatch, options: &BenchOptions) -> Result<(), BenchError> {
-        // What the batch is predicted to do is counted outside of the time that is measured.
+        // Count the predicted effect of the batch outside of the measured time.
         let before = self.evaluator.counted();
         self.evaluator.add(batch)?;
         let after = self.evaluator.counted();
@@ -343,7 +345,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The batch with the columns that the key is derived from cut as the key says.
+    /// Returns the batch with the derived columns of the key appended.
     fn with_derived(&self, batch: &RecordBatch) -> Result<RecordBatch, BenchError> {
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
         for (position, transform) in &self.derived {

@@ -1,9 +1,10 @@
-//! Measuring how even a real ingest is: an export goes into one table for each partition key, batch by batch, in turn. And how long
-//! queries take on a table.
+//! Measures how evenly a real ingest spreads rows: an export goes into one table for each partition
+//! key, batch by batch, in turn. Also measures how long queries on a table take.
 //!
 //! ```text
-//! batches of the export -> for each key in turn: add derived columns -> Table.ingest (one commit) -> BatchWrite
-//!                       -> Evaluator: what the key was predicted to do
+//! batches of the export -> for each key in turn: add derived columns
+//!                            -> Table.ingest (one commit) -> BatchWrite
+//!                       -> Evaluator: prediction for the key
 //! BatchWrites -> balance over time, rates, backlog against a capacity
 //! ```
 

@@ -1,4 +1,4 @@
-//! How long queries take on a table that is open already.
+//! Measures how long queries take on an open table.
 
 use std::time::Instant;
 
@@ -10,23 +10,23 @@ use evenkeel_engine::query::{Params, QueryError, ScanSummary, TableSession};
 /// Times of one query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryBench {
-    /// What it is called.
+    /// Name of the query.
     pub name: String,
-    /// Rows of its answer.
+    /// Number of rows in the result.
     pub rows: u64,
-    /// Milliseconds of each run but the first, which is not counted: planning, reading and computing.
+    /// Milliseconds for planning, reading and computing in each run; a first run is not counted.
     pub millis: Vec<f64>,
-    /// The middle of them.
+    /// Median of the runs, in milliseconds.
     pub median_millis: f64,
-    /// What it reads of each table.
+    /// Summary of what the query reads from each table.
     pub scans: Vec<ScanSummary>,
 }
 
-/// Runs `sql` once without counting, so that footers and files are in memory as in a service that is running, and then `runs`
-/// times, at least once.
+/// Runs `sql` once without counting it, so that footers and files are in memory as in a running
+/// service, and then `runs` times, at least once.
 ///
 /// # Errors
-/// [`QueryError`] where the SQL is not a query, its parameters do not fit or it fails.
+/// [`QueryError`] if the SQL is not a query, its parameters do not fit, or it fails.
 pub async fn bench_query(
     session: &TableSession,
     name: &str,

@@ -1,4 +1,4 @@
-//! What a bench of ingest measured.
+//! Renders the results of benches as text.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use crate::bench::{Backlog, IngestBench, KeyBench, QueryBench, Resource};
 use evenkeel_model::units::ByteSize;
 use evenkeel_report::{Heading, Layout, count, grid, percent, rate, spark, spark_of};
 
-/// Batches drawn as one line.
+/// Largest number of values drawn in one line.
 const MOST_DRAWN: usize = 120;
 
-/// One row per query.
+/// Renders one row per query.
 #[must_use]
 pub fn query_table(queries: &[QueryBench], layout: Layout) -> String {
     let rows = queries.iter().map(|query| {
@@ -39,7 +39,7 @@ pub fn query_table(queries: &[QueryBench], layout: Layout) -> String {
     grid(layout, &headings, rows.collect())
 }
 
-/// One row per key, then its batches and its backlog.
+/// Renders one row per key, then its batches and its backlog.
 #[must_use]
 pub fn ingest_table(bench: &IngestBench, layout: Layout) -> String {
     let mut text = String::new();
@@ -173,7 +173,8 @@ fn over_time(bench: &IngestBench, layout: Layout) -> String {
     grid(layout, &headings, rows.collect())
 }
 
-/// Values over time as bars, of which `full` is the highest, else the largest value; of many, the largest of neighbours.
+/// Draws values over time as bars, scaled to `full` or, if it is `None`, to the largest value. If
+/// there are many values, neighbours share the bar of the largest of them.
 fn line(values: &[f64], full: Option<f64>) -> String {
     let together = values.len().div_ceil(MOST_DRAWN / 2).max(1);
     let full = full.unwrap_or_else(|| values.iter().copied().fold(0.0, f64::max));

@@ -12,10 +12,10 @@ use crate::cli::create::column;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Add columns to a table, or change how long rows are kept.
+/// Add columns to a table, or change how long it keeps rows.
 ///
-/// Nothing is rewritten: rows that are there already have NULL in a new column. Other changes need a new table; for another
-/// partition key or number of partitions see 'evenkeel repartition'.
+/// Nothing is rewritten: existing rows have NULL in a new column. Other changes need a new table;
+/// to change the partition key or the number of partitions, see 'evenkeel repartition'.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -25,31 +25,31 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Column to add at the end, as name:type; it takes NULL.
+    /// Nullable column to add at the end, as name:type.
     #[arg(long, value_name = "NAME:TYPE")]
     add_column: Vec<String>,
 
-    /// Keep rows so long, by a time column of the primary key.
+    /// Keep rows for this long, by a time column of the primary key.
     #[arg(long, value_name = "COLUMN=LENGTH", conflicts_with = "no_ttl")]
     ttl: Option<Ttl>,
 
-    /// Keep rows for ever.
+    /// Keep rows forever.
     #[arg(long)]
     no_ttl: bool,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// A table that was altered.
+/// An altered table.
 #[derive(Debug, Serialize)]
 struct Altered {
     directory: PathBuf,
     version: Version,
     /// Whether anything was changed.
     changed: bool,
-    /// Rows of portions whose rows have all expired: the next compaction drops them.
+    /// Rows in portions whose rows have all expired; the next compaction drops them.
     rows_expired: u64,
     table: TableDefinition,
     ddl: String,

@@ -25,7 +25,8 @@ use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// Measure: how even a real ingest is for each partition key, how long queries take.
+/// Measure how evenly a real ingest spreads rows under each partition key, or how long queries
+/// take.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -52,11 +53,12 @@ pub(crate) struct IngestArgs {
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<String>,
 
-    /// Partition key to measure: columns, date(column), hour(column) or trunc(column, 5m); as often as needed.
+    /// Partition key to measure: columns, date(column), hour(column) or trunc(column, 5m);
+    /// repeatable.
     #[arg(long = "partition-key", value_name = "COLUMNS", required = true)]
     partition_keys: Vec<Candidate>,
 
-    /// Primary key of the tables; a partition key that is not in it is added at its end.
+    /// Primary key of the tables; a partition key that it lacks is appended.
     #[arg(long, value_name = "COLUMNS")]
     primary_key: Candidate,
 
@@ -67,7 +69,8 @@ pub(crate) struct IngestArgs {
     input: InputArgs,
 }
 
-/// Generate ad events, measure the ingest of the keys that the YDB documentation weighs, and run the scenario's queries.
+/// Generate ad events, measure their ingest under the keys that the YDB documentation compares, and
+/// run the queries of the scenario.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel bench ad-events --rows 2000000 --nodes 4")]
 pub(crate) struct AdEventsArgs {
@@ -75,7 +78,7 @@ pub(crate) struct AdEventsArgs {
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
 
-    /// Number that the events follow from.
+    /// Random seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
@@ -83,7 +86,7 @@ pub(crate) struct AdEventsArgs {
     load: LoadArgs,
 }
 
-/// Run queries several times each and time them, without the time that opening the table takes.
+/// Run queries several times each and time them, not counting the time to open the table.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -96,42 +99,43 @@ pub(crate) struct QueriesArgs {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Queries, besides those of -f.
+    /// Queries, in addition to those of -f.
     #[arg(value_name = "SQL")]
     queries: Vec<String>,
 
-    /// A query; as often as needed.
+    /// Query to run; repeatable.
     #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     commands: Vec<String>,
 
-    /// File with a query; as often as needed.
+    /// File with a query; repeatable.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     files: Vec<LocalPath>,
 
-    /// Value for $NAME in the queries that have it.
+    /// Value for $NAME in the queries that use it.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
 
-    /// How often each query is run and timed, after a first run that is not counted.
+    /// Number of timed runs of each query, after a first run that is not counted.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// How the results are printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// How rows come, and against what they are weighed.
+/// Offered load, and the capacities to compare it with.
 #[derive(Debug, Clone, ClapArgs)]
 struct LoadArgs {
     /// Number of partitions [default: 4 for each node].
     #[arg(long)]
     partitions: Option<u64>,
 
-    /// Number of nodes, whose partitions share their capacity [default: each partition has its own, and there are 16].
+    /// Number of nodes; the partitions of a node share its capacity [default: 16 partitions, each
+    /// with its own capacity].
     #[arg(long)]
     nodes: Option<u64>,
 
@@ -139,28 +143,29 @@ struct LoadArgs {
     #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
 
-    /// Rows per second that are offered, or max.
+    /// Rows offered per second, or max.
     #[arg(long, value_name = "max|ROWS", default_value = "max", value_parser = rate)]
     rate: Rate,
 
-    /// Inserts that one partition takes, in bytes of values per second.
+    /// Insert capacity of one partition, in bytes of values per second.
     #[arg(long, value_name = "BYTES", default_value = "1MB")]
     partition_rate: ByteSize,
 
-    /// Memory of an ingest.
+    /// Memory budget of an ingest.
     #[arg(long, default_value = "1GiB")]
     memory: ByteSize,
 
-    /// Directory for the tables, which are kept; it must be empty or new [default: a temporary one, removed at the end].
+    /// Directory for the tables, which are kept; it must be empty or new [default: a temporary
+    /// directory, removed at the end].
     #[arg(long, value_name = "DIR")]
     dir: Option<LocalPath>,
 
-    /// How the results are printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Rows per second.
+/// Offered rate, in rows per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rate {
     Max,
@@ -175,14 +180,14 @@ fn rate(text: &str) -> Result<Rate, String> {
     rows.map(Rate::RowsPerSecond).ok_or_else(|| "write max, or a number of rows per second".to_owned())
 }
 
-/// The scenario: its ingest, and its queries on each table.
+/// Result of the scenario: its ingest, and its queries on each table.
 #[derive(Debug, Serialize)]
 struct Scenario {
     ingest: IngestBench,
     queries: Vec<QueriesOfKey>,
 }
 
-/// The queries on one table.
+/// Queries on one table.
 #[derive(Debug, Serialize)]
 struct QueriesOfKey {
     partition_key: Vec<String>,
@@ -240,7 +245,7 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
 
 async fn run_queries(args: QueriesArgs, out: &mut Output) -> Result<(), Failure> {
     let limits = args.limits.limits()?;
-    // Each run of a query has the time.
+    // The timeout applies to each run of a query, not to the process.
     let of_process = QueryLimits { timeout: None, ..limits.clone() };
     within(&of_process, time_queries(args, &limits, out)).await
 }
@@ -274,7 +279,7 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
     for (name, sql) in &queries {
         let own: Vec<String> = args.params.iter().filter(|param| asks_for(sql, param)).cloned().collect();
         let params = Params::parse(&own).map_err(Failure::usage)?;
-        // What cannot be planned is told before anything is timed.
+        // Report queries that cannot be planned before timing any.
         session.explain(sql, &params).await.map_err(|error| match several {
             true => anyhow::anyhow!("{name}: {error}"),
             false => error.into(),

@@ -21,8 +21,9 @@ use crate::cli::output::Format;
 use crate::cli::spanner::positive;
 use crate::cli::{Failure, Output};
 
-/// Play an export against nodes that take so much: which partition key, how many nodes and how many partitions keep up, what waits
-/// where and how long, and what a slow or a lost node does.
+/// Replay an export against nodes of limited capacity: show which partition keys, node counts and
+/// partition counts keep up, where backlog builds and for how long, and what a slow or lost node
+/// costs.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -38,53 +39,59 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<String>,
 
-    /// Partition key to compare: columns, date(column), hour(column) or trunc(column, 5m), separated by commas; as often as needed.
+    /// Partition key to compare: columns, date(column), hour(column) or trunc(column, 5m),
+    /// separated by commas; repeatable.
     #[arg(long = "partition-key", value_name = "COLUMNS", required = true)]
     partition_keys: Vec<Candidate>,
 
-    /// Numbers of nodes to compare.
+    /// Node counts to compare.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", default_value = "4", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     nodes: Vec<u64>,
 
-    /// Numbers of partitions to compare, with each number of nodes.
+    /// Partition counts to compare, with each node count.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", conflicts_with = "partitions_per_node")]
     partitions: Vec<u64>,
 
-    /// Partitions for each node to compare [default: 4].
+    /// Partitions per node to compare [default: 4].
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(u64).range(1..))]
     partitions_per_node: Vec<u64>,
 
-    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs, or that of another system ('evenkeel place --list' has them).
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs, or that of another system (see
+    /// 'evenkeel place --list').
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: Function,
 
-    /// How partitions are dealt to nodes: round-robin, least-loaded (by what comes in all, the heaviest first) or contiguous.
+    /// Assignment of partitions to nodes: round-robin, least-loaded (by total load, heaviest first)
+    /// or contiguous.
     #[arg(long, default_value = "round-robin", value_name = "RULE")]
     assign: Assignment,
 
-    /// Rows per second on average over the windows that have rows; what comes keeps its ups and downs. Without a column of time, rows
-    /// come one after the other [default: as the times of the export say].
+    /// Average rows per second over the windows that have rows; the load keeps its ups and downs.
+    /// Without a time column, rows arrive one after the other [default: the rate measured from the
+    /// times of the export].
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     rate: Option<f64>,
 
-    /// Column of dates or points in time that rows come along [default: the only point in time, or the only date].
+    /// Date or time column by which rows arrive [default: the only column of points in time, else
+    /// the only date column].
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 
-    /// Length of a window, within which rows come evenly [default: one that gives at most 500 windows, fewer where rows are few].
+    /// Length of a window, within which rows arrive evenly [default: one that gives at most 500
+    /// windows, fewer if there are few rows].
     #[arg(long, value_name = "LENGTH")]
     window: Option<Micros>,
 
-    /// Type of a column as COLUMN:TYPE, as often as needed, where the one found is not that of the table: the width of a type changes
-    /// the hash.
+    /// Type of a column as COLUMN:TYPE, if the detected type is not that of the table; repeatable.
+    /// The width of a type changes the hash.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     column_types: Vec<String>,
 
-    /// Rows that cannot be read: fail at the first, or skip and count them.
+    /// Skip and count rows that cannot be read, instead of failing at the first.
     #[arg(long)]
     skip_unreadable: bool,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -98,51 +105,53 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-/// What nodes and partitions take.
+/// Capacities of nodes and partitions.
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "Capacity")]
 struct CapacityArgs {
-    /// Rows that a node takes in a second [default: without any capacity, all nodes together take --headroom times what comes in the
-    /// busiest window].
+    /// Capacity of a node, in rows per second [default: if no capacity is given, all nodes together
+    /// handle --headroom times the load of the busiest window].
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     node_rows_per_second: Option<f64>,
 
-    /// Bytes of values that a node takes in a second, such as 20MB.
+    /// Capacity of a node, in bytes of values per second, such as 20MB.
     #[arg(long, value_name = "BYTES")]
     node_bytes_per_second: Option<ByteSize>,
 
-    /// Rows that the writer of one partition takes in a second.
+    /// Capacity of the writer of one partition, in rows per second.
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     partition_rows_per_second: Option<f64>,
 
-    /// Bytes of values that the writer of one partition takes in a second [default: 1MB, as the YDB documentation has it, unless
-    /// its rows are given].
+    /// Capacity of the writer of one partition, in bytes of values per second [default: 1MB, as in
+    /// the YDB documentation, unless its rows per second are given].
     #[arg(long, value_name = "BYTES")]
     partition_bytes_per_second: Option<ByteSize>,
 
-    /// So many times what comes in the busiest window all nodes together take, where no capacity is given.
+    /// If no capacity is given, assume that all nodes together handle this many times the load of
+    /// the busiest window.
     #[arg(long, value_name = "TIMES", default_value_t = 1.5, value_parser = positive)]
     headroom: f64,
 
-    /// A design keeps up if what comes is sustained and no row waits longer [default: a window, at least 1s].
+    /// Longest delay of any row in a design that keeps up; the design must also sustain the load
+    /// [default: a window, at least 1s].
     #[arg(long, value_name = "LENGTH")]
     longest_delay: Option<Micros>,
 }
 
-/// What goes wrong.
+/// Faults to simulate.
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "Faults, each in a run of its own")]
 struct FaultArgs {
-    /// A node with a share of its capacity, such as 2:0.5 or hottest:0.5; as often as needed.
+    /// Slow node with its remaining share of capacity, such as 2:0.5 or hottest:0.5; repeatable.
     #[arg(long, value_name = "NODE:SHARE")]
     slow: Vec<Slow>,
 
-    /// A node that is lost so long after the first row, or when most rows come, such as 2@6h or hottest@busiest, or none; as often as
-    /// needed [default: hottest@busiest].
+    /// Node to lose, and when: a time after the first row, or the busiest time, such as 2@6h or
+    /// hottest@busiest; or none; repeatable [default: hottest@busiest].
     #[arg(long, value_name = "NODE@WHEN", value_parser = lost)]
     lost: Vec<LostArg>,
 
-    /// Time from the loss of a node until its partitions are served by the others.
+    /// Time from the loss of a node until other nodes serve its partitions.
     #[arg(long, value_name = "LENGTH", default_value = "1m")]
     recovery: Micros,
 }
@@ -198,7 +207,7 @@ impl FaultArgs {
     }
 }
 
-/// Nodes and partitions, each pair once, in the order in which they are given.
+/// Returns pairs of node and partition counts, each once, in the given order.
 fn shapes(args: &Args) -> Result<Vec<Shape>, Failure> {
     let per_node = match args.partitions_per_node.as_slice() {
         [] => vec![u64::from(PartitionCount::PER_NODE)],
@@ -250,7 +259,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     out.result(args.format, &simulation, report::nodes)
 }
 
-/// What was asked for cannot be, or what happened.
+/// Classifies an error: wrong usage if the request cannot be met, else a failure.
 fn failure(error: CapacityError) -> Failure {
     match error {
         error @ (CapacityError::UnknownColumn { .. }

@@ -9,7 +9,8 @@ use evenkeel::{Table, TableError, report};
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, open};
 
-/// Read the files of a table and compare them with their checksums: the whole log, and the portions of one version.
+/// Verify the files of a table against their checksums: the whole log, and the portions of one
+/// version.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Example:\n  evenkeel check events --all\n\nExit code 1 where a file is damaged. 'evenkeel query --skip-damaged' reads the rest."
@@ -18,15 +19,15 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// The version to check [default: the newest].
+    /// Version to check [default: the newest].
     #[arg(long = "version", value_name = "N")]
     at_version: Option<u64>,
 
-    /// Check the portions of every version that can be read.
+    /// Check the portions of every readable version.
     #[arg(long)]
     all: bool,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -49,7 +50,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
 }
 
-/// Checks a table behind a progress bar.
+/// Checks a table and shows a progress bar.
 pub(super) async fn check(table: &Table, scope: CheckScope, out: &Output) -> Result<TableCheck, TableError> {
     let bar = out.progress(None, "bytes checked");
     let checked = table.check(scope, &|bytes| bar.set_position(bytes)).await;

@@ -12,8 +12,8 @@ use crate::cli::{Failure, Output};
 
 /// Delete old versions, and files left over from ingests and compactions that died.
 ///
-/// Compaction leaves the portions that it merged where they are, because earlier versions and running queries need them. A file
-/// that a kept version needs is never deleted.
+/// Compaction leaves merged portions in place, because earlier versions and running queries need
+/// them. A file that a kept version needs is never deleted.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel clean events --keep 7d --dry-run\n  evenkeel clean events --keep 0s"
@@ -22,19 +22,21 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Keep versions that were the newest within so long; 0s keeps the newest alone, and queries that run on older ones fail.
+    /// Keep versions that were the newest within this time; 0s keeps only the newest, and queries
+    /// that run on older versions fail.
     #[arg(long, value_name = "LENGTH", default_value = "7d")]
     keep: String,
 
-    /// Keep files that no commit names while they are younger. An ingest or compaction that takes longer than this fails.
+    /// Keep unnamed files (those that no commit names) younger than this. An ingest or compaction
+    /// that takes longer fails.
     #[arg(long, value_name = "LENGTH", default_value = "1d")]
     unnamed: Micros,
 
-    /// Say what would be deleted, and delete nothing.
+    /// Report what would be deleted, and delete nothing.
     #[arg(long)]
     dry_run: bool,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

@@ -1,4 +1,4 @@
-//! `evenkeel cluster`, and the options of commands that send their work there.
+//! `evenkeel cluster`, and the options of commands that run on a cluster.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::logging::Whose;
 use crate::cli::{Failure, Output};
 
-/// The variable that holds the token.
+/// Environment variable that holds the token.
 const TOKEN_VARIABLE: &str = "EVENKEEL_CLUSTER_TOKEN";
 
-/// Executors without a free core ask for work every 5 s.
+/// Least executor timeout: executors without a free core poll for work every 5 s.
 const LEAST_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Start what a cluster consists of: one scheduler, and executors.
+/// Start the processes of a cluster: one scheduler, and executors.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples, each in a terminal of its own:
@@ -47,11 +47,11 @@ enum Command {
 /// Start the scheduler, which hands out tasks to executors.
 #[derive(Debug, ClapArgs)]
 struct SchedulerArgs {
-    /// Where it listens.
+    /// Address to listen on.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 50050))]
     listen: SocketAddr,
 
-    /// An executor that says nothing for so long is lost, and the jobs that it worked for fail.
+    /// Consider an executor lost after this long without a heartbeat; its jobs fail.
     #[arg(long, value_name = "DURATION", default_value = "30s")]
     executor_timeout: Micros,
 
@@ -62,30 +62,32 @@ struct SchedulerArgs {
     client: TlsClientArgs,
 }
 
-/// Start an executor, which takes tasks from the scheduler.
+/// Start an executor, which pulls tasks from the scheduler.
 #[derive(Debug, ClapArgs)]
 struct ExecutorArgs {
     /// URL of the scheduler.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:50050")]
     scheduler: String,
 
-    /// Where it serves what it wrote; port 0 takes a free one.
+    /// Address to serve results on; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))]
     listen: SocketAddr,
 
-    /// The name or address under which other machines reach it [default: the address that it listens on].
+    /// Name or address under which other machines reach this executor [default: the address that it
+    /// listens on].
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
-    /// Tasks at one time [default: the cores of the machine].
+    /// Number of concurrent tasks [default: the number of cores].
     #[arg(long, value_name = "COUNT")]
     cores: Option<usize>,
 
-    /// Memory of the sorts, joins and aggregations of its tasks together; what does not fit goes to the working directory.
+    /// Memory budget of the sorts, joins and aggregations of all tasks together; beyond it they
+    /// spill to the working directory.
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     memory: ByteSize,
 
-    /// Directory for what passes between tasks [default: one for temporary files].
+    /// Directory for intermediate results [default: the directory for temporary files].
     #[arg(long, value_name = "DIR")]
     work_dir: Option<LocalPath>,
 
@@ -96,47 +98,48 @@ struct ExecutorArgs {
     client: TlsClientArgs,
 }
 
-/// How a server is protected.
+/// Security options of a server.
 #[derive(Debug, ClapArgs)]
 struct ServerArgs {
-    /// Its certificate, as PEM; connections are encrypted then.
+    /// Certificate of the server, as PEM; enables encryption.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<LocalPath>,
 
-    /// The key of the certificate, as PEM.
+    /// Private key of the certificate, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<LocalPath>,
 
-    /// File with the token that requests must carry [default: EVENKEEL_CLUSTER_TOKEN in the environment].
+    /// File with the token that requests must carry [default: EVENKEEL_CLUSTER_TOKEN in the
+    /// environment].
     #[arg(long, value_name = "FILE")]
     token_file: Option<LocalPath>,
 }
 
-/// How the certificates of servers are checked.
+/// TLS options of a client.
 #[derive(Debug, ClapArgs)]
 struct TlsClientArgs {
-    /// Certificates that those of servers are checked against, as PEM.
+    /// CA certificates to verify servers against, as PEM.
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<LocalPath>,
 
-    /// The name in the certificates of all servers [default: the host of each].
+    /// Name in the certificates of all servers [default: the host of each server].
     #[arg(long, value_name = "NAME", requires = "tls_ca")]
     tls_name: Option<String>,
 }
 
-/// Work on a cluster instead of this machine.
+/// Options to run on a cluster instead of this machine.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
-    /// Let the cluster of this scheduler do the work, such as http://127.0.0.1:50050.
+    /// Run on the cluster of this scheduler, such as http://127.0.0.1:50050.
     #[arg(long, value_name = "URL")]
     cluster: Option<String>,
 
-    /// The work is given up after so long, however often it was tried.
+    /// Give up after this long, over all attempts.
     #[arg(long, value_name = "DURATION", default_value = "1h", requires = "cluster")]
     deadline: Micros,
 
-    /// How often the whole is run where machines fail.
+    /// Number of attempts to run the whole job if machines fail.
     #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "cluster", value_parser = clap::value_parser!(u32).range(1..=10))]
     tries: u32,
 
@@ -152,7 +155,7 @@ fn duration(micros: Micros) -> Duration {
     Duration::from_micros(u64::try_from(micros.get()).unwrap_or(0))
 }
 
-/// The token in a file, else in the environment.
+/// Returns the token in a file, else the one in the environment.
 fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (place, text) = match file {
         Some(file) => (file.display().to_string(), read_text(file, CREDENTIALS)?),
@@ -162,7 +165,7 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
             Err(error) => return Err(Failure::wrong_usage(format!("{TOKEN_VARIABLE}: {error}"))),
         },
     };
-    // Who sets it to nothing may believe that it is set.
+    // An empty token is refused, since requests would seem to be protected.
     if text.trim().is_empty() {
         return Err(Failure::wrong_usage(format!(
             "{place} is empty: 'openssl rand -hex 32' makes a token; without the option and with the variable unset there is none, and \
@@ -191,7 +194,7 @@ impl TlsClientArgs {
 }
 
 impl ClusterArgs {
-    /// The cluster that was asked for; none where the work is done here.
+    /// Connects to the requested cluster; returns `None` if the work is done on this machine.
     pub(crate) async fn connect(&self, out: &Output) -> Result<Option<Cluster>, Failure> {
         let Some(url) = &self.cluster else { return Ok(None) };
         crate::cli::logging::to_stderr(Whose::Client);
@@ -280,7 +283,7 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
     }
 }
 
-/// Waits for Ctrl-C, or for what asks a process politely to end.
+/// Waits for Ctrl-C or, on Unix, SIGTERM.
 async fn told_to_stop(interrupt: &Notify) -> Result<(), Failure> {
     #[cfg(unix)]
     {

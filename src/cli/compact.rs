@@ -10,10 +10,10 @@ use evenkeel::{Table, TableError, report};
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, check_memory};
 
-/// Merge portions, remove rows that newer ones replaced, and drop rows that have expired.
+/// Merge portions, remove superseded rows, and drop expired rows.
 ///
-/// Without --full only what is worth it is done: where more than --max-depth portions overlap, and where many small ones lie next to
-/// each other. Ingests and queries go on meanwhile.
+/// Without --full, compaction does only what pays off: it merges portions if more than --max-depth
+/// of them overlap, or if many small ones are adjacent. Ingests and queries continue meanwhile.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel compact events\n  evenkeel compact events --full --memory 2GiB"
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long)]
     full: bool,
 
-    /// Most portions that may overlap at one key.
+    /// Largest number of portions that may overlap at one key.
     #[arg(long, value_name = "COUNT", default_value_t = CompactionPolicy::default().max_depth)]
     max_depth: usize,
 
@@ -34,11 +34,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     target: ByteSize,
 
-    /// Memory that the program may take; at least 128MiB.
+    /// Memory budget of the program; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     out.result(args.format, &report, report::compaction)
 }
 
-/// Compacts a table behind a progress bar.
+/// Compacts a table and shows a progress bar.
 pub(super) async fn compact(
     table: &mut Table,
     options: &CompactionOptions,

@@ -18,7 +18,7 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, partition_count, trimmed};
 
-/// Declare a table: from columns, from YQL, or with the columns of a sample file.
+/// Declare a table from columns, from YQL, or with the columns of a sample file.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -28,19 +28,21 @@ Examples:
   evenkeel create scores --column player:utf8:not-null --column at:timestamp:not-null \\
       --column points:int64 --primary-key at,player --partition-key player --partitions 8")]
 pub(crate) struct Args {
-    /// Directory of the new table; it is made if need be and must be empty.
+    /// Directory of the new table; created if it does not exist, and must be empty.
     dir: PathBuf,
 
-    /// Column as name:type or name:type:not-null, in order; with --like, the type that a column of the sample takes.
-    /// Types are those of YQL: Utf8, Uint64, Timestamp, Decimal(22,9) ...
+    /// Column as name:type or name:type:not-null, in order; with --like, overrides the type of a
+    /// column of the sample. Types are those of YQL: Utf8, Uint64, Timestamp, Decimal(22,9) ...
     #[arg(long = "column", value_name = "NAME:TYPE[:not-null]")]
     columns: Vec<String>,
 
-    /// Columns of the primary key, in order: the order of rows within a partition, and what makes a row unique.
+    /// Columns of the primary key, in order; they sort the rows within a partition and identify a
+    /// row.
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     primary_key: Vec<String>,
 
-    /// Columns of the partition key, in hash order; part of the primary key [default: the whole primary key].
+    /// Columns of the partition key, in hash order; must be part of the primary key [default: the
+    /// whole primary key].
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     partition_key: Vec<String>,
 
@@ -48,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "nodes")]
     partitions: Option<u64>,
 
-    /// Number of nodes; the table gets 4 partitions for each [default: 1].
+    /// Number of nodes; the table gets 4 partitions per node [default: 1].
     #[arg(long)]
     nodes: Option<u64>,
 
@@ -56,20 +58,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["columns", "primary_key", "partition_key", "like"])]
     ddl: Option<LocalPath>,
 
-    /// The version of YDB that the statement of --ddl is for: types that its column tables do not take are refused. Without it they
-    /// are noted, by version 26.2 (docs/YDB_TYPES.md).
+    /// YDB version that the statement of --ddl is for; types that its column tables do not support
+    /// are refused. Without this option they are noted, for version 26.2 (docs/YDB_TYPES.md).
     #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
 
-    /// File whose columns the table gets, here or in an object store; key columns become NOT NULL, the others stay as they are.
+    /// File whose columns the table gets, local or in an object store; key columns become NOT NULL,
+    /// the others stay as they are.
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
 
-    /// Name of the table in SQL [default: that of the DDL, else of the directory].
+    /// Name of the table in SQL [default: that in the DDL, else that of the directory].
     #[arg(long)]
     name: Option<String>,
 
-    /// Keep rows so long, by a time column of the primary key; 'evenkeel compact' drops those that have expired.
+    /// Keep rows for this long, by a time column of the primary key; 'evenkeel compact' drops
+    /// expired rows.
     #[arg(long, value_name = "COLUMN=LENGTH")]
     ttl: Option<Ttl>,
 
@@ -77,7 +81,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: PlacementFunction,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -154,7 +158,7 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     Ok((definition, notes))
 }
 
-/// The table in a file. `partitions_given` says that its number of partitions does not count.
+/// Reads the table in a file. `partitions_given` means that its number of partitions is overridden.
 fn from_ddl(
     file: &Path,
     partitions_given: bool,
@@ -166,7 +170,7 @@ fn from_ddl(
     let notes =
         create.notes.iter().filter(|note| !(partitions_given && **note == DdlNote::PartitionsAssumed));
     let mut notes: Vec<String> = notes.map(ToString::to_string).collect();
-    // This store takes the type either way.
+    // This store supports the type in either case.
     match (check_ydb_types(&create.definition, version.unwrap_or_default()), version) {
         (Ok(()), _) => {}
         (Err(error), None) => notes.push(error.to_string()),

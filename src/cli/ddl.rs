@@ -19,8 +19,8 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// The version of YDB that YQL is for. Types that its column tables do not take are replaced by the nearest, with a note
-    /// (docs/YDB_TYPES.md) [default: 26.2].
+    /// YDB version that the YQL is for. Types that its column tables do not support are replaced by
+    /// the nearest, with a note (docs/YDB_TYPES.md) [default: 26.2].
     #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
 }

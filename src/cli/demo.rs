@@ -1,4 +1,4 @@
-//! `evenkeel demo`: the whole path on generated events.
+//! `evenkeel demo`: the whole tour on generated events.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -26,11 +26,13 @@ use crate::cli::scenario::{Answer, KEYS, QUERIES, answer, answered, busiest_user
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// See the whole path on generated ad events: weigh five partition keys, create a table, ingest, query, judge the skew.
+/// Take the whole tour on generated ad events: compare five partition keys, create a table, ingest,
+/// query, judge the skew.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  evenkeel demo\n  evenkeel demo --dir /tmp/demo --rows 100000")]
 pub(crate) struct Args {
-    /// Directory to work in, which is kept; it must be empty or new [default: a temporary one, removed at the end].
+    /// Directory to work in, which is kept; it must be empty or new [default: a temporary
+    /// directory, removed at the end].
     #[arg(long, value_name = "DIR")]
     dir: Option<LocalPath>,
 
@@ -38,24 +40,24 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
 
-    /// Number of batches that the events arrive in.
+    /// Number of batches in which the events arrive.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     batches: u64,
 
-    /// Number of nodes; the table gets 4 partitions for each.
+    /// Number of nodes; the table gets 4 partitions per node.
     #[arg(long, default_value_t = 4)]
     nodes: u64,
 
-    /// Number that the events follow from.
+    /// Random seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// How the results are printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// All that the demo found.
+/// All results of the demo.
 #[derive(Debug, Serialize)]
 struct Story {
     keys: Vec<PartitionKeyReport>,
@@ -65,7 +67,7 @@ struct Story {
     seconds: f64,
 }
 
-/// Tells the story while it happens, unless it is wanted as JSON at the end.
+/// Printer of results as they arise, unless they are requested as JSON at the end.
 struct Teller<'a> {
     out: &'a mut Output,
     layout: Option<Layout>,
@@ -129,7 +131,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     }
 }
 
-/// The candidates side by side, then each verdict in words with the keys that have it.
+/// Renders the candidates side by side, then each verdict in words with the keys that have it.
 fn weighed(keys: &[PartitionKeyReport], partitions: PartitionCount, layout: Layout) -> String {
     let mut text = format!("\n{}\n", report::keys(keys, partitions, layout));
     let mut told = Vec::new();
@@ -176,7 +178,7 @@ fn generate_and_weigh(
         bar.inc(batch.num_rows() as u64);
     }
     bar.finish_and_clear();
-    // Without rows there is nothing to weigh.
+    // Without rows there are no keys to judge.
     let keys = if evaluator.rows_read() == 0 { Vec::new() } else { evaluator.finish()?.candidates };
     Ok((files, keys))
 }

@@ -29,20 +29,21 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Nodes that are tried where neither nodes nor partitions are given.
+/// Node counts to try if neither nodes nor partitions are given.
 const DEFAULT_NODES: [u64; 3] = [4, 16, 32];
 
-/// What is done with rows that cannot be read.
+/// Handling of rows that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum OnError {
-    /// The first one ends the evaluation.
+    /// Fail at the first one.
     #[default]
     Fail,
-    /// They are left out and counted.
+    /// Skip and count them.
     Skip,
 }
 
-/// Find out from an export, before any table exists, which partition key, which primary key and how many partitions.
+/// Find the partition key, primary key and number of partitions that suit an export, before any
+/// table exists.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -60,83 +61,88 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<String>,
 
-    /// Candidate for the partition key: columns, date(column), hour(column) or trunc(column, 5m), separated by commas; as
-    /// often as needed [default: found from the data].
+    /// Candidate for the partition key: columns, date(column), hour(column) or trunc(column, 5m),
+    /// separated by commas; repeatable [default: found from the data].
     #[arg(long = "partition-key", value_name = "COLUMNS")]
     partition_keys: Vec<Candidate>,
 
-    /// Candidate for the primary key, likewise.
+    /// Candidate for the primary key, in the same form; repeatable [default: found from the data].
     #[arg(long = "primary-key", value_name = "COLUMNS")]
     primary_keys: Vec<Candidate>,
 
-    /// Judge partition keys alone: no primary key is looked for. That is quicker, and nothing is said of duplicates and order.
+    /// Judge only partition keys, without looking for a primary key: faster, but reports nothing
+    /// about duplicates and order.
     #[arg(long, conflicts_with = "primary_keys")]
     no_primary_keys: bool,
 
-    /// Numbers of partitions to try.
+    /// Partition counts to try.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", conflicts_with = "nodes")]
     partitions: Vec<u64>,
 
-    /// Numbers of nodes to try; a table gets 4 partitions for each [default: 4,16,32].
+    /// Node counts to try; a table gets 4 partitions per node [default: 4,16,32].
     #[arg(long, value_delimiter = ',', value_name = "COUNTS")]
     nodes: Vec<u64>,
 
-    /// Placement function, separated by commas or as often as needed: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS,
-    /// that of another system ('evenkeel place --list' has them), or all. The first one decides.
+    /// Placement functions, separated by commas; repeatable: ydb, ydb-modulo, ydb-cloud-logs or
+    /// ydb-cloud-logs:ACTIVE:SECONDS, that of another system (see 'evenkeel place --list'), or all.
+    /// The first one decides.
     #[arg(long = "placement", default_value = "ydb", value_delimiter = ',', value_name = "FUNCTIONS")]
     placements: Vec<Placements>,
 
-    /// Weights of unequal nodes, such as 1,1,2: partitions are dealt to them one after the other, and each node is held against its share.
-    /// Take a number of partitions that their sum divides.
+    /// Weights of unequal nodes, such as 1,1,2: partitions are assigned to the nodes in turn, and
+    /// each node is compared with its share. Choose a number of partitions that is a multiple of
+    /// the sum of the weights.
     #[arg(long, value_delimiter = ',', value_name = "WEIGHTS", value_parser = weight)]
     weights: Vec<f64>,
 
-    /// Column of dates or points in time that hotspots are looked for along [default: the only point in
-    /// time, or the only date].
+    /// Date or time column along which to look for hotspots [default: the only column of points in
+    /// time, else the only date column].
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 
-    /// Length of a window of time, such as 30s, 5m or 1h [default: one that gives 200 to 500 windows, fewer where rows are
-    /// few].
+    /// Length of a window of time, such as 30s, 5m or 1h [default: one that gives 200 to 500
+    /// windows, fewer if there are few rows].
     #[arg(long, value_name = "LENGTH")]
     window: Option<Micros>,
 
-    /// Folder of .sql files, or one of them: the statements that the table is to serve. What they call their table does not
-    /// matter.
+    /// Folder of .sql files, or a single one, with the statements that the table is to serve. Table
+    /// names in them do not matter.
     #[arg(long, value_name = "DIR")]
     queries: Option<LocalPath>,
 
-    /// Value of a parameter of the statements as name=value; the others get one that stands for any.
+    /// Value of a parameter of the statements, as name=value; the others get a placeholder that
+    /// stands for any value.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "queries")]
     params: Vec<String>,
 
-    /// Type of a column as name:type, as often as needed, where the one found is not that of the table: the width of a type
-    /// changes the hash.
+    /// Type of a column as name:type, if the detected type is not that of the table; repeatable.
+    /// The width of a type changes the hash.
     #[arg(long = "type", value_name = "COLUMN:TYPE")]
     types: Vec<String>,
 
-    /// Inserts that the table is to take, in bytes per second, such as 20MB [default: those of the export over the time it
-    /// spans].
+    /// Insert rate that the table must sustain, in bytes per second, such as 20MB [default: the
+    /// rate of the export over the time it spans].
     #[arg(long, value_name = "BYTES")]
     ingest_rate: Option<ByteSize>,
 
-    /// Inserts that one partition takes, in bytes per second.
+    /// Insert capacity of one partition, in bytes per second.
     #[arg(long, value_name = "BYTES", default_value = "1MB")]
     partition_rate: ByteSize,
 
-    /// Rows of a batch of the simulated ingest.
+    /// Rows per batch of the simulated ingest.
     #[arg(long, value_name = "ROWS", default_value_t = evenkeel::evaluate::DEFAULT_BATCH_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
 
-    /// Read this share of the rows, each chosen by chance, and give intervals: 0.01.
+    /// Read only this share of the rows, such as 0.01, chosen at random, and report intervals.
     #[arg(long, value_name = "SHARE")]
     sample: Option<f64>,
 
-    /// Memory of the whole process. Beyond it, distinct values are estimated, and keys of rows go to a temporary file.
+    /// Memory budget of the process. Beyond it, distinct values are estimated, and keys of rows
+    /// spill to a temporary file.
     #[arg(long, default_value_t = evenkeel::evaluate::DEFAULT_MEMORY)]
     memory: ByteSize,
 
-    /// Rows that cannot be read: fail at the first, or skip and count them.
+    /// Handling of rows that cannot be read.
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnError,
 
@@ -144,21 +150,22 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
 
-    /// The version of YDB that the proposed YQL is for: types that its column tables do not take are replaced by the nearest
-    /// (docs/YDB_TYPES.md).
+    /// YDB version that the proposed YQL is for; types that its column tables do not support are
+    /// replaced by the nearest (docs/YDB_TYPES.md).
     #[arg(long, value_name = "VERSION", default_value_t)]
     ydb_version: YdbVersion,
 
-    /// Write a report with pictures to this file; it needs no network.
+    /// Write an HTML report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
     html: Option<LocalPath>,
 
-    /// Replace the values of keys by numbers and times by the time since the first one, in all results and errors.
+    /// Replace key values by numbers, and times by the time since the first one, in all results and
+    /// errors.
     #[arg(long)]
     mask_values: bool,
 
-    /// Exit with 3 where a figure meets a threshold, such as 'max_over_mean>1.2' or 'problems>0'; as often as needed. Figures
-    /// are those of the keys that were named, else of those recommended.
+    /// Exit with code 3 if a figure meets a threshold, such as 'max_over_mean>1.2' or 'problems>0';
+    /// repeatable. Figures are those of the given keys, else of the recommended ones.
     #[arg(long = "fail-on", value_name = "CONDITION")]
     fail_on: Vec<Threshold>,
 
@@ -166,7 +173,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     baseline: Option<LocalPath>,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -178,7 +185,7 @@ pub(crate) struct Args {
     cluster: crate::cli::cluster::ClusterArgs,
 }
 
-/// The result as JSON.
+/// Result as JSON.
 #[derive(Debug, Serialize)]
 struct Evaluated<'a> {
     #[serde(flatten)]
@@ -189,7 +196,7 @@ struct Evaluated<'a> {
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
-    // Better now than after a long reading.
+    // Fail now rather than after a long read.
     if let Some(folder) = args.html.as_deref().and_then(Path::parent)
         && !folder.as_os_str().is_empty()
         && !folder.is_dir()
@@ -287,7 +294,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     check_thresholds(&args, &assessment, drift.as_deref().unwrap_or_default())
 }
 
-/// Who counts the rows.
+/// Machine or cluster that counts the rows.
 enum Assessing {
     Here,
     #[cfg(feature = "cluster")]
@@ -328,7 +335,7 @@ async fn assess_in_background(
                 Err(error) => error,
                 assessment => return assessment,
             };
-            // A number that some systems cannot hold leaves the others.
+            // If a number is too large for some systems, evaluate the others.
             if !error.is_too_large() {
                 return Err(error);
             }
@@ -356,7 +363,7 @@ async fn assess_in_background(
     })
 }
 
-/// A column that `--type` names wrongly is wrong usage.
+/// Classifies a wrong column name in `--type` as wrong usage.
 fn named_column(error: evenkeel::source::SourceError) -> Failure {
     match error {
         error @ evenkeel::source::SourceError::NoSuchColumn { .. } => Failure::usage(error),
@@ -371,7 +378,7 @@ fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
     let counts =
         if (1.0..=1e6).contains(&sum) && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_asked
         {
-            // Numbers that the weights divide.
+            // Partition counts that the sum of the weights divides.
             let near = |nodes: &u64| (nodes * 4).next_multiple_of(sum as u64);
             nodes.iter().map(near).map(PartitionCount::new).collect()
         } else if args.partitions.is_empty() {
@@ -407,7 +414,7 @@ fn read_baseline(path: &Path) -> Result<Value, Failure> {
         .map_err(|error| Failure::wrong_usage(format!("{}: is not JSON: {error}", path.display())))
 }
 
-/// Writes a report with pictures, and says where it is.
+/// Writes a report with pictures, and prints its path in a note.
 pub(crate) fn write_report(path: &Path, html: &str, out: &Output) -> Result<(), Failure> {
     std::fs::write(path, html)
         .map_err(|error| anyhow::anyhow!("{}: cannot write: {error}", path.display()))?;
@@ -415,7 +422,8 @@ pub(crate) fn write_report(path: &Path, html: &str, out: &Output) -> Result<(), 
     Ok(())
 }
 
-/// A name for the table: that of the first input without its endings, as far as it can be one.
+/// Derives a table name from the first input: without its endings, and with other characters
+/// replaced.
 pub(crate) fn table_name(inputs: &[String]) -> String {
     let first = inputs.first().filter(|input| *input != "-").map_or("table", String::as_str);
     let stem =
@@ -434,7 +442,7 @@ fn weight(text: &str) -> Result<f64, String> {
     weight.ok_or_else(|| "write weights above 0, such as 1,1,2".to_owned())
 }
 
-/// One placement function, or all.
+/// One placement function, or all of them.
 #[derive(Debug, Clone, Copy)]
 enum Placements {
     All,
@@ -449,7 +457,7 @@ impl std::str::FromStr for Placements {
     }
 }
 
-/// The functions that are named, each once.
+/// Returns the named functions, each once.
 fn functions(named: &[Placements]) -> Vec<Function> {
     let mut functions = Vec::new();
     for named in named {
@@ -466,7 +474,8 @@ fn functions(named: &[Placements]) -> Vec<Function> {
     functions
 }
 
-/// What thresholds are checked on: the named keys, else those recommended, and the export as a whole.
+/// Returns the subjects of thresholds: the given keys, else the recommended ones, and the export as
+/// a whole.
 fn subjects(
     args: &Args,
     assessment: &AdvisorReport,

@@ -12,7 +12,7 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Names of file formats.
+/// Format of generated files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FileFormat {
     Parquet,
@@ -20,7 +20,7 @@ enum FileFormat {
     Ndjson,
 }
 
-/// Generate an export to try things on.
+/// Generate an export to experiment with.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel generate ad-events --rows 1000000 --out exports")]
 pub(crate) struct Args {
@@ -33,7 +33,8 @@ enum What {
     AdEvents(AdEventsArgs),
 }
 
-/// Impressions and clicks of an ad network, in arrival order, for the table of data/ad_events.sql.
+/// Generate impressions and clicks of an ad network, in arrival order, for the table of
+/// data/ad_events.sql.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -49,7 +50,7 @@ struct AdEventsArgs {
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
 
-    /// Number that the rows follow from; the same seed gives the same rows.
+    /// Random seed; the same seed gives the same rows.
     #[arg(long, default_value_t = AdEvents::default().seed)]
     seed: u64,
 
@@ -57,15 +58,15 @@ struct AdEventsArgs {
     #[arg(long, value_enum, default_value = "parquet")]
     file_format: FileFormat,
 
-    /// Rows in each file.
+    /// Rows per file.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     rows_per_file: u64,
 
-    /// Hours that the events span.
+    /// Time span of the events, in hours.
     #[arg(long, default_value_t = AdEvents::default().hours)]
     hours: f64,
 
-    /// Share of events of the largest campaign, 0 to 1.
+    /// Share of events that belong to the largest campaign, 0 to 1.
     #[arg(long, default_value_t = AdEvents::default().campaign_share)]
     campaign_share: f64,
 
@@ -77,7 +78,7 @@ struct AdEventsArgs {
     #[arg(long, default_value_t = AdEvents::default().users)]
     users: u64,
 
-    /// Skew of users' activity: the exponent of a Zipf law; 0 makes all equally active.
+    /// Skew of user activity: the exponent of a Zipf law; 0 makes all users equally active.
     #[arg(long, default_value_t = AdEvents::default().user_skew)]
     user_skew: f64,
 
@@ -89,7 +90,7 @@ struct AdEventsArgs {
     #[arg(long, default_value_t = AdEvents::default().duplicate_share)]
     duplicate_share: f64,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

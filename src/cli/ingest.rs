@@ -24,34 +24,34 @@ use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, check_memory};
 
-/// Names of modes.
+/// Handling of rows whose primary key exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// A row whose primary key is there already replaces the old one.
+    /// A row whose primary key exists already replaces the old one.
     Upsert,
-    /// A row whose primary key is there already fails the whole ingest.
+    /// A row whose primary key exists already fails the whole ingest.
     Insert,
 }
 
-/// What to do with rows that cannot be taken.
+/// Handling of rows that do not fit the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnError {
     /// Fail the ingest and commit nothing.
     Fail,
-    /// Set the rows aside with their reason and take the rest.
+    /// Write the rows to a file with the reasons, and ingest the rest.
     Reject,
 }
 
 /// Whether portions are merged after the ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Compaction {
-    /// Where it is worth it.
+    /// If it pays off.
     Auto,
     /// Never.
     Off,
 }
 
-/// A report of an ingest, and of the compaction that followed where it did something.
+/// Report of an ingest, and of the compaction that followed if it did anything.
 #[derive(Debug, Serialize)]
 struct Ingested {
     #[serde(flatten)]
@@ -59,7 +59,7 @@ struct Ingested {
     compaction: Option<CompactionReport>,
 }
 
-/// Ingest files into a table, all of them with one commit.
+/// Ingest files into a table with a single commit.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -73,35 +73,38 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON or Arrow IPC, plain, gzip or zstd.
+    /// Files, folders, glob patterns, or - for standard input: Parquet, CSV, NDJSON or Arrow IPC,
+    /// plain, gzip or zstd.
     #[arg(required = true)]
     inputs: Vec<String>,
 
-    /// What happens to a row whose primary key is there already.
+    /// Handling of a row whose primary key exists already.
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
 
-    /// What happens to a row that cannot be taken: NULL in a NOT NULL column, a value out of range, broken text.
+    /// Handling of a row that does not fit the table: NULL in a NOT NULL column, a value out of
+    /// range, broken text.
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnError,
 
-    /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects; of a table in an object store in ./_rejects].
+    /// File for rejected rows, as NDJSON [default: a new file in DIR/_rejects, or in ./_rejects if
+    /// the table is in an object store].
     #[arg(long, value_name = "FILE")]
     rejects: Option<LocalPath>,
 
-    /// Take inputs that were ingested before once more.
+    /// Ingest inputs again that were ingested before.
     #[arg(long)]
     again: bool,
 
-    /// Memory that the program may take, such as 2GiB; at least 128MiB.
+    /// Memory budget of the program, such as 2GiB; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
-    /// Merge portions after the ingest where that is worth it, as 'evenkeel compact' does.
+    /// Merge portions after the ingest if it pays off, as 'evenkeel compact' does.
     #[arg(long, value_enum, default_value = "auto")]
     compact: Compaction,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -149,7 +152,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     finish(&args, table, report?, notes, out).await
 }
 
-/// What an ingest on a cluster failed of. Executors are told to stop, and do so when they look next.
+/// Converts the error of an ingest on a cluster. Executors are cancelled, and stop at their next
+/// check.
 #[cfg(feature = "cluster")]
 fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
     match error {
@@ -166,7 +170,7 @@ fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
     }
 }
 
-/// Compacts where that was asked for, and reports.
+/// Compacts if requested, and reports.
 async fn finish(
     args: &Args,
     mut table: Table,
@@ -184,7 +188,7 @@ async fn finish(
             interrupt: out.interrupt(),
             ..CompactionOptions::default()
         };
-        // The rows are committed: what follows cannot take that back.
+        // The rows are committed: a failure of the compaction cannot undo that.
         match compact(&mut table, &options, out).await {
             Ok(done) => compaction = Some(done).filter(|done| !done.versions.is_empty()),
             Err(error) => report.notes.push(format!("the rows are committed, but not compacted: {error}")),
@@ -197,7 +201,8 @@ async fn finish(
     })
 }
 
-/// Where rejected rows go: beside the table where that is a directory, else into the directory that the command runs in.
+/// Returns the directory of rejected rows: in the directory of the table if that is local, else in
+/// the current one.
 fn rejects_of(dir: &Path) -> PathBuf {
     match Place::parse(dir) {
         Ok(Place::Local(dir)) => dir.join("_rejects"),
@@ -205,7 +210,7 @@ fn rejects_of(dir: &Path) -> PathBuf {
     }
 }
 
-/// The plan, and what was left out of the inputs.
+/// Returns the plan, and notes on what was left out of the inputs.
 fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure> {
     check_memory(args.memory, LEAST_MEMORY)?;
     let rejects = match (args.on_error, &args.rejects) {

@@ -1,4 +1,4 @@
-//! Arguments that say how inputs are read.
+//! Arguments that control how inputs are read.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use evenkeel::text_value::TextFormat;
 
 use crate::cli::Failure;
 
-/// Names of input formats.
+/// Format of inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormatArg {
     Parquet,
@@ -20,31 +20,31 @@ pub(crate) enum InputFormatArg {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading inputs")]
 pub(crate) struct InputArgs {
-    /// Format of the inputs; found from name and content where it is not given.
+    /// Format of the inputs [default: detected from name and content].
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<InputFormatArg>,
 
-    /// Spelling of points in time in text: unix-s, unix-ms, unix-us, unix-ns, or a strftime format such as
-    /// '%d/%m/%Y %H:%M:%S'; for one column alone COLUMN=FORMAT, as often as needed. By default RFC 3339 and its relatives.
-    /// Without a zone, times are UTC.
+    /// Format of points in time in text: unix-s, unix-ms, unix-us, unix-ns, or a strftime format
+    /// such as '%d/%m/%Y %H:%M:%S'; for a single column COLUMN=FORMAT, repeatable [default: RFC
+    /// 3339 and its relatives]. Times without a zone are UTC.
     #[arg(long = "timestamp-format", value_name = "[COLUMN=]FORMAT")]
     timestamp_formats: Vec<String>,
 
-    /// Numbers in text are written as 1.234,56.
+    /// Read numbers in text that are written as 1.234,56.
     #[arg(long)]
     decimal_comma: bool,
 
-    /// Character between CSV fields [default: a comma; a tab in .tsv files].
+    /// Delimiter of CSV fields [default: a comma; a tab in .tsv files].
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
 
-    /// CSV field that stands for NULL; may be given several times [default: the empty field].
+    /// CSV field that stands for NULL; repeatable [default: the empty field].
     #[arg(long = "null-value", value_name = "TEXT")]
     null_values: Vec<String>,
 }
 
 impl InputArgs {
-    /// The arguments as they would be written again.
+    /// Returns the arguments as they would be written on a command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut pair = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
@@ -62,7 +62,7 @@ impl InputArgs {
         words
     }
 
-    /// Checks the arguments.
+    /// Checks the arguments and returns the options.
     pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
         let defaults = InputOptions::default();
         let delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;

@@ -8,7 +8,7 @@ use evenkeel::report;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, open};
 
-/// Show what a table is and holds: version, rows, keys, columns and partitions.
+/// Show the definition and contents of a table: version, rows, keys, columns and partitions.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel inspect events --format json\n  evenkeel inspect events --history\n  evenkeel inspect events --files --format json"
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// The version to read [default: the newest].
+    /// Version to read [default: the newest].
     #[arg(long = "version", value_name = "N")]
     at_version: Option<u64>,
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "history")]
     files: bool,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

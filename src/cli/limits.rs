@@ -15,17 +15,17 @@ use crate::cli::{Failure, check_memory};
 /// Limits of a query.
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(crate) struct LimitArgs {
-    /// Memory of a query, such as 512MiB: sorting and grouping spill to disk at it, and a query that still needs more fails [default: a
-    /// third of this machine's memory].
+    /// Memory budget of a query, such as 512MiB; beyond it sorting and grouping spill to disk, and
+    /// a query that needs still more fails [default: a third of this machine's memory].
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
 
-    /// Longest time of a query, such as 90s or 2h; none for any.
+    /// Longest time of a query, such as 90s or 2h; none for no limit.
     #[arg(long, value_name = "TIME", default_value = "30m")]
     timeout: Timeout,
 }
 
-/// A length of time, or none.
+/// Time limit; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Timeout(Option<Duration>);
 
@@ -42,7 +42,7 @@ impl FromStr for Timeout {
 }
 
 impl LimitArgs {
-    /// The limits of each query.
+    /// Returns the limits of each query.
     pub(crate) fn limits(self) -> Result<QueryLimits, Failure> {
         let memory = self.memory.unwrap_or_else(default_memory);
         check_memory(memory, LEAST_QUERY_MEMORY)?;
@@ -50,8 +50,8 @@ impl LimitArgs {
     }
 }
 
-/// Does the work of a command that queries: as long as it takes, the process stays within `limits`. Without a timeout there, each query has
-/// one of its own.
+/// Runs the work of a command that queries, and keeps the process within `limits` until it is done.
+/// If these have no timeout, each query has one of its own.
 pub(crate) async fn within<T>(
     limits: &QueryLimits,
     work: impl Future<Output = Result<T, Failure>>,
@@ -65,19 +65,21 @@ pub(crate) async fn within<T>(
     done
 }
 
-/// The directory that queries spill to.
+/// Directory that queries spill to.
 static SPILL: OnceLock<TempDir> = OnceLock::new();
 
-/// A directory for this process, as a query that was ended may not get to remove its files by itself.
+/// Returns the spill directory of this process, which removes it: a query that is ended may not get
+/// to remove its own files.
 fn spill_directory() -> Option<PathBuf> {
     if SPILL.get().is_none() {
-        // Without one a query that needs it says so.
+        // Without a directory, a query that needs it reports an error.
         let _ = SPILL.set(tempfile::Builder::new().prefix("evenkeel-query-").tempdir().ok()?);
     }
     SPILL.get().map(|directory| directory.path().to_owned())
 }
 
-/// Removes what queries spilled. An operator that is still at work may add a file meanwhile.
+/// Removes the spilled files of queries. An operator that is still running may add a file
+/// meanwhile.
 pub(crate) fn remove_spilled() {
     let Some(directory) = SPILL.get() else { return };
     for _ in 0..ATTEMPTS {
@@ -88,10 +90,10 @@ pub(crate) fn remove_spilled() {
     }
 }
 
-/// How often a directory to which files are added is removed.
+/// Number of attempts to remove a directory to which files are still added.
 const ATTEMPTS: usize = 5;
 
-/// Ends the program in the middle of what does not yield.
+/// Ends the program in the middle of work that does not yield.
 fn end(exceeded: &LimitExceeded) {
     remove_spilled();
     let _ = Failure::from(QueryError::from(exceeded.clone())).report();

@@ -19,7 +19,7 @@ use crate::cli::input::InputArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Look for hash defects: whether a placement function spreads the keys that there are as a perfect one would.
+/// Check whether a placement function spreads your keys as evenly as a perfect hash would.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -30,15 +30,15 @@ Examples:
 Keys count once each, whatever rows they have. 'evenkeel place --list' has the placement functions. \
 Exit code 3 if a problem is found; warnings and notes do not count.")]
 pub(crate) struct Args {
-    /// Files, folders, glob patterns, or - for standard input, whose distinct keys are looked at.
+    /// Files, folders, glob patterns, or - for standard input; their distinct keys are checked.
     #[arg(value_name = "FILE", required_unless_present = "range", conflicts_with = "range")]
     inputs: Vec<String>,
 
-    /// The columns of the key, in hash order.
+    /// Columns of the key, in hash order.
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "inputs")]
     key: Vec<String>,
 
-    /// Whole numbers as keys, with both ends: 0..511.
+    /// Whole numbers to use as keys, including both ends, such as 0..511.
     #[arg(long, value_name = "FROM..TO", value_parser = range, requires = "types", allow_hyphen_values = true)]
     range: Option<Numbers>,
 
@@ -46,8 +46,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TYPE", requires = "range")]
     types: Option<ColumnType>,
 
-    /// Type of a column of the files as COLUMN:TYPE, as often as needed, where the one found is not that of the table: the width of a
-    /// type changes the hash.
+    /// Type of a column of the files as COLUMN:TYPE, if the detected type is not that of the table;
+    /// repeatable. The width of a type changes the hash.
     #[arg(long = "type", value_name = "COLUMN:TYPE", requires = "inputs")]
     column_types: Vec<String>,
 
@@ -59,15 +59,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT")]
     partitions: u64,
 
-    /// Workers that partitions are dealt to in turn.
+    /// Number of workers to which partitions are assigned in turn.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
 
-    /// Threads that each worker spreads its rows over by the same function.
+    /// Number of threads over which each worker spreads its rows, by the same function.
     #[arg(long, value_name = "COUNT", requires = "workers", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-/// Numbers from the first on and below the second.
+/// Range of whole numbers, including the first and excluding the second.
 #[derive(Debug, Clone)]
 struct Numbers(Range<i64>);
 

@@ -1,4 +1,4 @@
-//! Arguments that name files and folders of this machine.
+//! Arguments that name local files and folders.
 
 use std::ffi::OsStr;
 use std::ops::Deref;
@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use evenkeel::storage::Place;
 
-/// A path of this machine, given plainly or as a `file://` URL. Other URLs are refused: as a path, `s3://bucket/x` would be a folder
-/// named `s3:`.
+/// Local path, given plainly or as a `file://` URL. Other URLs are refused: as a path,
+/// `s3://bucket/x` would be a folder named `s3:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalPath(PathBuf);
 

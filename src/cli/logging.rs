@@ -1,4 +1,4 @@
-//! What is logged, on standard error.
+//! Logging to standard error.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use log::LevelFilter;
 
-/// The same is told once in so long.
+/// Time within which a repeated line is not logged again.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
-/// Characters by which lines are told apart.
+/// Number of leading characters that distinguish lines.
 const BEGINNING: usize = 40;
-/// What Ballista says, and how it is told; none where it says so of every job that ends before it is done. Why a job did is told to its
-/// client, and lost executors by a line of ours.
+/// Messages of Ballista, and their replacements; `None` drops a message that Ballista logs for
+/// every job that ends early. The client reports why its job ended, and a line of ours reports lost
+/// executors.
 const OF_BALLISTA: [(&str, Option<&str>); 7] = [
     ("Fail to find job", None),
     ("Fail to cancel tasks", None),
@@ -22,19 +23,19 @@ const OF_BALLISTA: [(&str, Option<&str>); 7] = [
     ("Executor poll work loop failed", Some("the scheduler does not answer; it is asked again and again")),
 ];
 
-/// Who runs.
+/// Kind of process that logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// A command, whose user reads what this program has to say while it waits.
+    /// A command, whose user reads our messages while it runs.
     Client,
-    /// A process of a cluster, whose operator also wants to know what libraries warn of.
+    /// A process of a cluster, whose operator also needs the warnings of libraries.
     Server,
 }
 
 struct Lines {
-    /// What is asked for in the environment, else who runs.
+    /// Level from the environment, else the kind of process.
     level: Result<LevelFilter, Whose>,
-    /// Beginnings of lines, and when they were told.
+    /// Beginnings of logged lines, and when they were logged.
     told: Mutex<Vec<(String, Instant)>>,
 }
 
@@ -70,14 +71,14 @@ impl log::Log for Lines {
         }
         let text = record.args().to_string();
         let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Who asks for a level gets every line as it is.
+        // An explicit level shows every line unchanged.
         if let Err(whose) = self.level {
             match OF_BALLISTA.iter().find(|(said, _)| line.starts_with(said)) {
                 Some((_, None)) => return,
                 Some((_, Some(told))) => (*told).clone_into(&mut line),
                 None => {}
             }
-            // A command waits for few things, and tells each.
+            // A command has few things to wait for, and logs each of them.
             if whose == Whose::Server && !self.is_news(&line) {
                 return;
             }
@@ -92,11 +93,12 @@ impl log::Log for Lines {
     fn flush(&self) {}
 }
 
-/// Shows what is logged; `EVENKEEL_LOG` (error, warn, info, debug) shows everything from a level on.
+/// Logs to standard error; `EVENKEEL_LOG` (error, warn, info, debug) shows everything from a level
+/// on.
 pub(crate) fn to_stderr(whose: Whose) {
     let asked = std::env::var("EVENKEEL_LOG").ok().and_then(|level| level.parse().ok());
     let lines = Lines { level: asked.ok_or(whose), told: Mutex::default() };
-    // Set once: the first one stays.
+    // The logger can be set only once: the first one stays.
     if log::set_logger(Box::leak(Box::new(lines))).is_ok() {
         log::set_max_level(asked.unwrap_or(LevelFilter::Info));
     }

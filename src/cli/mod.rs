@@ -79,7 +79,7 @@ enum Command {
     Cluster(cluster::Args),
 }
 
-/// The commands by what they are for, each with a line.
+/// Commands by purpose, each with a one-line description.
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "Choose keys",
@@ -126,7 +126,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The help of the program, with its commands in groups.
+/// Returns the help of the program, with its commands in groups.
 fn help_template() -> String {
     let mut text = "{about}\n\n{usage-heading} {usage}\n".to_owned();
     for (group, commands) in GROUPS {
@@ -136,7 +136,7 @@ fn help_template() -> String {
     text + "\nOptions:\n{options}{after-help}"
 }
 
-/// Refuses a budget that is too small.
+/// Refuses a memory budget that is too small.
 fn check_memory(memory: ByteSize, least: ByteSize) -> Result<(), Failure> {
     if memory < least {
         return Err(Failure::wrong_usage(format!("--memory {memory} is too small; the least is {least}")));
@@ -144,18 +144,18 @@ fn check_memory(memory: ByteSize, least: ByteSize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number that `--partitions` or `--nodes` gives; none where neither is given.
+/// Returns the partition count from `--partitions` or `--nodes`; `None` if neither is given.
 fn partition_count(partitions: Option<u64>, nodes: Option<u64>) -> Result<Option<PartitionCount>, Failure> {
     let count = partitions.map(PartitionCount::new).or(nodes.map(PartitionCount::for_nodes));
     count.transpose().map_err(Failure::usage)
 }
 
-/// Names without the blanks of `a, b`.
+/// Returns the names without surrounding blanks, as in `a, b`.
 fn trimmed(names: &[String]) -> Vec<String> {
     names.iter().map(|name| name.trim().to_owned()).collect()
 }
 
-/// Opens a table at a version, or at its newest.
+/// Opens a table at a version, or at its newest one.
 async fn open(dir: &std::path::Path, version: Option<u64>) -> Result<Table, TableError> {
     match version {
         Some(version) => Table::open_version(dir, Version(version)).await,
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// Arguments that take any path, URLs of stores among them, as their commands open them.
+    /// Collects the arguments that accept any path, including URLs of stores.
     fn open_to_urls(command: &clap::Command, found: &mut Vec<String>) {
         let is_path = |arg: &&clap::Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
         let name = |arg: &clap::Arg| match arg.is_positional() {

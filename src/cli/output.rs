@@ -1,4 +1,4 @@
-//! Where results, notes and failures go.
+//! Output of results, notes and failures.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -24,14 +24,14 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, Prog
 use serde::Serialize;
 use tokio::sync::Notify;
 
-/// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
+/// Exit code after Ctrl-C: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
-/// The exit code of a program whose result meets a threshold.
+/// Exit code if a result meets a threshold.
 const THRESHOLD: u8 = 3;
-/// How often a spinner turns while nothing else moves it.
+/// Interval at which a spinner turns if nothing else moves it.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How results are printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Text for people.
@@ -44,7 +44,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The layout of text; none for JSON.
+    /// Returns the layout of text; `None` for JSON.
     pub(crate) fn layout(self) -> Option<Layout> {
         match self {
             Self::Table => Some(Layout::Plain),
@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// Why a command did not do its work.
+/// Reason why a command does not exit with 0.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The arguments do not fit together or do not parse.
@@ -68,7 +68,7 @@ pub(crate) enum Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        // A declaration that is refused is what was asked for, not what happened.
+        // A refused declaration is wrong usage, not a failure of the work.
         let refused = matches!(
             error.downcast_ref(),
             Some(
@@ -82,17 +82,17 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl Failure {
-    /// A failure of the arguments.
+    /// Creates a failure of the arguments.
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self::Usage(error.into())
     }
 
-    /// A failure of the arguments, said in a sentence.
+    /// Creates a failure of the arguments from a message.
     pub(crate) fn wrong_usage(message: impl Into<String>) -> Self {
         Self::Usage(anyhow::anyhow!(message.into()))
     }
 
-    /// The failure with the file that was written, if writing failed.
+    /// Adds the path of the output file if writing it failed.
     pub(crate) fn of_sink(self, path: &Path) -> Self {
         match self {
             Self::Failed(error) if error.is::<SinkError>() => {
@@ -102,7 +102,7 @@ impl Failure {
         }
     }
 
-    /// The failure with what to do about it, where a file of the table in `dir` may be the cause.
+    /// Adds a hint if a damaged file of the table in `dir` may be the cause.
     pub(crate) fn with_hint_of_damage(self, dir: &Path) -> Self {
         match self {
             Self::Failed(error) if may_be_damage(&error) => {
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// The failure with what to do about it, if `hint` knows.
+    /// Adds the hint that `hint` returns, if any.
     pub(crate) fn with_hint(self, hint: impl Fn(&anyhow::Error) -> Option<String>) -> Self {
         let hinted = |error: anyhow::Error| match hint(&error) {
             Some(hint) => anyhow::anyhow!("{error}. {hint}"),
@@ -129,7 +129,8 @@ impl Failure {
         }
     }
 
-    /// Prints the failure and gives the exit code. A reader that went away, as `head` does, is no failure.
+    /// Prints the failure and returns the exit code. A closed pipe, as left by `head`, is no
+    /// failure.
     pub(crate) fn report(&self) -> ExitCode {
         let (error, code) = match self {
             Self::Threshold(crossings) => {
@@ -146,8 +147,8 @@ impl Failure {
         if closed {
             return ExitCode::SUCCESS;
         }
-        // Where standard error is gone too, there is nobody to tell.
-        // Libraries quote input as they like.
+        // If standard error is closed too, nothing can be reported. `message` limits the text,
+        // since libraries quote input of any form.
         let _ = writeln!(io::stderr(), "error: {}", message(&error.to_string()));
         code
     }
@@ -184,17 +185,17 @@ pub(crate) struct Output {
     interrupt: Arc<Interrupt>,
 }
 
-/// What Ctrl-C does.
+/// State of the handling of Ctrl-C.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
-    /// Notified when it is pressed.
+    /// Notified when Ctrl-C is pressed.
     pressed: Arc<Notify>,
     /// Whether the command listens and cleans up by itself.
     awaited: AtomicBool,
 }
 
 impl Interrupt {
-    /// Notes that Ctrl-C was pressed; true where the command will end by itself.
+    /// Records that Ctrl-C was pressed, and returns whether the command will end by itself.
     pub(crate) fn press(&self) -> bool {
         self.pressed.notify_one();
         self.awaited.load(Ordering::Relaxed)
@@ -206,7 +207,7 @@ impl Output {
         Self { stdout: io::stdout(), interrupt }
     }
 
-    /// What is notified when Ctrl-C is pressed. The command promises to listen and to end by itself.
+    /// Returns the notification of Ctrl-C. The command promises to listen and to end by itself.
     pub(crate) fn interrupt(&self) -> Arc<Notify> {
         self.interrupt.awaited.store(true, Ordering::Relaxed);
         Arc::clone(&self.interrupt.pressed)
@@ -218,7 +219,7 @@ impl Output {
         Ok(self.stdout.flush()?)
     }
 
-    /// Prints a result as text, or as JSON where that was asked for.
+    /// Prints a result as text, or as JSON if requested.
     pub(crate) fn result<T: Serialize>(
         &mut self,
         format: Format,
@@ -231,17 +232,18 @@ impl Output {
         }
     }
 
-    /// Tells something beside the result.
+    /// Prints a note beside the result.
     pub(crate) fn note(&self, text: &str) {
         let _ = writeln!(io::stderr(), "note: {text}");
     }
 
-    /// Standard output as a stream, and whether it is a terminal.
+    /// Returns standard output as a stream, and whether it is a terminal.
     pub(crate) fn stdout(&self) -> (io::Stdout, bool) {
         (io::stdout(), self.stdout.is_terminal())
     }
 
-    /// Does work in a thread of its own, which is asked to stop when Ctrl-C is pressed. It gets the progress bar and whether to stop.
+    /// Runs work in a separate thread. It gets a progress bar, and a flag that is set when Ctrl-C
+    /// is pressed.
     pub(crate) async fn in_background<T: Send + 'static>(
         &self,
         work: impl FnOnce(&ProgressBar, &AtomicBool) -> T + Send + 'static,
@@ -262,7 +264,8 @@ impl Output {
         Ok(done?)
     }
 
-    /// A progress bar on standard error, where that is a terminal. Without a length it shows a spinner.
+    /// Creates a progress bar on standard error, if that is a terminal. Without a length it shows a
+    /// spinner.
     pub(crate) fn progress(&self, length: Option<u64>, unit: &str) -> ProgressBar {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -277,7 +280,7 @@ impl Output {
         // The template is constant; if it were wrong, the plain bar would do.
         let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            // A bar has no way to report a fault of its own.
+            // A bar cannot report errors of its own.
             let _ = write!(text, "{}", HumanCount(state.per_sec() as u64));
         }));
         bar.enable_steady_tick(TICK);

@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
-/// Show where one key goes: the bytes that are hashed, the hash and the partition, as YDB or another system has them.
+/// Show how one key is placed: the hashed bytes, the hash and the partition, in YDB or in another
+/// system.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -21,11 +22,11 @@ Examples:
   evenkeel place --placement iceberg --types int64 --partitions 16 34
   evenkeel place --list")]
 pub(crate) struct Args {
-    /// List the placement functions with how far each is checked.
+    /// List the placement functions and how far each is verified.
     #[arg(long)]
     list: bool,
 
-    /// Types of the key's columns, in hash order; types are those of YQL.
+    /// YQL types of the key's columns, in hash order.
     #[arg(
         long,
         value_name = "TYPES",
@@ -38,35 +39,37 @@ pub(crate) struct Args {
     #[arg(long, required_unless_present = "list")]
     partitions: Option<u64>,
 
-    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS, or that of another system.
+    /// Placement function: ydb, ydb-modulo, ydb-cloud-logs or ydb-cloud-logs:ACTIVE:SECONDS, or
+    /// that of another system.
     #[arg(long, default_value = "ydb", value_name = "FUNCTION")]
     placement: Function,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
-    /// The key, one value per type; NULL stands for NULL.
+    /// Values of the key, one per type; NULL stands for NULL.
     #[arg(required_unless_present = "list", allow_negative_numbers = true)]
     values: Vec<String>,
 }
 
-/// Where a key lands.
+/// Placement of a key.
 #[derive(Debug, Serialize)]
 struct Placed {
-    /// The bytes that are hashed, in hexadecimal.
+    /// Hashed bytes, in hexadecimal.
     bytes: String,
-    /// The hash as a decimal string, as the system writes it, since JSON readers lose digits of large numbers.
+    /// Hash as a decimal string, as the system writes it, since JSON readers lose digits of large
+    /// numbers.
     hash: String,
-    /// The same in hexadecimal.
+    /// Hash in hexadecimal.
     hash_hex: String,
     partition: u32,
     partitions: u32,
     placement: String,
     status: Status,
-    /// From hash to partition.
+    /// Formula that maps the hash to a partition.
     formula: String,
-    /// By what it is checked.
+    /// Source that the placement is checked against.
     source: String,
 }
 
@@ -79,11 +82,11 @@ struct Listed {
     hash: String,
     formula: String,
     bytes: String,
-    /// What the system does with NULL, where it hashes none.
+    /// Treatment of NULL, if the system does not hash it.
     nulls: String,
-    /// Types that it takes no keys of, each with the reason.
+    /// Types that cannot be keys, each with the reason.
     refuses: Vec<String>,
-    /// Types whose placement is computed, where that of others is verified.
+    /// Types whose placement is computed, if that of other types is verified.
     computed: Vec<String>,
     source: String,
 }
@@ -134,7 +137,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     })
 }
 
-/// What is known of a function.
+/// Known facts about a function.
 struct Known {
     title: &'static str,
     bytes: &'static str,
@@ -214,7 +217,8 @@ fn types(text: &str) -> Result<Vec<ColumnType>, Failure> {
     parts.map(|part| part.parse().map_err(Failure::usage)).collect()
 }
 
-/// Types that a system may take; of Decimal none is modelled, and an interval is one.
+/// Returns the types that a system may support. Decimal is not modelled, and one type of interval
+/// is enough.
 fn types_of_systems() -> impl Iterator<Item = ColumnType> {
     let is_asked =
         |column_type: &ColumnType| !matches!(column_type, ColumnType::Decimal { .. } | ColumnType::Interval);

@@ -23,7 +23,7 @@ use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output, open};
 
-/// How rows are printed.
+/// Output format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Table,
@@ -34,7 +34,7 @@ enum Format {
     Parquet,
 }
 
-/// Run SQL on a table, which is called t and goes by its own name too.
+/// Run SQL on a table, available as t and under its own name.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -51,27 +51,27 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// The version to read [default: the newest].
+    /// Version to read [default: the newest].
     #[arg(long = "version", value_name = "N")]
     at_version: Option<u64>,
 
-    /// The query; -c SQL and -f FILE do too.
+    /// Query to run; alternatively use -c SQL or -f FILE.
     #[arg(conflicts_with_all = ["command", "file"])]
     sql: Option<String>,
 
-    /// The query.
+    /// Query to run.
     #[arg(short = 'c', long, value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true)]
     command: Option<String>,
 
-    /// File with the query.
+    /// File with the query to run.
     #[arg(short = 'f', long, value_name = "FILE")]
     file: Option<LocalPath>,
 
-    /// Value for $NAME in the query; it takes the type that the query needs.
+    /// Value for $NAME in the query, converted to the type that the query needs.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
 
-    /// How rows are printed [default: table; with --output, what the file's ending says].
+    /// Output format [default: table; with --output, the format of the file's extension].
     #[arg(long, value_enum)]
     format: Option<Format>,
 
@@ -79,15 +79,15 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<LocalPath>,
 
-    /// Rows shown as a table; more are counted.
+    /// Largest number of rows to show as a table; the rest is counted.
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     rows: usize,
 
-    /// Check every file first and leave out those that are damaged. Rows that they replaced may come back.
+    /// Check every file first and leave out damaged ones. Rows that they superseded may reappear.
     #[arg(long)]
     skip_damaged: bool,
 
-    /// Show which partitions and portions the query would read, of how many, and its plan.
+    /// Show which partitions and portions the query would read, out of how many, and its plan.
     #[arg(long)]
     explain: bool,
 
@@ -105,12 +105,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     within(&limits, answer(args, &limits, out)).await.map_err(|failure| failure.with_hint_of_damage(&dir))
 }
 
-/// The query in a file.
+/// Reads the query in a file.
 pub(crate) fn sql_of_file(file: &Path) -> Result<String, Failure> {
     Ok(read_text(file, SQL)?)
 }
 
-/// Refuses the name of a file where a query is due.
+/// Refuses the name of a file in place of a query.
 pub(crate) fn no_file(sql: &str) -> Result<(), Failure> {
     if !sql.trim().contains(char::is_whitespace) && Path::new(sql.trim()).is_file() {
         return Err(Failure::wrong_usage(format!("{sql} is a file, not a query; use -f {sql}")));
@@ -158,7 +158,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     match &args.output {
         Some(path) => {
             let file = PartFile::create(path).map_err(cannot_write(path))?;
-            // Rows that cannot be computed are no fault of the file.
+            // An error while rows are computed is no fault of the file.
             let written = write(result, BufWriter::new(file.file()), format).await;
             let written = written.map_err(|failure| failure.of_sink(path))?.flush();
             written.map_err(cannot_write(path))?;
@@ -173,7 +173,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
             let pipe = Pipe { out: stdout, closed: Arc::clone(&closed) };
             let written = write(result, BufWriter::new(pipe), format).await;
             let flushed = written.and_then(|mut out| Ok(out.flush()?));
-            // A reader that has seen enough, as head has, is no failure.
+            // A closed pipe, as left by `head`, is no failure.
             if !closed.load(Ordering::Relaxed) {
                 flushed?;
             }
@@ -182,7 +182,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
     Ok(())
 }
 
-/// Who answers.
+/// Machine or cluster that answers queries.
 enum Answering {
     Here(Box<TableSession>),
     #[cfg(feature = "cluster")]
@@ -197,7 +197,7 @@ impl Answering {
         }
         #[cfg(not(feature = "cluster"))]
         let _ = (args, out);
-        // The time of the command bounds that of its query.
+        // The timeout of the command also bounds its query.
         let limits = QueryLimits { timeout: None, ..limits.clone() };
         Ok(Self::Here(Box::new(table.session_with(&limits)?)))
     }
@@ -223,7 +223,7 @@ impl Answering {
     }
 }
 
-/// Of a failure on a cluster, wrong usage is wrong usage too.
+/// Converts a failure on a cluster; wrong usage stays wrong usage.
 #[cfg(feature = "cluster")]
 fn of_cluster(error: ClusterError) -> Failure {
     match error {
@@ -232,7 +232,8 @@ fn of_cluster(error: ClusterError) -> Failure {
     }
 }
 
-/// The table without the portions whose files are damaged; each is told. A file that this user may not read is not damaged.
+/// Returns the table without the portions whose files are damaged, and prints a note for each. A
+/// file that this user may not read is not damaged.
 async fn without_damaged(table: &Table, out: &Output) -> Result<Table, Failure> {
     let damaged = check(table, CheckScope::OneVersion, out).await?.damaged;
     for portion in &damaged {
@@ -246,7 +247,7 @@ async fn without_damaged(table: &Table, out: &Output) -> Result<Table, Failure> 
     Ok(table.without(&files))
 }
 
-/// Parameters that do not fit, and no query at all, are wrong usage.
+/// Classifies wrong parameters and an empty query as wrong usage.
 fn failure(error: QueryError) -> Failure {
     match error {
         QueryError::Param(_) | QueryError::Empty => Failure::usage(error),
@@ -258,7 +259,7 @@ fn cannot_write(path: &Path) -> impl Fn(io::Error) -> anyhow::Error {
     move |error| anyhow::anyhow!("{}: cannot write: {error}", path.display())
 }
 
-/// The format that was asked for, or that the output file's ending stands for.
+/// Returns the requested format, or the one that the extension of the output file stands for.
 fn format(args: &Args) -> Result<Format, Failure> {
     let Some(path) = &args.output else { return Ok(args.format.unwrap_or(Format::Table)) };
     let ending =
@@ -277,7 +278,8 @@ fn format(args: &Args) -> Result<Format, Failure> {
     })
 }
 
-/// Standard output that remembers when its reader went away; formats hide it in errors of their own.
+/// Standard output that remembers that its reader closed it; formats hide this in errors of their
+/// own.
 struct Pipe {
     out: Stdout,
     closed: Arc<AtomicBool>,

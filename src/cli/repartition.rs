@@ -18,7 +18,7 @@ use crate::cli::{Failure, Output, check_memory, open, partition_count, trimmed};
 
 /// Rewrite a table into a new one with another partition key, number of partitions or placement.
 ///
-/// Says first how many rows and bytes move. The old table stays as it is.
+/// Reports first how many rows and bytes move. The old table stays as it is.
 #[derive(Debug, ClapArgs)]
 #[command(
     group(ArgGroup::new("where").args(["to", "dry_run"]).required(true).multiple(true)),
@@ -28,53 +28,56 @@ Examples:
   evenkeel repartition events --partition-key user_id --partitions 64 --to events_by_user"
 )]
 pub(crate) struct Args {
-    /// Directory of the table that is read.
+    /// Directory of the table to read.
     dir: PathBuf,
 
-    /// Columns of the new partition key, in hash order; part of the primary key [default: as it is].
+    /// Columns of the new partition key, in hash order; must be part of the primary key [default:
+    /// unchanged].
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     partition_key: Vec<String>,
 
-    /// New number of partitions [default: as it is].
+    /// New number of partitions [default: unchanged].
     #[arg(long, conflicts_with = "nodes")]
     partitions: Option<u64>,
 
-    /// Number of nodes; the table gets 4 partitions for each.
+    /// Number of nodes; the table gets 4 partitions per node.
     #[arg(long)]
     nodes: Option<u64>,
 
-    /// New placement function [default: as it is].
+    /// New placement function [default: unchanged].
     #[arg(long, value_name = "FUNCTION")]
     placement: Option<PlacementFunction>,
 
-    /// Directory that the new table is written to, such as events_by_user; it is made if need be and must be empty.
+    /// Directory of the new table, such as events_by_user; created if it does not exist, and must
+    /// be empty.
     #[arg(long, value_name = "NEW_DIR")]
     to: Option<PathBuf>,
 
-    /// Say what would move, and write nothing.
+    /// Report what would move, and write nothing.
     #[arg(long)]
     dry_run: bool,
 
-    /// The version to read [default: the newest].
+    /// Version to read [default: the newest].
     #[arg(long = "version", value_name = "N")]
     at_version: Option<u64>,
 
-    /// Memory that the program may take, such as 2GiB; at least 256MiB.
+    /// Memory budget of the program, such as 2GiB; at least 256MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// The place of the new table: an empty directory, or one where an earlier attempt died.
+/// Opens the directory of the new table, which must be empty or left by an earlier attempt that
+/// died.
 async fn new_place(to: &Path) -> Result<TableStorage, Failure> {
     let storage = TableStorage::create(to)?;
     if storage.is_empty().await? {
         return Ok(storage);
     }
-    // What is there may be a table without commits. Whether it is the same one is seen when it is written.
+    // The directory may hold a table without commits. Writing checks whether it is the same table.
     let earlier = Table::open(to).await.is_ok_and(|table| table.snapshot().version() == Version::FIRST);
     if earlier {
         Ok(storage)
@@ -87,7 +90,7 @@ async fn new_place(to: &Path) -> Result<TableStorage, Failure> {
 #[derive(Debug, Serialize)]
 struct Repartitioned {
     plan: RepartitionPlan,
-    /// The new table; none where nothing was to be written.
+    /// Directory of the new table; `None` if nothing was to be written.
     table: Option<PathBuf>,
     version: Option<Version>,
     compaction: Option<CompactionReport>,
@@ -104,7 +107,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         definition.placement = args.placement.unwrap_or(definition.placement);
     };
     let table = open(&args.dir, args.at_version).await?;
-    // Before anything is counted: whether there is a place to write to.
+    // Check that the new table can be written before anything is counted.
     let into = match args.to.as_ref().filter(|_| !args.dry_run) {
         Some(to) => Some(new_place(to).await?),
         None => None,
@@ -128,7 +131,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         table.repartition(&plan, into, args.memory, &interrupt, &|rows| bar.set_position(rows)).await;
     bar.finish_and_clear();
     let mut written = written?;
-    // The new table has all rows of the old one; what has expired goes when it is compacted next.
+    // The new table has all rows of the old one; the next compaction drops expired rows.
     let now = Some(i64::MIN);
     let options = CompactionOptions { memory: args.memory, interrupt, now, ..CompactionOptions::default() };
     let compaction = match compact(&mut written, &options, out).await {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::Failure;
 
-/// The keys that the YDB documentation weighs against each other.
+/// Keys that the YDB documentation compares.
 pub(crate) const KEYS: [&str; 5] =
     ["date(event_timestamp)", "hour(event_timestamp)", "campaign_id", "user_id", "user_id, event_timestamp"];
 
@@ -32,7 +32,8 @@ pub(crate) struct Answer {
     head: String,
 }
 
-/// The user with the most events, so that the query for one user has an answer; none in an empty table.
+/// Returns the user with the most events, so that the query for one user has an answer; an empty
+/// text if the table is empty.
 pub(crate) async fn busiest_user(session: &TableSession) -> Result<String, Failure> {
     let sql = "SELECT user_id FROM t GROUP BY user_id ORDER BY count(*) DESC, user_id LIMIT 1";
     let batches = session.collect(sql, &Params::default()).await?;
@@ -43,7 +44,7 @@ pub(crate) async fn busiest_user(session: &TableSession) -> Result<String, Failu
     })
 }
 
-/// Rows of an answer that are shown.
+/// Number of rows of an answer to show.
 const SHOWN: usize = 3;
 
 pub(crate) async fn answer(

@@ -8,18 +8,19 @@ use evenkeel::report;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, open};
 
-/// Show how even a table is: per partition, by every usual figure, and commit by commit.
+/// Report how evenly rows are spread over partitions: by partition, by every usual figure, and by
+/// commit.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel skew events --format json")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// The version to read [default: the newest].
+    /// Version to read [default: the newest].
     #[arg(long = "version", value_name = "N")]
     at_version: Option<u64>,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

@@ -1,10 +1,10 @@
-//! A directory that a command works in: kept where it is named, else temporary.
+//! Directory that a command works in: kept if it was named, else temporary.
 
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
 
-/// Where a command works.
+/// Working directory of a command.
 pub(crate) enum Workplace {
     Kept(PathBuf),
     Temporary(tempfile::TempDir),

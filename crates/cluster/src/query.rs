@@ -1,4 +1,4 @@
-//! Queries whose plan is made here, on a snapshot, and carried out by executors.
+//! Queries that are planned on this machine, on a snapshot, and executed by executors.
 
 use std::sync::Arc;
 
@@ -32,13 +32,14 @@ use evenkeel_engine::query::{
 };
 use evenkeel_store::log::PortionEntry;
 
-/// Tasks of a scan for each core, so that a large partition does not keep the others waiting for long.
+/// Scan tasks per core, so that a large partition does not delay the others for long.
 const TASKS_PER_CORE: usize = 4;
 
-/// Runs one query on a cluster. A plan that reads no row of the table is carried out here.
+/// Runs one query on a cluster. A plan that reads no row of the table is executed on this machine.
 ///
 /// # Errors
-/// [`ClusterError`] where the SQL is not a query, its parameters do not fit, or it fails, also when it is run again.
+/// [`ClusterError`] if the SQL is not a query, its parameters do not fit, or it fails, even when
+/// run again.
 pub async fn query(
     cluster: &Cluster,
     table: &Table,
@@ -62,7 +63,7 @@ pub async fn query(
     })
 }
 
-/// What a query would read, and the plan that a cluster would be given. Nothing is run.
+/// Returns the scans of a query, and the plan that a cluster would get. Nothing is run.
 ///
 /// # Errors
 /// As for [`query`].
@@ -75,7 +76,7 @@ pub async fn explain(
     Ok(session(cluster, table)?.explain(sql, params).await?)
 }
 
-/// A session that plans for a cluster.
+/// Creates a session that plans for a cluster.
 pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<TableSession, ClusterError> {
     let place = table.storage().place();
     cluster.check_place(&place)?;
@@ -90,8 +91,8 @@ pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<T
     Ok(TableSession::with_provider(state, snapshot, Arc::new(provider))?)
 }
 
-/// The plan with leaves in memory in the place of those that only pretend to read: beside other inputs of a union, the scheduler would
-/// wait for ever for what it cannot cut.
+/// Replaces leaves that only pretend to read by leaves in memory: next to other inputs of a union,
+/// the scheduler would wait forever for a leaf that it cannot cut.
 fn with_cuttable_leaves(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let in_memory = |schema: SchemaRef, batches: Vec<RecordBatch>| {
         let source = MemorySourceConfig::try_new(&[batches], schema, None)?;
@@ -117,8 +118,9 @@ fn reads_table(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(|node| Ok(node.downcast_ref::<TaskExec>().is_some()))
 }
 
-/// Tells the planner that a scan is partitioned by the hash of the partition key, under the conditions of
-/// [`evenkeel_engine::query::PartitionAware`]: what is grouped by the partition key is then grouped without a shuffle.
+/// Declares to the planner that a scan is partitioned by the hash of the partition key, under the
+/// conditions of [`evenkeel_engine::query::PartitionAware`], so that grouping by the partition key
+/// needs no shuffle.
 #[derive(Debug)]
 struct WholePartitions;
 
@@ -148,7 +150,7 @@ impl PhysicalOptimizerRule for WholePartitions {
     }
 }
 
-/// A snapshot whose scans are tasks of a cluster.
+/// Snapshot whose scans are tasks of a cluster.
 #[derive(Debug)]
 struct ClusterTable {
     table: Arc<SnapshotTable>,
@@ -156,8 +158,9 @@ struct ClusterTable {
     tasks: usize,
 }
 
-/// Groups of the portions of each partition, dealt out to tasks, and whether each partition is read by one of them. Portions of a group
-/// share keys and stay together. The largest goes first, each to the task that has the least so far.
+/// Assigns groups of the portions of each partition to tasks, and returns whether each partition is
+/// read by one task. Portions of a group share keys and stay together. The largest is assigned
+/// first, each to the task with the least bytes so far.
 fn deal(groups: Vec<Vec<Vec<Arc<PortionEntry>>>>, tasks: usize) -> (Vec<Vec<Vec<PortionEntry>>>, bool) {
     let whole = groups.len() * 2 > tasks;
     let units: Vec<Vec<Arc<PortionEntry>>> = match whole {

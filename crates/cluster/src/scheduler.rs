@@ -1,4 +1,4 @@
-//! The scheduler: Ballista's, told to give up jobs rather than to repeat parts of them.
+//! Ballista's scheduler, configured to give up jobs rather than to repeat parts of them.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -30,45 +30,46 @@ use crate::codec::Codec;
 use crate::session;
 use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
 
-/// The job that a client asks for to learn how many executors there are.
+/// Pseudo job that clients poll to get the number of executors.
 pub(super) const EXECUTORS: &str = "@executors";
-/// Results stay so long after a job.
+/// Time that results are kept after a job.
 const RESULTS_KEPT: Duration = Duration::from_secs(3600);
-/// How long open requests may go on when the scheduler stops.
+/// Time that open requests may take when the scheduler stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// How a scheduler runs.
+/// Options of a scheduler.
 #[derive(Debug, Clone)]
 pub struct SchedulerOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// Address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Who is served.
+    /// Protection of the server.
     pub security: ServerSecurity,
-    /// An executor that says nothing for so long is lost.
+    /// Time without a heartbeat after which an executor counts as lost.
     pub executor_timeout: Duration,
-    /// How executors are reached, to stop tasks that nobody waits for.
+    /// Security of connections to executors, which serve to stop tasks of abandoned jobs.
     pub client: ClientSecurity,
-    /// A job whose client has not asked for it for so long is cancelled: nobody waits for it.
+    /// Time without a poll by its client after which a job counts as abandoned and is cancelled.
     pub client_timeout: Duration,
-    /// What becomes of jobs that an executor worked for when it is lost.
+    /// Handling of the jobs of an executor that is lost.
     pub lost: OnLostExecutor,
 }
 
-/// How long a client may be silent, unless told otherwise.
+/// Default time that a client may be silent.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a scheduler does with the jobs of an executor that is lost.
+/// Handling of the jobs of an executor that is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLostExecutor {
-    /// They fail, and their clients run them again as a whole.
+    /// The jobs fail, and their clients run them again as a whole.
     #[default]
     FailJobs,
-    /// Ballista repeats the parts that are lost. Of Ballista 55.0 rows come twice then, or the job hangs: this shows what the other is for.
+    /// Ballista repeats the parts that are lost. With Ballista 55.0, rows are then duplicated or
+    /// the job hangs: this shows why the other variant is needed.
     RepeatParts,
 }
 
 impl OnLostExecutor {
-    /// How often a task or a stage may fail before its job does.
+    /// Returns how often a task or a stage may fail before its job does.
     fn failures(self) -> usize {
         match self {
             Self::FailJobs => 1,
@@ -98,7 +99,7 @@ impl RunningScheduler {
     /// Starts a scheduler.
     ///
     /// # Errors
-    /// [`ClusterError`] where it cannot listen, or a certificate is none.
+    /// [`ClusterError`] if it cannot listen, or a certificate is invalid.
     pub async fn start(options: SchedulerOptions) -> Result<Self, ClusterError> {
         let failed = |reason: String| ClusterError::Listen { address: options.listen.to_string(), reason };
         let grpc = GrpcServerConfig::default();
@@ -123,13 +124,13 @@ impl RunningScheduler {
         Ok(Self { address, stop: Some(stop), serving: tokio::spawn(serving), clearing })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops taking requests. Jobs under way fail at their clients.
+    /// Stops accepting requests. Running jobs fail at their clients.
     pub async fn stop(mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -139,15 +140,15 @@ impl RunningScheduler {
     }
 }
 
-/// What is known of jobs beside what Ballista knows.
+/// Times of jobs that Ballista does not keep.
 #[derive(Debug, Clone, Default)]
 struct Jobs(Arc<Mutex<HashMap<String, JobTimes>>>);
 
 #[derive(Debug, Clone, Copy)]
 struct JobTimes {
-    /// When it came, in milliseconds since 1970.
+    /// Time when the job was submitted, in milliseconds since 1970.
     came: u128,
-    /// When its client last asked for it.
+    /// Time when its client last polled it.
     asked: Instant,
 }
 
@@ -169,12 +170,13 @@ impl Jobs {
         }
     }
 
-    /// Whether nobody has asked for a job for so long.
+    /// Whether no client has polled a job for longer than `timeout`.
     fn is_abandoned(&self, job: &str, timeout: Duration) -> bool {
         self.lock().get(job).is_some_and(|times| times.asked.elapsed() > timeout)
     }
 
-    /// Whether an executor that was last heard of at a time, in milliseconds since 1970, can have worked for a job.
+    /// Whether an executor last heard of at `last_heard`, in milliseconds since 1970, can have
+    /// worked on a job.
     fn can_have_met(&self, job: &str, last_heard: Option<u128>) -> bool {
         let came = self.lock().get(job).map(|times| times.came);
         match (last_heard, came) {
@@ -184,7 +186,7 @@ impl Jobs {
     }
 }
 
-/// Cancels jobs whose clients are gone without a word.
+/// Cancels jobs whose clients disappeared without cancelling them.
 async fn cancel_abandoned(server: Server, jobs: Jobs, timeout: Duration) {
     loop {
         tokio::time::sleep(timeout / 6).await;
@@ -240,8 +242,9 @@ impl JobIdGenerator for JobIds {
     }
 }
 
-/// The state of the cluster, which cancels the jobs of an executor before it forgets the executor. Ballista would run a part of them again,
-/// and what downstream tasks had read of the first run stays read.
+/// Cluster state that cancels the jobs of an executor before it removes the executor. Ballista
+/// would run a part of them again, although downstream tasks may already have read output of the
+/// first run.
 struct FailFast {
     inner: Arc<dyn ClusterState>,
     server: Arc<OnceLock<Server>>,
@@ -249,9 +252,10 @@ struct FailFast {
 }
 
 impl FailFast {
-    /// Whether an executor can have worked for a job: one that was last heard of before the job came has not.
+    /// Whether an executor can have worked on a job: not if it was last heard of before the job was
+    /// submitted.
     fn may_have_worked(&self, executor: &str, job: &str) -> bool {
-        // Heartbeats are told in whole seconds.
+        // Heartbeats have a resolution of one second.
         let beat = self.inner.get_executor_heartbeat(executor);
         self.jobs.can_have_met(job, beat.map(|beat| u128::from(beat.timestamp + 1) * 1000))
     }
@@ -320,7 +324,7 @@ impl ClusterState for FailFast {
     }
 }
 
-/// What clients and executors talk to: the scheduler's service, which also tells of its executors.
+/// Service for clients and executors: that of the scheduler, which also reports its executors.
 #[derive(Clone)]
 struct Front {
     server: Server,
@@ -328,7 +332,7 @@ struct Front {
 }
 
 impl Front {
-    /// How many executors are alive, and their cores, as `2 8`.
+    /// Returns the number of live executors and their cores, as `2 8`.
     async fn executors(&self) -> Result<String, Status> {
         let all = self.server.state.executor_manager.get_executors_state().await;
         let all = all.map_err(|error| Status::internal(error.to_string()))?;
@@ -358,7 +362,8 @@ impl SchedulerGrpc for Front {
         &self,
         request: Request<wire::ExecuteQueryParams>,
     ) -> Result<Response<wire::ExecuteQueryResult>, Status> {
-        // Before the call: an executor may take its first task, and die, before the answer is sent.
+        // Taken before the call: an executor may take its first task, and die, before the answer is
+        // sent.
         let came = now_millis();
         let answer = SchedulerGrpc::execute_query(&self.server, request).await?;
         if let Some(wire::execute_query_result::Result::Success(success)) = &answer.get_ref().result {
@@ -456,9 +461,9 @@ mod tests {
         jobs.take("job", now);
         assert!(jobs.can_have_met("job", Some(now)) && jobs.can_have_met("job", Some(now + 1)));
         assert!(!jobs.can_have_met("job", Some(now - 1)));
-        // Where either is unknown it may be so.
+        // If either time is unknown, it may have.
         assert!(jobs.can_have_met("job", None) && jobs.can_have_met("other", Some(0)));
-        // A day later nobody remembers.
+        // Times of old jobs are dropped a day later.
         jobs.take("old", now - 25 * RESULTS_KEPT.as_millis());
         jobs.take("new", now);
         assert!(jobs.can_have_met("old", Some(0)));

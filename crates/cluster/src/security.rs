@@ -1,7 +1,7 @@
-//! TLS and a token for everything that passes between processes of a cluster.
+//! TLS and a token for all traffic between processes of a cluster.
 //!
-//! The token travels in the user agent of each request: of what a client can set on every link, executors fetching from each other
-//! included, it is the one thing that a server sees.
+//! The token is sent in the user agent of each request: of all values that a client can set on
+//! every link, including links between executors, it is the only one that a server sees.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,14 +16,14 @@ use tonic::{Request, Status};
 use crate::{CONNECT_TIMEOUT, ClusterError};
 use evenkeel_model::bounded::{CREDENTIALS, read_bytes};
 
-/// Requests are answered within this, or the connection counts as lost.
+/// Time limit of a request, after which its connection counts as lost.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
-/// How often a connection is asked whether it is alive, and how long it may take to answer.
+/// Interval of keep-alive pings, and the time limit of their answers.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// The fewest characters of a token.
+/// Least number of characters of a token.
 const LEAST_TOKEN: usize = 16;
 
-/// What a request must carry to be served. It is never shown.
+/// Secret that a request must carry to be served. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Arc<str>);
 
@@ -34,10 +34,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token of at least 16 visible characters of ASCII, blanks around it left out.
+    /// Creates a token of at least 16 visible ASCII characters, without surrounding blanks.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the text is not a token.
     pub fn new(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.len() < LEAST_TOKEN {
@@ -56,23 +56,23 @@ impl Token {
     }
 }
 
-/// How a client reaches servers.
+/// Security of connections to servers.
 #[derive(Debug, Clone, Default)]
 pub struct ClientSecurity {
-    /// Certificates that servers are checked against, as PEM; without them connections are plain.
+    /// CA certificates to verify servers against, as PEM; `None` for plain connections.
     pub authority: Option<Vec<u8>>,
-    /// The name in the certificates of all servers; none for the host of each.
+    /// Name in the certificates of all servers; `None` for the host of each server.
     pub server_name: Option<String>,
-    /// The token.
+    /// Token to send.
     pub token: Option<Token>,
 }
 
-/// How a server is reached.
+/// Protection of a server.
 #[derive(Clone, Default)]
 pub struct ServerSecurity {
-    /// Its certificate and key, as PEM; without them connections are plain.
+    /// Certificate and private key of the server, as PEM; `None` for plain connections.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// The token that requests must carry; without it everyone is served.
+    /// Token that requests must carry; if `None`, everyone is served.
     pub token: Option<Token>,
 }
 
@@ -103,7 +103,7 @@ impl ClientSecurity {
         self.authority.is_some()
     }
 
-    /// What is unsafe about connecting to a URL; none where nothing is.
+    /// Returns a warning if connecting to a URL is unsafe.
     #[must_use]
     pub fn warning(&self, url: &str) -> Option<String> {
         let host = url.split("://").last()?.rsplit_once(':')?.0;
@@ -115,18 +115,18 @@ impl ClientSecurity {
         })
     }
 
-    /// What every connection is made with.
+    /// Returns a hook that applies the settings to every connection.
     pub(super) fn hook(&self) -> EndpointOverrideFn {
         let security = self.clone();
         Arc::new(move |endpoint| security.apply(endpoint).map_err(Into::into))
     }
 
-    /// An endpoint with the settings of all connections.
+    /// Returns an endpoint with the settings of all connections.
     pub(super) fn apply(&self, endpoint: Endpoint) -> Result<Endpoint, tonic::transport::Error> {
         let mut endpoint = endpoint;
         if let Some(authority) = &self.authority {
             if endpoint.uri().scheme_str() != Some("https") {
-                // On a plain address settings of TLS are ignored without a word.
+                // On a plain address, TLS settings are silently ignored.
                 let host = endpoint.uri().authority().map(|authority| authority.as_str().to_owned());
                 endpoint = Endpoint::from_shared(format!("https://{}", host.unwrap_or_default()))?;
             }
@@ -152,7 +152,7 @@ impl ClientSecurity {
 }
 
 impl ServerSecurity {
-    /// What is missing for a server that others can reach; none where nothing is.
+    /// Returns a warning if a server that other machines can reach lacks protection.
     #[must_use]
     pub fn warning(&self, address: SocketAddr) -> Option<String> {
         if address.ip().is_loopback() {
@@ -180,7 +180,7 @@ impl ServerSecurity {
     }
 }
 
-/// Lets requests pass that carry the token.
+/// Passes only requests that carry the token.
 #[derive(Clone)]
 pub(super) struct TokenCheck {
     agent: Option<Arc<str>>,
@@ -199,7 +199,7 @@ impl tonic::service::Interceptor for TokenCheck {
     }
 }
 
-/// Compares in a time that tells nothing of the content.
+/// Compares in a time that reveals nothing about the content.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }

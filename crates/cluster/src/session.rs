@@ -1,4 +1,5 @@
-//! Sessions of clients, the scheduler and executors: they know the same functions and decode the same plans.
+//! Sessions of clients, the scheduler and executors, with the same functions and the same codec for
+//! plans.
 
 use std::sync::Arc;
 
@@ -11,19 +12,21 @@ use datafusion::prelude::SessionConfig;
 use crate::{ClientSecurity, MESSAGE_BYTES};
 use evenkeel_engine::query::{aggregates, functions};
 
-/// What every process of a cluster begins with.
+/// Returns the base configuration of every process of a cluster.
 pub(super) fn base_config() -> SessionConfig {
     SessionConfig::new_with_ballista()
 }
 
-/// The settings of a client's session: `partitions` is how many tasks a stage has. They travel with each job.
+/// Returns the settings of a client's session with `partitions` tasks per stage. They are sent with
+/// each job.
 pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> SessionConfig {
     let mut config = base_config()
         .with_target_partitions(partitions.max(1))
-        // One partition a task: a task takes one core, and our nodes see one partition at a time.
+        // One partition per task: a task takes one core, and our nodes see one partition at a time.
         .set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1)
-        // A side of a join that is sent to every task would be joined by each alone, as if the others had no rows: in outer and anti joins
-        // and in EXCEPT, rows would come that have their match elsewhere.
+        // If a side of a join were sent to every task, each task would join it alone, as if the
+        // others had no rows: outer and anti joins and EXCEPT would return rows whose match is in
+        // another task.
         .with_ballista_broadcast_join_threshold_bytes(0)
         .with_ballista_broadcast_join_threshold_rows(0)
         .with_ballista_use_tls(security.is_encrypted())
@@ -33,15 +36,15 @@ pub(super) fn client_config(security: &ClientSecurity, partitions: usize) -> Ses
     options.sql_parser.enable_ident_normalization = false;
     options.optimizer.repartition_file_scans = false;
     options.execution.parquet.pushdown_filters = true;
-    // DataFusion 55.2 pushes the limit of a sort below a sort-merge join, where it cuts what the join needs: EXCEPT with ORDER BY and LIMIT
-    // gives rows that it should take away.
+    // DataFusion 55.2 pushes the limit of a sort below a sort-merge join, and so drops rows that
+    // the join needs: EXCEPT with ORDER BY and LIMIT returns rows that it should remove.
     options.optimizer.prefer_hash_join = true;
     options.optimizer.hash_join_single_partition_threshold = 0;
     options.optimizer.hash_join_single_partition_threshold_rows = 0;
     config
 }
 
-/// A session with our functions.
+/// Returns a session state with our functions.
 pub(super) fn state_of(config: SessionConfig) -> Result<SessionState> {
     let mut state = ballista_core::utils::default_session_builder(config)?;
     for function in functions() {

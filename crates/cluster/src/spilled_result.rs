@@ -1,4 +1,5 @@
-//! What a job gave, fetched as a whole before any of it is shown: a job that fails on its way is run again, and half of a result is none.
+//! Result of a job, fetched as a whole before any of it is shown: a job that fails on its way is
+//! run again, and half of a result is no result.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek};
@@ -11,10 +12,10 @@ use arrow::ipc::writer::StreamWriter;
 
 use crate::ClusterError;
 
-/// Batches in memory take so many bytes; the others are on disk.
+/// Size of the batches in memory, in bytes; further batches are spilled to disk.
 const IN_MEMORY: usize = 64 << 20;
 
-/// Batches of one schema, in the order in which they came.
+/// Batches of one schema, in the order of arrival.
 pub(super) struct SpilledResult {
     schema: SchemaRef,
     in_memory: Vec<RecordBatch>,
@@ -26,7 +27,7 @@ fn failed(error: impl std::fmt::Display) -> ClusterError {
     ClusterError::File { path: std::env::temp_dir().display().to_string(), reason: error.to_string() }
 }
 
-/// Bytes of the values: buffers of batches that came over the network are parts of larger ones.
+/// Returns the bytes of the values: buffers of batches from the network are parts of larger ones.
 fn memory_of(batch: &RecordBatch) -> usize {
     let bytes = |column: &ArrayRef| column.to_data().get_slice_memory_size();
     batch
@@ -67,7 +68,8 @@ impl SpilledResult {
         SchemaRef::clone(&self.schema)
     }
 
-    /// All batches, after the last was pushed. They can be read again and again, one reading at a time.
+    /// Returns all batches, after the last was pushed. They can be read repeatedly, one reader at a
+    /// time.
     pub(super) fn batches(&mut self) -> Result<Batches, ClusterError> {
         let on_disk = match self.on_disk.as_mut() {
             None => None,
@@ -82,7 +84,7 @@ impl SpilledResult {
     }
 }
 
-/// The batches of [`SpilledResult`].
+/// Batches of a [`SpilledResult`].
 pub(super) struct Batches {
     in_memory: std::vec::IntoIter<RecordBatch>,
     on_disk: Option<StreamReader<BufReader<File>>>,

@@ -1,23 +1,23 @@
-//! Errors of ours on their way through Ballista, which turns every error of a task into a text of its own.
+//! Carries our errors through Ballista, which flattens every task error into a string.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use datafusion::error::DataFusionError;
 use serde::{Deserialize, Serialize};
 
-/// An error of a task, as it is told to people.
+/// Error of a task, as it is reported to people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TaskError {
-    /// The message.
+    /// Message of the error.
     pub(super) message: String,
-    /// Whether the same may succeed when it is done again.
+    /// Whether another attempt may succeed.
     pub(super) again: bool,
     /// Whether a number of a key is too large for a system that keys are placed for.
     pub(super) too_large: bool,
 }
 
 impl TaskError {
-    /// What a machine could not do, and another one, or a later time, may.
+    /// Creates an error that may not occur on another machine, or at a later time.
     pub(super) fn passing(message: String) -> Self {
         Self { message, again: true, too_large: false }
     }
@@ -26,13 +26,14 @@ impl TaskError {
 const OPEN: &str = "EVENKEEL[";
 
 impl TaskError {
-    /// The error as one that passes through Ballista whole.
+    /// Packs the error so that it passes through Ballista intact.
     pub(super) fn pack(&self) -> DataFusionError {
         let json = serde_json::to_vec(self).unwrap_or_default();
         DataFusionError::Execution(format!("{OPEN}{}]", STANDARD.encode(json)))
     }
 
-    /// The error in the text of a failed job. What is none of ours is told as it is; whether it may pass is guessed from it.
+    /// Extracts the error from the text of a failed job. An error that is not ours keeps its text,
+    /// from which it is guessed whether another attempt may succeed.
     pub(super) fn of_job(text: &str) -> Self {
         let packed = text.split_once(OPEN).and_then(|(_, rest)| rest.split_once(']'));
         let told = packed
@@ -40,7 +41,8 @@ impl TaskError {
             .and_then(|json| serde_json::from_slice(&json).ok());
         told.unwrap_or_else(|| {
             let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            // Ballista tells errors of DataFusion as programs see them; the innermost one says what is wrong.
+            // Ballista prints errors of DataFusion in debug form; the innermost one says what is
+            // wrong.
             let innermost = whole.rsplit_once("Error(\"").and_then(|(_, rest)| rest.split_once("\")"));
             let message =
                 innermost.map_or_else(|| whole.clone(), |(message, _)| message.replace("\\\"", "\""));
@@ -49,7 +51,7 @@ impl TaskError {
     }
 }
 
-/// Whether a text speaks of machines and connections rather than of the query.
+/// Whether a text is about machines and connections rather than about the query.
 fn is_passing(text: &str) -> bool {
     const SIGNS: [&str; 12] = [
         "Cancelled",

@@ -1,4 +1,4 @@
-//! An export to a Delta log.
+//! Renders an export to a Delta log.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::grid::{Layout, count, counted};
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::delta::DeltaExport;
 
-/// What an export wrote.
+/// Renders the result of an export.
 #[must_use]
 pub fn delta_export(report: &DeltaExport, _layout: Layout) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What an export says about keys, as text.
+//! Renders an evaluation as text.
 
 use std::fmt::Write as _;
 
@@ -14,12 +14,12 @@ use evenkeel_model::units::{ByteRate, ByteSize, PartitionCount, elapsed};
 use evenkeel_placement::placement::systems::{About, system};
 use evenkeel_stats::skew::Verdict;
 
-/// Heaviest values shown of a key.
+/// Number of heaviest values shown per key.
 const HEAVIEST: usize = 3;
-/// Partitions whose rows are drawn as one line.
+/// Largest number of partitions whose rows are drawn in one line.
 const MOST_DRAWN: usize = 128;
 
-/// The answer first, then the figures that it rests on.
+/// Renders an evaluation: first the answer, then the figures that it rests on.
 #[must_use]
 pub fn assessment(assessment: &AdvisorReport, layout: Layout) -> String {
     let sections = [
@@ -51,19 +51,19 @@ fn section(layout: Layout, title: &str, headings: &[Heading], rows: Vec<Vec<Stri
     if rows.is_empty() { String::new() } else { heading(layout, title) + &grid(layout, headings, rows) }
 }
 
-/// A point in time, to the second.
+/// Formats a point in time, to the second.
 #[must_use]
 pub fn instant(micros: i64) -> String {
     DateTime::from_timestamp_micros(micros)
         .map_or_else(|| micros.to_string(), |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// A rate of rows; a slow one with decimals.
+/// Formats a rate of rows, with decimals if it is low.
 pub(super) fn rows_per_second(rate: f64) -> String {
     if rate < 10.0 { format!("{rate:.2} rows/s") } else { format!("{} rows/s", count(rate.round() as u64)) }
 }
 
-/// The values of a key as one text.
+/// Formats the values of a key as one text.
 #[must_use]
 pub fn key_text(values: &[Value]) -> String {
     let text = |value: &Value| match value {
@@ -74,7 +74,7 @@ pub fn key_text(values: &[Value]) -> String {
     values.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// A rate in bytes per second.
+/// Formats a rate in bytes per second.
 pub fn rate(bytes_per_second: f64) -> String {
     ByteRate(bytes_per_second).to_string()
 }
@@ -145,7 +145,8 @@ fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
     text
 }
 
-/// Candidates in the order of the ranking, each with its placement over the recommended number of partitions.
+/// Returns the candidates in the order of the ranking, each with its placement over the recommended
+/// number of partitions.
 pub(super) fn ranked(
     assessment: &AdvisorReport,
 ) -> impl Iterator<Item = (&RankedKey, &PartitionKeyReport, &PlacementReport)> {
@@ -157,7 +158,7 @@ pub(super) fn ranked(
     })
 }
 
-/// A figure; if it is that of a sample, with the interval of the whole export.
+/// Formats a figure; if it is that of a sample, with the interval for the whole export.
 fn with_interval(
     figure: f64,
     placement: &PlacementReport,
@@ -243,7 +244,7 @@ fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
     text
 }
 
-/// Rows of each partition as a line of bars.
+/// Draws the rows of each partition as a line of bars.
 fn partitions(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).map(|(_, key, placement)| {
         let drawn = if placement.skew.partitions <= MOST_DRAWN {
@@ -261,7 +262,7 @@ fn partitions(assessment: &AdvisorReport, layout: Layout) -> String {
     text
 }
 
-/// What the windows of time and the batches of an ingest see.
+/// Renders how the windows of time and the batches of an ingest spread.
 fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).filter_map(|(_, key, placement)| {
         let time = placement.over_time.as_ref()?;
@@ -303,14 +304,14 @@ fn over_time(assessment: &AdvisorReport, layout: Layout) -> String {
     text
 }
 
-/// A bar of one character for each count, in eighths of the largest.
+/// Draws a bar of one character for each count, in eighths of the largest.
 #[must_use]
 pub fn spark(counts: &[u64]) -> String {
     let most = counts.iter().copied().max().unwrap_or(0) as f64;
     counts.iter().map(|count| spark_of(*count as f64, most)).collect()
 }
 
-/// A bar of one character for a value of `full`; a dot for nothing.
+/// Returns a bar of one character for a value of `full`; a dot for nothing.
 pub fn spark_of(value: f64, full: f64) -> char {
     const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     if value <= 0.0 || full <= 0.0 {
@@ -320,11 +321,11 @@ pub fn spark_of(value: f64, full: f64) -> char {
     EIGHTHS.get(eighth - 1).copied().unwrap_or('█')
 }
 
-/// From so many placement functions on so many keys are shown with each.
+/// Number of placement functions beyond which only `KEYS_OF_MANY` keys are shown with each.
 const MANY_FUNCTIONS: usize = 4;
 const KEYS_OF_MANY: usize = 2;
 
-/// How the figures change with the number of partitions and the placement function, where there are several.
+/// Renders the figures by number of partitions and by placement function, if there are several.
 fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
     if !several {
@@ -336,7 +337,7 @@ fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
         functions.dedup();
         functions
     };
-    // Of many functions the best keys; JSON and HTML have them all.
+    // If there are many functions, show only the best keys; JSON and HTML have them all.
     let many =
         assessment.evaluation.candidates.first().is_some_and(|key| functions(key).len() > MANY_FUNCTIONS);
     let most_keys = if many { KEYS_OF_MANY } else { usize::MAX };
@@ -390,7 +391,7 @@ fn counts(assessment: &AdvisorReport, layout: Layout) -> String {
     text + &more + &of_systems(assessment)
 }
 
-/// What nodes with weights get, where these are given.
+/// Renders the loads of nodes with weights, if these are given.
 fn nodes(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
         key.placements.iter().filter_map(move |placement| {
@@ -417,7 +418,7 @@ fn nodes(assessment: &AdvisorReport, layout: Layout) -> String {
     section(layout, "Nodes by weight", &headings, rows.collect())
 }
 
-/// A function of another system with how far it is checked.
+/// Formats a function; that of another system with how far it is verified.
 pub(super) fn checked(placement: &PlacementReport) -> String {
     match system(&placement.function) {
         Some(_) => format!("{} ({})", placement.function, placement.status.word()),
@@ -425,7 +426,7 @@ pub(super) fn checked(placement: &PlacementReport) -> String {
     }
 }
 
-/// What is known of the functions of other systems, and why some were left out.
+/// Describes the functions of other systems, and why some were left out.
 pub(super) fn of_systems(assessment: &AdvisorReport) -> String {
     let candidates = &assessment.evaluation.candidates;
     let mut names: Vec<&str> = Vec::new();
@@ -437,7 +438,7 @@ pub(super) fn of_systems(assessment: &AdvisorReport) -> String {
     let systems: Vec<&About> =
         names.iter().filter_map(|name| system(name)).map(|system| system.about()).collect();
     let mut text = String::new();
-    // Of many, docs and 'place' say more.
+    // If there are many systems, their sources are left to the docs and 'place'.
     match systems.as_slice() {
         [] => {}
         few if few.len() <= 3 => few.iter().for_each(|about| {
@@ -480,7 +481,7 @@ pub(super) fn of_systems(assessment: &AdvisorReport) -> String {
 
 fn heaviest(assessment: &AdvisorReport, layout: Layout) -> String {
     let rows = ranked(assessment).flat_map(|(_, key, _)| {
-        // A value that could not fill a tenth of a partition's share is not heavy.
+        // A value that would not fill a tenth of a partition's share is not heavy.
         let least = 0.1 / f64::from(assessment.recommendation.partitions.max(1));
         let heavy = key.heavy_hitters.iter().filter(move |hitter| hitter.rows > 1 && hitter.share >= least);
         heavy.take(HEAVIEST).map(|hitter| {
@@ -592,7 +593,7 @@ fn primary_keys(assessment: &AdvisorReport, layout: Layout) -> String {
     [text, examples, pruning].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The partitions that a statement visits: one, all, or how many of them.
+/// Formats the partitions that a statement visits: one, all, or their number.
 pub(super) fn visited(visit: &FanOut) -> String {
     match visit.reach {
         Reach::Some => format!("{} of {}", visit.partitions_read, visit.partitions),
@@ -660,7 +661,7 @@ fn table(assessment: &AdvisorReport, layout: Layout) -> String {
     )
 }
 
-/// What changed since a baseline; what is notable first.
+/// Renders the changes since a baseline, notable ones first.
 #[must_use]
 pub fn drifts(drifts: &[Drift], layout: Layout) -> String {
     let text = |value: &Value| match value {

@@ -1,11 +1,11 @@
-//! What a query reads.
+//! Renders the reads of a query.
 
 use std::fmt::Write as _;
 
 use crate::grid::count;
 use evenkeel_engine::query::ScanSummary;
 
-/// One paragraph per scan.
+/// Renders one paragraph per scan.
 #[must_use]
 pub fn scans(scans: &[ScanSummary]) -> String {
     let mut text = String::new();

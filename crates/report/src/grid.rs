@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 
 use evenkeel_input::sink::readable_bytes;
 
-/// How a table is drawn.
+/// Layout of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Columns in a terminal.
@@ -17,7 +17,7 @@ pub enum Layout {
     Markdown,
 }
 
-/// Heading of a column, which decides on its alignment.
+/// Heading of a column, which determines its alignment.
 #[derive(Debug, Clone, Copy)]
 pub struct Heading {
     name: &'static str,
@@ -25,13 +25,13 @@ pub struct Heading {
 }
 
 impl Heading {
-    /// A column of text, aligned to the left.
+    /// Creates the heading of a column of text, aligned to the left.
     #[must_use]
     pub const fn text(name: &'static str) -> Self {
         Self { name, is_number: false }
     }
 
-    /// A column of numbers, aligned to the right.
+    /// Creates the heading of a column of numbers, aligned to the right.
     #[must_use]
     pub const fn number(name: &'static str) -> Self {
         Self { name, is_number: true }
@@ -46,7 +46,7 @@ pub fn grid(layout: Layout, headings: &[Heading], rows: Vec<Vec<String>>) -> Str
     draw(layout, &names, rows)
 }
 
-/// As [`grid`], with headings that are made.
+/// Draws a table like [`grid`], with headings that are known only at run time.
 pub(super) fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(match layout {
@@ -68,7 +68,7 @@ pub(super) fn draw(layout: Layout, headings: &[(String, bool)], rows: Vec<Vec<St
     text
 }
 
-/// The rows of batches of one schema.
+/// Draws the rows of batches of one schema.
 ///
 /// # Errors
 /// [`ArrowError`] if a value has no text, such as a point in time beyond the calendar.
@@ -93,7 +93,7 @@ pub fn batches(
     Ok(draw(layout, &headings, rows))
 }
 
-/// A cell on one line; in Markdown a bar would end the cell.
+/// Formats a cell on one line; in Markdown, bars are escaped since they would end the cell.
 fn one_line(layout: Layout, text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
@@ -106,7 +106,7 @@ fn one_line(layout: Layout, text: &str) -> String {
     line
 }
 
-/// A bar of at most `width` characters for `value` of `most`, in eighths of a character.
+/// Draws a bar of at most `width` characters for `value` of `most`, in eighths of a character.
 #[must_use]
 pub fn bar(value: f64, most: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -116,11 +116,11 @@ pub fn bar(value: f64, most: f64, width: usize) -> String {
     let eighths = ((value / most).min(1.0) * width as f64 * 8.0).round() as usize;
     let mut bar = "█".repeat(eighths / 8);
     bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
-    // A value that is there is seen.
+    // A value above zero is always visible.
     if bar.is_empty() { "▏".to_owned() } else { bar }
 }
 
-/// A count with separators: `1,234,567`.
+/// Formats a count with separators: `1,234,567`.
 #[must_use]
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -134,13 +134,13 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// A count with its noun: `1 row`, `2,000 rows`.
+/// Formats a count with its noun: `1 row`, `2,000 rows`.
 #[must_use]
 pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// A fraction as a percentage with one decimal; with three where one would show nothing.
+/// Formats a fraction as a percentage with one decimal; with three if one would show nothing.
 #[must_use]
 pub fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;

@@ -1,4 +1,4 @@
-//! The report of an ingest.
+//! Renders the report of an ingest.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::grid::{Heading, Layout, bar, count, counted, grid, percent};
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::ingest::{IngestMode, IngestReport};
 
-/// What an ingest did.
+/// Renders the result of an ingest.
 #[must_use]
 pub fn ingest(report: &IngestReport, layout: Layout) -> String {
     let mut text = String::new();

@@ -1,10 +1,10 @@
-//! Candidates for a partition key, side by side.
+//! Renders candidates for a partition key, side by side.
 
 use crate::grid::{Heading, Layout, count, grid, percent};
 use evenkeel_advisor::evaluate::PartitionKeyReport;
 use evenkeel_model::units::PartitionCount;
 
-/// One row per candidate, of its placement over so many partitions.
+/// Renders one row per candidate, with its placement over `partitions` partitions.
 #[must_use]
 pub fn keys(reports: &[PartitionKeyReport], partitions: PartitionCount, layout: Layout) -> String {
     let placed = reports.iter().filter_map(|report| Some((report, report.over(partitions)?)));

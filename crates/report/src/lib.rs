@@ -1,4 +1,5 @@
-//! Result values as text for people. Nothing is computed here that a program could not have had as a value.
+//! Renders results as text for people. Computes nothing that a program could not have had as a
+//! value.
 
 mod delta;
 mod evaluation;

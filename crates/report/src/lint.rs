@@ -1,4 +1,4 @@
-//! What a placement function does with keys, as text.
+//! Renders the effect of a placement function on keys as text.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::evaluation::heading;
 use crate::grid::{Heading, Layout, count, grid};
 use evenkeel_advisor::lint::{Lint, Spread};
 
-/// How a function spreads keys, beside a perfect one.
+/// Renders how a function spreads keys, compared with a perfect one.
 #[must_use]
 pub fn lint(lint: &Lint, layout: Layout) -> String {
     let mut text =
@@ -78,7 +78,7 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
     text
 }
 
-/// The placement functions: name, how far each is checked, what it places.
+/// Renders the placement functions: name, how far each is verified, and what it places.
 #[must_use]
 pub fn placements(layout: Layout, rows: Vec<Vec<String>>) -> String {
     let headings = [Heading::text("placement"), Heading::text("status"), Heading::text("what it places")];

@@ -1,4 +1,4 @@
-//! What compacting, cleaning, checking and repartitioning did.
+//! Renders the results of compacting, cleaning, checking and repartitioning.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use evenkeel_engine::repartition::{Movement, RepartitionPlan};
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::maintenance::{CleanReport, TableCheck};
 
-/// A compaction.
+/// Renders the result of a compaction.
 #[must_use]
 pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
     let mut text = String::new();
@@ -61,7 +61,7 @@ pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
     text
 }
 
-/// A cleaning.
+/// Renders the result of a cleaning.
 #[must_use]
 pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     let mut text = String::new();
@@ -107,7 +107,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     text
 }
 
-/// A check.
+/// Renders the result of a check.
 #[must_use]
 pub fn check(report: &TableCheck, layout: Layout) -> String {
     let mut text = format!(
@@ -145,7 +145,7 @@ pub fn check(report: &TableCheck, layout: Layout) -> String {
     text
 }
 
-/// What a new partitioning moves.
+/// Renders the rows and bytes that a new partitioning moves.
 #[must_use]
 pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A simulation of nodes as text.
+//! Renders a simulation of nodes as text.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ use evenkeel_model::finding::Finding;
 use evenkeel_model::units::{ByteSize, elapsed};
 use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;
 
-/// Characters of a line over time.
+/// Number of characters of a line over time.
 const DRAWN: usize = 60;
-/// Nodes that are listed.
+/// Largest number of nodes to list.
 const NODES_SHOWN: usize = 16;
 
-/// What designs make of what comes, beside each other.
+/// Renders the behaviour of designs under the load, side by side.
 #[must_use]
 pub fn nodes(simulation: &NodeSimulation, layout: Layout) -> String {
     let mut text = heading(layout, "Nodes: a model, not a measurement");
@@ -254,7 +254,8 @@ fn fault(run: &RunReport) -> String {
     }
 }
 
-/// The rows that wait at the end of each window, or the most of neighbours, of each run in which some do.
+/// Draws the backlog in rows at the end of each window, or the largest of neighbouring windows, for
+/// each run that has one.
 fn over_time(simulation: &NodeSimulation) -> String {
     let mut text = String::new();
     for design in &simulation.designs {
@@ -272,7 +273,7 @@ fn over_time(simulation: &NodeSimulation) -> String {
     text
 }
 
-/// The design that is recommended, else the first.
+/// Returns the recommended design, else the first.
 fn shown(simulation: &NodeSimulation) -> Option<&DesignReport> {
     let is_recommended = |design: &&DesignReport| {
         simulation.recommended.as_ref().is_some_and(|recommended| {

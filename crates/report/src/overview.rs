@@ -1,4 +1,4 @@
-//! What a table is and holds.
+//! Renders the definition and contents of a table.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use evenkeel_engine::overview::{TableFiles, TableHistory, TableOverview};
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::overlap::{DepthBucket, OverlapDepth};
 
-/// A table and its partitions.
+/// Renders a table and its partitions.
 #[must_use]
 pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     let mut text = String::new();
@@ -89,7 +89,7 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     text
 }
 
-/// The files of a table.
+/// Renders the files of a table.
 #[must_use]
 pub fn files(files: &TableFiles, layout: Layout) -> String {
     let mut text =
@@ -120,7 +120,7 @@ pub fn files(files: &TableFiles, layout: Layout) -> String {
     text
 }
 
-/// `3 of 1, 2 of 3-4`: portions and their depth.
+/// Formats the numbers of portions by depth: `3 of 1, 2 of 3-4`.
 fn depth_histogram(overlap: &OverlapDepth) -> String {
     let bucket = |bucket: &DepthBucket| match bucket.depth {
         exact @ (1 | 2) => format!("{} of {exact}", bucket.portions),
@@ -129,7 +129,7 @@ fn depth_histogram(overlap: &OverlapDepth) -> String {
     overlap.depth_histogram.iter().map(bucket).collect::<Vec<_>>().join(", ")
 }
 
-/// The commits of a table.
+/// Renders the commits of a table.
 #[must_use]
 pub fn history(history: &TableHistory, layout: Layout) -> String {
     let rows = history.commits.iter().map(|commit| {

@@ -1,4 +1,4 @@
-//! A simulation of range splits as text.
+//! Renders a simulation of range splits as text.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use evenkeel_spanner::simulate::{
     few_digits,
 };
 
-/// What the strategies make of writes and reads, beside each other.
+/// Renders the effects of strategies on writes and reads, side by side.
 #[must_use]
 pub fn simulation(simulation: &Simulation, layout: Layout) -> String {
     let mut text = heading(layout, "Range splits: a model, not a measurement");
@@ -153,7 +153,7 @@ pub(super) fn assumptions(text: &mut String, simulation: &Simulation) {
     }
 }
 
-/// What comes in a second, and where that is from.
+/// Describes the rate of rows and its source.
 fn rate_words(simulation: &Simulation) -> String {
     let Load { rows_per_second, bytes_per_second, source, span_micros, is_sorted_by_time } = &simulation.load;
     let time = simulation.time.as_deref().unwrap_or("time");
@@ -220,7 +220,8 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
     grid(layout, &headings, simulation.strategies.iter().map(row).collect())
 }
 
-/// The share of the hottest split and the splits alive of each strategy, from the first window to the last.
+/// Draws the share of the hottest split and the number of live splits of each strategy, from the
+/// first window to the last.
 fn over_time(simulation: &Simulation) -> String {
     let width =
         simulation.strategies.iter().map(|report| report.strategy.to_string().len()).max().unwrap_or(0);
@@ -235,10 +236,11 @@ fn over_time(simulation: &Simulation) -> String {
     text
 }
 
-/// Characters of a row over time.
+/// Number of characters of a row over time.
 const SLICES: usize = 40;
 
-/// The share of the hottest split and the splits alive in slices of equally many periods.
+/// Returns the share of the hottest split and the number of live splits, in slices of equally many
+/// periods.
 pub(super) fn slices(report: &StrategyReport) -> Vec<(f64, u64)> {
     let periods = &report.outcome.timeline.periods;
     let of_slice = |slice: &[Period]| {
@@ -249,19 +251,20 @@ pub(super) fn slices(report: &StrategyReport) -> Vec<(f64, u64)> {
     periods.chunks(periods.len().div_ceil(SLICES).max(1)).map(of_slice).collect()
 }
 
-/// The highest score of the last quarter of the time, when splits have been divided.
+/// Returns the highest score in the last quarter of the time, when splits have been divided.
 fn last_score(outcome: &Outcome) -> f64 {
     let periods = &outcome.timeline.periods;
     periods.iter().skip(periods.len() * 3 / 4).map(|period| period.highest_score).fold(0.0, f64::max)
 }
 
-/// Share of the table's rows that stand against those of the hottest split of their window, of the table or of an index.
+/// Returns the share of the table's rows that are in the hottest split of their window, of the
+/// table or of an index.
 pub(super) fn hottest_share(outcome: &Outcome) -> f64 {
     let rows = outcome.spaces.iter().map(|space| space.rows_in_time).max().unwrap_or(0);
     (outcome.whole.hottest_rows as f64 / rows.max(1) as f64).min(1.0)
 }
 
-/// What the table looks like, and such indexes as look otherwise than evenly.
+/// Describes the pattern of the table, and those of indexes that are not even.
 pub(super) fn patterns(outcome: &Outcome) -> String {
     let mut text = outcome.heat.pattern().words().to_owned();
     for (pattern, space) in outcome.heat.patterns.iter().zip(&outcome.spaces).skip(1) {
@@ -276,7 +279,7 @@ fn read_of(report: &StrategyReport, kind: ReadKind) -> Option<&ReadReport> {
     report.reads.iter().find(|read| read.kind == kind)
 }
 
-/// The splits that a read touches, or that it is all of them.
+/// Formats the number of splits that a read touches, or that these are all.
 fn splits_of(report: &StrategyReport, kind: ReadKind) -> String {
     match read_of(report, kind) {
         Some(ReadReport { splits, ranges: None, .. }) => format!("all {}", count(*splits as u64)),
@@ -326,7 +329,7 @@ fn reads(simulation: &Simulation, layout: Layout) -> String {
     text
 }
 
-/// How a wrong choice is undone.
+/// Describes how to undo a wrong choice.
 pub(super) fn undone(simulation: &Simulation) -> String {
     let real = ByteSize((simulation.bytes as f64 * simulation.parameters.scale) as u64);
     format!(
@@ -335,7 +338,7 @@ pub(super) fn undone(simulation: &Simulation) -> String {
     )
 }
 
-/// Hash partitions and range splits beside each other: writes, reads, and what a wrong choice costs.
+/// Compares hash partitions with range splits: writes, reads, and the cost of a wrong choice.
 pub(super) fn against_hash(simulation: &Simulation) -> Vec<Vec<String>> {
     let rows = simulation.rows;
     let row = |report: &StrategyReport| {
@@ -434,7 +437,7 @@ fn indexes(simulation: &Simulation, layout: Layout) -> String {
     text
 }
 
-/// What a migration does, and the proof that it is safe.
+/// Renders the steps of a migration, and the proof that it is safe.
 #[must_use]
 pub fn migration(migration: &Migration, ddl: &str, layout: Layout) -> String {
     let mut text = heading(layout, &format!("Moving {} to Spanner", migration.column));
@@ -480,7 +483,7 @@ pub fn migration(migration: &Migration, ddl: &str, layout: Layout) -> String {
     text
 }
 
-/// What the figures of a strategy mean.
+/// Explains the figures of a strategy.
 pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> String {
     let outcome = &report.outcome;
     let share = |rows: u64| percent(rows as f64 / simulation.rows.max(1) as f64);
@@ -509,7 +512,7 @@ pub(super) fn sentence(simulation: &Simulation, report: &StrategyReport) -> Stri
     text
 }
 
-/// A number with as many digits as it needs.
+/// Formats a number with no more digits than it needs.
 pub(super) fn number(number: f64) -> String {
     if number >= 100.0 || number.fract() == 0.0 {
         count(number.round() as u64)

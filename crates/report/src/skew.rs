@@ -1,4 +1,4 @@
-//! How even a table is.
+//! Renders how even a table is.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use evenkeel_engine::overview::TableSkew;
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::skew::{NoiseFloor, SYNAPSE_LIMIT, SkewFigures, Verdict};
 
-/// Commits shown one by one; of more, the middle is left out and said so.
+/// Largest number of commits shown one by one; beyond it, the middle is left out with a note.
 const COMMITS_SHOWN: usize = 24;
 
-/// Partitions, figures with their meaning, noise floor, commits and the verdict.
+/// Renders partitions, figures with their meaning, noise floor, commits and the verdict.
 #[must_use]
 pub fn skew(skew: &TableSkew, layout: Layout) -> String {
     let mut text = partitions(skew, layout);

@@ -13,10 +13,12 @@ use crate::cli::compact::compact;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, check_memory, trimmed};
 
-/// Write a Delta log beside the files of a table, so that Spark, DuckDB, Polars and others read them. No data is copied.
+/// Write a Delta log next to the files of a table, so that Spark, DuckDB, Polars and others can
+/// read it. No data is copied.
 ///
-/// The newest version becomes the next one of the Delta log in DIR/_delta_log. Its portions may not overlap in keys, because readers
-/// of Delta would see rows that newer ones replaced. Delta tools may read the table, and refuse to write to it or to vacuum it.
+/// The newest version becomes the next one of the Delta log in DIR/_delta_log. Its portions must
+/// not overlap in keys, because readers of Delta would see superseded rows. Delta tools may read
+/// the table, and refuse to write to it or to vacuum it.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  evenkeel export delta events --compact\n  evenkeel export delta events --without user_hash"
@@ -25,27 +27,27 @@ pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
 
-    /// Merge portions that overlap in keys first.
+    /// First merge portions that overlap in keys.
     #[arg(long)]
     compact: bool,
 
-    /// Columns that are left out, such as a Uint64 with values beyond the largest integer of Delta.
+    /// Columns to leave out, such as a Uint64 with values beyond the largest integer of Delta.
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     without: Vec<String>,
 
-    /// Memory that --compact may take; at least 128MiB.
+    /// Memory budget of --compact; at least 128MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: ByteSize,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// A table that was exported.
+/// An exported table.
 #[derive(Debug, Serialize)]
 struct Exported {
-    /// What was merged first; none where that was not asked for.
+    /// Report of the compaction before the export; `None` if it was not requested.
     compaction: Option<CompactionReport>,
     #[serde(flatten)]
     export: DeltaExport,

@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use crate::cli::{Failure, Output};
 
-/// Let other engines read a table where it is.
+/// Let other engines read a table in place.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]

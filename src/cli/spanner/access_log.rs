@@ -16,7 +16,7 @@ use crate::cli::spanner::{GUIDE, in_background, positive};
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// The access log of Spanner's guide under each of its strategies: generated rows, no file needed.
+/// Simulate the access log of Spanner's guide under each of its strategies, with generated rows.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Example:\n  evenkeel spanner access-log --html access-log.html")]
 pub(crate) struct Args {
@@ -28,20 +28,20 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     users: u64,
 
-    /// Rows of the real table that come in a second.
+    /// Rows per second of the real table.
     #[arg(long, value_name = "ROWS", default_value_t = 20_000.0, value_parser = positive)]
     rate: f64,
 
-    /// Write a report with pictures to this file; it needs no network.
+    /// Write an HTML report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
     html: Option<LocalPath>,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Bytes of a row of the access log, about.
+/// Approximate size of a row of the access log, in bytes.
 const ROW_BYTES: f64 = 21.0;
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let workplace = Workplace::open(None)?;
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         strategies,
         judged: None,
         shard_columns: Vec::new(),
-        // Four full splits: enough to see, and each row stands for few.
+        // Four full splits are enough to show the effects, and each row still represents few rows.
         parameters: ModelParameters {
             scale: 4.0 * (8u64 << 30) as f64 / (ROW_BYTES * args.rows as f64),
             ..ModelParameters::default()

@@ -20,10 +20,10 @@ use crate::cli::spanner::in_background;
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
-/// Shards in front of a key of one column of time.
+/// Number of shards in front of a key of one time column.
 const SHARDS: u32 = 16;
 
-/// Print the statements that declare a table in Spanner, with the key that suits its rows.
+/// Print the statements that declare a table in Spanner, with a key that suits its rows.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -41,11 +41,13 @@ pub(crate) struct Args {
     #[arg(long, default_value = "spanner")]
     target: Dialect,
 
-    /// How the key of Spanner is chosen, as in 'spanner simulate' [default: what the rows of the table recommend].
+    /// Strategy for the key in Spanner, as in 'spanner simulate' [default: the one recommended for
+    /// the rows of the table].
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
 
-    /// Column of time that rows came along [default: the only point in time, or the only date, or that of the key].
+    /// Time column by which rows arrived [default: the only column of points in time, else the only
+    /// date column, else that of the key].
     #[arg(long, value_name = "COLUMN", conflicts_with = "strategy")]
     time: Option<String>,
 }
@@ -80,7 +82,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     out.text(&schema)
 }
 
-/// The strategy that suits the rows of a table.
+/// Returns the strategy that suits the rows of a table.
 async fn suited(
     table: &Table,
     key: &[KeyOrder],
@@ -100,7 +102,7 @@ async fn suited(
         },
         None => {
             let only = only_time_column(spec.columns()).and_then(|position| spec.columns().get(position));
-            // A key may say which of several times counts.
+            // If there are several time columns, the key may determine which one counts.
             only.or_else(|| spec.primary_key_columns().find(|column| column.column_type.is_time()))
         }
     };
@@ -142,7 +144,8 @@ async fn suited(
     Ok(strategy)
 }
 
-/// The rows of a table in the order of their times, under the strategies that a schema can be written for.
+/// Replays the rows of a table in the order of their times, under the strategies for which a schema
+/// can be written.
 async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) -> Result<Simulation, Failure> {
     let spec = table.spec();
     let workplace = Workplace::open(None)?;
@@ -180,7 +183,7 @@ async fn simulated(table: &Table, key: &[KeyOrder], time: &str, out: &Output) ->
     in_background(opening.await??, None, options, out).await
 }
 
-/// Without rows: a key that a time does not lead.
+/// Chooses a strategy without looking at rows: the key must not begin with a time.
 fn by_type(spec: &TableSpec) -> Strategy {
     let mut key = spec.primary_key_columns();
     match (key.next().is_some_and(|column| column.column_type.is_time()), key.next()) {

@@ -22,8 +22,8 @@ use crate::cli::output::Format;
 use crate::cli::spanner::{failure, share};
 use crate::cli::{Failure, Output};
 
-/// Plan how a table with generated keys moves to Spanner: values stay as they are, and the statements make new ones that never meet
-/// them, proved on the data.
+/// Plan how a table with generated keys moves to Spanner: existing values stay, and the statements
+/// generate new values that never collide with them, proved on the data.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -34,19 +34,19 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<String>,
 
-    /// The key column: UUIDs, or numbers that a sequence or an auto-increment gave.
+    /// Key column: UUIDs, or numbers from a sequence or an auto-increment.
     #[arg(long, value_name = "COLUMN")]
     key: String,
 
-    /// How its values came to be [default: found from them].
+    /// Origin of the key's values [default: detected from the values].
     #[arg(long, value_enum)]
     kind: Option<KindArg>,
 
-    /// Room for values that come before the switch, as a share of those that are there.
+    /// Headroom for values added before the switch, as a share of the existing ones.
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
     room: f64,
 
-    /// The dialect of the statements: spanner (GoogleSQL) or spanner-postgres.
+    /// Dialect of the statements: spanner (GoogleSQL) or spanner-postgres.
     #[arg(long, default_value = "spanner")]
     target: Dialect,
 
@@ -54,11 +54,12 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
 
-    /// Write the rows with their UUIDs in lower case, with hyphens, as GENERATE_UUID() makes them: .csv, .parquet, .ndjson or .json.
+    /// Write the rows with their UUIDs in lower case, with hyphens, as GENERATE_UUID() makes them,
+    /// to a .csv, .parquet, .ndjson or .json file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<LocalPath>,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -66,7 +67,7 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-/// How the values of a key came to be.
+/// Origin of the values of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KindArg {
     Uuid,
@@ -74,7 +75,7 @@ enum KindArg {
     BitReversed,
 }
 
-/// What a migration needs, and the statements for it.
+/// Requirements of a migration, and the statements for it.
 #[derive(Debug, Serialize)]
 struct Planned<'a> {
     #[serde(flatten)]
@@ -156,7 +157,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     })
 }
 
-/// Writes all rows with their UUIDs as Spanner has them; the file gets its name when it is complete.
+/// Writes all rows with their UUIDs in the form of Spanner; the file gets its name when it is
+/// complete.
 fn write(
     export: &Export,
     key: &str,

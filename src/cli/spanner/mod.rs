@@ -17,7 +17,7 @@ use indicatif::ProgressBar;
 
 use crate::cli::{Failure, Output};
 
-/// Model range splits of Spanner on an export, move generated keys there, and write its schemas.
+/// Model range splits of Spanner on an export, migrate generated keys, and write schemas.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -55,11 +55,11 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a share such as 0.1".to_owned())
 }
 
-/// Children that are interleaved.
+/// Children interleaved in a parent.
 pub(super) struct Tree {
     export: Export,
     key: Vec<KeyOrder>,
-    /// What the parent is called.
+    /// Name of the parent.
     parent: String,
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn in_background(
     out.in_background(work).await?.map_err(failure)
 }
 
-/// What was asked for cannot be, or what happened.
+/// Classifies an error: wrong usage if the request cannot be met, else a failure.
 fn failure(error: SimulateError) -> Failure {
     match error {
         error @ (SimulateError::UnknownColumn { .. }

@@ -25,8 +25,8 @@ use crate::cli::output::Format;
 use crate::cli::spanner::{GUIDE, Tree, in_background, positive, share};
 use crate::cli::{Failure, Output};
 
-/// Insert an export into a model of Spanner's range splits, once for each strategy of choosing the key, and compare: where writes
-/// land, how the table splits, what reads cost.
+/// Replay an export against a model of Spanner's range splits, once for each key strategy, and
+/// compare where writes land, how the table splits, and what reads cost.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -48,95 +48,100 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<String>,
 
-    /// The primary key as it is declared: columns separated by commas, each with desc where it descends.
+    /// Primary key as declared: columns separated by commas, each followed by desc if it descends.
     #[arg(long, value_name = "COLUMNS", value_parser = key_order)]
     primary_key: Option<KeyOrders>,
 
-    /// Statements that declare the table and its indexes, in GoogleSQL or the PostgreSQL dialect of Spanner, in place of
-    /// --primary-key and --index.
+    /// File with statements that declare the table and its indexes, in GoogleSQL or the PostgreSQL
+    /// dialect of Spanner, instead of --primary-key and --index.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["primary_key", "indexes"])]
     ddl: Option<LocalPath>,
 
-    /// The table among those of --ddl; with --interleave, the parent.
+    /// Table of --ddl to use; with --interleave, the parent.
     #[arg(long, value_name = "NAME", requires = "ddl")]
     table: Option<String>,
 
-    /// Print the statements that declare what is recommended, with its indexes, for: spanner (GoogleSQL) or spanner-postgres.
+    /// Print the statements that declare the recommended schema, with its indexes, for spanner
+    /// (GoogleSQL) or spanner-postgres.
     #[arg(long, value_name = "TARGET")]
     print_ddl: Option<Dialect>,
 
-    /// Columns that the hash partitions of hash-N hash [default: the primary key].
+    /// Columns that hash-N hashes to choose a partition [default: the primary key].
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     partition_key: Vec<String>,
 
-    /// An index that the table has besides: NAME(COLUMNS), and behind it what it has of storing(COLUMNS), null_filtered,
-    /// interleaved and shard-N; as often as needed.
+    /// Secondary index: NAME(COLUMNS), optionally followed by storing(COLUMNS), null_filtered,
+    /// interleaved and shard-N; repeatable.
     #[arg(long = "index", value_name = "INDEX")]
     indexes: Vec<IndexSpec>,
 
-    /// Children of the table, whose key is in --child-key or --ddl: they are replayed among the rows of their parents and apart, in
-    /// place of the strategies.
+    /// Export of the table's children, whose key is given by --child-key or --ddl: instead of the
+    /// strategies, compare the children interleaved in their parents with the children in a table
+    /// of their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["indexes", "rate", "presplit"])]
     interleave: Vec<String>,
 
-    /// The primary key of the children, which begins with that of the parent.
+    /// Primary key of the children, which begins with that of the parent.
     #[arg(long, value_name = "COLUMNS", value_parser = key_order, requires = "interleave", conflicts_with = "ddl")]
     child_key: Option<KeyOrders>,
 
-    /// The table of the children among those of --ddl [default: the only one that is interleaved in the parent].
+    /// Child table of --ddl to use [default: the only one interleaved in the parent].
     #[arg(long, value_name = "NAME", requires_all = ["interleave", "ddl"])]
     child_table: Option<String>,
 
-    /// What the parent is called in results [default: its name in --ddl, or parent].
+    /// Name of the parent in results [default: its name in --ddl, or parent].
     #[arg(long = "in", value_name = "NAME", requires = "interleave")]
     parent: Option<String>,
 
-    /// Strategies to compare, by name [default: those of the guide that the key suits, and hash-16].
+    /// Strategies to compare, by name [default: those of the guide that suit the key, and hash-16].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     strategies: Vec<Strategy>,
 
-    /// So many rows of the real table each row of the export stands for, in size and in what comes in a second: a number, or auto, so
-    /// that the export makes 16 full splits, while what comes in a second stays as measured or as --rate says.
+    /// Number of rows of the real table that each row of the export represents, in size and rate;
+    /// auto makes the export fill 16 splits, and keeps the rate as measured or as given by --rate.
     #[arg(long, value_name = "auto|NUMBER", default_value = "auto", value_parser = scale)]
     scale: Scale,
 
-    /// Rows of the real table that come in a second, one after the other [default: as measured, by the times of the export].
+    /// Rows per second of the real table, one after the other [default: the rate measured from the
+    /// times of the export].
     #[arg(long, value_name = "ROWS", value_parser = positive)]
     rate: Option<f64>,
 
-    /// Column of time that rows come along; an export in another order is replayed in that of its times [default: the only point in
-    /// time, or the only date, else that of the key].
+    /// Time column by which rows arrive; an export in another order is replayed in the order of its
+    /// times [default: the only column of points in time, else the only date column, else that of
+    /// the key].
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 
-    /// Column whose history is read [default: the first column of the key that is no time].
+    /// Column that identifies the owner whose history is read [default: the first column of the key
+    /// that is not a time].
     #[arg(long, value_name = "COLUMN")]
     owner: Option<String>,
 
-    /// Boundaries from the beginning, from the keys of the first rows.
+    /// Number of initial split boundaries, taken from the keys of the first rows.
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
     presplit: u64,
 
-    /// Servers that splits are spread over.
+    /// Number of servers over which splits are spread.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     servers: u64,
 
-    /// Rows of a transaction.
+    /// Rows per transaction.
     #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     transaction: u64,
 
-    /// Rows that cannot be read: fail at the first, or skip and count them.
+    /// Skip and count rows that cannot be read, instead of failing at the first.
     #[arg(long)]
     skip_unreadable: bool,
 
-    /// Write a report with pictures to this file; it needs no network.
+    /// Write an HTML report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
     html: Option<LocalPath>,
 
     #[command(flatten)]
     model: ModelArgs,
 
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
@@ -144,15 +149,16 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-/// What the model assumes.
+/// Assumptions of the model.
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "The model")]
 struct ModelArgs {
-    /// Bytes at which a split divides.
+    /// Size at which a split divides.
     #[arg(long, value_name = "BYTES", default_value = "8GiB")]
     split_size: ByteSize,
 
-    /// Rows per second at which a split is hot. No public figure exists for Spanner; this is what CockroachDB divides a range at.
+    /// Rows per second at which a split is hot. No figure is published for Spanner; the default is
+    /// the rate at which CockroachDB divides a range.
     #[arg(long, value_name = "ROWS", default_value_t = 2500.0, value_parser = positive)]
     split_rate: f64,
 
@@ -164,48 +170,50 @@ struct ModelArgs {
     #[arg(long, value_name = "SCORE", default_value_t = 100.0, value_parser = positive)]
     hot: f64,
 
-    /// Share of a hot split's keys that one row has where dividing does not help.
+    /// If one row has this share of a hot split's keys, dividing the split does not help.
     #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
     single_row_share: f64,
 
-    /// Share of a hot split's keys beyond all of the window before, where dividing does not help.
+    /// If this share of a hot split's keys lies beyond all keys of the window before, dividing the
+    /// split does not help.
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
     moving_share: f64,
 
-    /// Length of the windows that load is measured over.
+    /// Length of the windows over which load is measured.
     #[arg(long, value_name = "LENGTH", default_value = "1m")]
     window: Micros,
 
-    /// Windows from the decision to divide a split until it is divided.
+    /// Number of windows from the decision to divide a split until it is divided.
     #[arg(long, value_name = "WINDOWS", default_value_t = 2)]
     split_delay: u32,
 
-    /// Windows that parts divided by load are quiet for before they are joined again.
+    /// Number of quiet windows after which parts divided by load are joined again.
     #[arg(long, value_name = "WINDOWS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(..=100_000))]
     merge_after: u32,
 
-    /// Sampled keys of a split, at most, that tell where to divide it by size.
+    /// Largest number of sampled keys of a split, by which to divide it by size.
     #[arg(long, value_name = "COUNT", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     size_keys: u32,
 
-    /// Sampled keys of a warm split in a window, at most, that tell where to divide it by load.
+    /// Largest number of sampled keys of a warm split in a window, by which to divide it by load.
     #[arg(long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     load_keys: u32,
 
-    /// Fewer of these say nothing.
+    /// Fewest sampled keys needed to divide a split by load.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     fewest_load_keys: u32,
 
-    /// Share that a boundary at the root of interleaved rows leaves on either side; else rows of one root are parted.
+    /// Least share that a boundary at the root of interleaved rows leaves on either side; otherwise
+    /// the rows of one root are divided.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
     root_share: f64,
 
-    /// Seed of what is made up and sampled.
+    /// Random seed of generated values and samples.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// A key as it is written.
+/// Key as written on the command line.
 #[derive(Debug, Clone)]
 struct KeyOrders(Vec<KeyOrder>);
 
@@ -275,7 +283,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         text.push_str(&match &child {
             None => recommended.table(&name, &columns, &declared),
             Some(child) => {
-                // Without statements that name it the parent goes by its file, unless --in names it.
+                // If no statements name the parent, its name is that of --in, else that of its
+                // file.
                 let parent = if declared.table.is_some() { &name } else { args.parent.as_ref().unwrap_or(&name) };
                 let child_name = child.table.clone().unwrap_or_else(|| table_name(&args.interleave));
                 recommended.tree((parent, &columns, &declared), (&child_name, &child_columns, child))
@@ -294,7 +303,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     })
 }
 
-/// The result as JSON.
+/// Result as JSON.
 #[derive(Debug, Serialize)]
 struct Simulated<'a> {
     #[serde(flatten)]
@@ -319,7 +328,7 @@ fn with_schema_hint(failure: Failure, path: &Path, declared: &Declared) -> Failu
     })
 }
 
-/// The column that an error says is unknown.
+/// Returns the unknown column of an error.
 fn unknown_column(error: &anyhow::Error) -> Option<&str> {
     match error.downcast_ref::<SimulateError>()? {
         SimulateError::UnknownColumn { column, .. } => Some(column),
@@ -349,7 +358,7 @@ fn options(
             let alike = |column: &&Column| column.name.eq_ignore_ascii_case(&part.column);
             columns.iter().find(alike).is_some_and(|column| column.column_type.is_time())
         };
-        // What needs another key was not asked for by name.
+        // The default strategies include some that need another key; leave these out.
         asked.retain(|strategy| match strategy {
             Strategy::Swapped => declared.primary_key.len() > 1,
             Strategy::Descending => declared.primary_key.iter().any(is_time),
@@ -360,7 +369,7 @@ fn options(
         }
     }
     let mut strategies = Vec::new();
-    // What stands for the declared key is judged in its place.
+    // The strategy that represents the declared key is judged in its place.
     let replaced = |strategy: &Strategy| declared.strategy.is_some() && *strategy == Strategy::Declared;
     for strategy in declared.strategy.iter().chain(&asked) {
         if !strategies.contains(strategy) && !replaced(strategy) {
@@ -405,7 +414,7 @@ fn options(
     })
 }
 
-/// What is declared of the table, and of its children where they are replayed too.
+/// Returns the declarations of the table, and of its children if they are replayed too.
 fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Failure> {
     let children = !args.interleave.is_empty();
     if let Some(path) = &args.ddl {
@@ -430,7 +439,7 @@ fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Failure> {
     Ok((of_key(&args.primary_key, &args.indexes), child))
 }
 
-/// The same by the statements in a file.
+/// Returns the declarations in a file of statements.
 fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Option<Declared>), Failure> {
     let text = read_text(path, SQL)?;
     let wrong = |message: String| Failure::wrong_usage(format!("{}: {message}", path.display()));
@@ -482,10 +491,10 @@ fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Op
             }
         }
     };
-    // A key column that the database makes has to be in both exports, or the rows do not find each other.
+    // A key column generated by the database must be in both exports, or rows cannot be matched.
     let (mut parent, mut child) =
         (Declared::as_exported(&schema, table), Declared::as_exported(&schema, child));
-    // The statements are left out for both alike.
+    // Notes on omitted statements are the same for both.
     parent.notes.append(&mut child.notes);
     parent.notes.dedup();
     if let Some(root) = parent.parent.take() {
@@ -506,16 +515,16 @@ fn children_of<'a>(schema: &'a Schema, table: &'a SchemaTable) -> impl Iterator<
         .filter(|child| child.parent.as_ref().is_some_and(|parent| parent.eq_ignore_ascii_case(&table.name)))
 }
 
-/// The statements that declare what is recommended.
+/// Statements that declare the recommended schema.
 struct Recommended<'a> {
     simulation: &'a Simulation,
     dialect: Dialect,
 }
 
 impl Recommended<'_> {
-    /// Of a table, or a comment that says why there are none.
+    /// Returns the statements for a table, or a comment that explains why there are none.
     fn table(&self, name: &str, columns: &[Column], declared: &Declared) -> String {
-        // One that was asked for alone is wanted.
+        // A single requested strategy needs no recommendation.
         let recommended = match self.simulation.strategies.as_slice() {
             [only] => Some(only.strategy),
             _ => self.simulation.recommended,
@@ -537,7 +546,7 @@ impl Recommended<'_> {
         statements.unwrap_or_else(|| format!("-- no schema is written for strategy {strategy}\n"))
     }
 
-    /// Of a parent and its children.
+    /// Returns the statements for a parent and its children.
     fn tree(&self, parent: (&str, &[Column], &Declared), child: (&str, &[Column], &Declared)) -> String {
         let (parent_name, parent_columns, parent) = parent;
         let (name, columns, child) = child;

@@ -1,4 +1,5 @@
-//! Plan nodes of ours. Each has one input, whose partitions it works on one by one, so that a stage can be cut anywhere between them.
+//! Our plan nodes. Each has one input and works on its partitions one by one, so that a stage can
+//! be cut anywhere between nodes.
 
 mod count;
 mod read;
@@ -34,22 +35,22 @@ pub(super) use read::{InputPart, ReadSpec, arrival_schema};
 pub(super) use scan::ScanSpec;
 pub(super) use write::{ManifestEntry, WriteSpec, arrival_order};
 
-/// What a node does, as it travels.
+/// Specification of a node, in the form that is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TaskSpec {
-    /// Visible rows of portions.
+    /// Scan of the visible rows of portions.
     Scan(ScanSpec),
-    /// Rows of inputs, placed and numbered.
+    /// Read of the rows of inputs, placed and numbered.
     Read(ReadSpec),
-    /// Portions from sorted rows.
+    /// Write of portions from sorted rows.
     Write(WriteSpec),
-    /// Keys of an export.
+    /// Count of the keys of an export.
     Count(Box<CountSpec>),
 }
 
 impl TaskSpec {
-    /// The schema that the node's expressions refer to.
+    /// Returns the schema that the node's expressions refer to.
     pub(super) fn expression_schema(&self) -> Result<Schema> {
         match self {
             Self::Scan(scan) => Ok(scan.table()?.schema().as_ref().clone()),
@@ -67,30 +68,30 @@ impl TaskSpec {
     }
 }
 
-/// What a node does with one partition of its input.
+/// Work of a node on one partition of its input.
 trait Work: fmt::Debug + Send + Sync {
-    /// Columns of the output.
+    /// Returns the schema of the output.
     fn schema(&self) -> SchemaRef;
 
-    /// One line for plans.
+    /// Describes the work in one line, for plans.
     fn describe(&self) -> String;
 
-    /// The order of each output partition.
+    /// Returns the order of each output partition.
     fn order(&self) -> Option<LexOrdering> {
         None
     }
 
-    /// Columns by whose values rows are told apart to partitions.
+    /// Returns the columns whose hash assigns rows to partitions.
     fn hashed_by(&self) -> Vec<Arc<dyn PhysicalExpr>> {
         Vec::new()
     }
 
-    /// How the input must be distributed and ordered.
+    /// Returns the required distribution and order of the input.
     fn needs(&self) -> (Distribution, Option<LexOrdering>) {
         (Distribution::UnspecifiedDistribution, None)
     }
 
-    /// The output of a partition.
+    /// Returns the output for one partition of the input.
     fn run(
         &self,
         input: SendableRecordBatchStream,
@@ -125,7 +126,8 @@ impl TaskExec {
         work: Arc<dyn Work>,
         input: Arc<dyn ExecutionPlan>,
     ) -> Self {
-        // The scheduler puts parts of the input below the node: the number of partitions is always that of the input.
+        // The scheduler puts parts of the input below the node, so the number of partitions is
+        // always that of the input.
         let partitions = input.properties().partitioning.partition_count();
         let partitioning = match work.hashed_by() {
             columns if columns.is_empty() => Partitioning::UnknownPartitioning(partitions),
@@ -138,7 +140,8 @@ impl TaskExec {
         Self { spec, expressions, work, input, properties: Arc::new(properties), metrics }
     }
 
-    /// The scan with its partitioning declared; none where it is no scan or a partition is read by several tasks.
+    /// Returns the scan with its partitioning declared; `None` if it is no scan, or if several
+    /// tasks read a partition.
     pub(super) fn hashed(&self) -> Result<Option<Self>> {
         let TaskSpec::Scan(scan) = self.spec() else { return Ok(None) };
         if !scan.whole {
@@ -146,7 +149,7 @@ impl TaskExec {
         }
         let spec = TaskSpec::Scan(ScanSpec { hashed: true, ..scan.clone() });
         let declared = Self::try_new(spec, self.expressions.clone(), Arc::clone(&self.input))?;
-        // It is lost where the scan lacks a column of the key.
+        // The partitioning is lost if the scan lacks a column of the key.
         Ok(matches!(declared.properties.partitioning, Partitioning::Hash(..)).then_some(declared))
     }
 
@@ -230,23 +233,24 @@ impl ExecutionPlan for TaskExec {
     }
 }
 
-/// An error of ours in one of DataFusion; executors tell its message.
+/// Wraps an error of ours in one of DataFusion; executors report its message.
 fn of_ours(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Lines of JSON.
+/// Returns entries as lines of JSON.
 fn json_lines<T: Serialize>(entries: &[T]) -> Result<StringArray> {
     let lines = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
     Ok(StringArray::from(lines.map_err(of_ours)?))
 }
 
-/// The column of a leaf: what one task after the other is to do, as JSON.
+/// Returns the schema of a leaf: the assignments of each task, as JSON.
 fn assignment_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("assignment", DataType::Utf8, false)]))
 }
 
-/// A leaf with what each task is to do: one partition a task. Ballista cuts it between partitions, as it cuts nothing else.
+/// Creates a leaf with the assignments of each task, one partition per task. Ballista can cut it
+/// between partitions, unlike other leaves.
 pub(super) fn assignments<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn ExecutionPlan>> {
     let schema = assignment_schema();
     let batch = |assignments: &Vec<T>| {
@@ -256,7 +260,7 @@ pub(super) fn assignments<T: Serialize>(tasks: &[Vec<T>]) -> Result<Arc<dyn Exec
     Ok(DataSourceExec::from_data_source(MemorySourceConfig::try_new(&partitions, Arc::clone(&schema), None)?))
 }
 
-/// Reads what a task is to do.
+/// Reads the assignments of a task.
 async fn read_errands<T: DeserializeOwned>(mut input: SendableRecordBatchStream) -> Result<Vec<T>> {
     let mut assignments = Vec::new();
     while let Some(batch) = input.try_next().await? {

@@ -1,4 +1,5 @@
-//! Rows of inputs, each with the partition that it belongs to and its place among all rows.
+//! Reads rows of inputs, each with the partition that it belongs to and its position among all
+//! rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,33 +20,33 @@ use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_placement::placement::Placement;
 use evenkeel_store::ingest::IngestError;
 
-/// The partition of rows that are none: what else the reader has to tell.
+/// Partition number of rows that are notes, with other reports of the reader.
 pub(super) const NOTES: u32 = u32::MAX;
-/// Rows of one input, at most.
+/// Bits of a row's position within one input, which limit the rows of an input.
 const ROWS_BITS: u32 = 40;
-/// Batches that are read ahead.
+/// Number of batches to read ahead.
 const BATCHES_AHEAD: usize = 2;
 
-/// How inputs are read.
+/// Specification of a read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReadSpec {
     pub definition: TableDefinition,
     pub options: InputOptions,
     /// Contents that the table has already, as XXH3-128 in hexadecimal.
     pub known: Vec<String>,
-    /// Whether rows that cannot be taken are told and left out, rather than being an error.
+    /// Whether rows that do not fit are reported and left out, rather than being an error.
     pub reject: bool,
-    /// Whether there is one input in all.
+    /// Whether there is only one input in total.
     pub only_one: bool,
 }
 
-/// An input, or a part of one. The first part of each input tells its content.
+/// An input, or a part of one. The first part of each input reports its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InputPart {
     pub input: InputPath,
-    /// Place of the input among all, from 0.
+    /// Position of the input among all, from 0.
     pub number: u64,
-    /// Its rows, by their numbers from 0; none for all of an input.
+    /// Row numbers of the part, from 0; `None` for the whole input.
     pub rows: Option<Range<u64>>,
 }
 
@@ -55,7 +56,8 @@ impl InputPart {
     }
 }
 
-/// The table's columns, all nullable; the partition (UInt32), the place (UInt64), and a note (Utf8) in rows that have nothing else.
+/// Returns the columns of arrivals: those of the table, all nullable; the partition (UInt32), the
+/// position (UInt64), and a note (Utf8) in rows that have nothing else.
 pub(crate) fn arrival_schema(spec: &TableSpec) -> SchemaRef {
     let columns = spec.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     let own = [
@@ -105,7 +107,7 @@ impl Work for Read {
             batches.spawn_blocking(move || {
                 let reader = Reader { spec: &spec, table: &table, schema: &schema, sender: &sender };
                 for part in &assignments {
-                    // Nobody listens any more.
+                    // The receiver is gone.
                     if !reader.read(part).map_err(of_ours)? {
                         break;
                     }
@@ -127,7 +129,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a part; `false` where nobody listens any more.
+    /// Reads a part; returns `false` if the receiver is gone.
     fn read(&self, part: &InputPart) -> Result<bool, IngestError> {
         let columns: Vec<String> = self.table.columns().iter().map(|column| column.name.clone()).collect();
         let options = InputOptions { rows: part.rows.clone(), ..self.spec.options.clone() };
@@ -214,7 +216,7 @@ impl Reader<'_> {
         Ok(RecordBatch::try_new(Arc::clone(self.schema), columns)?)
     }
 
-    /// Sends what is no row.
+    /// Sends entries as notes, which are no rows of the table.
     fn note(&self, number: u64, place: u64, entries: &[ManifestEntry]) -> Result<bool, IngestError> {
         if entries.is_empty() {
             return Ok(true);
@@ -239,7 +241,7 @@ impl Reader<'_> {
     }
 }
 
-/// The notes in a batch of arrivals.
+/// Returns the notes in a batch of arrivals.
 pub(super) fn notes_in(batch: &RecordBatch) -> Result<Vec<ManifestEntry>> {
     let Some(notes) = batch.columns().last().and_then(|column| column.as_any().downcast_ref::<StringArray>())
     else {

@@ -1,4 +1,4 @@
-//! Visible rows of a table.
+//! Scans the visible rows of a table.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,20 +20,23 @@ use evenkeel_model::units::Version;
 use evenkeel_storage::TableStorage;
 use evenkeel_store::log::{PortionEntry, Snapshot};
 
-/// Rows of a table at a version. An assignment is a list of portions of one partition, with all that share keys with any of them.
+/// Scan of a table at a version. An assignment is a list of portions of one partition, with all
+/// portions that share keys with any of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ScanSpec {
     /// Directory or URL of the table.
     pub place: String,
     pub definition: TableDefinition,
     pub version: Version,
-    /// Positions of the columns in the table.
+    /// Columns to read, by their positions in the table.
     pub projection: Vec<usize>,
-    /// Whether each task has at most one assignment, so that it gives its rows in the order of the primary key.
+    /// Whether each task has at most one assignment, so that it returns its rows in the order of
+    /// the primary key.
     pub ordered: bool,
     /// Whether each partition is read by one task.
     pub whole: bool,
-    /// Whether that is so and the plan combines nothing: then rows are told apart by the partition key.
+    /// Whether `whole` holds and the plan combines nothing: then the partition key partitions the
+    /// rows.
     pub hashed: bool,
 }
 
@@ -43,10 +46,11 @@ impl ScanSpec {
     }
 }
 
-/// Tables that this process reads, by their places: their clients and what is known of their files is used again.
+/// Storages of the tables that this process reads, by their places, to reuse their clients and
+/// known facts about their files.
 static TABLES: LazyLock<Mutex<HashMap<String, TableStorage>>> = LazyLock::new(Mutex::default);
 
-/// The storage of a table.
+/// Returns the storage of a table.
 pub(super) fn storage_of(place: &str) -> Result<TableStorage> {
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(storage) = tables.get(place) {
@@ -61,7 +65,7 @@ pub(super) fn storage_of(place: &str) -> Result<TableStorage> {
 pub(super) struct Scan {
     spec: ScanSpec,
     table: TableSpec,
-    /// Narrows what is read; whoever scans applies it again.
+    /// Predicate that narrows the rows to read; the plan above the scan applies it again.
     predicate: Option<Arc<dyn PhysicalExpr>>,
     schema: SchemaRef,
 }

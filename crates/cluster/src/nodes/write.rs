@@ -1,4 +1,4 @@
-//! Portions from rows that come sorted by partition, key and place.
+//! Writes portions from rows that are sorted by partition, key and position.
 
 use std::sync::Arc;
 
@@ -26,34 +26,35 @@ use evenkeel_store::ingest::{IngestError, IngestMode, key_of};
 use evenkeel_store::log::{PortionEntry, Sequence, TableLog};
 use evenkeel_store::portion::PortionEncoder;
 
-/// What a task has to tell is told in as many lines at a time.
+/// Number of manifest entries that a task sends at a time.
 const MANIFEST_LINES: usize = 4096;
 
-/// How rows are written.
+/// Specification of a write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WriteSpec {
     /// Directory or URL of the table.
     pub place: String,
     pub definition: TableDefinition,
     pub mode: IngestMode,
-    /// Bytes at which a portion ends.
+    /// Size at which a portion ends.
     pub target: ByteSize,
-    /// Bytes that a row group under way may hold.
+    /// Memory budget of an unfinished row group.
     pub group_memory: ByteSize,
 }
 
-/// What a task tells the client.
+/// Entry of the report of a task to the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ManifestEntry {
-    /// A portion that was stored. Nobody sees it before it is committed.
+    /// A stored portion. It is invisible until it is committed.
     Portion { task: String, portion: PortionEntry },
-    /// All that a task did of one partition.
+    /// Summary of a task's work on one partition.
     Partition { task: String, partition: PartitionId, rows_in: u64, replaced: u64, portions: u64 },
-    /// A part of an input that was read; its first part tells the bytes and XXH3-128 of all of it.
+    /// A part of an input that was read; the first part has the size and XXH3-128 of the whole
+    /// input.
     Source {
         number: u64,
-        /// The first of its rows in the input.
+        /// Number of its first row in the input.
         first: u64,
         name: String,
         content: Option<(u64, String)>,
@@ -61,11 +62,11 @@ pub(crate) enum ManifestEntry {
         rejected: u64,
         notes: Vec<String>,
     },
-    /// An input whose content is in the table.
+    /// An input whose content is in the table already.
     Skipped { number: u64, name: String, bytes: u64, xxh3: String },
-    /// An input without a byte.
+    /// An empty input.
     Empty { number: u64, name: String },
-    /// A row that cannot be taken.
+    /// A row that does not fit the table.
     Reject { number: u64, reject: Box<Reject> },
 }
 
@@ -88,7 +89,7 @@ impl Write {
     }
 }
 
-/// The columns by which arrivals are sorted: partition, primary key, place.
+/// Returns the columns by which arrivals are sorted: partition, primary key, position.
 pub(crate) fn arrival_order(table: &TableSpec) -> Vec<usize> {
     let columns = table.columns().len();
     let key = table.primary_key().iter().copied();
@@ -148,11 +149,11 @@ struct Writer<'a> {
     manifest: Vec<ManifestEntry>,
 }
 
-/// A partition whose rows are coming.
+/// Partition that is being written.
 struct UnderWay<'a> {
     partition: PartitionId,
     encoder: PortionEncoder<'a>,
-    /// The last row so far: the next may replace it.
+    /// Last row so far: the next one may supersede it.
     held: Option<RecordBatch>,
     rows_in: u64,
     replaced: u64,
@@ -160,7 +161,7 @@ struct UnderWay<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Tells what was done so far; `false` where nobody listens any more.
+    /// Sends the manifest so far; returns `false` if the receiver is gone.
     async fn tell(&mut self, told: &mpsc::Sender<Result<RecordBatch>>) -> Result<bool> {
         let lines = Arc::new(json_lines(&std::mem::take(&mut self.manifest))?);
         let batch = RecordBatch::try_new(Write::manifest_schema(), vec![lines])?;
@@ -188,7 +189,7 @@ impl<'a> Writer<'a> {
                 self.begin(partition);
             }
             let rows = rows.project(&(0..columns).collect::<Vec<_>>())?;
-            // Arrivals take NULL in all columns; rows of the table do not.
+            // Arrivals are nullable in all columns; rows of the table are not.
             let rows = RecordBatch::try_new(Arc::clone(self.table.schema()), rows.columns().to_vec())?;
             self.add(rows).await?;
         }
@@ -205,7 +206,7 @@ impl<'a> Writer<'a> {
             Some(UnderWay { partition, encoder, held: None, rows_in: 0, replaced: 0, portions: 0 });
     }
 
-    /// Adds rows of the partition under way: of each key the last.
+    /// Adds rows of the current partition, keeping the last row of each key.
     async fn add(&mut self, rows: RecordBatch) -> Result<()> {
         let Some(under_way) = self.under_way.as_mut() else {
             return internal_err!("no partition is under way");
@@ -243,7 +244,7 @@ impl<'a> Writer<'a> {
         let full = std::mem::replace(&mut under_way.encoder, fresh);
         if full.rows() > 0 {
             let encoded = full.finish().map_err(of_ours)?;
-            // The commit sets the age; until then there is none.
+            // The commit sets the age; this is a placeholder.
             let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
             let stored = self.log.store_portion(under_way.partition, ageless, encoded).await;
             let portion = stored.map_err(of_ours)?;

@@ -1,4 +1,5 @@
-//! Partitions over time as a picture: one pixel for each window and partition, as bright as the partition is hot.
+//! Draws partitions over time: one pixel for each window and partition, as bright as the partition
+//! is hot.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,13 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use evenkeel_advisor::evaluate::Window;
 use evenkeel_model::units::Micros;
 
-/// Windows in a row that are drawn with the gaps between them; more are drawn without.
+/// Largest number of consecutive windows that are drawn with the gaps between them.
 const MOST_WITH_GAPS: i64 = 2000;
-/// Pixels of the page for each partition, so that few partitions still make a picture.
+/// Least height of the picture on the page, in pixels, so that few partitions are still visible.
 const LEAST_HEIGHT: usize = 160;
 const MOST_HEIGHT: usize = 420;
 
-/// Colours from no rows over the even share to all rows, dark blue to yellow; the first stands for windows without rows.
+/// Colours from no rows over the even share to all rows, dark blue to yellow; the first one marks
+/// windows without rows.
 const COLOURS: [[u8; 3]; 9] = [
     [128, 128, 128],
     [13, 8, 60],
@@ -24,7 +26,8 @@ const COLOURS: [[u8; 3]; 9] = [
     [250, 180, 40],
     [255, 245, 150],
 ];
-/// Upper ends of the shares that colours 1 to 7 stand for, as multiples of the even share; colour 8 is more.
+/// Upper ends of the shares for colours 1 to 7, as multiples of the even share; colour 8 is for
+/// more.
 const STEPS: [f64; 7] = [0.0, 0.5, 0.9, 1.2, 2.0, 4.0, 8.0];
 const WORDS: [&str; 9] = [
     "no rows at that time",
@@ -38,7 +41,7 @@ const WORDS: [&str; 9] = [
     "more than 8 times the even share",
 ];
 
-/// The colour of a partition with so many rows in a window with so many.
+/// Returns the colour of a partition with `rows` of the `of_window` rows of a window.
 fn colour(rows: u64, of_window: u64, partitions: usize) -> u8 {
     if of_window == 0 {
         return 0;
@@ -49,7 +52,7 @@ fn colour(rows: u64, of_window: u64, partitions: usize) -> u8 {
     above as u8 + 1
 }
 
-/// Windows from left to right, partitions from the first at the top.
+/// Draws windows from left to right, and partitions from top to bottom.
 pub(super) fn heat_map(windows: &[Window], partitions: usize, length: Micros) -> String {
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return String::new() };
     let span = last.number - first.number + 1;
@@ -77,8 +80,8 @@ pub(super) fn heat_map(windows: &[Window], partitions: usize, length: Micros) ->
     )
 }
 
-/// Ranges of keys from the first at the top, time from left to right; each pixel by how many rows it has beside an even share of its slice
-/// of time.
+/// Draws ranges of keys from top to bottom, and time from left to right. The colour of a pixel
+/// compares its rows with an even share of its slice of time.
 pub(super) fn key_heat_map(cells: &[Vec<u32>]) -> String {
     let width = cells.first().map_or(0, Vec::len);
     let of_slice = |slice: usize| -> u64 {
@@ -98,7 +101,7 @@ pub(super) fn key_heat_map(cells: &[Vec<u32>]) -> String {
     )
 }
 
-/// What the colours stand for.
+/// Returns the legend of the colours.
 pub(super) fn legend() -> String {
     let entry = |([r, g, b], word): ([u8; 3], &str)| {
         format!("<span><i style=\"background:rgb({r},{g},{b})\"></i>{word}</span>")
@@ -107,7 +110,7 @@ pub(super) fn legend() -> String {
     format!("<div class=\"scale\">{entries}</div>\n")
 }
 
-/// A PNG with a palette.
+/// Encodes pixels as a PNG with a palette.
 fn encode(pixels: &[u8], width: usize, height: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, u32::try_from(width).ok()?, u32::try_from(height).ok()?);

@@ -1,4 +1,4 @@
-//! What an export says about keys, as one file of HTML with its pictures in it: no script, no network.
+//! Renders an evaluation as one HTML file that includes its pictures: no script, no network.
 
 mod heat_map;
 mod simulation;
@@ -19,7 +19,7 @@ pub use crate::html::simulation::simulation_html;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Text that HTML takes as text.
+/// Escapes text for HTML.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -38,7 +38,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The whole report.
+/// Renders the whole report.
 #[must_use]
 pub fn html(assessment: &AdvisorReport) -> String {
     let mut page = String::new();
@@ -62,7 +62,7 @@ pub fn html(assessment: &AdvisorReport) -> String {
 
 const END: &str = "</main>\n</body>\n</html>\n";
 
-/// The head of a page and its title, which is HTML.
+/// Writes the head of a page and its title, which is HTML already.
 fn begin(page: &mut String, title: &str) {
     let _ = write!(
         page,
@@ -72,7 +72,7 @@ fn begin(page: &mut String, title: &str) {
     );
 }
 
-/// A table; numbers stand to the right where the heading begins with `#`.
+/// Writes a table; numbers are aligned to the right if the heading begins with `#`.
 fn table(page: &mut String, headings: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     page.push_str("<div class=\"wide\"><table>\n<thead><tr>");
     let class = |heading: &str| if heading.starts_with('#') { " class=\"n\"" } else { "" };
@@ -203,7 +203,7 @@ fn overview(page: &mut String, assessment: &AdvisorReport) {
     );
 }
 
-/// The figures over every number of partitions and by every function, where there are several.
+/// Writes the figures for every number of partitions and every function, if there are several.
 fn every_number(page: &mut String, assessment: &AdvisorReport) {
     let several = assessment.evaluation.candidates.first().is_some_and(|key| key.placements.len() > 1);
     of_systems(assessment).lines().for_each(|line| {

@@ -1,4 +1,4 @@
-//! A simulation as one file of HTML.
+//! Renders a simulation as one HTML file.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,8 @@ use crate::simulation::{
 use evenkeel_spanner::simulate::splits::{Period, Timeline};
 use evenkeel_spanner::simulate::{Simulation, StrategyReport};
 
-/// The whole report: a heat map of keys against time for each strategy, beside its figures.
+/// Renders the whole report: for each strategy a heat map of keys against time, next to its
+/// figures.
 #[must_use]
 pub fn simulation_html(simulation: &Simulation) -> String {
     let mut page = String::new();
@@ -58,7 +59,7 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     page
 }
 
-/// Some of the keys that ranges begin with, from the first to the last.
+/// Returns some of the keys that ranges begin with, from the first to the last.
 fn labels(keys: &[String]) -> Vec<String> {
     const LABELS: usize = 5;
     const MOST_CHARACTERS: usize = 26;
@@ -72,7 +73,7 @@ fn labels(keys: &[String]) -> Vec<String> {
     (0..shown).filter_map(at).map(short).collect()
 }
 
-/// The share of the hottest split and the splits alive along time.
+/// Draws the share of the hottest split and the number of live splits over time.
 fn lines(timeline: &Timeline) -> String {
     const WIDTH: f64 = 960.0;
     const HEIGHT: f64 = 80.0;

@@ -1,4 +1,4 @@
-//! Charts as SVG.
+//! Draws charts as SVG.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,13 @@ use evenkeel_advisor::evaluate::HeavyHitter;
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 160.0;
-/// Partitions drawn as bars of their own; of more, neighbours share a bar of the fullest of them.
+/// Largest number of partitions with bars of their own; beyond it, neighbours share a bar of the
+/// fullest of them.
 const MOST_BARS: usize = 240;
 /// Characters of a value that fit beside its bar.
 const LABEL: usize = 24;
 
-/// Bars of rows per partition, with the band of chance around their mean.
+/// Draws the rows per partition as bars, with the band of chance around their mean.
 pub(super) fn partition_bars(rows: &[u64], expected_cv: f64) -> String {
     let together = rows.len().div_ceil(MOST_BARS).max(1);
     let bars: Vec<u64> =
@@ -61,12 +62,13 @@ pub(super) fn partition_bars(rows: &[u64], expected_cv: f64) -> String {
     svg
 }
 
-/// Bars of distinct keys per partition on a logarithmic scale, with the band of 100 to 1000.
+/// Draws the distinct keys per partition as bars on a logarithmic scale, with the band of 100 to
+/// 1000.
 pub(super) fn keys_per_partition(keys: &[(String, f64)]) -> String {
     const ROW: f64 = 18.0;
     const LEFT: f64 = 230.0;
     const FULL: f64 = 720.0;
-    // From a tenth of a key to ten million; less and more end at the edges.
+    // From a tenth of a key to ten million; values outside end at the edges.
     let x = |value: f64| LEFT + (value.max(0.1).log10() + 1.0).clamp(0.0, 8.0) / 8.0 * (FULL - LEFT - 70.0);
     let height = ROW * keys.len() as f64;
     let mut svg = format!(
@@ -102,7 +104,7 @@ pub(super) fn keys_per_partition(keys: &[(String, f64)]) -> String {
     svg
 }
 
-/// Bars of the heaviest values, with a line at the even share.
+/// Draws the heaviest values as bars, with a line at the even share.
 pub(super) fn heavy_values(hitters: &[HeavyHitter], even_share: f64) -> String {
     const ROW: f64 = 18.0;
     const LEFT: f64 = 190.0;

@@ -7,11 +7,17 @@
 //! that is kept may be cleaned. `docs/FORMAT.md` specifies the lines.
 
 mod checkpoint;
-mod commit;
 mod entry;
+mod files;
 mod portions;
+mod reader;
+mod retention;
 mod snapshot;
+mod table_log;
+#[cfg(test)]
+mod tests;
 mod unlisted;
+mod writer;
 
 use thiserror::Error;
 
@@ -20,13 +26,15 @@ use evenkeel_model::units::Version;
 use evenkeel_storage::StorageError;
 
 pub use checkpoint::{read_checkpoint, write_checkpoint};
-pub use commit::{CommitDraft, CommitOutcome, DamagedLogFile, LogFiles, TableLog};
 pub use entry::{
     CheckpointInfo, CommitInfo, CommitSummary, LogEntry, Operation, PortionEntry, Sequence, SourceEntry,
     read_entries, write_entries,
 };
+pub use files::{DamagedLogFile, LogFiles};
 pub use portions::PortionDamage;
 pub use snapshot::{Snapshot, fold, overlap_depths};
+pub use table_log::TableLog;
+pub use writer::{CommitDraft, CommitOutcome};
 
 /// Error while reading or writing a log.
 #[derive(Debug, Error)]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use crate::log::commit::CHECKPOINT_INTERVAL;
+use crate::log::writer::CHECKPOINT_INTERVAL;
 use crate::log::{LogError, Snapshot, TableLog};
 use evenkeel_model::units::Version;
 
