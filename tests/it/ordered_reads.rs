@@ -234,6 +234,32 @@ async fn extremes_of_groups_do_not_depend_on_the_order_of_rows() {
     }
 }
 
+/// A limit on groups of floats cuts the sorted groups, and never splits or loses those of NaN.
+#[tokio::test(flavor = "multi_thread")]
+async fn limited_groups_of_floats_are_the_first_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let batches = [batch(0..700, 37), batch(2000..2900, 37), batch(600..1300, 37)];
+    let (states, _) = tables(&dir, &spec(2, "u"), &batches).await;
+    for (state, table) in &states {
+        for (order, groups) in ["f NULLS LAST", "f NULLS FIRST", "f DESC NULLS LAST", "f DESC NULLS FIRST"]
+            .into_iter()
+            .flat_map(|order| [(order, "SELECT DISTINCT f"), (order, "SELECT f")])
+        {
+            let session = table.session().unwrap();
+            let grouped = if groups.contains("DISTINCT") { "" } else { " GROUP BY f" };
+            let sql = format!("{groups} FROM t{grouped} ORDER BY {order}");
+            let all = rows(&session.collect(&sql, &Params::default()).await.unwrap());
+            let nans = all.iter().filter(|row| row[0].contains("NaN")).count();
+            assert!((1..=2).contains(&nans), "{sql}: {all:?}");
+            for limit in [1, 2, 3, 5, 50, 1000] {
+                let sql = format!("{sql} LIMIT {limit}");
+                let found = rows(&session.collect(&sql, &Params::default()).await.unwrap());
+                assert_eq!(found, all[..all.len().min(limit)], "{sql}, {state}");
+            }
+        }
+    }
+}
+
 /// More distinct texts than a dictionary holds: each portion has several row groups.
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_over_several_row_groups_give_the_first_rows() {

@@ -95,6 +95,19 @@ async fn the_largest_float_of_a_group_depends_on_the_order_of_its_rows() {
     assert_ne!(first, last, "DataFusion orders NaN in groups: float_extremes may go");
 }
 
+/// `query::float_groups` is there because of it.
+#[tokio::test]
+async fn limited_groups_of_floats_split_nan_or_panic() {
+    let floats: Vec<f64> =
+        (0..50).map(|row| if row % 5 == 0 { f64::NAN } else { f64::from(row % 7) }).collect();
+    let limited = tokio::spawn(async move {
+        let context = in_memory(vec![("f", Arc::new(Float64Array::from(floats)) as ArrayRef)]);
+        answer(&context, "SELECT DISTINCT f FROM t ORDER BY f DESC LIMIT 9").await
+    });
+    let is_right = limited.await.is_ok_and(|found| found.is_ok_and(|rows| rows.len() == 8));
+    assert!(!is_right, "DataFusion limits groups of floats correctly: FloatGroups may go");
+}
+
 /// `query::portion_readers` is there because of it.
 #[tokio::test]
 async fn row_groups_with_nan_are_pruned_as_if_they_had_none() {

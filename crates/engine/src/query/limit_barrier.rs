@@ -9,6 +9,8 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::LocalLimitExec;
 
+use crate::query::float_groups::FloatGroups;
+
 /// Puts a limit above each node that has absorbed one.
 ///
 /// A hash join, and a sort with a limit, pass down to the scan a condition that selects the rows
@@ -20,12 +22,13 @@ use datafusion::physical_plan::limit::LocalLimitExec;
 #[derive(Debug)]
 pub(crate) struct LimitBarrier;
 
-/// Returns the rules with [`LimitBarrier`] inserted at its place.
-pub fn with_limit_barrier(
+/// Returns the rules with those about limits inserted at their place.
+pub fn with_limit_rules(
     mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let last_pushdown = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown"));
-    rules.insert(last_pushdown.unwrap_or(rules.len()), Arc::new(LimitBarrier));
+    let place = last_pushdown.unwrap_or(rules.len());
+    rules.splice(place..place, [Arc::new(FloatGroups) as _, Arc::new(LimitBarrier) as _]);
     rules
 }
 

@@ -17,6 +17,7 @@ mod checked;
 mod checked_sum;
 mod count;
 mod float_extremes;
+mod float_groups;
 mod functions;
 mod limit_barrier;
 mod limits;
@@ -41,7 +42,7 @@ use thiserror::Error;
 
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 pub use crate::query::functions::{aggregates, functions};
-pub use crate::query::limit_barrier::with_limit_barrier;
+pub use crate::query::limit_barrier::with_limit_rules;
 pub use crate::query::limits::{
     LEAST_QUERY_MEMORY, LimitExceeded, OnStuck, QueryLimits, QueryMemory, Watch, default_memory,
     panics_are_caught, report_failed_allocation,
