@@ -108,7 +108,7 @@ class Round:
     def __init__(self, options, seed, folder, server):
         self.rng = rng = random.Random(seed)
         self.seed, self.folder, self.server, self.options = seed, folder, server, options
-        self.duck = duckdb.connect()
+        self.duck = duckdb.connect(config={"memory_limit": "4GB", "threads": 2})
         self.large = rng.random() < options.large
         keys = [Column(f"k{i}", rng.choice([k for k, t in TYPES.items() if t[1]]), False)
                 for i in range(rng.choice([1, 1, 2, 2, 3]))]
@@ -228,9 +228,9 @@ class Round:
             return (" DESC" if down else "") + " NULLS LAST"
         return ", ".join(f"{prefix}{c.name}{direction(c)}" for c in whole)
 
-    def limit(self):
+    def limit(self, most=8192):
         rng = self.rng
-        text = f" LIMIT {rng.choice([0, 1, 2, 5, 10, 100, 1000, 8192])}"
+        text = f" LIMIT {rng.choice([n for n in (0, 1, 2, 5, 10, 100, 1000, 8192) if n <= most])}"
         return text + (f" OFFSET {rng.choice([1, 3, 100, 2000])}" if rng.random() < 0.3 else "")
 
     def names(self, count=None, columns=None):
@@ -242,8 +242,8 @@ class Round:
     def where(self, prefix=""):
         return f" WHERE {self.predicate(0, prefix)}" if self.rng.random() < 0.7 else ""
 
-    def limited(self, columns):
-        return f"(SELECT {', '.join(columns)} FROM t{self.where()} ORDER BY {self.order()}{self.limit()})"
+    def limited(self, columns, most=8192):
+        return f"(SELECT {', '.join(columns)} FROM t{self.where()} ORDER BY {self.order()}{self.limit(most)})"
 
     def aggregate(self, column):
         name, kind = column.name, column.kind
@@ -275,8 +275,12 @@ class Round:
             key = rng.choice(self.keys).name
             columns = ", ".join(f"b.{name}" for name in self.names(1)) + "".join(f", a.{c.name}" for c in self.keys)
             outer = rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])
-            return (f"SELECT {columns} FROM {self.limited([c.name for c in self.keys])} a {outer} "
-                    f"{self.limited([c.name for c in self.columns])} b ON a.{key} = b.{key}"), False
+            # A key of few values joins each row with many: with large sides the rows are only counted.
+            counted = rng.random() < 0.5
+            most = 1000 if counted else 100
+            join = (f"{self.limited([c.name for c in self.keys], most)} a {outer} "
+                    f"{self.limited([c.name for c in self.columns], most)} b ON a.{key} = b.{key}")
+            return f"SELECT {'count(*), count(a.' + key + '), count(b.' + key + ')' if counted else columns} FROM {join}", False
         if kind == 7:
             column = rng.choice(self.columns).name
             negated = rng.choice(["", "NOT "]) if column in {c.name for c in self.keys} else ""
@@ -402,6 +406,8 @@ def main():
                         keys = [(c.name, c.kind) for c in this.columns]
                         print(f"seed {seed}: {sql}\n  {keys}\n  {difference}", flush=True)
             seed += 1
+            this.duck.close()
+            print(f"{done} statements, {failed} failed, {time.time() - started:.0f} s", flush=True)
             subprocess.run(["rm", "-rf", this.table], check=True)
             if failed and not options.keep_going:
                 break

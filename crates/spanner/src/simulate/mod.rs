@@ -13,7 +13,9 @@ mod index;
 mod interleave;
 mod key;
 mod migrate;
+mod pairing;
 mod reads;
+mod recommended;
 mod replay;
 mod result;
 mod schema;
@@ -32,6 +34,8 @@ pub use crate::simulate::declared::{Declared, Parent, Written};
 pub use crate::simulate::index::{IndexSpec, IndexSpecError, parse_key_order};
 pub use crate::simulate::interleave::simulate_interleaved;
 pub use crate::simulate::migrate::{KeyKind, Migration, migrate, normalize_uuids};
+pub use crate::simulate::pairing::{PairingError, declared_pair, declared_table};
+pub use crate::simulate::recommended::RecommendedSchema;
 pub use crate::simulate::replay::simulate;
 pub use crate::simulate::result::{
     IndexReport, KeyOrder, Load, RateSource, ReadKind, ReadReport, SimulateOptions, Simulation,
