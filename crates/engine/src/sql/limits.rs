@@ -571,7 +571,7 @@ mod tests {
     #[test]
     fn numbers_that_no_type_holds_are_refused() {
         for number in
-            ["0", "18446744073709551615", "1e308", "1e-999", "0.1", "123456789012345678901234567890.5"]
+            ["0", "18446744073709551615", "1e308", "1e-999", "0.1", "12345678901234.5"]
         {
             assert_eq!(check_text(&format!("SELECT {number}")), Ok(()), "{number}");
         }
