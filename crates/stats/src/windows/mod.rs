@@ -376,7 +376,7 @@ impl TimeAxis {
     }
 
     /// Returns the length of the windows that are shown: the shortest usual one that makes at most
-    /// [`MOST_SHOWN`] of them and, if possible, gives the median one at least `rows` rows.
+    /// `MOST_SHOWN` of them and, if possible, gives the median one at least `rows` rows.
     pub fn final_length(&self, rows: u64) -> Micros {
         if self.level.is_none() {
             return self.length;
