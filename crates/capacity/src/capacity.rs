@@ -111,8 +111,8 @@ impl ScaleModel {
     /// sizes of partitions, such as those of an evaluation; if it is empty, partitions are equal.
     ///
     /// ```
-    /// use evenkeel::simulate::nodes::{Assignment, ScaleModel};
-    /// use evenkeel::units::PartitionCount;
+    /// use evenkeel_capacity::{Assignment, ScaleModel};
+    /// use evenkeel_model::units::PartitionCount;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let model = ScaleModel {

@@ -62,9 +62,9 @@ pub enum TableError {
 /// ```
 /// use std::sync::Arc;
 /// use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-/// use evenkeel::ingest::IngestOptions;
-/// use evenkeel::table::{TableSpec, parse_create_table};
-/// use evenkeel::{Table, query::Params};
+/// use evenkeel_engine::{Table, query::Params};
+/// use evenkeel_model::table::{TableSpec, parse_create_table};
+/// use evenkeel_store::ingest::IngestOptions;
 ///
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -379,9 +379,9 @@ impl Table {
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
-    /// use evenkeel::Table;
-    /// use evenkeel::generate::ad_events_definition;
-    /// use evenkeel::table::TableSpec;
+    /// use evenkeel_engine::Table;
+    /// use evenkeel_testkit::ad_events_definition;
+    /// use evenkeel_model::table::TableSpec;
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
