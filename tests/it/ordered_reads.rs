@@ -260,6 +260,26 @@ async fn limited_groups_of_floats_are_the_first_of_all() {
     }
 }
 
+/// The limit of a subquery holds below a join, whatever limit is above it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outer_limit_does_not_replace_that_of_a_subquery() {
+    let dir = tempfile::tempdir().unwrap();
+    let batches = [batch(0..900, 37), batch(500..1400, 37)];
+    let (states, _) = tables(&dir, &spec(1, "u"), &batches).await;
+    let sql =
+        "SELECT ts FROM t WHERE ts IN (SELECT ts FROM t ORDER BY ts DESC LIMIT 100) ORDER BY ts LIMIT 10";
+    let expected: Vec<Vec<String>> = (1300..1310).map(|ts| vec![format!("{ts}")]).collect();
+    for (state, table) in &states {
+        for cores in [1, 2, 8] {
+            let session = table.session().unwrap();
+            session.context().state_ref().write().config_mut().options_mut().execution.target_partitions =
+                cores;
+            let found = rows(&session.collect(sql, &Params::default()).await.unwrap());
+            assert_eq!(found, expected, "{state}, {cores} cores");
+        }
+    }
+}
+
 /// More distinct texts than a dictionary holds: each portion has several row groups.
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_over_several_row_groups_give_the_first_rows() {

@@ -7,7 +7,8 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::limit::LocalLimitExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::query::float_groups::FloatGroups;
 
@@ -26,10 +27,50 @@ pub(crate) struct LimitBarrier;
 pub fn with_limit_rules(
     mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let requirements = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
+    rules.insert(requirements.unwrap_or(0), Arc::new(LimitsOverSorts));
     let last_pushdown = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown"));
     let place = last_pushdown.unwrap_or(rules.len());
     rules.splice(place..place, [Arc::new(FloatGroups) as _, Arc::new(LimitBarrier) as _]);
     rules
+}
+
+/// Keeps the limit of a sort above a join in a node of its own.
+///
+/// When DataFusion 55 pushes a sort with a limit down, or finds that a join has its order already, it
+/// gives the limit to the sorts below the join: in `... WHERE k IN (SELECT k FROM t ORDER BY k DESC
+/// LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits, which runs
+/// later, gives the sort its limit back.
+#[derive(Debug)]
+struct LimitsOverSorts;
+
+impl PhysicalOptimizerRule for LimitsOverSorts {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let split = |node: Arc<dyn ExecutionPlan>| {
+            let Some(sort) = node.downcast_ref::<SortExec>() else { return Ok(Transformed::no(node)) };
+            let Some(rows) = sort.fetch() else { return Ok(Transformed::no(node)) };
+            if !sort.input().exists(|below| Ok(below.name().ends_with("JoinExec")))? {
+                return Ok(Transformed::no(node));
+            }
+            let sorted = SortExec::new(sort.expr().clone(), Arc::clone(sort.input()))
+                .with_preserve_partitioning(sort.preserve_partitioning());
+            let limited = GlobalLimitExec::new(Arc::new(sorted), 0, Some(rows));
+            Ok(Transformed::yes(Arc::new(limited) as Arc<dyn ExecutionPlan>))
+        };
+        Ok(plan.transform_up(split)?.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "LimitsOverSorts"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
 }
 
 impl PhysicalOptimizerRule for LimitBarrier {
