@@ -1,4 +1,5 @@
-//! Keeps conditions that are known only while a query runs above the limits below them.
+//! Keeps limits what they are: conditions that are known only while a query runs stay above the
+//! limits below them, and the limit above a join stays away from the sorts below it.
 
 use std::sync::Arc;
 
