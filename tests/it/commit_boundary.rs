@@ -36,19 +36,20 @@ async fn ingest(table: &mut Table, keys: Range<i64>) -> std::result::Result<(), 
     table.ingest(stream, &IngestOptions::default()).await.map(|_| ())
 }
 
-/// Puts of one ingest of 100 rows: four portions and the commit; before them is the first commit, put twice to see that the store refuses it the second time.
-const PUTS_BEFORE: usize = 2 + 5;
-const PUTS_OF_INGEST: usize = 5;
+/// Files of one ingest of 100 rows: four portions and the commit.
+const FILES_OF_INGEST: usize = 5;
+/// The first commit and one ingest.
+const FILES_BEFORE: usize = 1 + FILES_OF_INGEST;
 
 #[tokio::test]
 async fn every_put_of_an_ingest_may_fail_before_or_after_it_is_done() {
-    for (put, fault) in (0..PUTS_OF_INGEST).flat_map(|put| [(put, Fault::Before), (put, Fault::After)]) {
-        let store = Arc::new(ScriptedStore::failing(objects(), PUTS_BEFORE + put, fault));
+    for (put, fault) in (0..FILES_OF_INGEST).flat_map(|put| [(put, Fault::Before), (put, Fault::After)]) {
+        let store = Arc::new(ScriptedStore::failing(objects(), FILES_BEFORE + put, fault));
         let storage = TableStorage::new(store, "t".into());
         let mut table = Table::create_at(storage.clone(), &spec()).await.unwrap();
         ingest(&mut table, 0..100).await.unwrap();
         // Where the commit itself was written and only its answer lost, the writer finds it and has succeeded.
-        let committed = put == PUTS_OF_INGEST - 1 && fault == Fault::After;
+        let committed = put == FILES_OF_INGEST - 1 && fault == Fault::After;
         let outcome = ingest(&mut table, 100..200).await;
         assert_eq!(outcome.is_ok(), committed, "{put} {fault:?}: {outcome:?}");
 

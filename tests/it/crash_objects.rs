@@ -11,6 +11,7 @@ use evenkeel::maintenance::{CheckScope, CleanOptions};
 use evenkeel::storage::TableStorage;
 use evenkeel::units::Micros;
 use futures::TryStreamExt;
+use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::common::{objects, test_store};
@@ -42,7 +43,7 @@ struct Requests {
 
 #[async_trait]
 impl Hooks for Requests {
-    async fn fate(&self, request: Request) -> Fate {
+    async fn fate(&self, request: Request, _location: &Path) -> Fate {
         if matches!(request, Request::Get | Request::List) {
             return Fate::Answered;
         }

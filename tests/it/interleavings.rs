@@ -19,6 +19,7 @@ use evenkeel::{Table, TableError};
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -131,7 +132,7 @@ impl Gate {
 
 #[async_trait]
 impl Hooks for Gate {
-    async fn fate(&self, _request: Request) -> Fate {
+    async fn fate(&self, _request: Request, _location: &Path) -> Fate {
         if self.requests.fetch_add(1, Ordering::SeqCst) >= self.at {
             self.reached.send_replace(true);
             let _ = self.open.subscribe().wait_for(|open| *open).await;

@@ -37,7 +37,7 @@ impl Counts {
 
 #[async_trait]
 impl Hooks for Counts {
-    async fn fate(&self, request: Request) -> Fate {
+    async fn fate(&self, request: Request, _location: &Path) -> Fate {
         match request {
             Request::Get => self.gets.fetch_add(1, Ordering::SeqCst),
             Request::List => self.lists.fetch_add(1, Ordering::SeqCst),

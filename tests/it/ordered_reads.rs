@@ -87,18 +87,11 @@ async fn compare(
     cores: &[usize],
     statements: &[&str],
 ) {
+    compare_in_own_session(states, truth, cores, statements).await;
     for sql in statements {
         let expected = rows(&truth.sql(sql).await.unwrap().collect().await.unwrap());
         for (state, table) in states {
             for cores in cores.iter().copied() {
-                let session = table.session().unwrap();
-                let config = |context: &SessionContext| {
-                    context.state_ref().write().config_mut().options_mut().execution.target_partitions =
-                        cores;
-                };
-                config(session.context());
-                let found = rows(&session.collect(sql, &Params::default()).await.unwrap());
-                assert!(found == expected, "{sql}, {state}, {cores} cores: {found:?}\nnot {expected:?}");
                 let foreign =
                     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(cores));
                 table.register(&foreign, "t").unwrap();
@@ -107,6 +100,33 @@ async fn compare(
                     found == expected,
                     "{sql}, {state}, {cores} cores, registered: {found:?}\nnot {expected:?}"
                 );
+            }
+        }
+    }
+}
+
+/// Compares each statement, which has one right answer, in every state of the table in its own session.
+async fn compare_in_own_session(
+    states: &[(&'static str, Table); 3],
+    truth: &SessionContext,
+    cores: &[usize],
+    statements: &[&str],
+) {
+    for sql in statements {
+        let expected = rows(&truth.sql(sql).await.unwrap().collect().await.unwrap());
+        for (state, table) in states {
+            for cores in cores.iter().copied() {
+                let session = table.session().unwrap();
+                session
+                    .context()
+                    .state_ref()
+                    .write()
+                    .config_mut()
+                    .options_mut()
+                    .execution
+                    .target_partitions = cores;
+                let found = rows(&session.collect(sql, &Params::default()).await.unwrap());
+                assert!(found == expected, "{sql}, {state}, {cores} cores: {found:?}\nnot {expected:?}");
             }
         }
     }
@@ -145,6 +165,22 @@ const LIMITED: &[&str] = &[
     "SELECT first_value(ts ORDER BY ts), last_value(ts ORDER BY ts) FROM t",
 ];
 
+/// Orders that begin with the key or contain it, in other directions or with NULLs elsewhere.
+const SORTED: &[&str] = &[
+    "SELECT ts, u, n FROM (SELECT ts, u, dense_rank() OVER (PARTITION BY v ORDER BY u NULLS FIRST, ts DESC NULLS FIRST) AS n FROM t) WHERE n <= 2 ORDER BY n, ts, u LIMIT 40",
+    "SELECT ts, u, n FROM (SELECT ts, u, row_number() OVER (PARTITION BY v ORDER BY u, ts NULLS FIRST) AS n FROM t) WHERE n <= 5 ORDER BY n DESC, ts, u LIMIT 40",
+    "SELECT v FROM t WHERE v IN (SELECT v FROM t ORDER BY ts DESC NULLS FIRST, u NULLS LAST LIMIT 1000) ORDER BY f NULLS LAST, u NULLS FIRST, ts NULLS LAST LIMIT 5 OFFSET 1",
+    "SELECT ts, v FROM t WHERE v < 700 ORDER BY v NULLS LAST, u NULLS FIRST, ts DESC NULLS LAST LIMIT 30",
+];
+
+/// Groups by a prefix of the key with a condition that is only partly pushed down.
+const GROUPED: &[&str] = &[
+    "SELECT ts, count(*), min(v) FROM t WHERE (u <= u OR ts <> 18) AND v >= 7 GROUP BY ts ORDER BY ts NULLS LAST LIMIT 5",
+    "SELECT ts, sum(v) AS s FROM t WHERE v + 1 > 7 GROUP BY ts ORDER BY ts",
+    "SELECT ts, u, max(v) FROM t WHERE v % 3 = 1 AND f IS NOT NULL GROUP BY ts, u ORDER BY ts DESC LIMIT 50",
+    "SELECT DISTINCT ts FROM t WHERE v >= 7 AND abs(ts) > 3 ORDER BY ts OFFSET 17",
+];
+
 /// What row groups and pages hold never decides whether a row matches.
 const FLOATS: &[&str] = &[
     "SELECT count(*) FROM t WHERE f > 100",
@@ -173,6 +209,8 @@ async fn limits_over_several_files_of_each_stream_give_the_first_rows() {
     let batches = [batch(0..900, 37), batch(1000..1900, 37), batch(2000..2900, 37)];
     let (states, truth) = tables(&dir, &spec(2, "u"), &batches).await;
     compare(&states, &truth, &[1, 2, 3, 8], LIMITED).await;
+    compare(&states, &truth, &[1, 2, 3, 8], SORTED).await;
+    compare_in_own_session(&states, &truth, &[1, 2, 3, 8], GROUPED).await;
     compare(&states, &truth, &[1, 2, 3, 8], FLOATS).await;
 }
 
@@ -183,6 +221,8 @@ async fn limits_over_portions_that_overlap_and_that_do_not_give_the_first_rows()
     let batches: Vec<_> = ranges.into_iter().map(|range| batch(range, 11)).collect();
     let (states, truth) = tables(&dir, &spec(3, "u"), &batches).await;
     compare(&states, &truth, &[1, 2, 3, 8], LIMITED).await;
+    compare(&states, &truth, &[1, 2, 3, 8], SORTED).await;
+    compare_in_own_session(&states, &truth, &[1, 2, 3, 8], GROUPED).await;
     compare(&states, &truth, &[1, 2, 3, 8], FLOATS).await;
 }
 

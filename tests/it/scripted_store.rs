@@ -1,10 +1,11 @@
-//! Object stores one put of which fails, or waits.
+//! Object stores in which the put of one file fails, or waits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use object_store::ObjectStore;
+use object_store::path::Path;
 use tokio::sync::Notify;
 
 use crate::hooked_store::{Fate, HookedStore, Hooks, Request};
@@ -25,19 +26,19 @@ enum Event {
     Wait { reached: Notify, go_on: Notify },
 }
 
-/// What happens at which put, counted from 0.
+/// What happens at the first put of which file, counted from 0. Files are counted rather than puts, because a writer whose answer was lost puts the same file again.
 #[derive(Debug)]
 pub(crate) struct Script {
-    puts: AtomicUsize,
+    written: Mutex<Vec<Path>>,
     at: AtomicUsize,
     event: Event,
 }
 
-/// A store one put of which fails, or waits until it is told to go on.
+/// A store in which the put of one file fails, or waits until it is told to go on.
 pub(crate) type ScriptedStore = HookedStore<Script>;
 
 impl ScriptedStore {
-    /// The put of number `at` fails.
+    /// The put of file number `at` fails.
     pub(crate) fn failing(inner: Arc<dyn ObjectStore>, at: usize, fault: Fault) -> Self {
         Self::scripted(inner, at, Event::Fail(fault))
     }
@@ -48,12 +49,12 @@ impl ScriptedStore {
     }
 
     fn scripted(inner: Arc<dyn ObjectStore>, at: usize, event: Event) -> Self {
-        Self::new(inner, Script { puts: AtomicUsize::new(0), at: AtomicUsize::new(at), event })
+        Self::new(inner, Script { written: Mutex::default(), at: AtomicUsize::new(at), event })
     }
 
-    /// Lets the put of this number wait instead of the first.
-    pub(crate) fn wait_at(&self, put: usize) {
-        self.hooks.at.store(put, Ordering::SeqCst);
+    /// Lets the put of this file wait instead of the first.
+    pub(crate) fn wait_at(&self, file: usize) {
+        self.hooks.at.store(file, Ordering::SeqCst);
     }
 
     /// Waits until the put is reached that waits.
@@ -72,9 +73,19 @@ impl ScriptedStore {
 
 #[async_trait]
 impl Hooks for Script {
-    async fn fate(&self, request: Request) -> Fate {
-        let is_put = request == Request::Put;
-        if !is_put || self.puts.fetch_add(1, Ordering::SeqCst) != self.at.load(Ordering::SeqCst) {
+    async fn fate(&self, request: Request, location: &Path) -> Fate {
+        if request != Request::Put {
+            return Fate::Answered;
+        }
+        let put = {
+            let mut written = self.written.lock().unwrap();
+            if written.contains(location) {
+                return Fate::Answered;
+            }
+            written.push(location.clone());
+            written.len() - 1
+        };
+        if put != self.at.load(Ordering::SeqCst) {
             return Fate::Answered;
         }
         match &self.event {

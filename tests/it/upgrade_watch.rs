@@ -15,12 +15,15 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalSortExpr};
+use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext, col};
 
 use crate::common::rows;
 
@@ -106,6 +109,49 @@ async fn limited_groups_of_floats_split_nan_or_panic() {
     });
     let is_right = limited.await.is_ok_and(|found| found.is_ok_and(|rows| rows.len() == 8));
     assert!(!is_right, "DataFusion limits groups of floats correctly: FloatGroups may go");
+}
+
+/// `query::limit_barrier::LimitsOverSorts` is there because of it.
+#[tokio::test]
+async fn the_limit_above_a_join_replaces_that_of_a_sort_below_it() {
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+    let batch = RecordBatch::try_from_iter([("k", keys)]).unwrap();
+    let config = SessionConfig::new().with_target_partitions(2).with_batch_size(64);
+    let context = SessionContext::new_with_config(config);
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap();
+    let table = table.with_sort_order(vec![vec![col("k").sort(true, true)]]);
+    context.register_table("t", Arc::new(table)).unwrap();
+    let sql = "SELECT k FROM t WHERE k IN (SELECT k FROM t ORDER BY k DESC LIMIT 100) ORDER BY k LIMIT 10";
+    let found = answer(&context, sql).await.unwrap();
+    assert_ne!(found[0], ["900"], "DataFusion keeps the limits of sorts below joins: LimitsOverSorts may go");
+}
+
+/// `query::kept_orders` is there because of it.
+#[test]
+fn a_projection_that_moves_below_a_repartitioning_takes_its_order_away() {
+    let columns = |names: &[&str]| {
+        let fields = names.iter().map(|name| Field::new(*name, DataType::Int64, false));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    };
+    let group = |name: &str| FileGroup::new(vec![PartitionedFile::new(name, 1)]);
+    let source = Arc::new(ParquetSource::new(columns(&["k", "a", "b"])));
+    let scan = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
+        .with_file_groups(vec![group("a"), group("b")])
+        .with_output_ordering(vec![ordering()])
+        .build();
+    let scan = DataSourceExec::from_data_source(scan);
+    let spread =
+        RepartitionExec::try_new(scan, Partitioning::RoundRobinBatch(8)).unwrap().with_preserve_order();
+    let keys = [(Arc::new(Column::new("k", 0)) as Arc<dyn PhysicalExpr>, "k".to_owned())];
+    let projection = ProjectionExec::try_new(keys, Arc::new(spread)).unwrap();
+    let plan: Arc<dyn ExecutionPlan> =
+        Arc::new(SortPreservingMergeExec::new(ordering(), Arc::new(projection)));
+    let optimized = ProjectionPushdown::new().optimize(plan, &ConfigOptions::default()).unwrap();
+    let below = optimized.children()[0];
+    assert!(
+        below.is::<RepartitionExec>() && below.output_ordering().is_none(),
+        "DataFusion moves projections without losing orders: KeptOrders may go"
+    );
 }
 
 /// `query::portion_readers` is there because of it.

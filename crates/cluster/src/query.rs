@@ -28,7 +28,7 @@ use crate::session::state_of;
 use crate::{Cluster, ClusterError};
 use evenkeel_engine::handle::Table;
 use evenkeel_engine::query::{
-    Params, QueryResult, ScanSummary, SnapshotTable, TableSession, declare_scans, with_limit_rules,
+    Params, QueryResult, ScanSummary, SnapshotTable, TableSession, corrected_rules, declare_scans,
 };
 use evenkeel_store::log::PortionEntry;
 
@@ -85,7 +85,7 @@ pub(super) fn session(cluster: &Cluster, table: &Table) -> std::result::Result<T
     let snapshot = Arc::new(snapshot);
     let provider = ClusterTable { table: Arc::clone(&snapshot), place, tasks: cores * TASKS_PER_CORE };
     let state = state_of(cluster.session_config(cores))?;
-    let mut rules = with_limit_rules(state.physical_optimizers().to_vec());
+    let mut rules = corrected_rules(state.physical_optimizers().to_vec());
     rules.insert(0, Arc::new(WholePartitions));
     let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build();
     Ok(TableSession::with_provider(state, snapshot, Arc::new(provider))?)

@@ -11,8 +11,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
 
-use crate::query::float_groups::FloatGroups;
-
 /// Puts a limit above each node that has absorbed one.
 ///
 /// A hash join, and a sort with a limit, pass down to the scan a condition that selects the rows
@@ -22,19 +20,7 @@ use crate::query::float_groups::FloatGroups;
 /// limit that is a node of its own, so each such node gets one, which cuts nothing that is not cut
 /// already. The rule must run before the last pushdown of filters, and after that of limits.
 #[derive(Debug)]
-pub(crate) struct LimitBarrier;
-
-/// Returns the rules with those about limits inserted at their place.
-pub fn with_limit_rules(
-    mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
-) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let requirements = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
-    rules.insert(requirements.unwrap_or(0), Arc::new(LimitsOverSorts));
-    let last_pushdown = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown"));
-    let place = last_pushdown.unwrap_or(rules.len());
-    rules.splice(place..place, [Arc::new(FloatGroups) as _, Arc::new(LimitBarrier) as _]);
-    rules
-}
+pub(super) struct LimitBarrier;
 
 /// Keeps the limit of a sort above a join in a node of its own.
 ///
@@ -43,7 +29,7 @@ pub fn with_limit_rules(
 /// LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits, which runs
 /// later, gives the sort its limit back.
 #[derive(Debug)]
-struct LimitsOverSorts;
+pub(super) struct LimitsOverSorts;
 
 impl PhysicalOptimizerRule for LimitsOverSorts {
     fn optimize(

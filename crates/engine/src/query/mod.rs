@@ -19,9 +19,11 @@ mod count;
 mod float_extremes;
 mod float_groups;
 mod functions;
+mod kept_orders;
 mod limit_barrier;
 mod limits;
 mod newest_wins;
+mod optimizer_rules;
 mod ordered_scan;
 mod overlap;
 mod partition_aware;
@@ -42,13 +44,13 @@ use thiserror::Error;
 
 pub use crate::query::count::{PartitionKeys, VisibleRows, count_visible_rows};
 pub use crate::query::functions::{aggregates, functions};
-pub use crate::query::limit_barrier::with_limit_rules;
 pub use crate::query::limits::{
     LEAST_QUERY_MEMORY, LimitExceeded, OnStuck, QueryLimits, QueryMemory, Watch, default_memory,
     panics_are_caught, report_failed_allocation,
 };
 pub use crate::query::newest_wins::NewestWinsExec;
 pub use crate::query::newest_wins::key_ordering;
+pub use crate::query::optimizer_rules::corrected_rules;
 pub use crate::query::partition_aware::PartitionAware;
 pub use crate::query::partition_aware::declare_scans;
 pub use crate::query::provider::{ScanSummary, SnapshotTable};

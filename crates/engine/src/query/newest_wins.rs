@@ -215,8 +215,10 @@ impl ExecutionPlan for NewestWinsExec {
         self.inputs.plain.iter().map(|_| None).chain(merged).collect()
     }
 
+    /// No input order is maintained but the key's, which [`Self::properties`] declares: a sort by
+    /// anything else must not move below the node.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true; self.children().len()]
+        vec![false; self.children().len()]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

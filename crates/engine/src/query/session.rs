@@ -30,8 +30,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::query::QueryError;
 use crate::query::checked::CheckedArithmetic;
-use crate::query::limit_barrier::with_limit_rules;
 use crate::query::limits::{LimitExceeded, QueryLimits, QueryMemory, Running, Watch, default_memory};
+use crate::query::optimizer_rules::corrected_rules;
 use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::{ScanSummary, SnapshotTable};
 use crate::query::pruning::scalar;
@@ -132,7 +132,7 @@ impl TableSession {
         let mut config = SessionConfig::new().with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
-        let mut rules = with_limit_rules(PhysicalOptimizer::new().rules);
+        let mut rules = corrected_rules(PhysicalOptimizer::new().rules);
         rules.insert(0, Arc::new(PartitionAware::new(vec![Arc::clone(&table)])));
         rules.push(Arc::new(YieldingJoins));
         let state = SessionStateBuilder::new()

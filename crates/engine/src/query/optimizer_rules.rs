@@ -1,0 +1,67 @@
+//! The rules by which DataFusion improves plans, corrected where they would change answers.
+
+use std::sync::Arc;
+
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+
+use crate::query::float_groups::FloatGroups;
+use crate::query::kept_orders::KeptOrders;
+use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
+
+type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// Adds the corrections to DataFusion's rules, each at the place where it is needed.
+pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
+    let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
+    let mut corrected = Vec::with_capacity(rules.len() + 3);
+    for (position, rule) in rules.into_iter().enumerate() {
+        if is_sort_placement(rule.as_ref()) {
+            corrected.push(Arc::new(LimitsOverSorts) as Rule);
+        }
+        if Some(position) == last_pushdown {
+            corrected.extend([Arc::new(FloatGroups) as Rule, Arc::new(LimitBarrier)]);
+        }
+        corrected.push(if is_projection_pushdown(rule.as_ref()) {
+            Arc::new(KeptOrders::new(rule))
+        } else {
+            rule
+        });
+    }
+    corrected
+}
+
+fn is_sort_placement(rule: &dyn PhysicalOptimizerRule) -> bool {
+    rule.name() == "EnsureRequirements"
+}
+
+fn is_filter_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
+    rule.name().starts_with("FilterPushdown")
+}
+
+fn is_projection_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
+    rule.name() == "ProjectionPushdown"
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+    use super::*;
+
+    #[test]
+    fn each_correction_finds_its_place() {
+        let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name().to_owned()).collect::<Vec<_>>();
+        let rules = corrected_rules(PhysicalOptimizer::new().rules);
+        let names_of_all = names(&rules);
+        let after = |name: &str| {
+            let position = names_of_all.iter().position(|found| found == name).unwrap();
+            names_of_all[position + 1].as_str()
+        };
+        assert_eq!(after("LimitsOverSorts"), "EnsureRequirements");
+        assert_eq!(after("FloatGroups"), "LimitBarrier");
+        assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
+        let pushdowns = rules.iter().filter(|rule| is_projection_pushdown(rule.as_ref()));
+        assert!(pushdowns.clone().count() > 0);
+        assert!(pushdowns.into_iter().all(|rule| format!("{rule:?}").starts_with("KeptOrders")));
+    }
+}
