@@ -1,16 +1,15 @@
 //! Credentials of the machine itself, which virtual machines receive from their provider; used if
 //! the environment names no others.
 
-use std::error::Error as StdError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use object_store::{BackoffConfig, CredentialProvider, Error, Result, RetryConfig};
-use thiserror::Error;
 
-use crate::brief;
+use crate::error::brief;
+use crate::no_credentials::NoCredentials;
 
 /// Timeout for the first response of a provider's credentials service. It answers its own machines
 /// in milliseconds; elsewhere nothing answers, and users should not have to wait for that.
@@ -26,28 +25,6 @@ fn quick_retry() -> RetryConfig {
     RetryConfig { backoff, max_retries: 2, retry_timeout: Duration::from_secs(2) }
 }
 
-/// Neither the environment nor the machine has credentials.
-#[derive(Debug, Error)]
-#[error(
-    "no credentials for {store}: set {settings}. Nor does this machine get any from its provider: {reason}"
-)]
-struct NoCredentials {
-    store: String,
-    settings: &'static str,
-    reason: String,
-}
-
-/// Returns the message about missing credentials, if they are why a request failed.
-pub(super) fn missing(error: &object_store::Error) -> Option<String> {
-    let mut cause: &(dyn StdError + 'static) = error;
-    loop {
-        if let Some(missing) = cause.downcast_ref::<NoCredentials>() {
-            return Some(missing.to_string());
-        }
-        cause = cause.source()?;
-    }
-}
-
 /// Whether a service responded that it cannot answer now.
 fn is_overloaded(error: &object_store::Error) -> bool {
     let text = error.to_string();
@@ -59,7 +36,7 @@ type Provider<C> = Arc<dyn CredentialProvider<Credential = C>>;
 /// Requests credentials from the provider of a virtual machine; if it has none, the error says what
 /// to set.
 #[derive(Debug)]
-pub(super) struct OfMachine<C> {
+pub(super) struct MachineCredentials<C> {
     /// Finds out whether there are any credentials.
     quick: Provider<C>,
     /// Renews credentials once there were some, even if the service is slow for a while.
@@ -69,7 +46,7 @@ pub(super) struct OfMachine<C> {
     settings: &'static str,
 }
 
-impl<C> OfMachine<C> {
+impl<C> MachineCredentials<C> {
     /// Provides the credentials of `store` through what `provider` creates; `settings` names the
     /// settings that override them.
     pub(super) fn new(
@@ -90,7 +67,7 @@ impl<C> OfMachine<C> {
 }
 
 #[async_trait]
-impl<C: std::fmt::Debug + Send + Sync> CredentialProvider for OfMachine<C> {
+impl<C: std::fmt::Debug + Send + Sync> CredentialProvider for MachineCredentials<C> {
     type Credential = C;
 
     async fn get_credential(&self) -> Result<Arc<C>> {

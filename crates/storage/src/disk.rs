@@ -7,7 +7,7 @@ use std::path::Path;
 
 use object_store::PutPayload;
 
-/// File-system operations that [`crate::DurableLocal`] needs. Tests substitute a disk that fails,
+/// File-system operations that a durable local store needs. Tests substitute a disk that fails,
 /// or that loses whatever was not synced.
 pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Creates a directory and its parents.

@@ -28,7 +28,7 @@ use crate::disk::{Disk, SystemDisk};
 /// therefore syncs the directories above the one it writes to, up to its root, on its first write
 /// there, whoever created them.
 #[derive(Debug)]
-pub struct DurableLocal {
+pub(crate) struct DurableLocal {
     inner: LocalFileSystem,
     root: PathBuf,
     disk: Arc<dyn Disk>,
@@ -71,7 +71,7 @@ impl DurableLocal {
     ///
     /// # Errors
     /// Fails if the directory does not exist.
-    pub fn new(root: &FsPath) -> Result<Self> {
+    pub(crate) fn new(root: &FsPath) -> Result<Self> {
         Self::on(root, Arc::new(SystemDisk))
     }
 
@@ -79,7 +79,7 @@ impl DurableLocal {
     ///
     /// # Errors
     /// As for [`DurableLocal::new`].
-    pub fn on(root: &FsPath, disk: Arc<dyn Disk>) -> Result<Self> {
+    pub(crate) fn on(root: &FsPath, disk: Arc<dyn Disk>) -> Result<Self> {
         let inner = LocalFileSystem::new_with_prefix(root)?;
         Ok(Self { inner, root: root.to_owned(), disk, lasting: Arc::default() })
     }

@@ -7,7 +7,7 @@ use object_store::ObjectStore;
 use object_store::path::Path as StorePath;
 use url::Url;
 
-use crate::StorageError;
+use crate::error::StorageError;
 
 /// Location named by an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn without_secrets(text: &str) -> String {
 /// this one.
 pub fn remote_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, StorePath), StorageError> {
     #[cfg(feature = "cloud")]
-    return super::remote::store_of(url);
+    return crate::remote::store_of(url);
     #[cfg(not(feature = "cloud"))]
     return Err(StorageError::NoCloud { url: url.to_string() });
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::StorageError;
+use crate::error::StorageError;
 use evenkeel_model::bounded::{CREDENTIALS, read_text};
 
 /// Settings of one profile. The credentials file takes precedence over the config file.
 pub(super) struct Profile {
     name: String,
     /// Whether `AWS_PROFILE` names the profile.
-    asked: bool,
+    named: bool,
     values: HashMap<String, String>,
 }
 
@@ -31,7 +31,7 @@ impl Profile {
     /// # Errors
     /// [`StorageError::Profile`] if `AWS_PROFILE` names a profile that neither file has, or a file
     /// cannot be read.
-    pub(super) fn of_environment() -> Result<Self, StorageError> {
+    pub(super) fn from_environment() -> Result<Self, StorageError> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let file = |variable: &str, name: &str| {
             let named = std::env::var_os(variable).map(PathBuf::from);
@@ -39,19 +39,19 @@ impl Profile {
         };
         let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
         let config = file("AWS_CONFIG_FILE", "config");
-        let asked = std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
-        Self::read(asked.as_deref(), credentials.as_deref(), config.as_deref())
+        let named = std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
+        Self::read(named.as_deref(), credentials.as_deref(), config.as_deref())
     }
 
     fn read(
-        asked: Option<&str>,
+        named: Option<&str>,
         credentials: Option<&Path>,
         config: Option<&Path>,
     ) -> Result<Self, StorageError> {
-        let (name, is_asked) = (asked.unwrap_or("default"), asked.is_some());
+        let name = named.unwrap_or("default");
         let of_credentials = section(&read_file(credentials)?, &[name.to_owned()]);
         let of_config = section(&read_file(config)?, &[format!("profile {name}"), name.to_owned()]);
-        if let (Some(name), None, None) = (asked, &of_credentials, &of_config) {
+        if let (Some(name), None, None) = (named, &of_credentials, &of_config) {
             let files = [credentials, config].into_iter().flatten().map(|path| path.display().to_string());
             let reason =
                 format!("there is no profile '{name}' in {}", files.collect::<Vec<_>>().join(" or "));
@@ -59,12 +59,12 @@ impl Profile {
         }
         let mut values = of_config.unwrap_or_default();
         values.extend(of_credentials.unwrap_or_default());
-        Ok(Self { name: name.to_owned(), asked: is_asked, values })
+        Ok(Self { name: name.to_owned(), named: named.is_some(), values })
     }
 
     /// Whether `AWS_PROFILE` names the profile; false if the variable is unset or empty.
-    pub(super) fn is_asked(&self) -> bool {
-        self.asked
+    pub(super) fn is_named(&self) -> bool {
+        self.named
     }
 
     /// Refuses a profile that has no keys of its own and obtains them in a way not supported here.
@@ -131,7 +131,7 @@ mod tests {
         )
         .unwrap();
         std::fs::write(&config, "[default]\nregion = r\ns3 =\n  max_concurrent_requests = 3\n[profile other]\nregion = s\nendpoint_url = http://h\n").unwrap();
-        let read = |asked| Profile::read(asked, Some(&credentials), Some(&config));
+        let read = |named| Profile::read(named, Some(&credentials), Some(&config));
         let profile = read(None).unwrap();
         assert_eq!((profile.get("aws_access_key_id"), profile.get("region")), (Some("A"), Some("r")));
         assert_eq!(profile.get("max_concurrent_requests"), None);
@@ -148,10 +148,10 @@ mod tests {
     fn a_profile_with_keys_from_elsewhere_is_refused_with_the_next_step() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("config");
-        let read = |asked, setting: &str| {
-            let heading = if asked == Some("dev") { "profile dev" } else { "default" };
+        let read = |named, setting: &str| {
+            let heading = if named == Some("dev") { "profile dev" } else { "default" };
             std::fs::write(&config, format!("[{heading}]\nregion = r\n{setting}\n")).unwrap();
-            Profile::read(asked, None, Some(&config)).unwrap()
+            Profile::read(named, None, Some(&config)).unwrap()
         };
         for setting in KEYS_FROM_ELSEWHERE {
             let dev = read(Some("dev"), &format!("{setting} = x"));
@@ -165,7 +165,7 @@ mod tests {
             assert!(read(Some("dev"), &keys).check_keys().is_ok());
         }
         let unnamed = read(None, "sso_session = x");
-        assert!(!unnamed.is_asked());
+        assert!(!unnamed.is_named());
         assert!(unnamed.check_keys().unwrap_err().to_string().contains("--profile default"));
         assert!(read(None, "source_profile = x").check_keys().is_ok());
     }

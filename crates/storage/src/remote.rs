@@ -15,8 +15,8 @@ use object_store::path::Path;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 use url::{Host, Url};
 
-use crate::StorageError;
-use crate::credentials::OfMachine;
+use crate::credentials::MachineCredentials;
+use crate::error::StorageError;
 use crate::profile::Profile;
 
 /// Seconds for which a request is retried while the store is overloaded or unreachable, unless
@@ -56,7 +56,7 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
     let retry = retry(url)?;
     let no_thread =
         |source| error(object_store::Error::Generic { store: "client", source: Box::new(source) });
-    let connector = SpawnedReqwestConnector::new(super::io::handle().map_err(no_thread)?.clone());
+    let connector = SpawnedReqwestConnector::new(crate::io::handle().map_err(no_thread)?.clone());
     let store = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
     // The builders have the same methods but no common trait.
     macro_rules! client {
@@ -65,7 +65,7 @@ fn connect(url: &Url) -> Result<Arc<dyn ObjectStore>, StorageError> {
             if $asks_machine(&builder) {
                 let provider =
                     |retry| Ok(Arc::clone(builder.clone().with_retry(retry).build()?.credentials()));
-                let machine = OfMachine::new(provider, &retry, &store, $settings);
+                let machine = MachineCredentials::new(provider, &retry, &store, $settings);
                 builder = builder.with_credentials(machine.map_err(error)?);
             }
             Arc::new(builder.with_retry(retry).build().map_err(error)?)
@@ -150,11 +150,11 @@ fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, StorageError> {
 fn amazon(url: &Url) -> Result<AmazonS3Builder, StorageError> {
     let mut builder = AmazonS3Builder::from_env().with_url(url.as_str());
     let is_set = |builder: &AmazonS3Builder, key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
-    let profile = Profile::of_environment()?;
+    let profile = Profile::from_environment()?;
     let has_keys = is_set(&builder, AmazonS3ConfigKey::AccessKeyId);
     // A profile that is named explicitly takes precedence over the credentials that a container or
     // a cluster gives its processes.
-    let is_profile_next = profile.is_asked() || amazon_asks_machine(&builder);
+    let is_profile_next = profile.is_named() || amazon_asks_machine(&builder);
     if !has_keys && is_profile_next && !is_on(builder.get_config_value(&AmazonS3ConfigKey::SkipSignature)) {
         profile.check_keys()?;
     }

@@ -6,22 +6,26 @@
 mod candidate;
 mod column_type;
 mod ddl;
+mod definition;
 mod key_value;
 mod placement_function;
 mod spec;
+mod spec_check;
+mod spec_error;
 mod ttl;
+mod views;
 mod ydb_version;
 
 pub use candidate::{Candidate, CandidateError, KeyPart, Transform};
 pub use column_type::{ColumnType, ColumnTypeError, ValueRange};
 pub use ddl::{CreateTable, DdlError, DdlNote, parse_create_table, write_create_table};
+pub use definition::{Column, TableDefinition, only_time_column};
 pub use key_value::{KeyRange, KeyValue};
 pub use placement_function::{PlacementFunction, PlacementFunctionError};
-pub use spec::{
-    Column, MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError, TableDefinition, TableSpec, as_view, only_time_column,
-    view_schema,
-};
+pub use spec::TableSpec;
+pub use spec_error::{MAX_KEY_BYTES, MAX_KEY_COLUMNS, SpecError};
 pub use ttl::{Ttl, TtlError};
+pub use views::{as_view, view_schema};
 pub use ydb_version::{
     ColumnRole, TypeRule, YdbStatement, YdbTypeError, YdbVersion, YdbVersionError, check_ydb_types,
     write_create_table_for,

@@ -1,84 +1,15 @@
-//! Table declarations, raw and checked.
+//! A checked table declaration.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::bounded::{names, quote};
-use crate::table::{ColumnType, KeyValue, PlacementFunction, Ttl};
+use crate::table::definition::{Column, TableDefinition};
+use crate::table::spec_check::{check_change, check_cloud_logs, check_columns, check_ttl, resolve_keys};
+use crate::table::spec_error::SpecError;
+use crate::table::{ColumnType, KeyValue, PlacementFunction};
 use crate::units::PartitionCount;
-
-/// Maximum number of columns in a primary key of YDB.
-pub const MAX_KEY_COLUMNS: usize = 20;
-/// Maximum size of a primary key of YDB in bytes (1 MB).
-pub const MAX_KEY_BYTES: usize = 1 << 20;
-
-/// Returns the position of the only column of points in time; without any, that of the only date
-/// column.
-#[must_use]
-pub fn only_time_column(columns: &[Column]) -> Option<usize> {
-    let only = |is: fn(ColumnType) -> bool| {
-        let mut times = columns.iter().enumerate().filter(|(_, column)| is(column.column_type));
-        (times.next().map(|(index, _)| index), times.next().is_some())
-    };
-    match (only(ColumnType::is_timestamp), only(ColumnType::is_time)) {
-        ((Some(index), false), _) | ((None, _), (Some(index), false)) => Some(index),
-        _ => None,
-    }
-}
-
-/// One declared column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
-    /// Case-sensitive name.
-    pub name: String,
-    /// Type of the column.
-    #[serde(rename = "type")]
-    pub column_type: ColumnType,
-    /// Whether the column takes NULL.
-    pub nullable: bool,
-}
-
-impl Column {
-    /// Creates a column that takes NULL.
-    #[must_use]
-    pub fn nullable(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Self { name: name.into(), column_type, nullable: true }
-    }
-
-    /// Creates a NOT NULL column.
-    #[must_use]
-    pub fn required(name: impl Into<String>, column_type: ColumnType) -> Self {
-        Self { name: name.into(), column_type, nullable: false }
-    }
-}
-
-/// An unchecked declaration, as it appears in flags, DDL and the log. [`TableSpec::new`] checks it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TableDefinition {
-    /// Name of the table, also in SQL.
-    pub name: String,
-    /// Columns in declared order.
-    pub columns: Vec<Column>,
-    /// Names of the primary-key columns, in key order.
-    pub primary_key: Vec<String>,
-    /// Names of the partition-key columns, in hash order; if empty, the whole primary key is used.
-    pub partition_key: Vec<String>,
-    /// Number of hash partitions.
-    pub partitions: PartitionCount,
-    /// Function from partition key to partition.
-    #[serde(default)]
-    pub placement: PlacementFunction,
-    /// Time to live of rows; `None` keeps them forever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<Ttl>,
-}
 
 /// A checked declaration. The partition key is a non-empty subset of the primary key, and every key
 /// column exists, is NOT NULL and has a type that YDB allows in a key.
@@ -91,73 +22,6 @@ pub struct TableSpec {
     schema: SchemaRef,
 }
 
-/// Reason why a declaration is rejected.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[allow(missing_docs, reason = "the fields are named in the messages")]
-pub enum SpecError {
-    #[error("the table has no name")]
-    NoName,
-    #[error("'{name}' cannot be the name of a table: a part called .sys is kept for system tables", name = quote(name))]
-    ReservedName { name: String },
-    #[error("a table needs at least one column")]
-    NoColumns,
-    #[error("a column has an empty name")]
-    EmptyColumnName,
-    #[error("column '{name}' is declared twice", name = quote(name))]
-    DuplicateColumn { name: String },
-    #[error("a table needs a primary key, such as --primary-key event_timestamp,user_id")]
-    NoPrimaryKey,
-    #[error("a primary key has at most {MAX_KEY_COLUMNS} columns, this one has {found}")]
-    TooManyKeyColumns { found: usize },
-    #[error("the {key} names column '{name}', which is not declared; declared: {}", names(declared), name = quote(name))]
-    UnknownKeyColumn { key: &'static str, name: String, declared: Vec<String> },
-    #[error("the {key} names column '{name}' twice", name = quote(name))]
-    RepeatedKeyColumn { key: &'static str, name: String },
-    #[error(
-        "column '{name}' is part of the primary key and must be NOT NULL; declare it as {name}:{column_type}:not-null", name = quote(name)
-)]
-    NullableKeyColumn { name: String, column_type: ColumnType },
-    #[error(
-        "column '{name}' of type {column_type} cannot be part of a primary key; YDB allows Int32, Int64, Uint8 to \
-         Uint64, Utf8, String, Date, Datetime, Datetime64, Timestamp and Timestamp64", name = quote(name)
-)]
-    KeyType { name: String, column_type: ColumnType },
-    #[error(
-        "partition-key column '{name}' is not in the primary key ({}); the partition key is a subset of the primary \
-         key, so that equal primary keys meet in one partition. Add it to the primary key or partition by another column",
-        names(primary_key), name = quote(name)
-)]
-    PartitionKeyOutsidePrimaryKey { name: String, primary_key: Vec<String> },
-    #[error(
-        "placement ydb-cloud-logs needs a partition key of at least two columns, the first of them a Timestamp; \
-         this one is ({})",
-        names(partition_key)
-    )]
-    CloudLogsKey { partition_key: Vec<String> },
-    #[error(
-        "placement ydb-cloud-logs needs at least one active partition and a period of at least 1 microsecond"
-    )]
-    CloudLogsParameters,
-    #[error(
-        "the time to live names column '{name}', which is not in the primary key ({}); all versions of a row must expire \
-         together, and portions know the range of key columns alone", names(primary_key), name = quote(name)
-)]
-    TtlOutsidePrimaryKey { name: String, primary_key: Vec<String> },
-    #[error(
-        "the time to live names column '{name}' of type {column_type}; it must be a date or a point in time", name = quote(name)
-)]
-    TtlType { name: String, column_type: ColumnType },
-    #[error("column '{name}' exists already", name = quote(name))]
-    ColumnExists { name: String },
-    #[error("{what} cannot be changed once a table is declared; {instead}")]
-    Fixed { what: String, instead: &'static str },
-    #[error(
-        "column '{name}' cannot be added as NOT NULL: the rows that are there have no value for it. Declare it as \
-         {name}:{column_type}", name = quote(name)
-)]
-    AddedNotNull { name: String, column_type: ColumnType },
-}
-
 impl TableSpec {
     /// Checks a declaration. An empty partition key becomes the whole primary key, as in YDB.
     ///
@@ -165,28 +29,10 @@ impl TableSpec {
     /// [`SpecError`] for the first fault found; it says what is wrong and how to fix it.
     pub fn new(mut definition: TableDefinition) -> Result<Self, SpecError> {
         check_columns(&definition)?;
-        if definition.primary_key.is_empty() {
-            return Err(SpecError::NoPrimaryKey);
-        }
-        if definition.primary_key.len() > MAX_KEY_COLUMNS {
-            return Err(SpecError::TooManyKeyColumns { found: definition.primary_key.len() });
-        }
         if definition.partition_key.is_empty() {
             definition.partition_key.clone_from(&definition.primary_key);
         }
-        let primary_key = resolve_key(&definition, "primary key", &definition.primary_key)?;
-        let partition_key = resolve_key(&definition, "partition key", &definition.partition_key)?;
-        for (index, name) in partition_key.iter().zip(&definition.partition_key) {
-            if !primary_key.contains(index) {
-                return Err(SpecError::PartitionKeyOutsidePrimaryKey {
-                    name: name.clone(),
-                    primary_key: definition.primary_key,
-                });
-            }
-        }
-        for column in primary_key.iter().filter_map(|index| definition.columns.get(*index)) {
-            check_key_column(column)?;
-        }
+        let (primary_key, partition_key) = resolve_keys(&definition)?;
         let first = partition_key.first().and_then(|index| definition.columns.get(*index));
         check_cloud_logs(&definition, first)?;
         check_ttl(&definition)?;
@@ -205,39 +51,7 @@ impl TableSpec {
     /// # Errors
     /// [`SpecError`] for every other change, and for a declaration that is invalid in itself.
     pub fn altered(&self, to: TableDefinition) -> Result<Self, SpecError> {
-        const REWRITE: &str = "'evenkeel repartition' rewrites the rows into a new table";
-        const NEW_TABLE: &str = "declare a new table and ingest into it";
-        let from = &self.definition;
-        let fixed = |what: String, instead| Err(SpecError::Fixed { what, instead });
-        if to.name != from.name {
-            return fixed("the name".to_owned(), NEW_TABLE);
-        }
-        if to.primary_key != from.primary_key {
-            return fixed("the primary key".to_owned(), NEW_TABLE);
-        }
-        if to.partition_key != from.partition_key {
-            return fixed("the partition key".to_owned(), REWRITE);
-        }
-        if to.partitions != from.partitions {
-            return fixed("the number of partitions".to_owned(), REWRITE);
-        }
-        if to.placement != from.placement {
-            return fixed("the placement function".to_owned(), REWRITE);
-        }
-        for (index, column) in from.columns.iter().enumerate() {
-            if to.columns.get(index) != Some(column) {
-                return fixed(format!("column '{}'", column.name), NEW_TABLE);
-            }
-        }
-        let added = || to.columns.iter().skip(from.columns.len());
-        if let Some(known) = added().find(|column| from.columns.iter().any(|known| known.name == column.name))
-        {
-            return Err(SpecError::ColumnExists { name: known.name.clone() });
-        }
-        if let Some(added) = added().find(|column| !column.nullable) {
-            let (name, column_type) = (added.name.clone(), added.column_type);
-            return Err(SpecError::AddedNotNull { name, column_type });
-        }
+        check_change(&self.definition, &to)?;
         Self::new(to)
     }
 
@@ -337,94 +151,6 @@ impl TableSpec {
     }
 }
 
-fn check_columns(definition: &TableDefinition) -> Result<(), SpecError> {
-    if definition.name.is_empty() {
-        return Err(SpecError::NoName);
-    }
-    if definition.name.split('/').any(|part| part == ".sys") {
-        return Err(SpecError::ReservedName { name: definition.name.clone() });
-    }
-    if definition.columns.is_empty() {
-        return Err(SpecError::NoColumns);
-    }
-    let mut seen = HashSet::new();
-    for column in &definition.columns {
-        if column.name.is_empty() {
-            return Err(SpecError::EmptyColumnName);
-        }
-        if !seen.insert(column.name.as_str()) {
-            return Err(SpecError::DuplicateColumn { name: column.name.clone() });
-        }
-    }
-    Ok(())
-}
-
-fn resolve_key(
-    definition: &TableDefinition,
-    key: &'static str,
-    names: &[String],
-) -> Result<Vec<usize>, SpecError> {
-    let mut indices = Vec::with_capacity(names.len());
-    for name in names {
-        let index = definition.columns.iter().position(|column| column.name == *name).ok_or_else(|| {
-            SpecError::UnknownKeyColumn {
-                key,
-                name: name.clone(),
-                declared: definition.columns.iter().map(|column| column.name.clone()).collect(),
-            }
-        })?;
-        if indices.contains(&index) {
-            return Err(SpecError::RepeatedKeyColumn { key, name: name.clone() });
-        }
-        indices.push(index);
-    }
-    Ok(indices)
-}
-
-fn check_key_column(column: &Column) -> Result<(), SpecError> {
-    if !column.column_type.is_key_type() {
-        return Err(SpecError::KeyType { name: column.name.clone(), column_type: column.column_type });
-    }
-    if column.nullable {
-        return Err(SpecError::NullableKeyColumn {
-            name: column.name.clone(),
-            column_type: column.column_type,
-        });
-    }
-    Ok(())
-}
-
-fn check_cloud_logs(definition: &TableDefinition, first: Option<&Column>) -> Result<(), SpecError> {
-    let PlacementFunction::YdbCloudLogs { active, period_micros } = definition.placement else {
-        return Ok(());
-    };
-    if active == 0 || period_micros == 0 {
-        return Err(SpecError::CloudLogsParameters);
-    }
-    let starts_with_time = first.is_some_and(|column| column.column_type == ColumnType::Timestamp);
-    if starts_with_time && definition.partition_key.len() >= 2 {
-        Ok(())
-    } else {
-        Err(SpecError::CloudLogsKey { partition_key: definition.partition_key.clone() })
-    }
-}
-
-fn check_ttl(definition: &TableDefinition) -> Result<(), SpecError> {
-    let Some(ttl) = &definition.ttl else { return Ok(()) };
-    let name = ttl.column.clone();
-    if !definition.columns.iter().any(|column| column.name == name) {
-        let declared = definition.columns.iter().map(|column| column.name.clone()).collect();
-        return Err(SpecError::UnknownKeyColumn { key: "time to live", name, declared });
-    }
-    if !definition.primary_key.contains(&name) {
-        return Err(SpecError::TtlOutsidePrimaryKey { name, primary_key: definition.primary_key.clone() });
-    }
-    match definition.columns.iter().find(|column| column.name == name).map(|column| column.column_type) {
-        Some(column_type) if !column_type.is_time() => Err(SpecError::TtlType { name, column_type }),
-        _ => Ok(()),
-    }
-}
-
 impl TryFrom<TableDefinition> for TableSpec {
     type Error = SpecError;
     fn try_from(definition: TableDefinition) -> Result<Self, Self::Error> {
@@ -438,40 +164,11 @@ impl From<TableSpec> for TableDefinition {
     }
 }
 
-/// Returns the schema with text and bytes as views: short values are stored in the view itself and
-/// move like numbers.
-#[must_use]
-pub fn view_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| {
-        let data_type = view_type(field.data_type()).unwrap_or_else(|| field.data_type().clone());
-        Field::new(field.name(), data_type, field.is_nullable())
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// Casts a column to its type in [`view_schema`].
-///
-/// # Errors
-/// [`ArrowError`] if memory does not suffice.
-pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match view_type(column.data_type()) {
-        Some(view) => cast(column, &view),
-        None => Ok(Arc::clone(column)),
-    }
-}
-
-/// Returns the view type of text and bytes; `None` for other types and for views.
-fn view_type(data_type: &DataType) -> Option<DataType> {
-    match data_type {
-        DataType::Utf8 => Some(DataType::Utf8View),
-        DataType::Binary => Some(DataType::BinaryView),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Ttl;
+    use crate::units::Micros;
 
     fn definition() -> TableDefinition {
         TableDefinition {
@@ -555,6 +252,48 @@ mod tests {
         };
         assert!(TableSpec::new(with(20)).is_ok());
         assert_eq!(TableSpec::new(with(21)), Err(SpecError::TooManyKeyColumns { found: 21 }));
+    }
+
+    #[test]
+    fn a_changed_declaration_may_only_add_columns_that_take_null_and_keep_rows_for_another_time() {
+        let spec = TableSpec::new(definition()).unwrap();
+        let changed = |change: fn(&mut TableDefinition)| {
+            let mut changed = definition();
+            change(&mut changed);
+            spec.altered(changed)
+        };
+        let longer = changed(|d| d.columns.push(Column::nullable("more", ColumnType::Double))).unwrap();
+        assert_eq!(longer.schema().fields().len(), 5);
+        assert!(changed(|d| d.ttl = Some(Ttl { column: "at".into(), keep: Micros::DAY })).is_ok());
+        for (error, expected) in [
+            (changed(|d| d.name = "other".into()), "the name cannot be changed"),
+            (changed(|d| d.primary_key.truncate(1)), "the primary key cannot be changed"),
+            (changed(|d| d.partition_key.push("at".into())), "the partition key cannot be changed"),
+            (changed(|d| d.partitions = PartitionCount::new(5).unwrap()), "number of partitions cannot"),
+            (changed(|d| d.placement = PlacementFunction::YdbModulo), "the placement function cannot"),
+            (changed(|d| d.columns[2].nullable = false), "column 'note' cannot be changed"),
+            (changed(|d| d.columns.truncate(3)), "column 'price' cannot be changed"),
+            (changed(|d| d.columns.swap(2, 3)), "column 'note' cannot be changed"),
+            (changed(|d| d.columns.push(Column::nullable("at", ColumnType::Int64))), "'at' exists already"),
+            (changed(|d| d.columns.push(Column::required("x", ColumnType::Int64))), "'x' cannot be added"),
+            (changed(|d| d.columns.push(Column::nullable("", ColumnType::Int64))), "an empty name"),
+        ] {
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_expire_by_a_time_column_of_the_primary_key_and_by_no_other() {
+        let keep = |column: &str| Some(Ttl { column: column.into(), keep: Micros::DAY });
+        let expiring = TableSpec::new(TableDefinition { ttl: keep("at"), ..definition() }).unwrap();
+        let day = Micros::DAY.get();
+        assert_eq!(expiring.oldest_kept(3 * day), Some((0, KeyValue::Int(2 * day))));
+        assert_eq!(TableSpec::new(definition()).unwrap().oldest_kept(3 * day), None);
+        assert!(matches!(refused(|d| d.ttl = keep("user")), SpecError::TtlType { .. }));
+        assert!(matches!(refused(|d| d.ttl = keep("price")), SpecError::TtlOutsidePrimaryKey { .. }));
+        let unknown = refused(|d| d.ttl = keep("nope"));
+        assert!(matches!(unknown, SpecError::UnknownKeyColumn { key: "time to live", .. }), "{unknown}");
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //!   second, no 24:00.
 //! - Uuid: 32 hexadecimal digits, plain, with hyphens, in braces or as a URN.
 
+mod cell_error;
 mod number;
 #[cfg(test)]
 mod oracle;
@@ -35,6 +36,7 @@ pub use crate::text_value::time::{TimestampFormat, TimestampFormatError};
 
 use crate::note::Fault;
 use crate::table::ColumnType;
+use crate::text_value::cell_error::CellError;
 
 /// Choices for text that can be read in several ways.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -106,9 +108,6 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
 
 /// Problem of text in another encoding.
 const NOT_UTF8: &str = "is not valid UTF-8; convert the file, for example with: iconv -f latin1 -t utf-8";
-
-/// Reason why a cell is rejected, without the value: " is not ..." follows the quoted value.
-type CellError = std::borrow::Cow<'static, str>;
 
 struct Cells<'a> {
     text: &'a BinaryArray,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use crate::text_value::CellError;
+use crate::text_value::cell_error::CellError;
 
 /// Converts a number with a decimal comma to one with a point, if `decimal_comma` is set: `1.234,5`
 /// to `1234.5`.

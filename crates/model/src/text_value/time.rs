@@ -13,7 +13,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone,
 use thiserror::Error;
 
 use crate::bounded::quote;
-use crate::text_value::CellError;
+use crate::text_value::cell_error::CellError;
 
 /// Spelling of points in time. Without a zone they are UTC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

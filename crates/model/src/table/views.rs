@@ -1,0 +1,39 @@
+//! Columns of text and bytes as Arrow views.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+/// Returns the schema with text and bytes as views: short values are stored in the view itself and
+/// move like numbers.
+#[must_use]
+pub fn view_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let data_type = view_type(field.data_type()).unwrap_or_else(|| field.data_type().clone());
+        Field::new(field.name(), data_type, field.is_nullable())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Casts a column to its type in [`view_schema`].
+///
+/// # Errors
+/// [`ArrowError`] if memory does not suffice.
+pub fn as_view(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match view_type(column.data_type()) {
+        Some(view) => cast(column, &view),
+        None => Ok(Arc::clone(column)),
+    }
+}
+
+/// Returns the view type of text and bytes; `None` for other types and for views.
+fn view_type(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Utf8 => Some(DataType::Utf8View),
+        DataType::Binary => Some(DataType::BinaryView),
+        _ => None,
+    }
+}
