@@ -19,7 +19,7 @@ use evenkeel::evaluate::{EvaluateOptions, Evaluator};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::IngestOptions;
 use evenkeel::placement::{Function, JointPlacement, Placement, Scatter};
-use evenkeel::portion::{WRITE_BATCH_ROWS, encode_portion};
+use evenkeel::portion::{PortionEncoder, WRITE_BATCH_ROWS};
 use evenkeel::query::Params;
 use evenkeel::sketch::{KeyCounter, fold};
 use evenkeel::sort::{gather, sort_newest_wins};
@@ -102,7 +102,9 @@ fn stages(criterion: &mut Criterion) {
     group.bench_function("gather and write a portion", |bench| {
         bench.iter(|| {
             let chunks = gather(&rows, &sorted, WRITE_BATCH_ROWS);
-            assert_eq!(encode_portion(&spec, PartitionId(0), chunks).unwrap().rows, ROWS - sorted.replaced);
+            let mut encoder = PortionEncoder::new(&spec, PartitionId(0));
+            chunks.for_each(|chunk| encoder.push(&chunk.unwrap()).unwrap());
+            assert_eq!(encoder.finish().unwrap().rows, ROWS - sorted.replaced);
         });
     });
     group.finish();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use evenkeel::generate::ad_events_definition;
-use evenkeel::portion::encode_portion;
+use evenkeel::portion::PortionEncoder;
 use evenkeel::table::TableSpec;
 use evenkeel::units::PartitionId;
 use parquet::arrow::ArrowWriter;
@@ -49,8 +49,11 @@ fn encode(path: &Path, out: &Path) -> u64 {
 }
 
 fn portions(path: &Path, out: &Path, spec: &TableSpec) -> u64 {
-    let batches = read(path).map(|batch| batch.unwrap().with_schema(spec.schema().clone()));
-    let portion = encode_portion(spec, PartitionId(0), batches).unwrap();
+    let mut encoder = PortionEncoder::new(spec, PartitionId(0));
+    for batch in read(path) {
+        encoder.push(&batch.unwrap().with_schema(spec.schema().clone()).unwrap()).unwrap();
+    }
+    let portion = encoder.finish().unwrap();
     let target = out.join(path.file_name().unwrap());
     std::fs::write(&target, &portion.bytes).unwrap();
     File::open(&target).unwrap().sync_all().unwrap();

@@ -25,7 +25,9 @@ use evenkeel_engine::handle::Table;
 use evenkeel_engine::query::key_ordering;
 use evenkeel_input::source::{InputPath, row_counts};
 use evenkeel_model::units::PartitionId;
-use evenkeel_store::ingest::{IngestError, IngestFiles, IngestReport, SourceReport, Written, finish_written};
+use evenkeel_store::ingest::{
+    IngestError, IngestFiles, IngestReport, SourceReport, UncommittedIngest, finish_written,
+};
 use evenkeel_store::log::{PortionEntry, Snapshot, SourceEntry};
 use evenkeel_store::portion::GROUP_MEMORY;
 
@@ -403,7 +405,7 @@ async fn commit(
         (*number, SourceReport { name, bytes, rows, rejected, skipped_since: None })
     }));
     manifest.portions.sort_by(|a, b| (a.partition, &a.key_range.min).cmp(&(b.partition, &b.key_range.min)));
-    let written = Written {
+    let written = UncommittedIngest {
         portions: manifest.portions,
         entries: manifest.sources.into_values().collect(),
         sources: reports.into_values().collect(),

@@ -7,7 +7,7 @@ use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 
-use crate::ingest::IngestError;
+use crate::ingest::error::IngestError;
 use evenkeel_model::table::{TableSpec, as_view, view_schema};
 use evenkeel_model::units::PartitionId;
 use evenkeel_placement::placement::{Placement, Scatter};

@@ -6,7 +6,8 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 
 use crate::ingest::buffer::Pieces;
-use crate::ingest::{IngestError, IngestMode};
+use crate::ingest::error::IngestError;
+use crate::ingest::options::IngestMode;
 use crate::portion::{EncodedPortion, PortionEncoder, WRITE_BATCH_ROWS, key_value};
 use crate::sort::{gather, sort_newest_wins};
 use evenkeel_model::table::TableSpec;

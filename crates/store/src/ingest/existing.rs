@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::ingest::IngestError;
+use crate::ingest::error::IngestError;
 use crate::log::PortionEntry;
 use crate::portion::{WRITE_BATCH_ROWS, key_value};
 use evenkeel_model::table::TableSpec;

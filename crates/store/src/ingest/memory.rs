@@ -1,11 +1,10 @@
 //! Division of the memory budget of an ingest.
 
-use crate::ingest::IngestError;
+use crate::ingest::error::IngestError;
+use crate::ingest::options::LEAST_MEMORY;
 use crate::portion::GROUP_MEMORY;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 
-/// Smallest memory budget of an ingest.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
 /// Memory of the program itself, batches read ahead, and what the allocator retains (measured).
 const BASE: ByteSize = ByteSize::mib(70);
 /// Memory of one encoder: a row group being written, its dictionaries and compression buffers

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::ingest::IngestError;
+use crate::ingest::error::IngestError;
 use evenkeel_input::source::{Reject, RowPosition};
 use evenkeel_storage::{Disk, SystemDisk};
 

@@ -1,26 +1,24 @@
 //! Writes rows in the schema of the table as portions, and commits them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow::array::RecordBatch;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use tokio::sync::{Notify, Semaphore, oneshot};
-use tokio::task::{JoinError, JoinSet};
+use arrow::datatypes::Schema;
+use tokio::sync::Notify;
 
-use crate::ingest::buffer::{Buffer, Pieces};
-use crate::ingest::encode::{Encoded, encode};
+use crate::ingest::buffer::Buffer;
+use crate::ingest::committed::Committed;
+use crate::ingest::error::IngestError;
 use crate::ingest::existing::{find_common_key, find_repeated_key};
 use crate::ingest::memory::MemoryPlan;
-use crate::ingest::{IngestError, IngestMode, IngestOptions};
+use crate::ingest::options::{IngestMode, IngestOptions};
+use crate::ingest::pipeline::PortionPipeline;
 use crate::log::{
-    CommitDraft, CommitOutcome, LogError, Operation, PortionEntry, Sequence, Snapshot, SourceEntry, TableLog,
+    CommitDraft, CommitOutcome, LogError, Operation, PortionEntry, Snapshot, SourceEntry, TableLog,
 };
 use evenkeel_model::table::TableSpec;
-use evenkeel_model::units::{PartitionId, Version};
 
-/// Portions waiting to be stored while others are encoded.
-const PORTIONS_IN_FLIGHT: usize = 4;
 /// Fraction of the buffer (a divisor) for rows that are not yet scattered by partition.
 const STAGED_SHARE: usize = 8;
 
@@ -33,70 +31,11 @@ pub struct Ingest {
     spec: Arc<TableSpec>,
     mode: IngestMode,
     memory: MemoryPlan,
-    encoders: ThreadPool,
-    free_encoders: Arc<Semaphore>,
     buffer: Buffer,
-    /// Portions being encoded and stored.
-    under_way: JoinSet<Done>,
-    /// Number of portions started.
-    started: u64,
-    /// Portions stored, with their numbers.
-    portions: Vec<(u64, PortionEntry)>,
-    writes: Vec<PartitionWrite>,
+    pipeline: PortionPipeline,
     rows: u64,
-    replaced: u64,
     /// Whether to take inputs that another writer commits in the meantime.
     again: bool,
-    /// Stops the ingest before its commit when notified.
-    interrupt: Option<Arc<Notify>>,
-}
-
-/// Totals of what an ingest wrote to one partition.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct PartitionWrite {
-    /// Number of rows.
-    pub rows: u64,
-    /// Bytes of the portions.
-    pub bytes: u64,
-    /// Number of portions.
-    pub portions: u64,
-    /// Seconds spent sorting, encoding and storing them; partitions overlap in time.
-    pub seconds: f64,
-}
-
-/// Result of a finished ingest.
-#[derive(Debug)]
-pub struct Committed {
-    /// The table with the new rows.
-    pub snapshot: Snapshot,
-    /// The version that the commit made.
-    pub version: Version,
-    /// Rows taken.
-    pub rows: u64,
-    /// Of those, rows that a later row of the same portion replaced.
-    pub replaced: u64,
-    /// Totals of what was written, per partition.
-    pub writes: Vec<PartitionWrite>,
-}
-
-impl Committed {
-    /// Rows written per partition.
-    #[must_use]
-    pub fn rows_per_partition(&self) -> Vec<u64> {
-        self.writes.iter().map(|write| write.rows).collect()
-    }
-
-    /// Bytes of the portions.
-    #[must_use]
-    pub fn bytes_written(&self) -> u64 {
-        self.writes.iter().map(|write| write.bytes).sum()
-    }
-
-    /// Number of portions written.
-    #[must_use]
-    pub fn portions(&self) -> u64 {
-        self.writes.iter().map(|write| write.portions).sum()
-    }
 }
 
 impl Ingest {
@@ -105,32 +44,13 @@ impl Ingest {
     /// # Errors
     /// [`IngestError::Memory`] if the budget is below [`crate::ingest::LEAST_MEMORY`].
     pub fn new(log: TableLog, base: Snapshot, options: &IngestOptions) -> Result<Self, IngestError> {
-        let spec = Arc::clone(base.spec());
-        let partitions = spec.partitions();
+        let (spec, mode) = (Arc::clone(base.spec()), options.mode);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let memory = MemoryPlan::new(options.memory, partitions, cores)?;
-        let encoders = ThreadPoolBuilder::new().num_threads(memory.encoders);
-        // A panic drops the channel of its portion, which fails the ingest.
-        let encoders = encoders.panic_handler(|_| {}).build();
-        let encoders = encoders.map_err(|error| IngestError::Worker { reason: error.to_string() })?;
-        Ok(Self {
-            mode: options.mode,
-            memory,
-            encoders,
-            free_encoders: Arc::new(Semaphore::new(memory.encoders)),
-            buffer: Buffer::new(&spec, memory.buffer.as_usize() / STAGED_SHARE),
-            under_way: JoinSet::new(),
-            started: 0,
-            portions: Vec::new(),
-            writes: vec![PartitionWrite::default(); partitions.len()],
-            rows: 0,
-            replaced: 0,
-            again: false,
-            interrupt: None,
-            log,
-            base,
-            spec,
-        })
+        let memory = MemoryPlan::new(options.memory, spec.partitions(), cores)?;
+        let pipeline =
+            PortionPipeline::new(log.clone(), Arc::clone(&spec), mode, memory.encoders, memory.group)?;
+        let buffer = Buffer::new(&spec, memory.buffer.as_usize() / STAGED_SHARE);
+        Ok(Self { log, base, spec, mode, memory, buffer, pipeline, rows: 0, again: false })
     }
 
     /// Takes rows in the schema of the table; text and bytes may be views. Of rows with the same
@@ -142,27 +62,28 @@ impl Ingest {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let schema = batch.schema();
-        if schema.fields() != self.spec.schema().fields() && schema.fields() != self.buffer.schema().fields()
-        {
-            let names = |schema: &arrow::datatypes::Schema| {
-                schema
-                    .fields()
-                    .iter()
-                    .map(|f| format!("{} {}", f.name(), f.data_type()))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
-            return Err(IngestError::Schema { expected: names(self.spec.schema()), found: names(&schema) });
-        }
+        self.check_schema(&batch.schema())?;
         self.rows += batch.num_rows() as u64;
         self.buffer.push(batch)?;
         while self.buffer.bytes() > self.memory.buffer.as_usize()
             && let Some((partition, pieces)) = self.buffer.take_fullest(self.memory.portion.as_usize())
         {
-            self.start(partition, pieces).await?;
+            self.pipeline.start(partition, pieces).await?;
         }
         Ok(())
+    }
+
+    /// Fails if rows have neither the schema of the table nor the same with views.
+    fn check_schema(&self, schema: &Schema) -> Result<(), IngestError> {
+        if schema.fields() == self.spec.schema().fields() || schema.fields() == self.buffer.schema().fields()
+        {
+            return Ok(());
+        }
+        let names = |schema: &Schema| {
+            let fields = schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type()));
+            fields.collect::<Vec<_>>().join(", ")
+        };
+        Err(IngestError::Schema { expected: names(self.spec.schema()), found: names(schema) })
     }
 
     /// Takes inputs even if the table has them already, or gets them in the meantime.
@@ -173,22 +94,13 @@ impl Ingest {
     /// Makes the ingest fail with [`IngestError::Interrupted`] before its commit when `interrupt`
     /// is notified, even while it writes.
     pub fn stop_on(&mut self, interrupt: Arc<Notify>) {
-        self.interrupt = Some(interrupt);
+        self.pipeline.stop_on(interrupt);
     }
 
     /// Takes portions that were stored elsewhere.
-    pub fn adopt(&mut self, portions: Vec<PortionEntry>, rows: u64, replaced: u64) {
+    pub(super) fn adopt(&mut self, portions: Vec<PortionEntry>, rows: u64, replaced: u64) {
         self.rows += rows;
-        self.replaced += replaced;
-        for portion in portions {
-            if let Some(write) = self.writes.get_mut(portion.partition.index()) {
-                write.rows += portion.rows;
-                write.bytes += portion.bytes;
-                write.portions += 1;
-            }
-            self.portions.push((self.started, portion));
-            self.started += 1;
-        }
+        self.pipeline.adopt(portions, replaced);
     }
 
     /// Rows taken so far.
@@ -210,7 +122,7 @@ impl Ingest {
                 return Err(error);
             }
         };
-        let draft = CommitDraft::rows(self.operation(), self.portions(), sources.clone());
+        let draft = CommitDraft::rows(self.operation(), self.pipeline.portions(), sources.clone());
         loop {
             match self.log.try_commit(&base, &draft).await {
                 Ok(CommitOutcome::Committed(snapshot)) => return Ok(self.committed(snapshot, &draft)),
@@ -233,15 +145,8 @@ impl Ingest {
 
     /// Deletes the files written so far. A file that cannot be deleted is not visible in the table
     /// anyway.
-    pub async fn abandon(mut self) {
-        while let Some(done) = self.under_way.join_next().await {
-            if let Ok((number, Ok(stored))) = done {
-                self.portions.push((number, stored.portion));
-            }
-        }
-        for (_, portion) in &self.portions {
-            let _ = self.log.storage().delete(&portion.path).await;
-        }
+    pub async fn abandon(self) {
+        self.pipeline.abandon().await;
     }
 
     fn operation(&self) -> Operation {
@@ -253,11 +158,14 @@ impl Ingest {
 
     /// Writes the buffered rows. Returns the snapshot that they were checked against.
     async fn write(&mut self, sources: &[SourceEntry]) -> Result<Snapshot, IngestError> {
-        self.flush().await?;
+        for (partition, pieces) in self.buffer.take_rest(self.memory.portion.as_usize())? {
+            self.pipeline.start(partition, pieces).await?;
+        }
+        self.pipeline.drain().await?;
         if self.mode == IngestMode::Upsert {
             return Ok(self.base.clone());
         }
-        let portions = self.portions();
+        let portions = self.pipeline.portions();
         find_repeated_key(self.log.storage(), &self.spec, &portions).await?;
         // The portions of an older version may have been compacted and cleaned away.
         let newest = self.log.refresh(&self.base).await?;
@@ -291,11 +199,10 @@ impl Ingest {
     ) -> Result<(), IngestError> {
         self.check_sources(base, newest, sources)?;
         if self.mode == IngestMode::Insert {
-            let known: std::collections::HashSet<String> =
-                base.portions().iter().map(|portion| portion.path.clone()).collect();
+            let known: HashSet<String> = base.portions().iter().map(|portion| portion.path.clone()).collect();
             let fresh: Vec<_> =
                 newest.portions().into_iter().filter(|portion| !known.contains(&portion.path)).collect();
-            find_common_key(self.log.storage(), &self.spec, &self.portions(), &fresh).await?;
+            find_common_key(self.log.storage(), &self.spec, &self.pipeline.portions(), &fresh).await?;
         }
         Ok(())
     }
@@ -305,132 +212,8 @@ impl Ingest {
             version: snapshot.version_of(draft.id()).unwrap_or(snapshot.version()),
             snapshot,
             rows: self.rows,
-            replaced: self.replaced,
-            writes: self.writes.clone(),
+            replaced: self.pipeline.replaced(),
+            writes: self.pipeline.writes().to_vec(),
         }
     }
-
-    /// Passes the rows of one partition to an encoder, as soon as one is free.
-    async fn start(&mut self, partition: PartitionId, pieces: Pieces) -> Result<(), IngestError> {
-        while self.under_way.len() >= self.memory.encoders + PORTIONS_IN_FLIGHT {
-            self.keep_next().await?;
-        }
-        let free = Arc::clone(&self.free_encoders).acquire_owned();
-        let free = tokio::select! {
-            biased;
-            () = notified(self.interrupt.as_deref()) => return Err(IngestError::Interrupted),
-            free = free => free.map_err(|error| IngestError::Worker { reason: error.to_string() })?,
-        };
-        let (sender, encoded) = oneshot::channel();
-        let (spec, mode, log) = (Arc::clone(&self.spec), self.mode, self.log.clone());
-        let group_memory = self.memory.group;
-        self.encoders.spawn(move || {
-            // The receiver is gone if the ingest was dropped.
-            let _ = sender.send(encode(&spec, mode, partition, pieces, group_memory));
-            drop(free);
-        });
-        let number = self.started;
-        self.started += 1;
-        let store = async move {
-            let encoded = encoded.await.map_err(|_| IngestError::Worker {
-                reason: format!("encoding partition {partition} failed"),
-            })?;
-            let Encoded { portion, replaced, seconds } = encoded?;
-            let started = Instant::now();
-            // The commit sets the sequence; until then the portion has a placeholder.
-            let ageless = Sequence { version: Version::FIRST, ordinal: 0 };
-            let portion = log.store_portion(partition, ageless, portion).await?;
-            let seconds = seconds + started.elapsed().as_secs_f64();
-            Ok(Stored { portion, replaced, seconds })
-        };
-        self.under_way.spawn(async move { (number, store.await) });
-        while let Some(done) = self.under_way.try_join_next() {
-            self.keep(done).await?;
-        }
-        Ok(())
-    }
-
-    /// Waits for one of the portions in progress.
-    async fn keep_next(&mut self) -> Result<(), IngestError> {
-        let done = tokio::select! {
-            biased;
-            () = notified(self.interrupt.as_deref()) => return Err(IngestError::Interrupted),
-            done = self.under_way.join_next() => done,
-        };
-        match done {
-            Some(done) => self.keep(done).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Keeps a portion. If it failed, others in progress may fail too: waits for them and returns
-    /// the error of the first portion that failed, whichever ended first.
-    async fn keep(&mut self, done: Result<Done, JoinError>) -> Result<(), IngestError> {
-        let Some(mut failure) = self.note(done) else { return Ok(()) };
-        while let Some(done) = self.under_way.join_next().await {
-            if let Some(other) = self.note(done).filter(|other| other.0 < failure.0) {
-                failure = other;
-            }
-        }
-        Err(failure.1)
-    }
-
-    /// Records the result of a portion. Returns the number and the error of one that failed.
-    fn note(&mut self, done: Result<Done, JoinError>) -> Option<(u64, IngestError)> {
-        let Stored { portion, replaced, seconds } = match done {
-            Ok((number, Ok(stored))) => {
-                self.portions.push((number, stored.portion.clone()));
-                stored
-            }
-            Ok((number, Err(error))) => return Some((number, error)),
-            Err(error) => return Some((u64::MAX, IngestError::Worker { reason: error.to_string() })),
-        };
-        self.replaced += replaced;
-        if let Some(write) = self.writes.get_mut(portion.partition.index()) {
-            write.rows += portion.rows;
-            write.bytes += portion.bytes;
-            write.portions += 1;
-            write.seconds += seconds;
-        }
-        None
-    }
-
-    /// Writes all remaining rows, and waits until every portion is stored.
-    async fn flush(&mut self) -> Result<(), IngestError> {
-        for (partition, pieces) in self.buffer.take_rest(self.memory.portion.as_usize())? {
-            self.start(partition, pieces).await?;
-        }
-        while !self.under_way.is_empty() {
-            self.keep_next().await?;
-        }
-        // Portions finish in any order; a later one of a partition replaces rows of those before
-        // it.
-        self.portions.sort_by_key(|(number, _)| *number);
-        Ok(())
-    }
-
-    /// Returns the portions written so far.
-    fn portions(&self) -> Vec<PortionEntry> {
-        self.portions.iter().map(|(_, portion)| portion.clone()).collect()
-    }
-}
-
-/// Waits until `interrupt` is notified; for ever if it is `None`.
-async fn notified(interrupt: Option<&Notify>) {
-    match interrupt {
-        Some(interrupt) => interrupt.notified().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Result of a portion: its number, in the order in which rows left the buffer, and the stored
-/// portion or the error.
-type Done = (u64, Result<Stored, IngestError>);
-
-/// A stored portion.
-struct Stored {
-    portion: PortionEntry,
-    replaced: u64,
-    /// Seconds spent sorting, encoding and storing.
-    seconds: f64,
 }

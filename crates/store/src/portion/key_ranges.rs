@@ -10,7 +10,7 @@ use arrow::datatypes::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
-use crate::portion::PortionError;
+use crate::portion::error::PortionError;
 use evenkeel_model::table::{ColumnType, KeyRange, KeyValue, TableSpec};
 use evenkeel_model::units::PartitionId;
 

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::portion::dictionary::DictionaryColumn;
-use crate::portion::has_bloom_filter;
+use crate::portion::properties::has_bloom_filter;
 use evenkeel_model::table::{ROW_GROUP_BYTES, ROW_GROUP_ROWS, TableSpec};
 
 /// A file being written.

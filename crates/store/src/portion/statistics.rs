@@ -28,10 +28,10 @@ impl ColumnStatistics {
     /// a Parquet file.
     pub fn read(tail: &Bytes, file_bytes: u64, columns: &[Column]) -> Result<Vec<Self>, FooterError> {
         let metadata = parse(tail, file_bytes)?;
-        Ok(columns.iter().map(|column| Self::of(&metadata, column)).collect())
+        Ok(columns.iter().map(|column| Self::from_metadata(&metadata, column)).collect())
     }
 
-    fn of(metadata: &ParquetMetaData, column: &Column) -> Self {
+    fn from_metadata(metadata: &ParquetMetaData, column: &Column) -> Self {
         let schema = metadata.file_metadata().schema_descr();
         let index = schema.columns().iter().position(|leaf| leaf.path().parts() == [column.name.as_str()]);
         let Some(index) = index else {
@@ -43,7 +43,7 @@ impl ColumnStatistics {
         let chunks: Vec<ChunkStatistics> = metadata
             .row_groups()
             .iter()
-            .map(|group| ChunkStatistics::of(group, index, column.column_type))
+            .map(|group| ChunkStatistics::from_row_group(group, index, column.column_type))
             .collect();
         // Whatever is missing in one row group is unknown for the file.
         let with_values = || chunks.iter().filter(|chunk| !chunk.only_nulls);
@@ -67,7 +67,7 @@ struct ChunkStatistics {
 }
 
 impl ChunkStatistics {
-    fn of(group: &RowGroupMetaData, index: usize, column_type: ColumnType) -> Self {
+    fn from_row_group(group: &RowGroupMetaData, index: usize, column_type: ColumnType) -> Self {
         let statistics = group.columns().get(index).and_then(|chunk| chunk.statistics());
         let nulls = statistics.and_then(Statistics::null_count_opt);
         let only_nulls = nulls.is_some() && nulls == u64::try_from(group.num_rows()).ok();
@@ -131,7 +131,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::portion::encode_portion;
+    use crate::portion::encoder::PortionEncoder;
     use evenkeel_model::table::{PlacementFunction, TableDefinition, TableSpec};
     use evenkeel_model::units::{PartitionCount, PartitionId};
 
@@ -147,7 +147,9 @@ mod tests {
         })
         .unwrap();
         let batch = RecordBatch::try_new(Arc::clone(spec.schema()), arrays).unwrap();
-        let portion = encode_portion(&spec, PartitionId(0), std::iter::once(Ok(batch))).unwrap();
+        let mut encoder = PortionEncoder::new(&spec, PartitionId(0));
+        encoder.push(&batch).unwrap();
+        let portion = encoder.finish().unwrap();
         let mut columns = spec.columns().to_vec();
         columns.push(Column::nullable("later", ColumnType::Utf8));
         ColumnStatistics::read(&portion.bytes, portion.bytes.len() as u64, &columns).unwrap()

@@ -1,0 +1,140 @@
+//! Reads the inputs of an ingest one after another, on a thread of their own.
+
+use tokio::sync::mpsc;
+
+use crate::ingest::error::IngestError;
+use crate::ingest::plan::IngestFiles;
+use crate::ingest::report::SourceReport;
+use crate::log::Snapshot;
+use evenkeel_input::source::{Conform, Conformed, Fingerprint, Input, InputPath, SourceError};
+use evenkeel_model::table::TableSpec;
+
+/// Message from the reading thread to the writer.
+pub(super) enum Message {
+    Started { name: String, number: usize },
+    Skipped(SourceReport),
+    Empty(String),
+    Rows(Conformed),
+    Ended(Ended),
+}
+
+/// An input that was read to its end.
+pub(super) struct Ended {
+    pub(super) name: String,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads the inputs one after another, until the receiver is gone.
+pub(super) fn read_all(
+    known: &Snapshot,
+    plan: &IngestFiles,
+    sender: &mpsc::Sender<Message>,
+) -> Result<(), IngestError> {
+    let columns = known.spec().columns().iter().map(|column| column.name.clone()).collect();
+    let reader = Reader { known, plan, columns, sender };
+    for (number, path) in (1..).zip(&plan.inputs) {
+        if !reader.read(number, path)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    /// The table with the inputs that it has already.
+    known: &'a Snapshot,
+    plan: &'a IngestFiles,
+    /// Names of the columns of the table.
+    columns: Vec<String>,
+    sender: &'a mpsc::Sender<Message>,
+}
+
+impl Reader<'_> {
+    /// Sends a message; returns false if the receiver is gone.
+    fn send(&self, message: Message) -> bool {
+        self.sender.blocking_send(message).is_ok()
+    }
+
+    /// Reads one input; returns false if the receiver is gone.
+    fn read(&self, number: usize, path: &InputPath) -> Result<bool, IngestError> {
+        let mut input = match Input::open(path, &self.columns, &self.plan.input) {
+            Ok(input) => input,
+            // One empty file among several is no reason to refuse the others.
+            Err(SourceError::Empty { file }) if self.plan.inputs.len() > 1 => {
+                return Ok(self.send(Message::Empty(file)));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let is_known_before = input.fingerprint().is_some();
+        if let Some(report) = skip_known(self.known, self.plan, &input) {
+            return Ok(self.send(Message::Skipped(report)));
+        }
+        let conform = Conform::new(input.name(), self.known.spec(), &self.plan.input);
+        if let Some(names) = input.column_names() {
+            conform.check_names(&names)?;
+        }
+        if !self.send(Message::Started { name: input.name().to_owned(), number }) {
+            return Ok(false);
+        }
+        while let Some(raw) = input.next_batch()? {
+            if !self.send(Message::Rows(conform.conform(raw)?)) {
+                return Ok(false);
+            }
+        }
+        let fingerprint = self.fingerprint(&input, is_known_before)?;
+        let notes = notes_of(self.known.spec(), &input);
+        Ok(self.send(Message::Ended(Ended { name: input.name().to_owned(), fingerprint, notes })))
+    }
+
+    /// Returns the fingerprint of an input that was read to its end. The content of a pipe is known
+    /// only now, so the table may turn out to have it.
+    fn fingerprint(&self, input: &Input, is_known_before: bool) -> Result<Fingerprint, IngestError> {
+        let Some(fingerprint) = input.fingerprint() else {
+            return Err(IngestError::Worker { reason: format!("{} was not read to its end", input.name()) });
+        };
+        if !is_known_before
+            && !self.plan.again
+            && let Some(version) = self.known.source_version(&fingerprint.xxh3)
+        {
+            let Fingerprint { bytes, .. } = fingerprint;
+            return Err(IngestError::AlreadyIngested { name: input.name().to_owned(), bytes, version });
+        }
+        Ok(fingerprint)
+    }
+}
+
+/// Returns the report of an input whose content is already in the table. An input that is given
+/// twice in one ingest is taken twice: the later one may restore what a row between them changed.
+fn skip_known(known: &Snapshot, plan: &IngestFiles, input: &Input) -> Option<SourceReport> {
+    let Fingerprint { bytes, xxh3 } = input.fingerprint()?;
+    let (version, source) = known.source(&xxh3).filter(|_| !plan.again)?;
+    Some(SourceReport {
+        name: input.name().to_owned(),
+        bytes,
+        rows: 0,
+        rejected: source.rejected,
+        skipped_since: Some(version),
+    })
+}
+
+/// Returns notes on the columns that the reader left out or filled in.
+pub fn notes_of(spec: &TableSpec, input: &Input) -> Vec<String> {
+    let mut notes = Vec::new();
+    let unknown = input.unknown_columns();
+    if !unknown.is_empty() {
+        notes.push(format!("columns that the table does not have were left out: {}", unknown.join(", ")));
+    }
+    if let Some(names) = input.column_names() {
+        let filled: Vec<&str> = spec
+            .columns()
+            .iter()
+            .map(|c| c.name.as_str())
+            .filter(|name| !names.iter().any(|n| n == name))
+            .collect();
+        if !filled.is_empty() {
+            notes.push(format!("columns that the input does not have are NULL: {}", filled.join(", ")));
+        }
+    }
+    notes
+}

@@ -1,0 +1,251 @@
+//! Writes a column chunk page by page, with its statistics and indexes.
+
+use bytes::Bytes;
+use parquet::basic::{BoundaryOrder, Compression, Encoding, PageType, Type, ZstdLevel};
+use parquet::bloom_filter::Sbbf;
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ColumnIndexBuilder, OffsetIndexBuilder, PageEncodingStats,
+};
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+
+use crate::portion::dictionary::hybrid;
+use crate::portion::dictionary::interner::NULL;
+use crate::portion::dictionary::kind::Kind;
+use crate::portion::dictionary::sorted::SortedValues;
+use crate::portion::dictionary::statistics::{Bound, chunk_statistics, lower, upper};
+use crate::portion::properties::PAGE_ROWS;
+
+/// Maximum bytes of plain values in a page, except for a single value that is larger.
+const PAGE_BYTES: usize = 1 << 20;
+/// False-positive rate of a Bloom filter, which is the library's default.
+const FALSE_POSITIVES: f64 = 0.05;
+
+/// An encoded column chunk.
+pub(in crate::portion) struct EncodedColumn {
+    pub(in crate::portion) bytes: Bytes,
+    pub(in crate::portion) close: ColumnCloseResult,
+    /// Whether the dictionary was worth its size.
+    pub(in crate::portion) repeats: bool,
+}
+
+/// Writes pages and collects their statistics.
+pub(super) struct ChunkWriter {
+    values: SortedValues,
+    kind: Kind,
+    nullable: bool,
+    sink: TrackedWrite<Vec<u8>>,
+    zstd: zstd::bulk::Compressor<'static>,
+    uncompressed: usize,
+    dictionary_bytes: Option<usize>,
+    offsets: OffsetIndexBuilder,
+    /// Ranks of the smallest and largest value of each page, and its NULLs; `None` if it has only
+    /// NULLs.
+    ranges: Vec<(Option<(u32, u32)>, i64)>,
+}
+
+impl ChunkWriter {
+    pub(super) fn new(values: SortedValues, kind: Kind, nullable: bool) -> Self {
+        let level = ZstdLevel::default().compression_level();
+        Self {
+            values,
+            kind,
+            nullable,
+            sink: TrackedWrite::new(Vec::new()),
+            zstd: zstd::bulk::Compressor::new(level).unwrap_or_default(),
+            uncompressed: 0,
+            dictionary_bytes: None,
+            offsets: OffsetIndexBuilder::new(),
+            ranges: Vec::new(),
+        }
+    }
+
+    fn plain(&self, rank: u32, out: &mut Vec<u8>) {
+        let value = self.values.get(rank);
+        if matches!(self.kind, Kind::Text | Kind::Bytes) {
+            out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        }
+        out.extend_from_slice(value);
+    }
+
+    fn write(&mut self, body: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<(u64, usize), ParquetError> {
+        let compressed = self.zstd.compress(body).map_err(|error| ParquetError::External(Box::new(error)))?;
+        let page = CompressedPage::new(page(compressed.into()), body.len());
+        let written = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
+        self.uncompressed += written.uncompressed_size;
+        Ok((written.offset, written.compressed_size))
+    }
+
+    pub(super) fn dictionary(&mut self) -> Result<(), ParquetError> {
+        let mut body = Vec::new();
+        let count = self.values.len();
+        (0..count).for_each(|rank| self.plain(rank, &mut body));
+        let page =
+            |buf| Page::DictionaryPage { buf, num_values: count, encoding: Encoding::PLAIN, is_sorted: true };
+        let (_, bytes) = self.write(&body, page)?;
+        self.dictionary_bytes = Some(bytes);
+        Ok(())
+    }
+
+    /// Number of rows that make a page of plain values, at least one.
+    pub(super) fn plain_page_rows(&self, ranks: &[u32]) -> usize {
+        let mut bytes = 0;
+        let fits = |rank: &&u32| {
+            bytes += self.values.plain_length(**rank);
+            bytes <= PAGE_BYTES
+        };
+        ranks.iter().take(PAGE_ROWS).take_while(fits).count().max(1)
+    }
+
+    /// Writes a page of rows: numbers of `bits` each, or plain values if `bits` is `None`.
+    pub(super) fn page(&mut self, ranks: &[u32], bits: Option<u32>) -> Result<(), ParquetError> {
+        let mut body = if self.nullable { definition_levels(ranks) } else { Vec::new() };
+        let held: Vec<u32>;
+        let present = if ranks.contains(&NULL) {
+            held = ranks.iter().copied().filter(|rank| *rank != NULL).collect();
+            held.as_slice()
+        } else {
+            ranks
+        };
+        let encoding = match bits {
+            Some(bits) => {
+                body.push(bits as u8);
+                hybrid::encode(present, bits, &mut body);
+                Encoding::RLE_DICTIONARY
+            }
+            None => {
+                present.iter().for_each(|rank| self.plain(*rank, &mut body));
+                Encoding::PLAIN
+            }
+        };
+        let range = present.iter().min().copied().zip(present.iter().max().copied());
+        self.ranges.push((range, (ranks.len() - present.len()) as i64));
+        let page = |buf| Page::DataPage {
+            buf,
+            num_values: ranks.len() as u32,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let (offset, bytes) = self.write(&body, page)?;
+        self.offsets.append_row_count(ranks.len() as i64);
+        self.offsets.append_offset_and_size(offset as i64, bytes as i32);
+        Ok(())
+    }
+
+    fn bounds(&self, range: (u32, u32)) -> (Bound, Bound) {
+        let (low, high) = (self.values.get(range.0), self.values.get(range.1));
+        match self.kind {
+            Kind::Signed | Kind::Unsigned => {
+                (Bound { bytes: low.to_vec(), exact: true }, Bound { bytes: high.to_vec(), exact: true })
+            }
+            Kind::Text => (lower(low, true), upper(high, true)),
+            Kind::Bytes => (lower(low, false), upper(high, false)),
+        }
+    }
+
+    /// Finishes the chunk of `rows` rows; with a dictionary if its values are worth it (`repeats`).
+    pub(super) fn finish(
+        self,
+        descriptor: &ColumnDescPtr,
+        rows: usize,
+        nulls: usize,
+        repeats: bool,
+        bloom_filter: bool,
+    ) -> Result<EncodedColumn, ParquetError> {
+        let column_index = self.column_index(descriptor.physical_type()).build()?;
+        let statistics = self.statistics(descriptor.physical_type(), nulls);
+        let filter = bloom_filter.then(|| self.bloom_filter()).transpose()?;
+        let (encodings, pages) = encodings(repeats, self.ranges.len());
+        let bytes = Bytes::from(self.sink.into_inner()?);
+        let metadata = ColumnChunkMetaData::builder(ColumnDescPtr::clone(descriptor))
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_encodings(encodings)
+            .set_page_encoding_stats(pages)
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(self.uncompressed as i64)
+            .set_num_values(rows as i64)
+            .set_data_page_offset(self.dictionary_bytes.unwrap_or(0) as i64)
+            .set_dictionary_page_offset(self.dictionary_bytes.map(|_| 0))
+            .set_statistics(statistics)
+            .build()?;
+        let close = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: rows as u64,
+            metadata,
+            bloom_filter: filter,
+            column_index: Some(column_index),
+            offset_index: Some(self.offsets.build()),
+        };
+        Ok(EncodedColumn { bytes, close, repeats })
+    }
+
+    /// Ranges of the pages.
+    fn column_index(&self, physical: Type) -> ColumnIndexBuilder {
+        let mut index = ColumnIndexBuilder::new(physical);
+        for (range, nulls) in &self.ranges {
+            match range.map(|range| self.bounds(range)) {
+                Some((min, max)) => index.append(false, min.bytes, max.bytes, *nulls),
+                None => index.append(true, Vec::new(), Vec::new(), *nulls),
+            }
+        }
+        index.set_boundary_order(boundary_order(&self.ranges));
+        index
+    }
+
+    /// Statistics of the whole chunk.
+    fn statistics(&self, physical: Type, nulls: usize) -> Statistics {
+        let whole = self.ranges.iter().filter_map(|(range, _)| *range);
+        let whole = whole.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let range = whole.map(|range| self.bounds(range));
+        chunk_statistics(physical, self.kind == Kind::Unsigned, range, nulls as u64)
+    }
+
+    /// Filter of the distinct values, sized for them.
+    fn bloom_filter(&self) -> Result<Sbbf, ParquetError> {
+        let mut filter = Sbbf::new_with_ndv_fpp(u64::from(self.values.len().max(1)), FALSE_POSITIVES)?;
+        (0..self.values.len()).for_each(|rank| filter.insert(self.values.get(rank)));
+        Ok(filter)
+    }
+}
+
+/// Returns the part of a page that says which rows have a value, with its length in front.
+fn definition_levels(ranks: &[u32]) -> Vec<u8> {
+    let levels: Vec<u32> = ranks.iter().map(|rank| u32::from(*rank != NULL)).collect();
+    let mut encoded = Vec::new();
+    hybrid::encode(&levels, 1, &mut encoded);
+    let mut body = (encoded.len() as u32).to_le_bytes().to_vec();
+    body.extend_from_slice(&encoded);
+    body
+}
+
+/// Returns the encodings of a chunk with `data_pages`, and the number of its pages by encoding.
+fn encodings(repeats: bool, data_pages: usize) -> (Vec<Encoding>, Vec<PageEncodingStats>) {
+    let data =
+        |encoding| PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: data_pages as i32 };
+    if !repeats {
+        return (vec![Encoding::RLE, Encoding::PLAIN], vec![data(Encoding::PLAIN)]);
+    }
+    let dictionary =
+        PageEncodingStats { page_type: PageType::DICTIONARY_PAGE, encoding: Encoding::PLAIN, count: 1 };
+    let encodings = vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY];
+    (encodings, vec![dictionary, data(Encoding::RLE_DICTIONARY)])
+}
+
+/// Returns whether the ranges of pages rise or fall from page to page. Pages of NULLs have no
+/// range.
+fn boundary_order(ranges: &[(Option<(u32, u32)>, i64)]) -> BoundaryOrder {
+    let known: Vec<(u32, u32)> = ranges.iter().filter_map(|(range, _)| *range).collect();
+    if known.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1) {
+        BoundaryOrder::ASCENDING
+    } else if known.is_sorted_by(|a, b| a.0 >= b.0 && a.1 >= b.1) {
+        BoundaryOrder::DESCENDING
+    } else {
+        BoundaryOrder::UNORDERED
+    }
+}

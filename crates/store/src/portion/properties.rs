@@ -1,0 +1,113 @@
+//! Encoding choices for the columns of a portion.
+
+use ahash::AHashSet;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::{KeyValue as MetadataEntry, SortingColumn};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
+use parquet::schema::types::ColumnPath;
+
+use evenkeel_model::table::{FORMAT_VERSION, TableSpec};
+use evenkeel_model::units::PartitionId;
+
+/// Maximum rows of a page. Queries locate the rows that they need in a portion page by page.
+pub(super) const PAGE_ROWS: usize = 1 << 13;
+
+/// Returns the settings with which the library writes the file. They also cover the columns that
+/// the library encodes itself: those in `distinct`, as differences, and types that only it can
+/// write. Bloom filters of these columns are sized for `most_values`.
+pub(super) fn writer_properties(
+    spec: &TableSpec,
+    partition: PartitionId,
+    most_values: usize,
+    distinct: &[bool],
+) -> WriterProperties {
+    let primary_key: Vec<&str> = spec.primary_key_columns().map(|column| column.name.as_str()).collect();
+    let metadata = vec![
+        MetadataEntry::new("evenkeel.format".to_owned(), FORMAT_VERSION.to_string()),
+        MetadataEntry::new("evenkeel.partition".to_owned(), partition.to_string()),
+        MetadataEntry::new("evenkeel.primary_key".to_owned(), serde_json::json!(primary_key).to_string()),
+    ];
+    let sorting = spec
+        .primary_key()
+        .iter()
+        .filter_map(|index| i32::try_from(*index).ok())
+        .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: true })
+        .collect();
+    let builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_key_value_metadata(Some(metadata))
+        .set_sorting_columns(Some(sorting));
+    let builder = with_bloom_filters(builder, spec, most_values);
+    with_differences(builder, spec, distinct).build()
+}
+
+/// Adds the Bloom filters, sized for `most_values`.
+fn with_bloom_filters(
+    mut builder: WriterPropertiesBuilder,
+    spec: &TableSpec,
+    most_values: usize,
+) -> WriterPropertiesBuilder {
+    for (index, column) in spec.columns().iter().enumerate() {
+        if has_bloom_filter(spec, index) {
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder
+                .set_column_bloom_filter_enabled(path.clone(), true)
+                .set_column_bloom_filter_max_ndv(path, most_values as u64);
+        }
+    }
+    builder
+}
+
+/// Stores the columns in `distinct` as differences.
+fn with_differences(
+    mut builder: WriterPropertiesBuilder,
+    spec: &TableSpec,
+    distinct: &[bool],
+) -> WriterPropertiesBuilder {
+    for (column, distinct) in spec.columns().iter().zip(distinct) {
+        if *distinct {
+            // A dictionary of values that hardly repeat costs time and stores them twice; their
+            // differences are small.
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_compression(path.clone(), Compression::UNCOMPRESSED)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    builder
+}
+
+/// Whether a column has a Bloom filter: partition-key columns do, except the leading primary-key
+/// column, whose ranges already prune.
+pub(super) fn has_bloom_filter(spec: &TableSpec, column: usize) -> bool {
+    spec.partition_key().contains(&column) && spec.primary_key().first() != Some(&column)
+}
+
+/// Returns which columns hold integers that hardly repeat.
+pub(super) fn distinct_integers(first: &RecordBatch) -> Vec<bool> {
+    first.columns().iter().map(mostly_distinct_integers).collect()
+}
+
+/// Rows sampled to choose an encoding.
+const SAMPLE_ROWS: usize = 4096;
+
+/// Whether a column holds integers or times of which more than half are distinct, judging by its
+/// first rows.
+fn mostly_distinct_integers(array: &ArrayRef) -> bool {
+    let sample = array.slice(0, array.len().min(SAMPLE_ROWS));
+    // Parquet stores these types as integers.
+    let integers = sample.data_type().is_integer()
+        || matches!(sample.data_type(), DataType::Date32 | DataType::Timestamp(_, _) | DataType::Duration(_));
+    if !integers {
+        return false;
+    }
+    let Ok(numbers) = cast(&sample, &DataType::Int64) else { return false };
+    let distinct: AHashSet<i64> = numbers.as_primitive::<Int64Type>().iter().flatten().collect();
+    distinct.len() > sample.len() / 2
+}
