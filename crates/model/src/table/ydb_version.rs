@@ -123,7 +123,7 @@ impl YdbVersion {
     /// Whether a column table of this version supports the type in this role.
     #[must_use]
     pub fn takes(self, column_type: ColumnType, role: ColumnRole) -> bool {
-        let rule = TypeRule::of(column_type);
+        let rule = TypeRule::of_type(column_type);
         let since = match role {
             ColumnRole::Plain => Some(rule.column),
             ColumnRole::PrimaryKey => rule.primary_key,
@@ -152,7 +152,7 @@ impl YdbVersion {
 impl TypeRule {
     /// Returns the rule of a type.
     #[must_use]
-    pub fn of(column_type: ColumnType) -> Self {
+    pub fn of_type(column_type: ColumnType) -> Self {
         use YdbVersion::{V25_1, V25_2, V25_4, V26_3};
         let (column, key) = match column_type {
             ColumnType::Int8
@@ -233,7 +233,7 @@ fn refused(
     version: YdbVersion,
     nearest: Option<ColumnType>,
 ) -> YdbTypeError {
-    let rule = TypeRule::of(column_type);
+    let rule = TypeRule::of_type(column_type);
     let (since, place) = match role {
         ColumnRole::Plain => (Some(rule.column), "as a column"),
         ColumnRole::PrimaryKey => (rule.primary_key, "in a primary key"),
@@ -318,7 +318,7 @@ mod tests {
         let mut rows = ColumnType::ALL.to_vec();
         rows.push(ColumnType::Decimal { precision: 35, scale: 10 });
         let line = |column_type: &ColumnType| {
-            let rule = TypeRule::of(*column_type);
+            let rule = TypeRule::of_type(*column_type);
             let instead = YdbVersion::V25_1.nearest(*column_type, ColumnRole::Plain);
             let instead = instead.filter(|instead| instead != column_type).map(|instead| instead.to_string());
             format!(

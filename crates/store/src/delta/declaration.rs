@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::delta::APPLICATION;
 use crate::delta::action::{Format, MetaData, Protocol};
+use crate::delta::names::APPLICATION;
 use crate::delta::schema::Schema;
 use evenkeel_model::table::{Column, TableSpec};
 
@@ -48,9 +48,9 @@ pub(super) fn protocol(columns: &[Column], before: Option<&Protocol>) -> Protoco
 }
 
 /// Returns the columns whose statistics a version publishes.
-pub(super) fn told_columns(metadata: &MetaData) -> Vec<String> {
-    let told = metadata.configuration.get(STATISTICS_OF).cloned().flatten().unwrap_or_default();
-    told.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+pub(super) fn published_columns(metadata: &MetaData) -> Vec<String> {
+    let published = metadata.configuration.get(STATISTICS_OF).cloned().flatten().unwrap_or_default();
+    published.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// Builds the metadata of the table; the id and the creation time of the version `before` stay.
@@ -58,14 +58,14 @@ pub(super) fn told_columns(metadata: &MetaData) -> Vec<String> {
 pub(super) fn metadata(
     spec: &TableSpec,
     columns: &[Column],
-    told: &[String],
+    published: &[String],
     before: Option<&MetaData>,
     millis: i64,
 ) -> Result<MetaData, serde_json::Error> {
     let definition = spec.definition();
-    let statistics = match told {
+    let statistics = match published {
         [] => (NO_STATISTICS.0, NO_STATISTICS.1.to_owned()),
-        told => (STATISTICS_OF, told.join(",")),
+        published => (STATISTICS_OF, published.join(",")),
     };
     let configuration = [
         statistics,
@@ -77,7 +77,7 @@ pub(super) fn metadata(
         ("evenkeel.placement", definition.placement.to_string()),
         ("evenkeel.primaryKey", serde_json::json!(definition.primary_key).to_string()),
     ];
-    let schema = serde_json::to_string(&Schema::of(columns))?;
+    let schema = serde_json::to_string(&Schema::from_columns(columns))?;
     Ok(MetaData {
         id: before.map_or_else(|| Uuid::new_v4().to_string(), |before| before.id.clone()),
         name: Some(definition.name.clone()),

@@ -4,17 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use serde::Serialize;
 
 use crate::delta::action::write_actions;
-use crate::delta::history::commit_path;
-use crate::delta::plan::{Found, Plan, Statistics};
+use crate::delta::error::DeltaError;
+use crate::delta::history::{DeltaLog, DeltaVersion, commit_path};
+use crate::delta::plan::{ExportState, Plan, Statistics};
+use crate::delta::report::DeltaExport;
 use crate::delta::schema::{Schema, exported_columns};
-use crate::delta::{DeltaError, DeltaLog, DeltaVersion};
 use crate::log::{PortionDamage, PortionEntry, Snapshot, TableLog, overlap_depths};
 use crate::portion::ColumnStatistics;
 use evenkeel_model::table::{Column, ColumnType, KeyValue};
-use evenkeel_model::units::Version;
 use evenkeel_storage::StoredFile;
 
 /// Footers of files read concurrently.
@@ -27,38 +26,6 @@ pub struct DeltaOptions {
     pub without: Vec<String>,
     /// Current time, in microseconds since 1970; if `None`, that of the clock.
     pub now: Option<i64>,
-}
-
-/// Report on an export.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeltaExport {
-    /// Name of the table.
-    pub name: String,
-    /// Version of the table.
-    pub version: Version,
-    /// Version of the Delta log that holds it.
-    pub delta_version: u64,
-    /// Whether that version was written now. It was not if the newest one had the same files and
-    /// columns.
-    pub written: bool,
-    /// Number of files in it.
-    pub files: u64,
-    /// Number of rows in those files.
-    pub rows: u64,
-    /// Bytes of those files.
-    pub bytes: u64,
-    /// Number of files that the previous version did not have.
-    pub added: u64,
-    /// Number of files that only the previous version had.
-    pub removed: u64,
-    /// Columns that were left out.
-    pub left_out: Vec<String>,
-    /// Uint64 and Interval columns: Delta declares them as signed integers, to which some readers
-    /// do not convert the stored values on their own.
-    pub converted: Vec<String>,
-    /// Number of rows in files whose rows have all expired. Readers see them, as queries do, until
-    /// a compaction drops them.
-    pub expired_rows: u64,
 }
 
 /// Writes the newest snapshot as the next version of the Delta log, unless the newest version has
@@ -77,7 +44,7 @@ pub async fn export(
     let mut written = false;
     loop {
         // The Delta log is read first, so that no version in it is newer than the snapshot.
-        let before = DeltaLog::of(log.storage()).newest().await?;
+        let before = DeltaLog::of_storage(log.storage()).newest().await?;
         snapshot = log.refresh(&snapshot).await?;
         let plan = match plan(log, &snapshot, before.as_ref(), options).await {
             // A cleaning deleted files of a version that was the newest a moment ago.
@@ -130,7 +97,7 @@ async fn plan(
     let stored = stored_files(log, snapshot).await?;
     let statistics = read_statistics(log, snapshot, before, &columns).await?;
     let now = options.now.unwrap_or_else(|| chrono::Utc::now().timestamp_micros());
-    let found = Found { snapshot, before, columns, stored, statistics, now };
+    let found = ExportState { snapshot, before, columns, stored, statistics, now };
     found.plan(&options.without).map_err(|error| unwritable(log, &error))
 }
 

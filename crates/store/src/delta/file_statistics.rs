@@ -35,10 +35,12 @@ pub(super) fn file_statistics(
     rows: u64,
     columns: &[Column],
     statistics: &[ColumnStatistics],
-    told: &[String],
+    published: &[String],
 ) -> Result<String, serde_json::Error> {
     let mut found = FileStatistics { num_records: rows, ..FileStatistics::default() };
-    for (column, known) in columns.iter().zip(statistics).filter(|(column, _)| told.contains(&column.name)) {
+    for (column, known) in
+        columns.iter().zip(statistics).filter(|(column, _)| published.contains(&column.name))
+    {
         let bound = |value: &Option<KeyValue>| {
             let value = value.as_ref().and_then(|value| json(value, column.column_type));
             value.map(|value| (column.name.clone(), value))
@@ -103,15 +105,15 @@ mod tests {
             known(0, KeyValue::Bytes(vec![0]), KeyValue::Bytes(vec![1])),
             ColumnStatistics { nulls: Some(3), min: None, max: None },
         ];
-        let told: Vec<String> = columns
+        let published: Vec<String> = columns
             .iter()
             .zip(&statistics)
             .filter(|(column, known)| is_known(column, 3, known))
             .map(|(column, _)| column.name.clone())
             .collect();
-        assert_eq!(told, ["at", "s", "u", "none"]);
+        assert_eq!(published, ["at", "s", "u", "none"]);
         assert_eq!(
-            file_statistics(3, &columns, &statistics, &told).unwrap(),
+            file_statistics(3, &columns, &statistics, &published).unwrap(),
             "{\"numRecords\":3,\
              \"minValues\":{\"at\":\"1969-12-31T23:59:59.999999\",\"s\":\"\\\"é\\n\",\"u\":0},\
              \"maxValues\":{\"at\":\"1970-01-01T00:00:01.000000\",\"s\":\"😀\",\"u\":9223372036854775807},\

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::delta::action::{Action, MetaData, Protocol, decode_path, read_actions};
-use crate::delta::{APPLICATION, DeltaError, FOLDER};
+use crate::delta::error::DeltaError;
+use crate::delta::names::{APPLICATION, FOLDER};
 use evenkeel_model::units::Version;
 use evenkeel_storage::TableStorage;
 
@@ -80,7 +81,7 @@ impl DeltaVersion {
 impl DeltaLog {
     /// Returns the Delta log beside the files of a table, whether or not it exists.
     #[must_use]
-    pub fn of(storage: &TableStorage) -> Self {
+    pub fn of_storage(storage: &TableStorage) -> Self {
         Self { storage: storage.clone() }
     }
 
@@ -134,7 +135,7 @@ mod tests {
         for (name, content) in files {
             std::fs::write(dir.path().join(FOLDER).join(name), content).unwrap();
         }
-        DeltaLog::of(&TableStorage::local(dir.path()).unwrap()).newest().await
+        DeltaLog::of_storage(&TableStorage::local(dir.path()).unwrap()).newest().await
     }
 
     const FIRST: &str = "00000000000000000000.json";

@@ -1,13 +1,15 @@
-//! Content of the next version of a Delta log, as a function of what was found.
+//! Content of the next version of a Delta log, as a function of the state before it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::delta::action::{Action, AddFile, CommitInfo, RemoveFile, Transaction, encode_path};
-use crate::delta::declaration::{metadata, protocol, told_columns};
+use crate::delta::declaration::{metadata, protocol, published_columns};
 use crate::delta::file_statistics::{file_statistics, is_known};
+use crate::delta::history::DeltaVersion;
+use crate::delta::names::APPLICATION;
+use crate::delta::report::DeltaExport;
 use crate::delta::schema::is_converted;
-use crate::delta::{APPLICATION, DeltaExport, DeltaVersion};
 use crate::log::{PortionEntry, Snapshot};
 use crate::portion::ColumnStatistics;
 use evenkeel_model::table::Column;
@@ -17,7 +19,7 @@ use evenkeel_storage::StoredFile;
 pub(super) type Statistics = HashMap<String, Vec<ColumnStatistics>>;
 
 /// A snapshot that can be exported, and facts about its files.
-pub(super) struct Found<'a> {
+pub(super) struct ExportState<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) before: Option<&'a DeltaVersion>,
     /// Columns to export.
@@ -39,25 +41,25 @@ pub(super) struct Plan {
 /// A new portion, and the statistics of each exported column in it.
 type Fresh<'a> = (&'a PortionEntry, &'a [ColumnStatistics]);
 
-impl Found<'_> {
+impl ExportState<'_> {
     /// Plans the next version, with all columns of the table except those in `without`.
     pub(super) fn plan(&self, without: &[String]) -> Result<Plan, serde_json::Error> {
         let before = self.before.cloned().unwrap_or_default();
         let portions = self.snapshot.portions();
         let fresh = self.fresh(&portions, &before);
         let kept = fresh.len() < portions.len();
-        let told_before = before.metadata.as_ref().filter(|_| kept).map(told_columns);
-        let told = columns_to_tell(&self.columns, &fresh, told_before.as_deref());
+        let published_before = before.metadata.as_ref().filter(|_| kept).map(published_columns);
+        let published = columns_to_publish(&self.columns, &fresh, published_before.as_deref());
 
         let millis = self.millis();
         let protocol = protocol(&self.columns, before.protocol.as_ref());
         let metadata =
-            metadata(self.snapshot.spec(), &self.columns, &told, before.metadata.as_ref(), millis)?;
+            metadata(self.snapshot.spec(), &self.columns, &published, before.metadata.as_ref(), millis)?;
         let new_protocol = before.protocol.as_ref() != Some(&protocol);
         let new_metadata = before.metadata.as_ref() != Some(&metadata);
         let removed: Vec<Action> = self.removed(&before).map(Action::Remove).collect();
         let added: Result<Vec<Action>, serde_json::Error> =
-            fresh.into_iter().map(|fresh| self.added(fresh, &told).map(Action::Add)).collect();
+            fresh.into_iter().map(|fresh| self.added(fresh, &published).map(Action::Add)).collect();
         let added = added?;
 
         let written = new_protocol || new_metadata || !removed.is_empty() || !added.is_empty();
@@ -96,7 +98,7 @@ impl Found<'_> {
         })
     }
 
-    fn added(&self, (portion, known): Fresh<'_>, told: &[String]) -> Result<AddFile, serde_json::Error> {
+    fn added(&self, (portion, known): Fresh<'_>, published: &[String]) -> Result<AddFile, serde_json::Error> {
         let modified = self.stored.get(&portion.path).map_or(self.now, |file| file.modified_micros);
         Ok(AddFile {
             path: encode_path(&portion.path),
@@ -104,7 +106,7 @@ impl Found<'_> {
             size: portion.bytes,
             modification_time: modified.div_euclid(1000),
             data_change: true,
-            stats: Some(file_statistics(portion.rows, &self.columns, known, told)?),
+            stats: Some(file_statistics(portion.rows, &self.columns, known, published)?),
         })
     }
 
@@ -129,7 +131,7 @@ impl Found<'_> {
     /// Reports what is exported, before it is known which part of it is new.
     fn report(&self, portions: &[Arc<PortionEntry>], without: &[String]) -> DeltaExport {
         let spec = self.snapshot.spec();
-        let sum = |of: fn(&PortionEntry) -> u64| portions.iter().map(|portion| of(portion)).sum();
+        let sum = |figure: fn(&PortionEntry) -> u64| portions.iter().map(|portion| figure(portion)).sum();
         let converted = self.columns.iter().filter(|column| is_converted(column.column_type));
         let left_out = spec.columns().iter().filter(|column| without.contains(&column.name));
         DeltaExport {
@@ -151,7 +153,7 @@ impl Found<'_> {
 
 /// Returns the columns whose statistics are known for every file: for the `fresh` ones and, if
 /// other files are kept, for those too, which are the columns published by the version `before`.
-fn columns_to_tell(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[String]>) -> Vec<String> {
+fn columns_to_publish(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[String]>) -> Vec<String> {
     // The setting separates names by commas, and has no common way to quote other names.
     let is_plain = |name: &str| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -162,10 +164,10 @@ fn columns_to_tell(columns: &[Column], fresh: &[Fresh<'_>], before: Option<&[Str
             statistics.get(index).is_some_and(|known| is_known(column, portion.rows, known))
         })
     };
-    let told = columns.iter().enumerate().filter(|(index, column)| {
+    let published = columns.iter().enumerate().filter(|(index, column)| {
         is_plain(&column.name)
             && before.is_none_or(|before| before.contains(&column.name))
             && known(*index, column)
     });
-    told.map(|(_, column)| column.name.clone()).collect()
+    published.map(|(_, column)| column.name.clone()).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::delta::DeltaError;
+use crate::delta::error::DeltaError;
 use evenkeel_model::table::{Column, ColumnType, TableSpec};
 
 /// The schema, as the protocol writes it.
@@ -96,7 +96,7 @@ pub(super) fn exported_columns(spec: &TableSpec, without: &[String]) -> Result<V
 }
 
 impl Schema {
-    pub(super) fn of(columns: &[Column]) -> Self {
+    pub(super) fn from_columns(columns: &[Column]) -> Self {
         let field = |column: &Column| {
             let mut metadata = BTreeMap::from([(TYPE_KEY.to_owned(), column.column_type.to_string())]);
             metadata.extend(comment(column.column_type).map(|text| ("comment".to_owned(), text.to_owned())));
@@ -142,7 +142,7 @@ mod tests {
     fn a_schema_is_written_as_spark_does() {
         let columns =
             [Column::required("at", ColumnType::Timestamp), Column::nullable("u \"x\"", ColumnType::Uint8)];
-        let schema = Schema::of(&columns);
+        let schema = Schema::from_columns(&columns);
         assert_eq!(
             serde_json::to_string(&schema).unwrap(),
             "{\"type\":\"struct\",\"fields\":[\

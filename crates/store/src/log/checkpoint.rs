@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::log::LogError;
 use crate::log::entry::{CheckpointInfo, LogEntry, check_lines, write_entries};
+use crate::log::error::LogError;
 use crate::log::snapshot::Snapshot;
 use evenkeel_model::table::FORMAT_VERSION;
 use evenkeel_model::units::Version;
@@ -20,7 +20,7 @@ pub(super) fn checkpoint_path(version: Version) -> String {
 
 /// Parses the version from the name of a checkpoint file in `_log`; `None` for other files.
 pub(super) fn checkpoint_version(file_name: &str) -> Option<Version> {
-    super::entry::numbered(file_name.strip_suffix(".checkpoint.json")?)
+    crate::log::entry::numbered(file_name.strip_suffix(".checkpoint.json")?)
 }
 
 /// Serializes the checkpoint of `snapshot`.

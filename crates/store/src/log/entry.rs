@@ -4,7 +4,7 @@ use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use crate::log::LogError;
+use crate::log::error::LogError;
 use evenkeel_model::table::{FORMAT_VERSION, KeyRange, KeyValue, TableDefinition};
 use evenkeel_model::units::{PartitionId, Version};
 

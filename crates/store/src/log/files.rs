@@ -3,9 +3,9 @@
 use futures::stream::{self, StreamExt};
 use serde::Serialize;
 
-use crate::log::LogError;
 use crate::log::checkpoint::{checkpoint_path, checkpoint_version};
 use crate::log::entry::{commit_path, commit_version};
+use crate::log::error::LogError;
 use crate::log::table_log::{CONCURRENT_READS, TableLog};
 use evenkeel_model::units::Version;
 

@@ -5,7 +5,9 @@ use std::fmt;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::log::{LogError, PortionEntry, Sequence, TableLog};
+use crate::log::entry::{PortionEntry, Sequence};
+use crate::log::error::LogError;
+use crate::log::table_log::TableLog;
 use crate::portion::{ColumnStatistics, EncodedPortion, FileChecksum, FooterError, PortionFooter};
 use evenkeel_model::table::Column;
 use evenkeel_model::units::PartitionId;

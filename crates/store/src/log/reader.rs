@@ -2,13 +2,12 @@
 
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 
-use crate::log::LogError;
 use crate::log::checkpoint::{checkpoint_path, read_checkpoint};
 use crate::log::entry::{LogEntry, commit_path, read_entries};
+use crate::log::error::LogError;
 use crate::log::files::LogFiles;
 use crate::log::snapshot::Snapshot;
-use crate::log::table_log::CONCURRENT_READS;
-use crate::log::table_log::TableLog;
+use crate::log::table_log::{CONCURRENT_READS, TableLog};
 use evenkeel_model::units::Version;
 use evenkeel_storage::TableStorage;
 

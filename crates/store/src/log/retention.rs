@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use crate::log::LogError;
 use crate::log::checkpoint::checkpoint_path;
 use crate::log::entry::{LogEntry, PortionEntry, commit_path};
+use crate::log::error::LogError;
 use crate::log::files::LogFiles;
 use crate::log::snapshot::Snapshot;
 use crate::log::table_log::TableLog;

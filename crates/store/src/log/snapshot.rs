@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use ahash::AHashMap;
 
-use crate::log::entry::{CommitSummary, LogEntry, PortionEntry, commit_path, read_entries};
-use crate::log::{LogError, SourceEntry};
+use crate::log::entry::{
+    CommitInfo, CommitSummary, LogEntry, PortionEntry, SourceEntry, commit_path, read_entries,
+};
+use crate::log::error::LogError;
 use evenkeel_model::table::{TableDefinition, TableSpec};
 use evenkeel_model::units::Version;
 use evenkeel_stats::overlap::depths;
@@ -66,77 +68,83 @@ impl Snapshot {
         version: Version,
         entries: &[LogEntry],
     ) -> Result<Self, LogError> {
-        let partitions = self.spec.partitions();
         let mut summary = None;
         for (index, entry) in entries.iter().enumerate() {
-            let damaged = |reason: String| LogError::Damaged {
+            self.apply_entry(version, entry, &mut summary).map_err(|reason| LogError::Damaged {
                 table: table.to_owned(),
                 file: commit_path(version),
                 line: index + 1,
                 reason,
-            };
-            match entry {
-                LogEntry::Commit(info) => {
-                    summary = Some(CommitSummary {
-                        info: info.clone(),
-                        rows_per_partition: vec![0; partitions.len()],
-                        bytes: 0,
-                        portions: 0,
-                        removed: 0,
-                        sources: Vec::new(),
-                        swept: Vec::new(),
-                    });
-                }
-                LogEntry::Add(portion) => {
-                    let summary =
-                        summary.as_mut().ok_or_else(|| damaged("an entry before the commit".into()))?;
-                    let rows = summary
-                        .rows_per_partition
-                        .get_mut(portion.partition.index())
-                        .ok_or_else(|| damaged(format!("there is no partition {}", portion.partition)))?;
-                    *rows += portion.rows;
-                    summary.bytes += portion.bytes;
-                    summary.portions += 1;
-                    if self.portions.insert(portion.path.clone(), Arc::new(portion.clone())).is_some() {
-                        return Err(damaged(format!("portion {} is added twice", portion.path)));
-                    }
-                }
-                LogEntry::Remove { path } => {
-                    if self.portions.remove(path).is_none() {
-                        return Err(damaged(format!("portion {path} is removed but not there")));
-                    }
-                    if let Some(summary) = summary.as_mut() {
-                        summary.removed += 1;
-                    }
-                }
-                LogEntry::Sweep { path } => {
-                    if self.portions.contains_key(path) {
-                        return Err(damaged(format!("portion {path} is given up while it is visible")));
-                    }
-                    self.swept.insert(path.clone());
-                    if let Some(summary) = summary.as_mut() {
-                        summary.swept.push(path.clone());
-                    }
-                }
-                LogEntry::Source(source) => {
-                    if let Some(summary) = summary.as_mut() {
-                        summary.sources.push(source.clone());
-                    }
-                }
-                LogEntry::Table(_) if version == Version::FIRST => {}
-                LogEntry::Table(definition) => {
-                    let altered = self.spec.altered(definition.clone());
-                    self.spec = Arc::new(altered.map_err(|error| damaged(error.to_string()))?);
-                }
-                LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
-                    return Err(damaged("this line does not belong into a commit".into()));
-                }
-            }
+            })?;
         }
         self.version = version;
         self.sources = OnceLock::new();
         self.commits.extend(summary.map(Arc::new));
         Ok(self)
+    }
+
+    /// Applies one line of a commit, of which `summary` is the summary so far. The error is the
+    /// reason why the line contradicts the snapshot.
+    fn apply_entry(
+        &mut self,
+        version: Version,
+        entry: &LogEntry,
+        summary: &mut Option<CommitSummary>,
+    ) -> Result<(), String> {
+        match entry {
+            LogEntry::Commit(info) => *summary = Some(self.empty_summary(info)),
+            LogEntry::Add(portion) => return self.add(portion, summary.as_mut()),
+            LogEntry::Remove { path } => {
+                if self.portions.remove(path).is_none() {
+                    return Err(format!("portion {path} is removed but not there"));
+                }
+                summary.iter_mut().for_each(|summary| summary.removed += 1);
+            }
+            LogEntry::Sweep { path } => {
+                if self.portions.contains_key(path) {
+                    return Err(format!("portion {path} is given up while it is visible"));
+                }
+                self.swept.insert(path.clone());
+                summary.iter_mut().for_each(|summary| summary.swept.push(path.clone()));
+            }
+            LogEntry::Source(source) => {
+                summary.iter_mut().for_each(|summary| summary.sources.push(source.clone()));
+            }
+            LogEntry::Table(_) if version == Version::FIRST => {}
+            LogEntry::Table(definition) => {
+                let altered = self.spec.altered(definition.clone());
+                self.spec = Arc::new(altered.map_err(|error| error.to_string())?);
+            }
+            LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
+                return Err("this line does not belong into a commit".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a portion visible.
+    fn add(&mut self, portion: &PortionEntry, summary: Option<&mut CommitSummary>) -> Result<(), String> {
+        let summary = summary.ok_or("an entry before the commit")?;
+        let rows = summary.rows_per_partition.get_mut(portion.partition.index());
+        *rows.ok_or_else(|| format!("there is no partition {}", portion.partition))? += portion.rows;
+        summary.bytes += portion.bytes;
+        summary.portions += 1;
+        match self.portions.insert(portion.path.clone(), Arc::new(portion.clone())) {
+            Some(_) => Err(format!("portion {} is added twice", portion.path)),
+            None => Ok(()),
+        }
+    }
+
+    fn empty_summary(&self, info: &CommitInfo) -> CommitSummary {
+        CommitSummary {
+            info: info.clone(),
+            rows_per_partition: vec![0; self.spec.partitions().len()],
+            bytes: 0,
+            portions: 0,
+            removed: 0,
+            sources: Vec::new(),
+            swept: Vec::new(),
+        }
     }
 
     fn sources_by_content(&self) -> &SourcesByContent {

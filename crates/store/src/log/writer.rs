@@ -1,10 +1,10 @@
 //! Making commits and checkpoints.
 
-use crate::log::LogError;
 use crate::log::checkpoint::{checkpoint_path, write_checkpoint};
 use crate::log::entry::{
     CommitInfo, LogEntry, Operation, PortionEntry, Sequence, SourceEntry, commit_path, write_entries,
 };
+use crate::log::error::LogError;
 use crate::log::snapshot::Snapshot;
 use crate::log::table_log::TableLog;
 use evenkeel_model::table::{FORMAT_VERSION, TableDefinition, TableSpec};

@@ -103,7 +103,8 @@ pub async fn clean(
     // The files are listed first: whatever is committed meanwhile is found in the log, which is
     // read afterwards.
     let files: Vec<StoredFile> = log.storage().list_all().await?.into_iter().filter(is_ours).collect();
-    let Survey { newest, readable, kept, needed, removed } = Survey::of(log, base, options.keep, now).await?;
+    let Survey { newest, readable, kept, needed, removed } =
+        Survey::read(log, base, options.keep, now).await?;
     let oldest = kept.version();
     let exported = exported_files(log).await?;
     let mut report = CleanReport { dry_run: options.dry_run, ..CleanReport::default() };
@@ -172,7 +173,7 @@ struct Survey {
 
 impl Survey {
     /// Reads the log, and tries again if another cleaning deleted parts of it meanwhile.
-    async fn of(log: &TableLog, base: &Snapshot, keep: Option<Micros>, now: i64) -> Result<Self, LogError> {
+    async fn read(log: &TableLog, base: &Snapshot, keep: Option<Micros>, now: i64) -> Result<Self, LogError> {
         let mut attempt = 0;
         loop {
             attempt += 1;
@@ -204,7 +205,7 @@ impl Survey {
 
 /// Returns the files that the newest version of the Delta log names.
 async fn exported_files(log: &TableLog) -> Result<HashSet<String>, DeltaError> {
-    let newest = DeltaLog::of(log.storage()).newest().await?.unwrap_or_default();
+    let newest = DeltaLog::of_storage(log.storage()).newest().await?.unwrap_or_default();
     Ok(newest.files().map(str::to_owned).collect())
 }
 

@@ -1,6 +1,7 @@
 //! Sorts entries that are mostly in order: most events arrive in time order, a few of them late.
 
-use crate::sort::Entry;
+/// Word and number of a row: sorts by word, then by number, which is the order of arrival.
+pub(super) type Entry = (u64, u32);
 
 /// If more than one in this many rows is out of order, all rows are sorted.
 const MOST_LATE: usize = 8;

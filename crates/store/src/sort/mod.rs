@@ -10,11 +10,8 @@ use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::error::ArrowError;
 
-use crate::sort::late::sort_nearly_sorted;
+use crate::sort::late::{Entry, sort_nearly_sorted};
 use crate::sort::word::KeyColumn;
-
-/// Word and number of a row: sorts by word, then by number, which is the order of arrival.
-type Entry = (u64, u32);
 
 /// Rows in key order, each key once.
 #[derive(Debug, Clone, PartialEq, Eq)]
