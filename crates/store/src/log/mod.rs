@@ -7,6 +7,8 @@
 //! that is kept may be cleaned. `docs/FORMAT.md` specifies the lines.
 
 mod checkpoint;
+mod checkpointing;
+mod draft;
 mod entry;
 mod error;
 mod files;
@@ -21,6 +23,7 @@ mod unlisted;
 mod writer;
 
 pub use checkpoint::{read_checkpoint, write_checkpoint};
+pub use draft::CommitDraft;
 pub use entry::{
     CheckpointInfo, CommitInfo, CommitSummary, LogEntry, Operation, PortionEntry, Sequence, SourceEntry,
     read_entries, write_entries,
@@ -30,4 +33,4 @@ pub use files::{DamagedLogFile, LogFiles};
 pub use portions::PortionDamage;
 pub use snapshot::{Snapshot, fold, overlap_depths};
 pub use table_log::TableLog;
-pub use writer::{CommitDraft, CommitOutcome};
+pub use writer::CommitOutcome;

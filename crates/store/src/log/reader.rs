@@ -17,7 +17,7 @@ const READ_ATTEMPTS: usize = 5;
 
 /// Part of the log to read.
 #[derive(Clone, Copy)]
-pub(super) enum Reading<'a> {
+enum Reading<'a> {
     /// Everything up to a version, or up to the newest.
     UpTo(Option<Version>),
     /// Everything after a snapshot.
@@ -67,7 +67,7 @@ impl TableLog {
     }
 
     /// Reads the log, and tries again if a file that was listed is gone.
-    pub(super) async fn read_log(&self, reading: Reading<'_>) -> Result<Snapshot, LogError> {
+    async fn read_log(&self, reading: Reading<'_>) -> Result<Snapshot, LogError> {
         let mut attempt = 0;
         loop {
             attempt += 1;
@@ -82,7 +82,7 @@ impl TableLog {
         }
     }
 
-    pub(super) async fn read_up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
+    async fn read_up_to(&self, wanted: Option<Version>) -> Result<Snapshot, LogError> {
         if wanted.is_none()
             && !self.storage.is_local()
             && let Some(newest) = self.newest_unlisted().await?
@@ -104,7 +104,7 @@ impl TableLog {
     }
 
     /// Reads the newest snapshot up to `target` that is stored in one file.
-    pub(super) async fn base_of(&self, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
+    async fn base_of(&self, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
         let mut unread = None;
         for version in files.checkpoints.iter().rev().filter(|version| **version <= target) {
             match self.read_checkpoint(*version).await {
@@ -133,12 +133,7 @@ impl TableLog {
     }
 
     /// Applies the commits up to `target` to `base`.
-    pub(super) async fn replay(
-        &self,
-        base: Snapshot,
-        files: &LogFiles,
-        target: Version,
-    ) -> Result<Snapshot, LogError> {
+    async fn replay(&self, base: Snapshot, files: &LogFiles, target: Version) -> Result<Snapshot, LogError> {
         let after: Vec<Version> =
             files.commits.iter().copied().filter(|version| *version > base.version()).collect();
         // A gap beyond the target counts as well: the log is incomplete.
@@ -171,7 +166,7 @@ impl TableLog {
         self.read_log(Reading::Since(base)).await
     }
 
-    pub(super) async fn read_since(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
+    async fn read_since(&self, base: &Snapshot) -> Result<Snapshot, LogError> {
         if !self.storage.is_local()
             && let Some(newest) = self.newest_behind(base).await?
         {

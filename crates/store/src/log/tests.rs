@@ -280,3 +280,37 @@ async fn a_column_that_takes_null_can_be_added_and_nothing_else_changed() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[tokio::test]
+async fn of_many_checkpoints_the_last_three_and_every_sixteenth_are_kept() {
+    let (log, first) = grown(64).await;
+    log.checkpoint(&log.at(Version(7)).await.unwrap()).await.unwrap();
+    let mut snapshot = first;
+    for number in 64..64 * 21 {
+        snapshot = commit(&log, &snapshot, &CommitDraft::sweep(vec![format!("f{number}")])).await;
+    }
+    let kept = log.files().await.unwrap().checkpoints;
+    // 7 is none of the regular ones: a cleaning may have made it.
+    assert_eq!(kept, [7, 64 * 16, 64 * 19, 64 * 20, 64 * 21].map(Version));
+    same(&log.newest().await.unwrap(), &snapshot);
+}
+
+#[test]
+fn a_cleaning_never_begins_the_log_at_a_regular_checkpoint() {
+    for (wanted, beginning) in [(0, 0), (1, 1), (63, 63), (64, 63), (65, 65), (128, 127)] {
+        assert_eq!(TableLog::beginning_for(Version(wanted)), Version(beginning));
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_may_exist_is_not_reported_as_lost() {
+    let (log, first) = table().await;
+    // Another file in its place that is no commit: nobody can tell whose it is.
+    log.storage().put_new(&commit_path(Version(1)), "damaged".into()).await.unwrap();
+    let error = log.try_commit(&first, &draft("a")).await.unwrap_err();
+    assert!(matches!(error, LogError::Damaged { .. }), "{error}");
+    // Without the commits before it, a writer that was delayed finds no log at all.
+    log.storage().delete(&commit_path(Version(0))).await.unwrap();
+    log.storage().delete(&commit_path(Version(1))).await.unwrap();
+    assert!(log.try_commit(&first, &draft("a")).await.is_err());
+}

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
+use crate::log::checkpointing::CHECKPOINT_INTERVAL;
 use crate::log::error::LogError;
 use crate::log::snapshot::Snapshot;
 use crate::log::table_log::TableLog;
-use crate::log::writer::CHECKPOINT_INTERVAL;
 use evenkeel_model::units::Version;
 
 /// File that names a checkpoint.

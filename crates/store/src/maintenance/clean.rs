@@ -91,6 +91,7 @@ pub struct CleanReport {
 /// Files that no commit names are given up by a commit before they are deleted: their writer finds
 /// that out when it commits, and no writer can commit a file that is gone. Wherever cleaning stops,
 /// the table is intact, and the next cleaning continues.
+///
 /// # Errors
 /// [`CleanError`] if a file cannot be read, written or deleted, or a Delta log does not reveal what
 /// its readers need.
@@ -106,22 +107,17 @@ pub async fn clean(
     let Survey { newest, readable, kept, needed, removed } =
         Survey::read(log, base, options.keep, now).await?;
     let oldest = kept.version();
-    let exported = exported_files(log).await?;
     let mut report = CleanReport { dry_run: options.dry_run, ..CleanReport::default() };
-    let (mut superseded, mut unnamed) = (Vec::new(), Vec::new());
+    let mut superfluous = Superfluous::default();
     for file in files.into_iter().filter(|file| !needed.contains(&file.path)) {
-        let is_named = removed.contains(&file.path);
-        if exported.contains(&file.path) {
-            report.delta_files += 1;
-            report.delta_bytes += file.bytes;
-        } else if is_named {
-            superseded.push(file);
-        } else if now.saturating_sub(file.modified_micros) >= options.unnamed_age.get() {
-            unnamed.push(file);
+        if removed.contains(&file.path) {
+            superfluous.superseded.push(file);
         } else {
-            report.young_files += 1;
+            superfluous.unnamed.push(file);
         }
     }
+    superfluous.keep_exported(log, &mut report).await?;
+    superfluous.keep_young(now, options.unnamed_age, &mut report);
     let mut last = newest;
     if options.dry_run {
         report.log_files = log.files().await?.before(oldest);
@@ -134,28 +130,62 @@ pub async fn clean(
             log.checkpoint(&kept).await?;
             report.log_files = log.forget_before(oldest).await?;
         }
-        (last, unnamed) = give_up(log, last, unnamed).await?;
+        (last, superfluous.unnamed) = give_up(log, last, superfluous.unnamed).await?;
         // Checked again, now that the log shows what will be deleted: an export that reads the log
         // after its own put sees that its version was cleaned away, and one that put its version
         // earlier is seen here.
+        superfluous.keep_exported(log, &mut report).await?;
+        superfluous.delete(log).await?;
+    }
+    report.version = last.version();
+    report.oldest_version = oldest;
+    Ok(superfluous.reported_in(report))
+}
+
+/// Files that no kept version needs.
+#[derive(Default)]
+struct Superfluous {
+    /// Portions of older versions.
+    superseded: Vec<StoredFile>,
+    /// Files that no commit names.
+    unnamed: Vec<StoredFile>,
+}
+
+impl Superfluous {
+    /// Keeps the files that the newest version of the Delta log names.
+    async fn keep_exported(&mut self, log: &TableLog, report: &mut CleanReport) -> Result<(), DeltaError> {
         let exported = exported_files(log).await?;
-        for files in [&mut superseded, &mut unnamed] {
+        for files in [&mut self.superseded, &mut self.unnamed] {
             for file in files.extract_if(.., |file| exported.contains(&file.path)) {
                 report.delta_files += 1;
                 report.delta_bytes += file.bytes;
             }
         }
-        for file in superseded.iter().chain(&unnamed) {
+        Ok(())
+    }
+
+    /// Keeps files that no commit names if they are younger than `age`.
+    fn keep_young(&mut self, now: i64, age: Micros, report: &mut CleanReport) {
+        let is_young = |file: &mut StoredFile| now.saturating_sub(file.modified_micros) < age.get();
+        report.young_files += self.unnamed.extract_if(.., is_young).count() as u64;
+    }
+
+    async fn delete(&self, log: &TableLog) -> Result<(), StorageError> {
+        for file in self.superseded.iter().chain(&self.unnamed) {
             log.storage().delete(&file.path).await?;
         }
+        Ok(())
     }
-    report.portions = superseded.len() as u64;
-    report.portion_bytes = superseded.iter().map(|file| file.bytes).sum();
-    report.unnamed_files = unnamed.len() as u64;
-    report.unnamed_bytes = unnamed.iter().map(|file| file.bytes).sum();
-    report.version = last.version();
-    report.oldest_version = oldest;
-    Ok(report)
+
+    fn reported_in(&self, report: CleanReport) -> CleanReport {
+        CleanReport {
+            portions: self.superseded.len() as u64,
+            portion_bytes: self.superseded.iter().map(|file| file.bytes).sum(),
+            unnamed_files: self.unnamed.len() as u64,
+            unnamed_bytes: self.unnamed.iter().map(|file| file.bytes).sum(),
+            ..report
+        }
+    }
 }
 
 /// State of the log, as a cleaning sees it.
@@ -255,4 +285,122 @@ fn oldest_kept(newest: &Snapshot, keep: Option<Micros>, now: i64) -> Version {
         }
     }
     newest.version()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::log::{Operation, PortionEntry, Sequence};
+    use evenkeel_model::table::{
+        Column, ColumnType, KeyRange, KeyValue, PlacementFunction, TableDefinition, TableSpec,
+    };
+    use evenkeel_model::units::{PartitionCount, PartitionId};
+    use evenkeel_storage::TableStorage;
+
+    fn portion(path: &str) -> PortionEntry {
+        let key_range = KeyRange { min: vec![KeyValue::Int(0)], max: vec![KeyValue::Int(9)] };
+        PortionEntry {
+            path: path.into(),
+            partition: PartitionId(0),
+            sequence: Sequence { version: Version(1), ordinal: 0 },
+            rows: 10,
+            bytes: 7,
+            column_ranges: vec![key_range.clone()],
+            key_range,
+            xxh3: String::new(),
+        }
+    }
+
+    const OLD: &str = "partition=0000/old.parquet";
+    const MERGED: &str = "partition=0000/merged.parquet";
+    const UNNAMED: &str = "partition=0000/unnamed.parquet";
+    const FOREIGN: &str = "partition=0000/notes.txt";
+
+    async fn commit(log: &TableLog, base: &Snapshot, draft: CommitDraft) -> Snapshot {
+        match log.try_commit(base, &draft).await.unwrap() {
+            CommitOutcome::Committed(snapshot) => snapshot,
+            CommitOutcome::Lost(newest) => panic!("lost to version {}", newest.version()),
+        }
+    }
+
+    /// A table whose version 2 has merged the portion of version 1, beside two files that no commit
+    /// names.
+    async fn compacted() -> (TableLog, Snapshot) {
+        let spec = TableSpec::new(TableDefinition {
+            name: "t".into(),
+            columns: vec![Column::required("k", ColumnType::Int64)],
+            primary_key: vec!["k".into()],
+            partition_key: vec![],
+            partitions: PartitionCount::ONE,
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        });
+        let storage = TableStorage::new(Arc::new(InMemory::new()), "t".into());
+        let (log, first) = TableLog::create(storage, &spec.unwrap()).await.unwrap();
+        for path in [OLD, MERGED, UNNAMED, FOREIGN] {
+            log.storage().put_new(path, "content".into()).await.unwrap();
+        }
+        let rows = CommitDraft::rows(Operation::Upsert, vec![portion(OLD)], Vec::new());
+        let filled = commit(&log, &first, rows).await;
+        let merged =
+            commit(&log, &filled, CommitDraft::compaction(vec![OLD.into()], vec![portion(MERGED)])).await;
+        (log, merged)
+    }
+
+    fn options(keep: Option<Micros>, unnamed_age: Micros) -> CleanOptions {
+        CleanOptions { keep, unnamed_age, ..CleanOptions::default() }
+    }
+
+    async fn files(log: &TableLog) -> Vec<String> {
+        let files = log.storage().list_all().await.unwrap().into_iter().map(|file| file.path);
+        let mut files: Vec<_> = files.filter(|path| path.starts_with("partition=")).collect();
+        files.sort();
+        files
+    }
+
+    #[tokio::test]
+    async fn only_what_the_newest_version_has_is_kept_if_nothing_else_is_wanted() {
+        let (log, base) = compacted().await;
+        let report = clean(&log, &base, &options(None, Micros::new(0))).await.unwrap();
+        assert_eq!((report.portions, report.portion_bytes), (1, 7));
+        assert_eq!((report.unnamed_files, report.unnamed_bytes, report.young_files), (1, 7, 0));
+        // Version 3 gives up the file that no commit names.
+        assert_eq!((report.version, report.oldest_version, report.log_files), (Version(3), Version(2), 2));
+        assert_eq!(files(&log).await, [MERGED, FOREIGN]);
+        let (_, opened) = TableLog::open(log.storage().clone()).await.unwrap();
+        assert!(opened.portion(MERGED).is_some() && opened.is_swept(UNNAMED));
+        assert!(matches!(log.at(Version(1)).await, Err(LogError::Cleaned { .. })));
+        let late = CommitDraft::rows(Operation::Upsert, vec![portion(UNNAMED)], Vec::new());
+        assert!(matches!(log.try_commit(&opened, &late).await, Err(LogError::Swept { .. })));
+    }
+
+    #[tokio::test]
+    async fn young_versions_and_young_files_are_kept() {
+        let (log, base) = compacted().await;
+        let report = clean(&log, &base, &options(Some(Micros::DAY), Micros::DAY)).await.unwrap();
+        assert_eq!((report.portions, report.unnamed_files, report.young_files), (0, 0, 1));
+        assert_eq!((report.version, report.oldest_version, report.log_files), (Version(2), Version(0), 0));
+        assert_eq!(files(&log).await, [MERGED, FOREIGN, OLD, UNNAMED]);
+        // The same a week later.
+        let later = chrono::Utc::now().timestamp_micros() + 7 * Micros::DAY.get();
+        let options = CleanOptions { now: Some(later), ..options(Some(Micros::DAY), Micros::DAY) };
+        let report = clean(&log, &base, &options).await.unwrap();
+        assert_eq!((report.portions, report.unnamed_files, report.young_files), (1, 1, 0));
+        assert_eq!(files(&log).await, [MERGED, FOREIGN]);
+    }
+
+    #[tokio::test]
+    async fn a_dry_run_counts_what_a_cleaning_deletes_and_deletes_nothing() {
+        let (log, base) = compacted().await;
+        let options = options(None, Micros::new(0));
+        let before = log.storage().list_all().await.unwrap().len();
+        let dry = clean(&log, &base, &CleanOptions { dry_run: true, ..options }).await.unwrap();
+        assert_eq!(log.storage().list_all().await.unwrap().len(), before);
+        let cleaned = clean(&log, &base, &options).await.unwrap();
+        assert_eq!(CleanReport { dry_run: false, version: cleaned.version, ..dry }, cleaned);
+    }
 }

@@ -158,3 +158,89 @@ fn column_range(array: &ArrayRef, column_type: ColumnType) -> Option<(KeyValue, 
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{
+        BinaryArray, BinaryViewArray, Date32Array, Int64Array, StringArray, StringViewArray, UInt8Array,
+        UInt64Array,
+    };
+
+    use super::*;
+    use evenkeel_model::table::{Column, PlacementFunction, TableDefinition};
+    use evenkeel_model::units::PartitionCount;
+
+    #[test]
+    fn a_value_and_a_range_are_those_of_the_column_type() {
+        let text = |text: &str| KeyValue::Text(text.into());
+        let bytes = |bytes: &[u8]| KeyValue::Bytes(bytes.into());
+        let arrays: [(ArrayRef, ColumnType, [KeyValue; 3]); 7] = [
+            (Arc::new(Int64Array::from(vec![3, -7, 5])), ColumnType::Int64, [3, -7, 5].map(KeyValue::Int)),
+            (Arc::new(Date32Array::from(vec![3, -7, 5])), ColumnType::Date, [3, -7, 5].map(KeyValue::Int)),
+            (Arc::new(UInt8Array::from(vec![3, 0, 255])), ColumnType::Uint8, [3, 0, 255].map(KeyValue::Uint)),
+            (
+                Arc::new(UInt64Array::from(vec![3, 0, u64::MAX])),
+                ColumnType::Uint64,
+                [3, 0, u64::MAX].map(KeyValue::Uint),
+            ),
+            (Arc::new(StringArray::from(vec!["b", "", "é"])), ColumnType::Utf8, ["b", "", "é"].map(text)),
+            (Arc::new(StringViewArray::from(vec!["b", "", "é"])), ColumnType::Utf8, ["b", "", "é"].map(text)),
+            (
+                Arc::new(BinaryArray::from_vec(vec![b"b", b"", &[255]])),
+                ColumnType::String,
+                [&b"b"[..], b"", &[255]].map(bytes),
+            ),
+        ];
+        for (array, column_type, [first, least, most]) in arrays {
+            assert_eq!(key_value(&array, column_type, 0), Some(first), "{column_type}");
+            assert_eq!(column_range(&array, column_type), Some((least, most)), "{column_type}");
+        }
+        let views: ArrayRef = Arc::new(BinaryViewArray::from_iter_values([b"b", b"a"]));
+        assert_eq!(column_range(&views, ColumnType::String), Some((bytes(b"a"), bytes(b"b"))));
+    }
+
+    #[test]
+    fn there_is_no_value_of_null_of_another_type_or_beyond_the_end() {
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
+        assert_eq!(key_value(&array, ColumnType::Int64, 0), None);
+        assert_eq!(key_value(&array, ColumnType::Int64, 2), None);
+        for other in [ColumnType::Uint64, ColumnType::Utf8, ColumnType::Double] {
+            assert_eq!(key_value(&array, other, 1), None);
+            assert_eq!(column_range(&array, other), None);
+        }
+    }
+
+    #[test]
+    fn the_range_of_the_key_is_from_the_first_row_to_the_last_and_columns_have_their_own() {
+        let definition = TableDefinition {
+            name: "t".into(),
+            columns: vec![Column::required("u", ColumnType::Utf8), Column::required("k", ColumnType::Int64)],
+            primary_key: vec!["k".into(), "u".into()],
+            partition_key: vec![],
+            partitions: PartitionCount::ONE,
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        };
+        let spec = TableSpec::new(definition).unwrap();
+        let batch = |rows: &[(i64, &str)]| {
+            let users: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.1)));
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
+            RecordBatch::try_new(Arc::clone(spec.schema()), vec![users, keys]).unwrap()
+        };
+        let mut ranges = KeyRanges::new(&spec, PartitionId(0));
+        ranges.add(&batch(&[(1, "m"), (2, "z")])).unwrap();
+        ranges.add(&batch(&[(2, "zz"), (4, "a"), (9, "k")])).unwrap();
+        let (key, columns) = ranges.finish().unwrap();
+        let key_of = |key: i64, user: &str| vec![KeyValue::Int(key), KeyValue::Text(user.into())];
+        assert_eq!(key, KeyRange { min: key_of(1, "m"), max: key_of(9, "k") });
+        let text = |text: &str| vec![KeyValue::Text(text.into())];
+        assert_eq!(columns[1], KeyRange { min: text("a"), max: text("zz") });
+        assert_eq!(columns[0], KeyRange { min: vec![KeyValue::Int(1)], max: vec![KeyValue::Int(9)] });
+        let empty = KeyRanges::new(&spec, PartitionId(3)).finish().unwrap_err();
+        assert!(matches!(empty, PortionError::Empty { partition: PartitionId(3) }), "{empty}");
+        let short = batch(&[(1, "m")]).project(&[0]).unwrap();
+        assert!(matches!(KeyRanges::new(&spec, PartitionId(0)).add(&short), Err(PortionError::Key { .. })));
+    }
+}
