@@ -111,7 +111,7 @@ pub fn quote_path(path: &Path) -> String {
 
 /// Quotes bytes that should be text; see [`quote`]. Invalid bytes show as `\u{fffd}`.
 #[must_use]
-pub fn quote_bytes(bytes: &[u8]) -> String {
+pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
     // A character has at most 4 bytes: this is enough, and avoids copying a value of many
     // megabytes.
     let most = QUOTED_CHARS * 4 + 4;

@@ -138,7 +138,7 @@ impl Decimal {
 
 /// Formats microseconds as seconds, exactly: 1500000 as `1.5`.
 #[must_use]
-pub fn decimal_seconds(micros: u64) -> String {
+pub(crate) fn decimal_seconds(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -146,7 +146,7 @@ pub fn decimal_seconds(micros: u64) -> String {
 /// Parses seconds with at most six decimals into microseconds, exactly; `None` for other text,
 /// finer values and values that are too large.
 #[must_use]
-pub fn micros_of_decimal_seconds(text: &str) -> Option<u64> {
+pub(crate) fn micros_of_decimal_seconds(text: &str) -> Option<u64> {
     let seconds = Decimal::parse(text).filter(|seconds| seconds.decimals <= 6)?;
     seconds.times(1_000_000)
 }

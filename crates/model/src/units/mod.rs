@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::bounded::quote;
 pub use crate::units::duration::{Micros, MicrosError, elapsed};
-pub use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
+pub(crate) use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
 /// Number of one hash partition of a table, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -188,3 +188,111 @@ fn check_integers(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use arrow::array::{Int64Array, RecordBatch, StringArray};
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::ingest::{Ingest, IngestMode, IngestOptions, LEAST_MEMORY};
+    use evenkeel_model::table::{PlacementFunction, TableDefinition, TableSpec};
+    use evenkeel_model::units::PartitionCount;
+    use evenkeel_storage::TableStorage;
+
+    async fn table(columns: Vec<Column>) -> (TableLog, Snapshot) {
+        let spec = TableSpec::new(TableDefinition {
+            name: "t".into(),
+            columns,
+            primary_key: vec!["k".into()],
+            partition_key: vec![],
+            partitions: PartitionCount::ONE,
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        });
+        let storage = TableStorage::new(Arc::new(InMemory::new()), "t".into());
+        TableLog::create(storage, &spec.unwrap()).await.unwrap()
+    }
+
+    fn two_columns() -> Vec<Column> {
+        vec![Column::required("k", ColumnType::Int64), Column::nullable("v", ColumnType::Utf8)]
+    }
+
+    /// Ingests rows with these keys as one commit of one portion.
+    async fn ingest(log: &TableLog, base: &Snapshot, keys: std::ops::Range<i64>) -> Snapshot {
+        let values = StringArray::from_iter_values(keys.clone().map(|key| key.to_string()));
+        let columns: Vec<arrow::array::ArrayRef> =
+            vec![Arc::new(Int64Array::from_iter_values(keys)), Arc::new(values)];
+        let options = IngestOptions { mode: IngestMode::Upsert, memory: LEAST_MEMORY };
+        let mut ingest = Ingest::new(log.clone(), base.clone(), &options).unwrap();
+        ingest.push(RecordBatch::try_new(Arc::clone(base.spec().schema()), columns).unwrap()).await.unwrap();
+        ingest.finish(Vec::new()).await.unwrap().snapshot
+    }
+
+    async fn newest_files(log: &TableLog) -> BTreeSet<String> {
+        let newest = DeltaLog::of_storage(log.storage()).newest().await.unwrap().unwrap();
+        newest.files().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn a_version_names_the_portions_of_the_newest_snapshot_and_is_written_once() {
+        let (log, empty) = table(two_columns()).await;
+        let mut snapshot = empty.clone();
+        for (version, keys) in [0..10, 10..15].into_iter().enumerate() {
+            let rows = keys.end as u64;
+            snapshot = ingest(&log, &snapshot, keys).await;
+            // The snapshot at hand is old; the newest one is exported.
+            let (report, exported) = export(&log, &empty, &DeltaOptions::default()).await.unwrap();
+            assert_eq!((report.delta_version, report.written), (version as u64, true));
+            assert_eq!(
+                (report.files, report.rows, report.added, report.removed),
+                (version as u64 + 1, rows, 1, 0)
+            );
+            assert_eq!(exported.version(), snapshot.version());
+            let paths: BTreeSet<_> = snapshot.portions().iter().map(|portion| portion.path.clone()).collect();
+            assert_eq!(newest_files(&log).await, paths);
+            let (again, _) = export(&log, &snapshot, &DeltaOptions::default()).await.unwrap();
+            assert_eq!((again.delta_version, again.written, again.added), (version as u64, false, 0));
+        }
+    }
+
+    #[tokio::test]
+    async fn portions_that_overlap_or_are_damaged_are_not_exported() {
+        let (log, empty) = table(two_columns()).await;
+        let one = ingest(&log, &empty, 0..10).await;
+        export(&log, &one, &DeltaOptions::default()).await.unwrap();
+        let before = newest_files(&log).await;
+        let two = ingest(&log, &one, 20..30).await;
+        let path = &two.portions()[1].path;
+        let sound = log.storage().read(path).await.unwrap();
+        log.storage().replace(path, vec![0; sound.len()].into()).await.unwrap();
+        let damaged = export(&log, &two, &DeltaOptions::default()).await.unwrap_err();
+        assert!(matches!(&damaged, DeltaError::Portion { file, .. } if file == path), "{damaged}");
+        log.storage().replace(path, sound).await.unwrap();
+        let three = ingest(&log, &two, 5..6).await;
+        let overlap = export(&log, &three, &DeltaOptions::default()).await.unwrap_err();
+        assert!(matches!(overlap, DeltaError::Overlap { depth: 2, .. }), "{overlap}");
+        assert_eq!(newest_files(&log).await, before);
+    }
+
+    #[tokio::test]
+    async fn columns_that_delta_cannot_have_are_refused_until_they_are_left_out() {
+        let case = vec![
+            Column::required("k", ColumnType::Int64),
+            Column::nullable("Name", ColumnType::Utf8),
+            Column::nullable("name", ColumnType::Utf8),
+        ];
+        let (log, base) = table(case).await;
+        let export = async |without: &[&str]| {
+            let without = without.iter().map(|name| (*name).to_owned()).collect();
+            export(&log, &base, &DeltaOptions { without, now: None }).await.map(|(report, _)| report)
+        };
+        assert!(matches!(export(&[]).await.unwrap_err(), DeltaError::Case { .. }));
+        assert!(matches!(export(&["nope"]).await.unwrap_err(), DeltaError::UnknownColumn { .. }));
+        assert!(matches!(export(&["k", "Name", "name"]).await.unwrap_err(), DeltaError::NoColumns));
+        let report = export(&["name"]).await.unwrap();
+        assert_eq!((report.left_out, report.files), (vec!["name".to_owned()], 0));
+    }
+}

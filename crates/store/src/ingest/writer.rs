@@ -87,7 +87,7 @@ impl Ingest {
     }
 
     /// Takes inputs even if the table has them already, or gets them in the meantime.
-    pub fn take_again(&mut self) {
+    pub(super) fn take_again(&mut self) {
         self.again = true;
     }
 

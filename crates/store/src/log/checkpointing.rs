@@ -40,7 +40,7 @@ impl TableLog {
     /// It is the version before `wanted` if writers make checkpoints of `wanted`, because they also
     /// delete those when newer ones make them superfluous.
     #[must_use]
-    pub fn beginning_for(wanted: Version) -> Version {
+    pub(crate) fn beginning_for(wanted: Version) -> Version {
         let regular = wanted != Version::FIRST && wanted.0.is_multiple_of(CHECKPOINT_INTERVAL);
         if regular { Version(wanted.0 - 1) } else { wanted }
     }

@@ -57,7 +57,7 @@ impl CommitDraft {
     /// Drafts a commit that gives up files that no commit names: from then on no commit can name
     /// them, and they may be deleted.
     #[must_use]
-    pub fn sweep(files: Vec<String>) -> Self {
+    pub(crate) fn sweep(files: Vec<String>) -> Self {
         Self { swept: files, ..Self::empty(Operation::Clean) }
     }
 

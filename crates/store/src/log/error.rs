@@ -65,7 +65,7 @@ impl LogError {
     /// Whether a cleaning removed more than the reader of the log knew about; reading again may
     /// help.
     #[must_use]
-    pub fn is_overtaken(&self) -> bool {
+    pub(crate) fn is_overtaken(&self) -> bool {
         matches!(self, Self::Cleaned { .. }) || self.is_vanished_file()
     }
 

@@ -81,7 +81,7 @@ impl TableLog {
     }
 
     /// Returns the files of the log that are damaged, and the commits that are missing.
-    pub async fn damaged_files(&self, files: &LogFiles) -> Vec<DamagedLogFile> {
+    pub(crate) async fn damaged_files(&self, files: &LogFiles) -> Vec<DamagedLogFile> {
         let mut damaged = Vec::new();
         let mut add = |file: String, reason: String| damaged.push(DamagedLogFile { file, reason });
         let checkpoints = stream::iter(files.checkpoints.clone())

@@ -107,7 +107,11 @@ impl TableLog {
 
     /// Reads the end of a portion's file and compares it with the log and with the primary key;
     /// `None` if they agree.
-    pub async fn misplaced(&self, portion: &PortionEntry, primary_key: &[String]) -> Option<PortionDamage> {
+    pub(crate) async fn misplaced(
+        &self,
+        portion: &PortionEntry,
+        primary_key: &[String],
+    ) -> Option<PortionDamage> {
         let footer = self.read_footer(portion, PortionFooter::read).await;
         footer.and_then(|footer| compare(&footer, portion, primary_key)).err()
     }
@@ -165,5 +169,103 @@ impl TableLog {
             }
             Ok(()) => (checksum.finish() != portion.xxh3).then_some(PortionDamage::Checksum),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, RecordBatch};
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::portion::PortionEncoder;
+    use evenkeel_model::table::{ColumnType, KeyValue, PlacementFunction, TableDefinition, TableSpec};
+    use evenkeel_model::units::{PartitionCount, Version};
+    use evenkeel_storage::TableStorage;
+
+    fn spec(key: &str) -> TableSpec {
+        TableSpec::new(TableDefinition {
+            name: "t".into(),
+            columns: vec![Column::required(key, ColumnType::Int64)],
+            primary_key: vec![key.into()],
+            partition_key: vec![],
+            partitions: PartitionCount::new(4).unwrap(),
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        })
+        .unwrap()
+    }
+
+    /// Stores a portion with these keys, whatever partition they belong to.
+    async fn stored(log: &TableLog, spec: &TableSpec, partition: u32, keys: &[i64]) -> PortionEntry {
+        let keys = Arc::new(Int64Array::from(keys.to_vec()));
+        let mut encoder = PortionEncoder::new(spec, PartitionId(partition));
+        encoder.push(&RecordBatch::try_new(Arc::clone(spec.schema()), vec![keys]).unwrap()).unwrap();
+        let sequence = Sequence { version: Version(1), ordinal: 0 };
+        log.store_portion(PartitionId(partition), sequence, encoder.finish().unwrap()).await.unwrap()
+    }
+
+    fn log() -> TableLog {
+        TableLog::of_storage(TableStorage::new(Arc::new(InMemory::new()), "t".into()))
+    }
+
+    #[tokio::test]
+    async fn damage_to_the_content_of_a_file_is_found() {
+        let log = log();
+        let portion = stored(&log, &spec("k"), 2, &[1, 2, 3]).await;
+        assert_eq!(log.damage(&portion).await, None);
+        let sound = log.storage().read(&portion.path).await.unwrap().to_vec();
+        let replaced = async |bytes: Vec<u8>| {
+            log.storage().replace(&portion.path, bytes.into()).await.unwrap();
+            log.damage(&portion).await
+        };
+        let (expected, found) = (portion.bytes, portion.bytes - 1);
+        assert_eq!(replaced(sound[1..].to_vec()).await, Some(PortionDamage::Length { expected, found }));
+        for at in [0, sound.len() / 2, sound.len() - 1] {
+            let mut flipped = sound.clone();
+            flipped[at] ^= 1;
+            assert_eq!(replaced(flipped).await, Some(PortionDamage::Checksum));
+        }
+        log.storage().delete(&portion.path).await.unwrap();
+        assert_eq!(log.damage(&portion).await, Some(PortionDamage::Missing));
+    }
+
+    #[tokio::test]
+    async fn a_sound_file_in_the_place_of_another_is_found() {
+        let log = log();
+        let key = ["k".to_owned()];
+        let portion = stored(&log, &spec("k"), 2, &[1, 2, 3]).await;
+        assert_eq!(log.misplaced(&portion, &key).await, None);
+        for (other, reason) in [
+            (stored(&log, &spec("k"), 1, &[1, 2, 3]).await, "it holds rows of partition 1"),
+            (stored(&log, &spec("k"), 2, &[1, 2]).await, "it holds 2 rows instead of 3"),
+            (stored(&log, &spec("other"), 2, &[1, 2, 3]).await, "it is sorted by (other)"),
+        ] {
+            let bytes = other.bytes;
+            let file = PortionEntry { path: other.path, bytes, ..portion.clone() };
+            let reason = reason.to_owned();
+            assert_eq!(log.misplaced(&file, &key).await, Some(PortionDamage::Misplaced { reason }));
+        }
+        log.storage().put_new("text", vec![b'x'; 50].into()).await.unwrap();
+        let text = PortionEntry { path: "text".into(), bytes: 50, ..portion.clone() };
+        assert!(matches!(log.misplaced(&text, &key).await, Some(PortionDamage::Misplaced { .. })));
+        let absent = PortionEntry { path: "absent".into(), ..portion };
+        assert!(matches!(log.misplaced(&absent, &key).await, Some(PortionDamage::Unreadable { .. })));
+    }
+
+    #[tokio::test]
+    async fn statistics_are_read_from_the_end_of_the_file() {
+        let log = log();
+        let spec = spec("k");
+        let portion = stored(&log, &spec, 2, &[-5, 2, 30]).await;
+        let key = ["k".to_owned()];
+        let read = log.column_statistics(&portion, &key, spec.columns()).await.unwrap();
+        let (min, max) = (Some(KeyValue::Int(-5)), Some(KeyValue::Int(30)));
+        assert_eq!(read, [ColumnStatistics { nulls: Some(0), min, max }]);
+        let wrong = PortionEntry { rows: 4, ..portion };
+        let damage = log.column_statistics(&wrong, &key, spec.columns()).await.unwrap_err();
+        assert!(matches!(damage, PortionDamage::Misplaced { .. }), "{damage}");
     }
 }

@@ -17,7 +17,7 @@ impl TableLog {
     ///
     /// # Errors
     /// [`LogError`] if a commit cannot be read.
-    pub async fn portions_since(&self, oldest: &Snapshot) -> Result<HashSet<String>, LogError> {
+    pub(crate) async fn portions_since(&self, oldest: &Snapshot) -> Result<HashSet<String>, LogError> {
         let mut paths: HashSet<String> =
             oldest.portions().iter().map(|portion| portion.path.clone()).collect();
         let files = self.files().await?;
@@ -34,7 +34,7 @@ impl TableLog {
 
     /// Returns the portions added by commits after one version and up to another. Skips commits
     /// that cannot be read.
-    pub async fn portions_added(
+    pub(crate) async fn portions_added(
         &self,
         files: &LogFiles,
         after: Version,
@@ -58,7 +58,7 @@ impl TableLog {
     ///
     /// # Errors
     /// [`LogError`] if the log cannot be listed.
-    pub async fn removed_up_to(&self, version: Version) -> Result<HashSet<String>, LogError> {
+    pub(crate) async fn removed_up_to(&self, version: Version) -> Result<HashSet<String>, LogError> {
         let files = self.files().await?;
         let before = files.commits.into_iter().filter(|found| *found <= version);
         let removed =
@@ -77,7 +77,7 @@ impl TableLog {
     ///
     /// # Errors
     /// [`LogError`] if a file cannot be deleted; those already deleted are not needed.
-    pub async fn forget_before(&self, oldest: Version) -> Result<u64, LogError> {
+    pub(crate) async fn forget_before(&self, oldest: Version) -> Result<u64, LogError> {
         let files = self.files().await?;
         if !files.checkpoints.contains(&oldest) {
             return Ok(0);

@@ -229,7 +229,7 @@ impl Snapshot {
 
     /// Whether a file was given up, so that no commit may name it.
     #[must_use]
-    pub fn is_swept(&self, path: &str) -> bool {
+    pub(crate) fn is_swept(&self, path: &str) -> bool {
         self.swept.contains(path)
     }
 
@@ -285,7 +285,7 @@ impl Snapshot {
 
     /// Returns the version that ingested an input with this content first, if any.
     #[must_use]
-    pub fn source_version(&self, xxh3: &str) -> Option<Version> {
+    pub(crate) fn source_version(&self, xxh3: &str) -> Option<Version> {
         self.source(xxh3).map(|(version, _)| version)
     }
 }

@@ -29,7 +29,7 @@ pub struct EncodedPortion {
     pub key_range: KeyRange,
     /// Smallest and largest value of each primary-key column, in key order.
     pub column_ranges: Vec<KeyRange>,
-    /// Checksum of the file, see [`crate::portion::file_checksum`].
+    /// XXH3 checksum of the file: 128 bits, seed 0, in hexadecimal.
     pub xxh3: String,
 }
 

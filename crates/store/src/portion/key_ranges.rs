@@ -77,7 +77,7 @@ impl<'a> KeyRanges<'a> {
 /// Returns one value of a key column; `None` if it is NULL, there is no such row, or the array is
 /// not of the column's type.
 #[must_use]
-pub fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Option<KeyValue> {
+pub(crate) fn key_value(array: &ArrayRef, column_type: ColumnType, row: usize) -> Option<KeyValue> {
     fn number<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> Option<T::Native> {
         array.as_primitive_opt::<T>().map(|array| array.value(row))
     }

@@ -16,9 +16,9 @@ mod properties;
 mod row_group;
 mod statistics;
 
-pub use checksum::{FileChecksum, file_checksum};
+pub(crate) use checksum::FileChecksum;
 pub use encoder::{EncodedPortion, GROUP_MEMORY, PortionEncoder, WRITE_BATCH_ROWS};
 pub use error::PortionError;
 pub use footer::{FooterError, PortionFooter};
-pub use key_ranges::key_value;
+pub(crate) use key_ranges::key_value;
 pub use statistics::ColumnStatistics;
