@@ -87,7 +87,7 @@ impl Checked {
 }
 
 /// Functions that [`CheckedArithmetic`] inserts.
-pub(crate) fn checked_functions() -> impl Iterator<Item = ScalarUDF> {
+pub(super) fn checked_functions() -> impl Iterator<Item = ScalarUDF> {
     Operation::ALL.into_iter().map(|operation| ScalarUDF::new_from_impl(Checked::new(operation)))
 }
 
@@ -154,12 +154,12 @@ impl ScalarUDFImpl for Checked {
 
 /// Inserts checks into the arithmetic of whole numbers. Runs after the rules that coerce types.
 #[derive(Debug)]
-pub(crate) struct CheckedArithmetic {
+pub(super) struct CheckedArithmetic {
     functions: [Arc<ScalarUDF>; 3],
 }
 
 impl CheckedArithmetic {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let function = |operation| Arc::new(ScalarUDF::new_from_impl(Checked::new(operation)));
         Self { functions: Operation::ALL.map(function) }
     }

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 
 /// Returns the function that replaces DataFusion's `sum`.
-pub(crate) fn checked_sum() -> AggregateUDF {
+pub(super) fn checked_sum() -> AggregateUDF {
     AggregateUDF::new_from_impl(CheckedSum::default())
 }
 

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 use futures::stream::select_all;
 use tokio::sync::Notify;
 
-use crate::query::{QueryError, SnapshotTable, as_declared};
+use crate::query::{QueryError, SnapshotTable};
 use crate::repartition::RepartitionError;
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::{ByteSize, PartitionId};
@@ -106,4 +110,18 @@ async fn push_all(
         }
     }
     Ok(())
+}
+
+/// Casts a batch of a scan of all columns to the types that the table declares: scans return text
+/// as views.
+///
+/// # Errors
+/// [`ArrowError`] if the columns are not those of the table, or a text column would exceed 2 GiB.
+fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = spec.schema().fields().iter().zip(batch.columns());
+    let columns = columns.map(|(field, column)| match column.data_type() == field.data_type() {
+        true => Ok(ArrayRef::clone(column)),
+        false => cast(column, field.data_type()),
+    });
+    RecordBatch::try_new(SchemaRef::clone(spec.schema()), columns.collect::<Result<Vec<_>, _>>()?)
 }
