@@ -37,65 +37,65 @@ pub enum Scope {
 
 /// Work decided on for the portions of one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Decision {
+pub(super) struct Decision {
     /// Portions whose rows have all expired, to be dropped unread.
-    pub expired: Vec<Arc<PortionEntry>>,
+    pub(super) expired: Vec<Arc<PortionEntry>>,
     /// Sets of portions, each to be merged into one run. No portion is in two sets.
-    pub merges: Vec<Merge>,
+    pub(super) merges: Vec<Merge>,
 }
 
 impl Decision {
     /// Whether there is nothing to do.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.expired.is_empty() && self.merges.is_empty()
     }
 }
 
 /// Portions of one partition that become one sorted run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merge {
+pub(super) struct Merge {
     /// The portions, oldest first.
-    pub portions: Vec<Arc<PortionEntry>>,
+    pub(super) portions: Vec<Arc<PortionEntry>>,
     /// Whether no older portion outside the set shares keys with it. If so, expired rows may be
     /// dropped, since they hide nothing.
-    pub hides_nothing: bool,
+    pub(super) hides_nothing: bool,
 }
 
 impl Merge {
     /// Bytes of the portions.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.portions.iter().map(|portion| portion.bytes).sum()
     }
 
     /// Rows of the portions.
     #[must_use]
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.portions.iter().map(|portion| portion.rows).sum()
     }
 
     /// Age of the resulting run: that of the newest portion.
     #[must_use]
-    pub fn sequence(&self) -> Option<Sequence> {
+    pub(super) fn sequence(&self) -> Option<Sequence> {
         self.portions.iter().map(|portion| portion.sequence).max()
     }
 }
 
 /// Smallest value of a key column that has not expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expiry {
+pub(super) struct Expiry {
     /// Position of the column within the primary key.
-    pub column: usize,
+    pub(super) column: usize,
     /// Rows with a smaller value have expired.
-    pub oldest_kept: KeyValue,
+    pub(super) oldest_kept: KeyValue,
 }
 
 impl CompactionPolicy {
     /// Decides what to do now with `portions`, all of one partition. Carrying out the decision and
     /// deciding again terminates. At most `max_runs` overlapping portions are merged at one time.
     #[must_use]
-    pub fn decide(
+    pub(super) fn decide(
         &self,
         portions: &[Arc<PortionEntry>],
         scope: Scope,

@@ -9,8 +9,8 @@ use datafusion::prelude::SessionContext;
 use futures::stream::TryStreamExt;
 use tokio::sync::mpsc;
 
-use crate::compact::CompactionError;
 use crate::compact::encode::{RowCounts, RunShape, encode_run};
+use crate::compact::error::CompactionError;
 use crate::compact::policy::{Expiry, Merge};
 use crate::query::{QueryError, SnapshotTable};
 use evenkeel_model::units::{ByteSize, PartitionId};

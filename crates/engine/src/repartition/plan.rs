@@ -10,7 +10,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use crate::query::{QueryError, SnapshotTable};
-use crate::repartition::RepartitionError;
+use crate::repartition::error::RepartitionError;
 use evenkeel_model::table::{PlacementFunction, TableDefinition, TableSpec};
 use evenkeel_model::units::{PartitionId, Version};
 use evenkeel_placement::placement::Placement;
@@ -55,7 +55,7 @@ pub struct RepartitionPlan {
 }
 
 impl Movement {
-    fn of(from: &TableSpec, to: &TableSpec) -> Self {
+    fn between(from: &TableSpec, to: &TableSpec) -> Self {
         let by_interval = |spec: &TableSpec| spec.placement() == PlacementFunction::Ydb;
         let (before, after) = (from.partitions().get(), to.partitions().get());
         match from.partition_key() == to.partition_key() && by_interval(from) && by_interval(to) {
@@ -80,13 +80,13 @@ impl Movement {
 ///
 /// # Errors
 /// [`RepartitionError`] if a portion cannot be read.
-pub async fn plan(
+pub(crate) async fn plan(
     table: &SnapshotTable,
     to: &TableSpec,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<RepartitionPlan, RepartitionError> {
     let from = table.snapshot().spec();
-    let movement = Movement::of(from, to);
+    let movement = Movement::between(from, to);
     let placement = Placement::of_table(to);
     let context = SessionContext::new();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

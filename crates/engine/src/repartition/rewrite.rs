@@ -13,7 +13,7 @@ use futures::stream::select_all;
 use tokio::sync::Notify;
 
 use crate::query::{QueryError, SnapshotTable};
-use crate::repartition::RepartitionError;
+use crate::repartition::error::RepartitionError;
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_storage::TableStorage;
@@ -30,11 +30,11 @@ const PER_PORTION: ByteSize = ByteSize::mib(8);
 
 /// The table with the new partitioning.
 #[derive(Debug)]
-pub struct Rewritten {
+pub(crate) struct Rewritten {
     /// Log of the new table.
-    pub log: TableLog,
+    pub(crate) log: TableLog,
     /// Commit of the rewritten rows.
-    pub committed: Committed,
+    pub(crate) committed: Committed,
 }
 
 /// Writes the visible rows of `table` into a new table at `storage`, with one commit, which also
@@ -45,7 +45,7 @@ pub struct Rewritten {
 ///
 /// # Errors
 /// [`RepartitionError`]; the new table has no rows then.
-pub async fn rewrite(
+pub(crate) async fn rewrite(
     table: &SnapshotTable,
     to: &TableSpec,
     storage: TableStorage,
