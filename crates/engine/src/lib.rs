@@ -6,5 +6,7 @@ pub mod query;
 pub mod repartition;
 pub mod sql;
 mod table;
+#[cfg(test)]
+mod testing;
 
 pub use crate::table::{Table, TableError};

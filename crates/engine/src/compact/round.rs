@@ -217,3 +217,41 @@ fn row_group_bytes(portion: &PortionEntry) -> u64 {
     let groups = portion.rows.div_ceil(ROW_GROUP_ROWS as u64).max(1);
     (portion.bytes / groups).min(ROW_GROUP_BYTES as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::compact::{CompactionError, CompactionOptions, Scope};
+    use crate::query::Params;
+    use crate::testing::{latest, overlapping_commits, rows, scores};
+
+    #[tokio::test]
+    async fn a_compaction_leaves_the_newest_rows_and_counts_the_others() {
+        let commits = overlapping_commits();
+        let (_folder, mut table) = scores(&commits).await;
+        let stored: u64 = table.snapshot().portions().iter().map(|portion| portion.rows).sum();
+        let options = CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() };
+        let report = table.compact(&options, &|_| ()).await.unwrap();
+        let visible = latest(&commits);
+        assert_eq!((report.rows_read, report.rows_written), (stored, visible.len() as u64));
+        assert_eq!(report.rows_superseded, stored - visible.len() as u64);
+        assert_eq!((report.max_depth_after, report.versions.len()), (1, 1));
+        let sql = "SELECT player, game, points FROM t ORDER BY player, game";
+        let read = table.session().unwrap().collect(sql, &Params::default()).await.unwrap();
+        assert_eq!(rows(&read), visible);
+        let again = table.compact(&options, &|_| ()).await.unwrap();
+        assert_eq!((again.portions_merged, again.versions.len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn an_interrupted_round_leaves_no_files() {
+        let (_folder, mut table) = scores(&overlapping_commits()).await;
+        let version = table.snapshot().version();
+        let options = CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() };
+        options.interrupt.notify_one();
+        let ended = table.compact(&options, &|_| ()).await;
+        assert!(matches!(ended, Err(crate::TableError::Compaction(CompactionError::Interrupted))));
+        table.refresh().await.unwrap();
+        assert_eq!(table.snapshot().version(), version);
+        assert_eq!(table.inspect().await.unwrap().other_files, 0);
+    }
+}

@@ -99,3 +99,43 @@ async fn other_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
         .filter(|file| !file.staging && file.path.starts_with("partition=") && !named.contains(&file.path));
     Ok(others.map(|file| file.bytes).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::compact::{CompactionOptions, Scope};
+    use crate::testing::{latest, overlapping_commits, scores};
+
+    #[tokio::test]
+    async fn an_overview_counts_visible_and_stored_rows() {
+        let commits = overlapping_commits();
+        let (_folder, mut table) = scores(&commits).await;
+        let stored: usize = commits.iter().map(|commit| latest(std::slice::from_ref(commit)).len()).sum();
+        let before = table.inspect().await.unwrap();
+        assert_eq!(before.rows, latest(&commits).len() as u64);
+        assert_eq!(before.stored_rows, stored as u64);
+        assert_eq!(before.partitions.iter().map(|partition| partition.rows).sum::<u64>(), before.rows);
+        assert_eq!(before.portions, table.files().files.len() as u64);
+        assert_eq!(before.bytes, table.files().files.iter().map(|file| file.bytes).sum::<u64>());
+        let deepest = before.partitions.iter().map(|partition| partition.overlap.max_depth).max();
+        assert_eq!(deepest, Some(table.files().max_depth));
+        assert_eq!((before.write_amplification, before.other_files), (0.0, 0));
+        let options = CompactionOptions { scope: Scope::Everything, ..CompactionOptions::default() };
+        table.compact(&options, &|_| ()).await.unwrap();
+        let after = table.inspect().await.unwrap();
+        assert_eq!((after.rows, after.stored_rows), (before.rows, before.rows));
+        // Of each ingested byte, the bytes of the compacted files were written again.
+        let ratio = after.bytes as f64 / before.bytes as f64;
+        assert!((after.write_amplification - ratio).abs() < 1e-9, "{} {ratio}", after.write_amplification);
+        // The files of earlier versions stay until the table is cleaned.
+        assert_eq!((after.other_files, after.other_bytes), (before.portions, before.bytes));
+    }
+
+    #[tokio::test]
+    async fn a_table_without_rows_has_empty_partitions() {
+        let (_folder, table) = scores(&[]).await;
+        let overview = table.inspect().await.unwrap();
+        assert_eq!((overview.rows, overview.portions, overview.partitions.len()), (0, 0, 4));
+        assert_eq!((overview.primary_key.len(), overview.partition_key.len()), (2, 1));
+        assert_eq!(overview.write_amplification, 0.0);
+    }
+}

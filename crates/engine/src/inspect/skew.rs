@@ -96,3 +96,44 @@ fn median_effective(commits: &[CommitBalance], partitions: usize) -> Option<f64>
     let effective: Vec<f64> = judged.map(|commit| commit.effective_partitions).collect();
     if effective.len() < FEWEST_COMMITS { None } else { median(effective) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{latest, overlapping_commits, scores};
+
+    #[tokio::test]
+    async fn a_table_is_judged_by_the_rows_that_a_query_sees() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let skew = table.skew().await.unwrap();
+        let overview = table.inspect().await.unwrap();
+        let visible: Vec<u64> = overview.partitions.iter().map(|partition| partition.rows).collect();
+        assert_eq!(skew.rows_per_partition, visible);
+        assert_eq!(skew.figures, SkewFigures::of(&visible));
+        assert_eq!(skew.figures.rows, latest(&commits).len() as u64);
+        assert!(skew.noise_floor.is_some());
+        // The creation of the table wrote no rows.
+        assert_eq!(skew.over_commits.len(), commits.len());
+        for (balance, commit) in skew.over_commits.iter().zip(&commits) {
+            let (_folder, alone) = scores(std::slice::from_ref(commit)).await;
+            let alone = alone.skew().await.unwrap().figures;
+            assert_eq!(balance.rows, alone.rows);
+            assert_eq!(balance.fullest_partition, alone.fullest_partition);
+            assert_eq!(balance.share_of_fullest, alone.max as f64 / alone.rows as f64);
+        }
+    }
+
+    #[tokio::test]
+    async fn one_partition_with_all_rows_has_them_at_any_time() {
+        let commit = |number: i64| (0..500).map(|game| (7, number * 1000 + game, game)).collect();
+        let commits: Vec<_> = (0..4).map(commit).collect();
+        let (_folder, table) = scores(&commits).await;
+        let skew = table.skew().await.unwrap();
+        assert_eq!((skew.figures.max, skew.figures.effective_partitions), (2000, 1.0));
+        assert_eq!(balance_at_a_time(&skew.figures, &skew.over_commits), AtATime::Stays);
+        assert_eq!(balance_at_a_time(&skew.figures, &skew.over_commits[1..]), AtATime::Spread);
+        let (_folder, empty) = scores(&[]).await;
+        assert_eq!(empty.skew().await.unwrap().verdict, Verdict::Empty);
+    }
+}

@@ -210,3 +210,46 @@ impl AnalyzerRule for CheckedArithmetic {
         "checked_arithmetic"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::datatypes::Int64Type;
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    async fn run(context: &SessionContext, expression: &str) -> Result<RecordBatch> {
+        let rows =
+            format!("(VALUES ({}, {}, 1, 1.5)) AS v(largest, least, one, half)", i64::MAX, i64::MIN + 1);
+        let batches = context.sql(&format!("SELECT {expression} FROM {rows}")).await?.collect().await?;
+        Ok(batches[0].clone())
+    }
+
+    #[tokio::test]
+    async fn a_result_beyond_its_type_is_an_error_and_any_other_is_unchanged() {
+        let checked = SessionContext::new();
+        checked.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+        for expression in [
+            "largest + one",
+            "least - one - one",
+            "largest * 2",
+            "one + largest * one",
+            "sum(largest + one)",
+            "9223372036854775807 + 1",
+        ] {
+            assert!(run(&checked, expression).await.is_err(), "{expression}");
+        }
+        for (expression, value) in [
+            ("largest + 0", i64::MAX),
+            ("largest - one * 2", i64::MAX - 2),
+            ("least + largest - one + 2", 1),
+            ("CAST(half * 2 AS BIGINT)", 3),
+        ] {
+            let batch = run(&checked, expression).await.unwrap();
+            assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(0), value, "{expression}");
+            let plain = run(&SessionContext::new(), expression).await.unwrap();
+            assert_eq!(batch.schema().field(0).name(), plain.schema().field(0).name());
+        }
+    }
+}

@@ -225,3 +225,102 @@ impl TableProvider for SnapshotTable {
         scan.plan(&partitions)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{col, lit};
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
+    use evenkeel_placement::placement::Placement;
+
+    use super::*;
+    use crate::testing::{Score, batch, latest, overlapping_commits, rows, scores};
+
+    async fn read(plan: Arc<dyn ExecutionPlan>) -> Vec<Score> {
+        rows(&collect(plan, SessionContext::new().task_ctx()).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn partitions_return_their_newest_rows_in_key_order() {
+        for commits in [overlapping_commits(), vec![overlapping_commits().remove(0)], vec![]] {
+            let (_folder, table) = scores(&commits).await;
+            let provider = table.provider().unwrap();
+            let state = SessionContext::new().state();
+            let mut expected: Vec<Vec<Score>> = vec![Vec::new(); 4];
+            for score in latest(&commits) {
+                let key = batch(&[score]).column(0).clone();
+                expected[Placement::of_table(table.spec()).assign(&[key]).unwrap()[0].index()].push(score);
+            }
+            for partition in table.spec().partitions().ids() {
+                let plan = provider.scan_partition(&state, partition, &[0, 1, 2]).unwrap();
+                assert_eq!(read(plan).await, expected[partition.index()], "{partition}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_scan_of_some_portions_ignores_the_others() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let provider = table.provider().unwrap();
+        // The creation is version 0 or 1, so ages are compared with those of the commits.
+        let versions: Vec<_> = table.snapshot().commits().iter().map(|c| c.info.version).collect();
+        let third = versions[versions.len() - 3];
+        let old: Vec<_> =
+            table.snapshot().portions().into_iter().filter(|p| p.sequence.version <= third).collect();
+        let plan = provider.scan_where(&SessionContext::new().state(), &old, &[0, 1, 2], None).unwrap();
+        let mut read = read(plan).await;
+        read.sort_unstable();
+        assert_eq!(read, latest(&commits[..3]));
+    }
+
+    #[tokio::test]
+    async fn no_portion_with_a_matching_row_is_left_out() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let provider = table.provider().unwrap();
+        let state = SessionContext::new().state();
+        let number = |name: &str, value: i64| col(name).eq(lit(value));
+        let cases: Vec<(Expr, fn(&Score) -> bool)> = vec![
+            (number("player", 3), |s| s.0 == 3),
+            (col("player").in_list(vec![lit(1i64), lit(2i64)], false), |s| s.0 == 1 || s.0 == 2),
+            (col("game").gt(lit(9i64)), |s| s.1 > 9),
+            (col("game").lt(lit(0i64)), |s| s.1 < 0),
+            (number("player", 3).and(number("game", 4)), |s| s.0 == 3 && s.1 == 4),
+            (number("player", 3).or(number("game", 4)), |s| s.0 == 3 || s.1 == 4),
+            (number("points", 1007), |s| s.2 == 1007),
+        ];
+        for (condition, matches) in cases {
+            let predicate = provider.predicate(&state, std::slice::from_ref(&condition)).unwrap();
+            let groups = provider.groups_where(predicate.as_ref()).unwrap();
+            let kept: Vec<&str> = groups.iter().flatten().flatten().map(|p| p.path.as_str()).collect();
+            for portion in table.snapshot().portions() {
+                let plan = provider.scan_portions(&state, std::slice::from_ref(&portion)).unwrap();
+                let needed = read(plan).await.iter().any(matches);
+                assert!(!needed || kept.contains(&portion.path.as_str()), "{condition}: {}", portion.path);
+            }
+        }
+        assert!(provider.predicate(&state, &[number("nothing", 1)]).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_scan_reports_what_it_reads() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let provider = table.provider().unwrap();
+        let state = SessionContext::new().state();
+        let portions = table.snapshot().portions();
+        for filters in [vec![], vec![col("player").eq(lit(3i64))], vec![col("game").lt(lit(0i64))]] {
+            let predicate = provider.predicate(&state, &filters).unwrap();
+            provider.groups_where(predicate.as_ref()).unwrap();
+        }
+        let [all, one_player, nothing] = provider.take_scans().try_into().unwrap();
+        assert!(provider.take_scans().is_empty());
+        assert_eq!((all.partitions_read, all.partitions), (4, 4));
+        assert_eq!((all.portions_read, all.portions), (portions.len(), portions.len()));
+        assert_eq!(all.rows_in_portions, portions.iter().map(|portion| portion.rows).sum::<u64>());
+        assert_eq!(all.reasons, ["no condition narrows the scan"]);
+        assert_eq!(one_player.partitions_read, 1);
+        assert!(one_player.portions_read <= 5, "{one_player:?}");
+        assert_eq!((nothing.partitions_read, nothing.portions_read, nothing.rows_in_portions), (4, 0, 0));
+        assert!(nothing.reasons[1].contains(&format!("exclude {}", portions.len())), "{nothing:?}");
+    }
+}

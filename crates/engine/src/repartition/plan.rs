@@ -153,3 +153,42 @@ async fn count(
     }
     Ok(counted)
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::units::PartitionCount;
+
+    use super::*;
+    use crate::testing::{batch, latest, overlapping_commits, scores};
+
+    #[tokio::test]
+    async fn rows_move_as_their_partitions_do() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let player: Vec<ArrayRef> = vec![batch(&latest(&commits)).column(0).clone()];
+        let before = Placement::of_table(table.spec()).assign(&player).unwrap();
+        for (partitions, movement) in [(8, Movement::Split), (2, Movement::Join), (5, Movement::Scatter)] {
+            let change = |definition: &mut TableDefinition| {
+                definition.partitions = PartitionCount::new(partitions).unwrap();
+            };
+            let plan = table.plan_repartition(change, &|_| ()).await.unwrap();
+            let to = TableSpec::new(plan.to.clone()).unwrap();
+            let after = Placement::of_table(&to).assign(&player).unwrap();
+            let stays = |(before, after): (&PartitionId, &PartitionId)| match movement {
+                Movement::Split => after.0 % 2 == 0,
+                Movement::Join => before.0 % 2 == 0,
+                Movement::Scatter => before == after,
+            };
+            let moving = before.iter().zip(&after).filter(|pair| !stays(*pair)).count();
+            assert_eq!((plan.movement, plan.rows_moving), (movement, moving as u64));
+            let mut rows = vec![0u64; to.partitions().len()];
+            after.iter().for_each(|partition| rows[partition.index()] += 1);
+            assert_eq!(plan.rows_per_partition, rows);
+            assert_eq!(plan.bytes, table.inspect().await.unwrap().bytes);
+            assert!(plan.bytes_moving <= plan.bytes);
+        }
+        assert!(table.plan_repartition(|_| (), &|_| ()).await.is_err());
+        let unknown = |definition: &mut TableDefinition| definition.partition_key = vec!["points".to_owned()];
+        assert!(table.plan_repartition(unknown, &|_| ()).await.is_err());
+    }
+}

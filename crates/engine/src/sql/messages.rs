@@ -66,3 +66,35 @@ fn failed_filter(text: &str) -> Option<&str> {
     };
     Some(cause.trim_start_matches([':', ' ']))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_filter_is_explained_by_its_cause() {
+        for (text, expected) in [
+            (
+                "Arrow: Parquet argument error: Error evaluating filter predicate: ArrowError(DivideByZero)",
+                "division by zero",
+            ),
+            (
+                "Error evaluating filter predicate: CastError(\"Cannot cast 'x' to Int64\")",
+                "Cannot cast 'x' to Int64; values are compared with values of their own type, text in single quotes",
+            ),
+            ("disk full\nat line 7", "disk full"),
+        ] {
+            assert_eq!(plain_text(text), expected);
+        }
+    }
+
+    #[test]
+    fn causes_are_found_below_what_datafusion_adds() {
+        let cause = DataFusionError::External("the file is gone".into());
+        let wrapped = DataFusionError::Context("while planning".to_owned(), Box::new(cause));
+        assert_eq!(plain_message(&wrapped), "the file is gone");
+        let parser = ParserError::ParserError("Expected: a table".to_owned());
+        let message = plain_message(&DataFusionError::SQL(Box::new(parser), None));
+        assert_eq!(message, "cannot read the SQL: Expected: a table");
+    }
+}

@@ -166,3 +166,96 @@ impl Table {
         Self { snapshot: self.snapshot.without(files), ..self.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use evenkeel_model::table::{Column, ColumnType, SpecError};
+    use evenkeel_store::ingest::{IngestError, IngestOptions};
+
+    use super::*;
+    use crate::query::Params;
+    use crate::testing::{Score, batch, ingest, latest, overlapping_commits, rows, scores};
+
+    async fn read(table: &Table) -> Vec<Score> {
+        let sql = "SELECT player, game, points FROM t ORDER BY player, game";
+        rows(&table.session().unwrap().collect(sql, &Params::default()).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_handle_stays_at_its_version_until_it_is_refreshed() {
+        let commits = overlapping_commits();
+        let (folder, mut writer) = scores(&commits[..1]).await;
+        let mut reader = Table::open(folder.path().join("table")).await.unwrap();
+        let first = reader.snapshot().version();
+        ingest(&mut writer, batch(&commits[1])).await;
+        assert_eq!(read(&reader).await, latest(&commits[..1]));
+        assert_eq!(read(&writer).await, latest(&commits[..2]));
+        reader.refresh().await.unwrap();
+        assert_eq!(read(&reader).await, latest(&commits[..2]));
+        let earlier = Table::open_version(folder.path().join("table"), first).await.unwrap();
+        assert_eq!(read(&earlier).await, latest(&commits[..1]));
+        assert!(Table::open_version(folder.path().join("table"), Version(99)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_place_holds_at_most_one_table() {
+        let (folder, table) = scores(&[]).await;
+        assert!(Table::create(folder.path().join("table"), table.spec()).await.is_err());
+        assert!(Table::open(folder.path().join("elsewhere")).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_rejected_row_leaves_the_table_as_it_was() {
+        let commits = overlapping_commits();
+        let (_folder, mut table) = scores(&commits[..1]).await;
+        let numbers = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+        let bad = RecordBatch::try_from_iter([
+            ("player", numbers(vec![Some(1), None])),
+            ("game", numbers(vec![Some(1), Some(2)])),
+            ("points", numbers(vec![Some(1), Some(2)])),
+        ])
+        .unwrap();
+        let batches = [Ok(batch(&commits[1])), Ok::<_, std::io::Error>(bad)];
+        let error = table.ingest(futures::stream::iter(batches), &IngestOptions::default()).await;
+        assert!(matches!(error, Err(TableError::Ingest(IngestError::Row { .. }))), "{error:?}");
+        let failing = [Ok(batch(&commits[1])), Err(std::io::Error::other("the source is gone"))];
+        let error = table.ingest(futures::stream::iter(failing), &IngestOptions::default()).await;
+        assert!(matches!(error, Err(TableError::Stream(_))), "{error:?}");
+        table.refresh().await.unwrap();
+        assert_eq!(read(&table).await, latest(&commits[..1]));
+    }
+
+    #[tokio::test]
+    async fn an_alteration_adds_columns_and_nothing_else() {
+        let commits = overlapping_commits();
+        let (folder, mut table) = scores(&commits).await;
+        let column = Column { name: "bonus".to_owned(), column_type: ColumnType::Int64, nullable: true };
+        let before = table.snapshot().version();
+        table.alter(|definition| definition.columns.push(column.clone())).await.unwrap();
+        assert!(table.snapshot().version() > before);
+        let opened = Table::open(folder.path().join("table")).await.unwrap();
+        assert_eq!(opened.spec().columns().last(), Some(&column));
+        assert_eq!(read(&opened).await, latest(&commits));
+        let nulls = opened.session().unwrap();
+        let nulls = nulls.collect("SELECT count(bonus) FROM t", &Params::default()).await.unwrap();
+        assert_eq!(nulls[0].column(0).as_ref(), &Int64Array::from(vec![0]));
+        let version = table.snapshot().version();
+        table.alter(|_| ()).await.unwrap();
+        assert_eq!(table.snapshot().version(), version);
+        let refused = table.alter(|definition| definition.primary_key.reverse()).await;
+        assert!(matches!(refused, Err(TableError::Spec(SpecError::Fixed { .. }))), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn rows_of_excluded_files_are_not_read() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let newest = table.snapshot().version();
+        let portions = table.snapshot().portions();
+        let last = portions.iter().filter(|portion| portion.sequence.version == newest);
+        let last: Vec<String> = last.map(|portion| portion.path.clone()).collect();
+        assert_eq!(read(&table.without(&last)).await, latest(&commits[..commits.len() - 1]));
+        assert_eq!(read(&table.without(&["nothing".to_owned()])).await, latest(&commits));
+    }
+}

@@ -209,3 +209,69 @@ fn is_sign(token: &Token) -> bool {
             | Token::Placeholder(_)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::parser::DFParserBuilder;
+    use datafusion::sql::sqlparser::ast::Expr;
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
+
+    use super::*;
+
+    /// Greatest depth after any token.
+    fn measured(sql: &str) -> u32 {
+        let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().unwrap();
+        let mut nesting = Nesting::new();
+        let mut deepest = 0;
+        for token in tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_) | Token::EOF)) {
+            nesting.read(token);
+            deepest = nesting.innermost.depth().max(deepest);
+        }
+        deepest
+    }
+
+    /// Depth of the tree that the parser makes.
+    fn parsed(sql: &str) -> u32 {
+        fn depth(expr: &Expr) -> u32 {
+            match expr {
+                Expr::BinaryOp { left, right, .. } => 1 + depth(left).max(depth(right)),
+                Expr::UnaryOp { expr, .. } | Expr::IsNull(expr) | Expr::Nested(expr) => 1 + depth(expr),
+                _ => 0,
+            }
+        }
+        let parsed = DFParserBuilder::new(sql).build().unwrap().parse_expr().unwrap();
+        depth(&parsed.expr)
+    }
+
+    fn expressions() -> impl Strategy<Value = String> {
+        prop_oneof![Just("a".to_owned()), Just("7".to_owned())].prop_recursive(6, 40, 2, |inner| {
+            let binary =
+                prop_oneof![Just("+"), Just("*"), Just("%"), Just("||"), Just("="), Just("AND"), Just("OR")];
+            prop_oneof![
+                (inner.clone(), binary, inner.clone()).prop_map(|(a, sign, b)| format!("{a} {sign} {b}")),
+                inner.clone().prop_map(|a| format!("({a})")),
+                inner.clone().prop_map(|a| format!("(NOT {a})")),
+                inner.prop_map(|a| format!("({a} IS NULL)")),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_tree_is_deeper_than_measured(sql in expressions()) {
+            prop_assert!(measured(&sql) >= parsed(&sql), "{sql}: {} {}", measured(&sql), parsed(&sql));
+        }
+    }
+
+    #[test]
+    fn depth_is_that_of_the_deepest_part() {
+        assert_eq!(measured("a"), 0);
+        assert_eq!(measured("a = 1 AND b = 2 AND c = 3"), 3);
+        assert_eq!(measured("a = 1 OR b = 2 AND c = 3"), 3);
+        assert_eq!(measured("f(a = 1, (b)), c"), 2);
+        // Brackets that nothing opened close nothing.
+        assert_eq!(measured("a = 1) END"), 2);
+    }
+}
