@@ -166,17 +166,17 @@ impl CompactionPolicy {
         sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
         for bound in bounds.into_iter().rev() {
             let small = |portion: &Arc<PortionEntry>| portion.bytes < bound && contains(free, portion);
-            let stretches: Vec<Portions> = sorted
+            let windows: Vec<Portions> = sorted
                 .chunk_by(|a, b| small(a) && small(b))
-                .filter(|stretch| stretch.first().is_some_and(small))
-                .flat_map(|stretch| self.cut(stretch))
+                .filter(|neighbours| neighbours.first().is_some_and(small))
+                .flat_map(|neighbours| self.cut(neighbours))
                 .collect();
             let largest = bound == self.target.0 / 4;
             let worth = |window: &Portions| {
                 let bytes: u64 = window.iter().map(|portion| portion.bytes).sum();
                 window.len() >= fan_in || (largest && window.len() > 1 && bytes >= self.target.0 / 4 * 3)
             };
-            for window in stretches.into_iter().filter(worth) {
+            for window in windows.into_iter().filter(worth) {
                 // If other portions lie between them in key and age, they are not contiguous, and
                 // the depth of overlap decides.
                 if depth(&window) <= max_runs && closed(window.clone(), all).len() == window.len() {
@@ -189,10 +189,10 @@ impl CompactionPolicy {
     }
 
     /// Cuts a range of neighbours into windows of at most the target size.
-    fn cut(&self, stretch: &[Arc<PortionEntry>]) -> Vec<Portions> {
+    fn cut(&self, neighbours: &[Arc<PortionEntry>]) -> Vec<Portions> {
         let mut windows: Vec<Portions> = Vec::new();
         let mut bytes = 0;
-        for portion in stretch {
+        for portion in neighbours {
             match windows.last_mut() {
                 Some(window) if bytes + portion.bytes <= self.target.0 => window.push(Arc::clone(portion)),
                 _ => {

@@ -106,7 +106,8 @@ impl LimitExceeded {
     }
 }
 
-/// Returns a third of the memory of this machine, or of its cgroup if that has less; at least 256 MiB.
+/// Returns a third of the memory of this machine, or of its cgroup if that has less; at least
+/// 256 MiB.
 #[must_use]
 pub fn default_memory() -> ByteSize {
     static MEMORY: OnceLock<ByteSize> = OnceLock::new();

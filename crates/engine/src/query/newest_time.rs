@@ -13,8 +13,8 @@ use evenkeel_store::log::Snapshot;
 /// Type of a point in time in SQL.
 const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// Returns the newest point in time in the table; NULL if the table has no rows, `None` if it has no
-/// times.
+/// Returns the newest point in time in the table; NULL if the table has no rows, `None` if it has
+/// no times.
 pub(super) async fn newest_time(
     snapshot: &Snapshot,
     context: &SessionContext,

@@ -39,7 +39,7 @@ impl SnapshotTable {
     ///
     /// # Errors
     /// None that a caller can cause.
-    pub fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
+    pub(crate) fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
         let schema = view_schema(snapshot.spec().schema());
         Self::with_schema(storage, snapshot, schema)
     }
@@ -84,7 +84,7 @@ impl SnapshotTable {
 
     /// Returns the summaries of the scans planned so far, and forgets them.
     #[must_use]
-    pub fn take_scans(&self) -> Vec<ScanSummary> {
+    pub(super) fn take_scans(&self) -> Vec<ScanSummary> {
         std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -236,8 +236,8 @@ mod tests {
     use super::*;
     use crate::testing::{Score, batch, latest, overlapping_commits, rows, scores};
 
-    async fn read(plan: Arc<dyn ExecutionPlan>) -> Vec<Score> {
-        rows(&collect(plan, SessionContext::new().task_ctx()).await.unwrap())
+    async fn read(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> Vec<Score> {
+        rows(&collect(plan, context.task_ctx()).await.unwrap())
     }
 
     #[tokio::test]
@@ -245,7 +245,8 @@ mod tests {
         for commits in [overlapping_commits(), vec![overlapping_commits().remove(0)], vec![]] {
             let (_folder, table) = scores(&commits).await;
             let provider = table.provider().unwrap();
-            let state = SessionContext::new().state();
+            let context = SessionContext::new();
+            let state = context.state();
             let mut expected: Vec<Vec<Score>> = vec![Vec::new(); 4];
             for score in latest(&commits) {
                 let key = batch(&[score]).column(0).clone();
@@ -253,7 +254,7 @@ mod tests {
             }
             for partition in table.spec().partitions().ids() {
                 let plan = provider.scan_partition(&state, partition, &[0, 1, 2]).unwrap();
-                assert_eq!(read(plan).await, expected[partition.index()], "{partition}");
+                assert_eq!(read(&context, plan).await, expected[partition.index()], "{partition}");
             }
         }
     }
@@ -263,13 +264,13 @@ mod tests {
         let commits = overlapping_commits();
         let (_folder, table) = scores(&commits).await;
         let provider = table.provider().unwrap();
-        // The creation is version 0 or 1, so ages are compared with those of the commits.
+        let context = SessionContext::new();
         let versions: Vec<_> = table.snapshot().commits().iter().map(|c| c.info.version).collect();
         let third = versions[versions.len() - 3];
         let old: Vec<_> =
             table.snapshot().portions().into_iter().filter(|p| p.sequence.version <= third).collect();
-        let plan = provider.scan_where(&SessionContext::new().state(), &old, &[0, 1, 2], None).unwrap();
-        let mut read = read(plan).await;
+        let plan = provider.scan_where(&context.state(), &old, &[0, 1, 2], None).unwrap();
+        let mut read = read(&context, plan).await;
         read.sort_unstable();
         assert_eq!(read, latest(&commits[..3]));
     }
@@ -278,7 +279,8 @@ mod tests {
     async fn no_portion_with_a_matching_row_is_left_out() {
         let (_folder, table) = scores(&overlapping_commits()).await;
         let provider = table.provider().unwrap();
-        let state = SessionContext::new().state();
+        let context = SessionContext::new();
+        let state = context.state();
         let number = |name: &str, value: i64| col(name).eq(lit(value));
         let cases: Vec<(Expr, fn(&Score) -> bool)> = vec![
             (number("player", 3), |s| s.0 == 3),
@@ -295,7 +297,7 @@ mod tests {
             let kept: Vec<&str> = groups.iter().flatten().flatten().map(|p| p.path.as_str()).collect();
             for portion in table.snapshot().portions() {
                 let plan = provider.scan_portions(&state, std::slice::from_ref(&portion)).unwrap();
-                let needed = read(plan).await.iter().any(matches);
+                let needed = read(&context, plan).await.iter().any(matches);
                 assert!(!needed || kept.contains(&portion.path.as_str()), "{condition}: {}", portion.path);
             }
         }
@@ -306,7 +308,8 @@ mod tests {
     async fn a_scan_reports_what_it_reads() {
         let (_folder, table) = scores(&overlapping_commits()).await;
         let provider = table.provider().unwrap();
-        let state = SessionContext::new().state();
+        let context = SessionContext::new();
+        let state = context.state();
         let portions = table.snapshot().portions();
         for filters in [vec![], vec![col("player").eq(lit(3i64))], vec![col("game").lt(lit(0i64))]] {
             let predicate = provider.predicate(&state, &filters).unwrap();

@@ -27,7 +27,6 @@ use crate::query::newest_time::newest_time;
 use crate::query::optimizer_rules::corrected_rules;
 use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::SnapshotTable;
-use crate::query::runtime::shared_runtime;
 use crate::query::scan_summary::ScanSummary;
 use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::window_frames::FramesWithoutOffsets;
@@ -70,20 +69,13 @@ impl fmt::Debug for QueryResult {
 }
 
 impl TableSession {
-    /// Creates a session on a table. Names of tables and columns are case-sensitive, as in YQL.
+    /// Creates a session in an environment that several sessions share: file footers that one
+    /// session reads need not be read again by the others. Names of tables and columns are
+    /// case-sensitive, as in YQL.
     ///
     /// # Errors
     /// [`QueryError`] if a table cannot be registered.
-    pub fn new(table: Arc<SnapshotTable>) -> Result<Self, QueryError> {
-        Self::on(table, shared_runtime()?)
-    }
-
-    /// Creates a session in an environment that several sessions share: file footers that one
-    /// session reads need not be read again by the others.
-    ///
-    /// # Errors
-    /// As for [`TableSession::new`].
-    pub fn on(table: Arc<SnapshotTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
+    pub(crate) fn on(table: Arc<SnapshotTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
         let mut config = SessionConfig::new().with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
@@ -120,7 +112,7 @@ impl TableSession {
     /// Returns the session with a limit on the time of each query, from its planning to its last
     /// row.
     #[must_use]
-    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+    pub(crate) fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
     }
 

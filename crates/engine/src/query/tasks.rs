@@ -18,8 +18,8 @@ use crate::query::limits::{LimitExceeded, QueryMemory, Running, Watch};
 /// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
 const PLANNING_STACK: usize = 64 << 20;
 
-/// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is recursive and
-/// does not yield.
+/// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is recursive
+/// and does not yield.
 pub(super) async fn plan_in_thread<T: Send + 'static>(
     watch: Option<&Watch>,
     pool: &Arc<dyn MemoryPool>,

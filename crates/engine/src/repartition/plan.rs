@@ -93,45 +93,71 @@ pub(crate) async fn plan(
     let mut counting = stream::iter(from.partitions().ids())
         .map(|partition| count(table, &context, partition, to.partition_key(), &placement))
         .buffered(cores);
-    let mut bytes = vec![0u64; from.partitions().len()];
-    for portion in table.snapshot().portions() {
-        if let Some(bytes) = bytes.get_mut(portion.partition.index()) {
-            *bytes += portion.bytes;
-        }
-    }
-    let mut rows_before = Vec::with_capacity(bytes.len());
-    let mut rows_after = vec![0u64; to.partitions().len()];
-    let (mut rows_moving, mut bytes_moving, mut seen) = (0, 0f64, 0);
-    let mut bytes_of = bytes.iter();
-    for partition in from.partitions().ids() {
+    let bytes = bytes_per_partition(table);
+    let mut moves = Moves::new(to);
+    for (partition, bytes) in from.partitions().ids().zip(&bytes) {
         let counted = counting.try_next().await?.unwrap_or_default();
-        let rows: u64 = counted.values().sum();
-        let mut moving = 0;
-        for (target, rows) in counted {
-            if let Some(after) = rows_after.get_mut(target.index()) {
-                *after += rows;
-            }
-            moving += if movement.stays(partition, target) { 0 } else { rows };
-        }
-        let bytes = bytes_of.next().copied().unwrap_or(0);
-        rows_moving += moving;
-        bytes_moving += bytes as f64 * moving as f64 / rows.max(1) as f64;
-        rows_before.push(rows);
-        seen += rows;
-        progress(seen);
+        moves.add(movement, partition, *bytes, counted);
+        progress(moves.rows_before.iter().sum());
     }
     Ok(RepartitionPlan {
         version: table.snapshot().version(),
         to: to.definition().clone(),
         movement,
-        rows: seen,
-        rows_moving,
+        rows: moves.rows_before.iter().sum(),
+        rows_moving: moves.rows_moving,
         bytes: bytes.iter().sum(),
-        bytes_moving: bytes_moving as u64,
-        skew_before: SkewFigures::of(&rows_before),
-        skew_after: SkewFigures::of(&rows_after),
-        rows_per_partition: rows_after,
+        bytes_moving: moves.bytes_moving as u64,
+        skew_before: SkewFigures::of(&moves.rows_before),
+        skew_after: SkewFigures::of(&moves.rows_after),
+        rows_per_partition: moves.rows_after,
     })
+}
+
+fn bytes_per_partition(table: &SnapshotTable) -> Vec<u64> {
+    let mut bytes = vec![0u64; table.snapshot().spec().partitions().len()];
+    for portion in table.snapshot().portions() {
+        if let Some(bytes) = bytes.get_mut(portion.partition.index()) {
+            *bytes += portion.bytes;
+        }
+    }
+    bytes
+}
+
+/// Rows of the partitions counted so far, and how many of them move.
+struct Moves {
+    rows_before: Vec<u64>,
+    rows_after: Vec<u64>,
+    rows_moving: u64,
+    bytes_moving: f64,
+}
+
+impl Moves {
+    fn new(to: &TableSpec) -> Self {
+        let rows_after = vec![0; to.partitions().len()];
+        Self { rows_before: Vec::new(), rows_after, rows_moving: 0, bytes_moving: 0.0 }
+    }
+
+    /// Adds the next old partition, whose rows are counted by new partition.
+    fn add(
+        &mut self,
+        movement: Movement,
+        partition: PartitionId,
+        bytes: u64,
+        counted: BTreeMap<PartitionId, u64>,
+    ) {
+        let rows: u64 = counted.values().sum();
+        let mut moving = 0;
+        for (target, rows) in counted {
+            if let Some(after) = self.rows_after.get_mut(target.index()) {
+                *after += rows;
+            }
+            moving += if movement.stays(partition, target) { 0 } else { rows };
+        }
+        self.rows_before.push(rows);
+        self.rows_moving += moving;
+        self.bytes_moving += bytes as f64 * moving as f64 / rows.max(1) as f64;
+    }
 }
 
 /// Counts the visible rows of a partition by the new partition to which they go.
