@@ -236,6 +236,8 @@ mod tests {
     use super::*;
     use crate::testing::{Score, batch, latest, overlapping_commits, rows, scores};
 
+    type Matches = fn(&Score) -> bool;
+
     async fn read(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> Vec<Score> {
         rows(&collect(plan, context.task_ctx()).await.unwrap())
     }
@@ -282,7 +284,7 @@ mod tests {
         let context = SessionContext::new();
         let state = context.state();
         let number = |name: &str, value: i64| col(name).eq(lit(value));
-        let cases: Vec<(Expr, fn(&Score) -> bool)> = vec![
+        let cases: Vec<(Expr, Matches)> = vec![
             (number("player", 3), |s| s.0 == 3),
             (col("player").in_list(vec![lit(1i64), lit(2i64)], false), |s| s.0 == 1 || s.0 == 2),
             (col("game").gt(lit(9i64)), |s| s.1 > 9),
