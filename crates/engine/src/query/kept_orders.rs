@@ -12,7 +12,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 ///
 /// When DataFusion 55 moves a projection below a repartitioning that preserves an order, it makes a
 /// repartitioning that does not: an aggregation above becomes unordered, and the merge of its
-/// sorted streams refuses the plan. The moves only make plans faster, so such a plan stays as it is.
+/// sorted streams refuses the plan. The moves only make plans faster, so such a plan stays as it
+/// is.
 #[derive(Debug)]
 pub(super) struct KeptOrders {
     rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,

@@ -26,8 +26,8 @@ pub(super) struct LimitBarrier;
 ///
 /// When DataFusion 55 pushes a sort with a limit down, or finds that a join has its order already,
 /// it gives the limit to the sorts below the join: in `... WHERE k IN (SELECT k FROM t ORDER BY k
-/// DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits, which runs
-/// later, gives the sort its limit back.
+/// DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits,
+/// which runs later, gives the sort its limit back.
 #[derive(Debug)]
 pub(super) struct LimitsOverSorts;
 

@@ -144,7 +144,8 @@ impl SnapshotTable {
     /// table: for each partition that has any, groups of those whose keys overlap, in key order.
     ///
     /// # Errors
-    /// [`DataFusionError`](datafusion::error::DataFusionError) if the predicate cannot be evaluated.
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the predicate cannot be
+    /// evaluated.
     pub fn groups_where(&self, predicate: Option<&Arc<dyn PhysicalExpr>>) -> Result<Vec<Vec<OverlapGroup>>> {
         let mut summary = ScanSummary::new(&self.snapshot);
         let partitions = group_by_partition(&self.portions_where(predicate, &mut summary)?);
