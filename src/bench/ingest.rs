@@ -14,7 +14,7 @@ use crate::bench::backlog::{Backlog, Limits, LoadAtATime};
 use evenkeel_advisor::evaluate::{
     Candidate, EvaluateError, EvaluateOptions, Evaluator, LayoutReport, Spread, Transform, derived_column,
 };
-use evenkeel_engine::handle::{Table, TableError};
+use evenkeel_engine::{Table, TableError};
 use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::{Column, ColumnType, PlacementFunction, SpecError, TableDefinition, TableSpec};

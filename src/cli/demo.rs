@@ -11,7 +11,7 @@ use evenkeel::Table;
 use evenkeel::evaluate::{EvaluateOptions, Evaluator, PartitionKeyReport};
 use evenkeel::generate::{AdEvents, ad_events_definition};
 use evenkeel::ingest::{IngestFiles, IngestOptions, IngestReport};
-use evenkeel::overview::TableSkew;
+use evenkeel::inspect::TableSkew;
 use evenkeel::report::{self, Layout, count, percent};
 use evenkeel::sink::{OutputFormat, Sink};
 use evenkeel::source::{InputOptions, InputPath};

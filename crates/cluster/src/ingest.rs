@@ -20,8 +20,8 @@ use crate::nodes::{
 };
 use crate::spilled_result::Batches;
 use crate::{Cluster, ClusterError};
+use evenkeel_engine::Table;
 use evenkeel_engine::compact::CompactionPolicy;
-use evenkeel_engine::handle::Table;
 use evenkeel_engine::query::key_ordering;
 use evenkeel_input::source::{InputPath, row_counts};
 use evenkeel_model::units::PartitionId;

@@ -26,7 +26,7 @@ use futures::stream;
 use crate::nodes::{ScanSpec, TaskExec, TaskSpec, assignments};
 use crate::session::state_of;
 use crate::{Cluster, ClusterError};
-use evenkeel_engine::handle::Table;
+use evenkeel_engine::Table;
 use evenkeel_engine::query::{
     Params, QueryResult, ScanSummary, SnapshotTable, TableSession, corrected_rules, declare_scans,
 };

@@ -1,10 +1,12 @@
 //! Tables as DataFusion reads them: SQL, compaction, repartitioning and the handle of a table.
 
 pub mod compact;
-pub mod handle;
-pub mod overview;
+pub mod inspect;
 pub mod query;
 pub mod repartition;
 pub mod sql;
+mod table;
+#[cfg(test)]
+mod testing;
 
-pub use handle::{Table, TableError};
+pub use crate::table::{Table, TableError};

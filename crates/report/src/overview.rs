@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::evaluation::instant;
 use crate::grid::{Heading, Layout, count, counted, grid};
-use evenkeel_engine::overview::{TableFiles, TableHistory, TableOverview};
+use evenkeel_engine::inspect::{TableFiles, TableHistory, TableOverview};
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::overlap::{DepthBucket, OverlapDepth};
 

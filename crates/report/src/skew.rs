@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::grid::{Heading, Layout, bar, count, grid, percent};
-use evenkeel_engine::overview::TableSkew;
+use evenkeel_engine::inspect::TableSkew;
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::skew::{NoiseFloor, SYNAPSE_LIMIT, SkewFigures, Verdict};
 

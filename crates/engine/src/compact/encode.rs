@@ -9,7 +9,7 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use tokio::sync::mpsc;
 
-use crate::compact::CompactionError;
+use crate::compact::error::CompactionError;
 use crate::compact::policy::Expiry;
 use evenkeel_model::table::{KeyValue, TableSpec};
 use evenkeel_model::units::{ByteSize, PartitionId};

@@ -1,11 +1,10 @@
 //! Division of memory within a compaction.
 
-use crate::compact::CompactionError;
+use crate::compact::error::CompactionError;
+use crate::compact::options::LEAST_MEMORY;
 use evenkeel_model::units::ByteSize;
 use evenkeel_store::portion::GROUP_MEMORY;
 
-/// Smallest memory budget of a compaction.
-pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
 /// Memory of the program itself, and memory that the allocator retains (measured).
 const BASE: ByteSize = ByteSize::mib(85);
 /// Memory of one encoder without the row group in progress (measured).

@@ -37,65 +37,65 @@ pub enum Scope {
 
 /// Work decided on for the portions of one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Decision {
+pub(super) struct Decision {
     /// Portions whose rows have all expired, to be dropped unread.
-    pub expired: Vec<Arc<PortionEntry>>,
+    pub(super) expired: Vec<Arc<PortionEntry>>,
     /// Sets of portions, each to be merged into one run. No portion is in two sets.
-    pub merges: Vec<Merge>,
+    pub(super) merges: Vec<Merge>,
 }
 
 impl Decision {
     /// Whether there is nothing to do.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.expired.is_empty() && self.merges.is_empty()
     }
 }
 
 /// Portions of one partition that become one sorted run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merge {
+pub(super) struct Merge {
     /// The portions, oldest first.
-    pub portions: Vec<Arc<PortionEntry>>,
+    pub(super) portions: Vec<Arc<PortionEntry>>,
     /// Whether no older portion outside the set shares keys with it. If so, expired rows may be
     /// dropped, since they hide nothing.
-    pub hides_nothing: bool,
+    pub(super) hides_nothing: bool,
 }
 
 impl Merge {
     /// Bytes of the portions.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.portions.iter().map(|portion| portion.bytes).sum()
     }
 
     /// Rows of the portions.
     #[must_use]
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.portions.iter().map(|portion| portion.rows).sum()
     }
 
     /// Age of the resulting run: that of the newest portion.
     #[must_use]
-    pub fn sequence(&self) -> Option<Sequence> {
+    pub(super) fn sequence(&self) -> Option<Sequence> {
         self.portions.iter().map(|portion| portion.sequence).max()
     }
 }
 
 /// Smallest value of a key column that has not expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expiry {
+pub(super) struct Expiry {
     /// Position of the column within the primary key.
-    pub column: usize,
+    pub(super) column: usize,
     /// Rows with a smaller value have expired.
-    pub oldest_kept: KeyValue,
+    pub(super) oldest_kept: KeyValue,
 }
 
 impl CompactionPolicy {
     /// Decides what to do now with `portions`, all of one partition. Carrying out the decision and
     /// deciding again terminates. At most `max_runs` overlapping portions are merged at one time.
     #[must_use]
-    pub fn decide(
+    pub(super) fn decide(
         &self,
         portions: &[Arc<PortionEntry>],
         scope: Scope,
@@ -166,17 +166,17 @@ impl CompactionPolicy {
         sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
         for bound in bounds.into_iter().rev() {
             let small = |portion: &Arc<PortionEntry>| portion.bytes < bound && contains(free, portion);
-            let stretches: Vec<Portions> = sorted
+            let windows: Vec<Portions> = sorted
                 .chunk_by(|a, b| small(a) && small(b))
-                .filter(|stretch| stretch.first().is_some_and(small))
-                .flat_map(|stretch| self.cut(stretch))
+                .filter(|neighbours| neighbours.first().is_some_and(small))
+                .flat_map(|neighbours| self.cut(neighbours))
                 .collect();
             let largest = bound == self.target.0 / 4;
             let worth = |window: &Portions| {
                 let bytes: u64 = window.iter().map(|portion| portion.bytes).sum();
                 window.len() >= fan_in || (largest && window.len() > 1 && bytes >= self.target.0 / 4 * 3)
             };
-            for window in stretches.into_iter().filter(worth) {
+            for window in windows.into_iter().filter(worth) {
                 // If other portions lie between them in key and age, they are not contiguous, and
                 // the depth of overlap decides.
                 if depth(&window) <= max_runs && closed(window.clone(), all).len() == window.len() {
@@ -189,10 +189,10 @@ impl CompactionPolicy {
     }
 
     /// Cuts a range of neighbours into windows of at most the target size.
-    fn cut(&self, stretch: &[Arc<PortionEntry>]) -> Vec<Portions> {
+    fn cut(&self, neighbours: &[Arc<PortionEntry>]) -> Vec<Portions> {
         let mut windows: Vec<Portions> = Vec::new();
         let mut bytes = 0;
-        for portion in stretch {
+        for portion in neighbours {
             match windows.last_mut() {
                 Some(window) if bytes + portion.bytes <= self.target.0 => window.push(Arc::clone(portion)),
                 _ => {

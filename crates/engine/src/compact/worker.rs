@@ -9,8 +9,8 @@ use datafusion::prelude::SessionContext;
 use futures::stream::TryStreamExt;
 use tokio::sync::mpsc;
 
-use crate::compact::CompactionError;
 use crate::compact::encode::{RowCounts, RunShape, encode_run};
+use crate::compact::error::CompactionError;
 use crate::compact::policy::{Expiry, Merge};
 use crate::query::{QueryError, SnapshotTable};
 use evenkeel_model::units::{ByteSize, PartitionId};
@@ -61,25 +61,8 @@ impl Worker {
         merge: &Merge,
         stored: &mut Vec<PortionEntry>,
     ) -> Result<RowCounts, CompactionError> {
-        for portion in &merge.portions {
-            self.go_on()?;
-            // Do not turn a damaged file into a valid one with damaged rows.
-            if let Some(damage) = self.log.damage(portion).await {
-                let table = self.log.storage().name().to_owned();
-                return Err(CompactionError::Damaged { table, file: portion.path.clone(), damage });
-            }
-        }
-        let spec = self.table.snapshot().spec();
-        let pieces = (merge.bytes() as f64 / self.target.0 as f64).round();
-        let shape = RunShape {
-            spec: Arc::clone(spec),
-            partition: self.partition,
-            // Equal pieces, rather than full ones and a small remainder.
-            target: if pieces > 1.0 { (merge.bytes() as f64 / pieces) as u64 } else { self.target.0 * 2 },
-            most_rows: usize::try_from(merge.rows()).unwrap_or(usize::MAX),
-            group_memory: self.group_memory,
-            expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
-        };
+        self.check_files(merge).await?;
+        let shape = self.shape(merge);
         let Some(sequence) = merge.sequence() else { return Ok(RowCounts::default()) };
         let plan =
             self.table.scan_portions(&self.context.state(), &merge.portions).map_err(QueryError::from)?;
@@ -110,6 +93,33 @@ impl Worker {
         read?;
         stored?;
         counts
+    }
+
+    /// Refuses damaged files, so that none becomes a valid file with damaged rows.
+    async fn check_files(&self, merge: &Merge) -> Result<(), CompactionError> {
+        for portion in &merge.portions {
+            self.go_on()?;
+            if let Some(damage) = self.log.damage(portion).await {
+                let table = self.log.storage().name().to_owned();
+                return Err(CompactionError::Damaged { table, file: portion.path.clone(), damage });
+            }
+        }
+        Ok(())
+    }
+
+    /// Settings for writing the merged run.
+    fn shape(&self, merge: &Merge) -> RunShape {
+        let bytes = merge.bytes() as f64;
+        let pieces = (bytes / self.target.0 as f64).round();
+        RunShape {
+            spec: Arc::clone(self.table.snapshot().spec()),
+            partition: self.partition,
+            // Equal pieces, rather than full ones and a small remainder.
+            target: if pieces > 1.0 { (bytes / pieces) as u64 } else { self.target.0 * 2 },
+            most_rows: usize::try_from(merge.rows()).unwrap_or(usize::MAX),
+            group_memory: self.group_memory,
+            expiry: self.expiry.clone().filter(|_| merge.hides_nothing),
+        }
     }
 
     fn go_on(&self) -> Result<(), CompactionError> {

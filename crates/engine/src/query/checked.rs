@@ -87,7 +87,7 @@ impl Checked {
 }
 
 /// Functions that [`CheckedArithmetic`] inserts.
-pub(crate) fn checked_functions() -> impl Iterator<Item = ScalarUDF> {
+pub(super) fn checked_functions() -> impl Iterator<Item = ScalarUDF> {
     Operation::ALL.into_iter().map(|operation| ScalarUDF::new_from_impl(Checked::new(operation)))
 }
 
@@ -154,12 +154,12 @@ impl ScalarUDFImpl for Checked {
 
 /// Inserts checks into the arithmetic of whole numbers. Runs after the rules that coerce types.
 #[derive(Debug)]
-pub(crate) struct CheckedArithmetic {
+pub(super) struct CheckedArithmetic {
     functions: [Arc<ScalarUDF>; 3],
 }
 
 impl CheckedArithmetic {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let function = |operation| Arc::new(ScalarUDF::new_from_impl(Checked::new(operation)));
         Self { functions: Operation::ALL.map(function) }
     }
@@ -208,5 +208,48 @@ impl AnalyzerRule for CheckedArithmetic {
 
     fn name(&self) -> &str {
         "checked_arithmetic"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, RecordBatch};
+    use arrow::datatypes::Int64Type;
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    async fn run(context: &SessionContext, expression: &str) -> Result<RecordBatch> {
+        let rows =
+            format!("(VALUES ({}, {}, 1, 1.5)) AS v(largest, least, one, half)", i64::MAX, i64::MIN + 1);
+        let batches = context.sql(&format!("SELECT {expression} FROM {rows}")).await?.collect().await?;
+        Ok(batches[0].clone())
+    }
+
+    #[tokio::test]
+    async fn a_result_beyond_its_type_is_an_error_and_any_other_is_unchanged() {
+        let checked = SessionContext::new();
+        checked.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
+        for expression in [
+            "largest + one",
+            "least - one - one",
+            "largest * 2",
+            "one + largest * one",
+            "sum(largest + one)",
+            "9223372036854775807 + 1",
+        ] {
+            assert!(run(&checked, expression).await.is_err(), "{expression}");
+        }
+        for (expression, value) in [
+            ("largest + 0", i64::MAX),
+            ("largest - one * 2", i64::MAX - 2),
+            ("least + largest - one + 2", 1),
+            ("CAST(half * 2 AS BIGINT)", 3),
+        ] {
+            let batch = run(&checked, expression).await.unwrap();
+            assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(0), value, "{expression}");
+            let plain = run(&SessionContext::new(), expression).await.unwrap();
+            assert_eq!(batch.schema().field(0).name(), plain.schema().field(0).name());
+        }
     }
 }

@@ -8,7 +8,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use crate::query::QueryError;
+use crate::query::error::QueryError;
 use crate::query::overlap::group_by_overlap;
 use crate::query::provider::SnapshotTable;
 use evenkeel_model::units::PartitionId;
@@ -17,7 +17,7 @@ use evenkeel_stats::skew::KeyWeights;
 
 /// Whether partition keys are counted too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartitionKeys {
+pub(crate) enum PartitionKeys {
     /// Rows only: partitions whose portions do not overlap are not read.
     Skip,
     /// Rows and distinct partition keys: the partition-key columns of all portions are read.
@@ -26,12 +26,12 @@ pub enum PartitionKeys {
 
 /// The visible rows of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct VisibleRows {
+pub(crate) struct VisibleRows {
     /// Visible rows per partition.
-    pub rows_per_partition: Vec<u64>,
+    pub(crate) rows_per_partition: Vec<u64>,
     /// Weights of the partition keys, if they were counted. Keys are distinguished by their
     /// placement hash, since keys that share it cannot be placed apart either.
-    pub keys: Option<KeyWeights>,
+    pub(crate) keys: Option<KeyWeights>,
 }
 
 /// Counts the rows that a query would see, without superseded ones. Memory use: the distinct
@@ -39,7 +39,7 @@ pub struct VisibleRows {
 ///
 /// # Errors
 /// [`QueryError`] if a portion cannot be read.
-pub async fn count_visible_rows(
+pub(crate) async fn count_visible_rows(
     table: &SnapshotTable,
     keys: PartitionKeys,
 ) -> Result<VisibleRows, QueryError> {

@@ -11,9 +11,9 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 
 /// Removes ordered limits from aggregations by a floating-point number.
 ///
-/// For `SELECT DISTINCT f FROM t ORDER BY f LIMIT 10`, DataFusion 55 keeps only the first ten groups
-/// while it aggregates, in a table that finds keys by `==`. A NaN equals nothing, so each NaN
-/// becomes a group of its own, or is looked for in vain, which panics.
+/// For `SELECT DISTINCT f FROM t ORDER BY f LIMIT 10`, DataFusion 55 keeps only the first ten
+/// groups while it aggregates, in a table that finds keys by `==`. A NaN equals nothing, so each
+/// NaN becomes a group of its own, or is looked for in vain, which panics.
 #[derive(Debug)]
 pub(super) struct FloatGroups;
 

@@ -154,3 +154,56 @@ fn reversed(arrays: &[ArrayRef]) -> Result<Int64Array> {
     };
     Ok(values.iter().enumerate().map(of_row).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    async fn run(expression: &str) -> Result<Vec<Option<i64>>> {
+        let context = SessionContext::new();
+        functions().for_each(|function| context.register_udf(function));
+        let sql = format!("SELECT {expression} FROM (VALUES (1, true), (2, false), (NULL, true)) AS v(n, b)");
+        let batches = context.sql(&sql).await?.collect().await?;
+        let column =
+            |batch: &arrow::array::RecordBatch| batch.column(0).as_primitive::<Int64Type>().iter().collect();
+        Ok(batches.iter().flat_map(|batch| -> Vec<Option<i64>> { column(batch) }).collect())
+    }
+
+    #[tokio::test]
+    async fn functions_of_keys_have_the_values_of_their_systems() {
+        // The value that YDB has for the key 42 of 64 partitions.
+        assert_eq!(run("ydb_partition(64, CAST(42 AS BIGINT UNSIGNED))").await.unwrap(), [Some(45); 3]);
+        assert_eq!(run("bit_reverse(n)").await.unwrap(), [Some(1 << 62), Some(1 << 61), None]);
+        assert_eq!(run("bit_reverse(n, false)").await.unwrap(), [Some(i64::MIN), Some(1 << 62), None]);
+        assert_eq!(run("bit_reverse(n, b)").await.unwrap(), [Some(1 << 62), Some(1 << 62), None]);
+        assert_eq!(run("bit_reverse(bit_reverse(n))").await.unwrap(), [Some(1), Some(2), None]);
+        let shards = run("shard_id(3, n)").await.unwrap();
+        assert!(shards.iter().flatten().all(|shard| (0..3).contains(shard)), "{shards:?}");
+        assert_eq!(run("shard_id(1, n)").await.unwrap()[..2], [Some(0), Some(0)]);
+        let (column, constant) =
+            (run("farm_fingerprint(n)").await.unwrap(), run("farm_fingerprint(2)").await.unwrap());
+        assert_eq!(column[1], constant[0]);
+        assert_ne!(column[0], column[1]);
+    }
+
+    #[tokio::test]
+    async fn wrong_arguments_are_refused() {
+        for expression in [
+            "farm_fingerprint()",
+            "bit_reverse()",
+            "bit_reverse('a')",
+            "bit_reverse(n, true, 1)",
+            "shard_id(3)",
+            "shard_id(n, n)",
+            "shard_id('3', n)",
+            "shard_id(NULL, n)",
+            "ydb_partition(0, n)",
+            "ydb_partition(-1, n)",
+            "ydb_partition(64)",
+        ] {
+            assert!(run(expression).await.is_err(), "{expression}");
+        }
+    }
+}

@@ -11,8 +11,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 /// A rule that applies only if each node still finds its input in the order it requires.
 ///
 /// When DataFusion 55 moves a projection below a repartitioning that preserves an order, it makes a
-/// repartitioning that does not: an aggregation above becomes unordered, and the merge of its sorted
-/// streams refuses the plan. The moves only make plans faster, so such a plan stays as it is.
+/// repartitioning that does not: an aggregation above becomes unordered, and the merge of its
+/// sorted streams refuses the plan. The moves only make plans faster, so such a plan stays as it
+/// is.
 #[derive(Debug)]
 pub(super) struct KeptOrders {
     rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,

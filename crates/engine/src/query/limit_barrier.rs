@@ -24,10 +24,10 @@ pub(super) struct LimitBarrier;
 
 /// Keeps the limit of a sort above a join in a node of its own.
 ///
-/// When DataFusion 55 pushes a sort with a limit down, or finds that a join has its order already, it
-/// gives the limit to the sorts below the join: in `... WHERE k IN (SELECT k FROM t ORDER BY k DESC
-/// LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits, which runs
-/// later, gives the sort its limit back.
+/// When DataFusion 55 pushes a sort with a limit down, or finds that a join has its order already,
+/// it gives the limit to the sorts below the join: in `... WHERE k IN (SELECT k FROM t ORDER BY k
+/// DESC LIMIT 100) ORDER BY k LIMIT 10`, the inner limit became 10. The pushdown of limits,
+/// which runs later, gives the sort its limit back.
 #[derive(Debug)]
 pub(super) struct LimitsOverSorts;
 

@@ -106,7 +106,8 @@ impl LimitExceeded {
     }
 }
 
-/// A third of the memory of this machine, or of its cgroup if that has less; at least 256 MiB.
+/// Returns a third of the memory of this machine, or of its cgroup if that has less; at least
+/// 256 MiB.
 #[must_use]
 pub fn default_memory() -> ByteSize {
     static MEMORY: OnceLock<ByteSize> = OnceLock::new();
@@ -157,7 +158,7 @@ fn process_memory() -> Option<u64> {
 
 /// Memory that the operators of one session's queries may reserve.
 #[derive(Debug)]
-pub struct QueryMemory {
+pub(super) struct QueryMemory {
     limit: ByteSize,
     pool: TrackConsumersPool<FairSpillPool>,
     /// Last reservation that was refused. Operators that can spill continue after one.
@@ -167,7 +168,7 @@ pub struct QueryMemory {
 impl QueryMemory {
     /// Creates the memory of queries within `limit`.
     #[must_use]
-    pub fn new(limit: ByteSize) -> Self {
+    pub(super) fn new(limit: ByteSize) -> Self {
         let reserved = limit.as_usize() / 4 * RESERVED_QUARTERS;
         let pool = TrackConsumersPool::new(FairSpillPool::new(reserved), NonZeroUsize::MIN);
         Self { limit, pool, refused: Mutex::new(None) }
@@ -180,7 +181,7 @@ impl QueryMemory {
 
     /// Converts the error of a query that ran out of this memory to [`LimitExceeded`]; returns any
     /// other error unchanged.
-    pub fn explained(pool: &Arc<dyn MemoryPool>, error: DataFusionError) -> DataFusionError {
+    pub(super) fn explained(pool: &Arc<dyn MemoryPool>, error: DataFusionError) -> DataFusionError {
         let exhausted = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
         match pool.downcast_ref::<Self>().filter(|_| exhausted).and_then(Self::refused) {
             Some(refused) => DataFusionError::External(Box::new(refused)),
@@ -255,10 +256,10 @@ pub fn panics_are_caught() -> bool {
 
 /// Guard that counts a running query.
 #[derive(Debug)]
-pub(crate) struct Running;
+pub(super) struct Running;
 
 impl Running {
-    pub(crate) fn start() -> Self {
+    pub(super) fn start() -> Self {
         RUNNING.fetch_add(1, Ordering::Relaxed);
         Self
     }
@@ -277,9 +278,6 @@ pub fn report_failed_allocation(bytes: usize) -> bool {
     FAILED_ALLOCATION.fetch_max(bytes, Ordering::Relaxed);
     MEMORY_WATCHES.load(Ordering::Relaxed) > 0
 }
-
-/// Function that a [`Watch`] calls if its query does not end.
-pub type OnStuck = fn(&LimitExceeded);
 
 /// Thread that ends a query whose time or memory is exhausted. Dropping this value ends the thread.
 #[derive(Debug)]
@@ -301,7 +299,11 @@ impl Watch {
     /// exceeded and the watch is not dropped soon after, because its holder does not yield,
     /// `on_stuck` is called.
     #[must_use]
-    pub fn start(timeout: Option<Duration>, memory: Option<ByteSize>, on_stuck: Option<OnStuck>) -> Self {
+    pub fn start(
+        timeout: Option<Duration>,
+        memory: Option<ByteSize>,
+        on_stuck: Option<fn(&LimitExceeded)>,
+    ) -> Self {
         let shared = Arc::new(Shared::default());
         let memory = memory.zip(process_memory().or(Some(0)));
         let watches_memory = memory.is_some();

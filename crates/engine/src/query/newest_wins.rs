@@ -4,26 +4,21 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::config::ConfigOptions;
-use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, Partitioning, PhysicalExpr,
-    PhysicalSortExpr,
+    Distribution, EquivalenceProperties, OrderingRequirements, Partitioning, PhysicalExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::filter_pushdown::{
     ChildFilterDescription, FilterDescription, FilterPushdownPhase,
 };
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::sorts::streaming_merge::StreamingMergeBuilder;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -31,9 +26,10 @@ use datafusion::physical_plan::{
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use evenkeel_store::merge::NewestWins;
+use crate::query::key_order::key_ordering;
+use crate::query::merge_runs::{Overlapping, RankedInput, merge_runs};
 
-/// Next input of an output partition. Pieces follow each other in key order and share no key.
+/// Part of an output partition. Pieces follow each other in key order and share no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     /// An input partition of `plain`: rows whose keys no other portion has.
@@ -42,14 +38,13 @@ pub(super) enum Piece {
     Merged(Vec<Vec<RankedInput>>),
 }
 
-/// Input partition of `overlapping`, which is one portion. A run is a list of them in key order
-/// that share no key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RankedInput {
-    /// Index of the input partition.
-    pub(super) input: usize,
-    /// Age of the portion among those that it is merged with: 0 is the newest.
-    pub(super) rank: u32,
+impl Piece {
+    fn runs(&self) -> Option<&Vec<Vec<RankedInput>>> {
+        match self {
+            Self::Merged(runs) => Some(runs),
+            Self::Plain(_) => None,
+        }
+    }
 }
 
 /// Inputs of [`NewestWinsExec`].
@@ -63,16 +58,6 @@ pub(super) struct Inputs {
     pub(super) overlapping: Option<Overlapping>,
 }
 
-/// Portions to merge.
-#[derive(Debug, Clone)]
-pub(super) struct Overlapping {
-    pub(super) plan: Arc<dyn ExecutionPlan>,
-    /// Positions of the primary-key columns in `plan`, in key order.
-    pub(super) key: Vec<usize>,
-    /// Positions of the output's columns in `plan`.
-    pub(super) output: Vec<usize>,
-}
-
 /// Returns the visible rows of each partition in key order: chains portions, merges those that
 /// share keys, and keeps the newest row of each key.
 ///
@@ -84,7 +69,7 @@ pub(super) struct Overlapping {
 /// Only filters on key columns are pushed below a merge: they keep or drop all rows of a key alike.
 /// Every filter is pushed to portions that are not merged.
 #[derive(Debug, Clone)]
-pub struct NewestWinsExec {
+pub(crate) struct NewestWinsExec {
     inputs: Inputs,
     /// Pieces of each output partition, in key order.
     partitions: Arc<Vec<Vec<Piece>>>,
@@ -100,16 +85,13 @@ pub struct NewestWinsExec {
 
 impl NewestWinsExec {
     /// Creates a node with the columns of `schema`. `primary_key` has the position in `schema` of
-    /// each primary-key column, if there is one.
-    ///
-    /// # Errors
-    /// [`DataFusionError`] if there is no input, or its columns do not fit.
-    pub(super) fn try_new(
+    /// each primary-key column; `None` for a column that `schema` lacks.
+    pub(super) fn new(
         schema: SchemaRef,
         primary_key: &[Option<usize>],
         inputs: Inputs,
         partitions: Arc<Vec<Vec<Piece>>>,
-    ) -> Result<Self> {
+    ) -> Self {
         let key_prefix: Vec<usize> = primary_key.iter().map_while(|position| *position).collect();
         let equivalence = EquivalenceProperties::new_with_orderings(
             Arc::clone(&schema),
@@ -121,7 +103,7 @@ impl NewestWinsExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Ok(Self {
+        Self {
             inputs,
             partitions,
             key_prefix,
@@ -129,7 +111,7 @@ impl NewestWinsExec {
             schema,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-        })
+        }
     }
 
     /// Returns the node declared to be partitioned by the hash of `columns` of the output, so that
@@ -140,38 +122,53 @@ impl NewestWinsExec {
         let properties = self.properties.as_ref().clone().with_partitioning(partitioning);
         Self { properties: Arc::new(properties), ..self.clone() }
     }
-}
 
-/// Ascending order by the columns at `key`; `None` if there are none.
-pub fn key_ordering(schema: &SchemaRef, key: &[usize]) -> Option<LexOrdering> {
-    let sort_by = |index: &usize| {
-        let field = schema.fields().get(*index)?;
-        Some(ascending(Arc::new(Column::new(field.name(), *index))))
-    };
-    LexOrdering::new(key.iter().map(sort_by).collect::<Option<Vec<_>>>()?)
-}
+    /// Checks that no optimizer unaware of this node has cut or joined the partitions below it.
+    fn check_inputs(&self) -> Result<()> {
+        let (mut plain, mut overlapping) = (0, 0);
+        for piece in self.partitions.iter().flatten() {
+            match piece {
+                Piece::Plain(_) => plain += 1,
+                Piece::Merged(runs) => overlapping += runs.iter().map(Vec::len).sum::<usize>(),
+            }
+        }
+        let count = |plan: Option<&Arc<dyn ExecutionPlan>>| {
+            plan.map_or(0, |plan| plan.properties().partitioning.partition_count())
+        };
+        let found = (
+            count(self.inputs.plain.as_ref()),
+            count(self.inputs.overlapping.as_ref().map(|overlapping| &overlapping.plan)),
+        );
+        if found != (plain, overlapping) {
+            return internal_err!(
+                "NewestWinsExec expects {plain} stretches and {overlapping} runs, not {found:?}"
+            );
+        }
+        Ok(())
+    }
 
-fn ascending(expr: Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
-    PhysicalSortExpr::new(expr, arrow::compute::SortOptions { descending: false, nulls_first: true })
+    fn read(
+        &self,
+        piece: &Piece,
+        partition: usize,
+        context: &Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        match (piece, &self.inputs.plain, &self.inputs.overlapping) {
+            (Piece::Plain(input), Some(plain), _) => plain.execute(*input, Arc::clone(context)),
+            (Piece::Merged(runs), _, Some(overlapping)) => {
+                merge_runs(runs, overlapping, &self.schema, partition, context)
+            }
+            _ => internal_err!("NewestWinsExec lacks an input"),
+        }
+    }
 }
 
 impl DisplayAs for NewestWinsExec {
     fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let merges: Vec<&Vec<Vec<RankedInput>>> = self
-            .partitions
-            .iter()
-            .flatten()
-            .filter_map(|piece| match piece {
-                Piece::Merged(runs) => Some(runs),
-                Piece::Plain(_) => None,
-            })
-            .collect();
-        let key: Vec<&str> = self
-            .key_prefix
-            .iter()
-            .filter_map(|i| self.schema.fields().get(*i))
-            .map(|f| f.name().as_str())
-            .collect();
+        let merges: Vec<&Vec<Vec<RankedInput>>> =
+            self.partitions.iter().flatten().filter_map(Piece::runs).collect();
+        let fields = self.key_prefix.iter().filter_map(|index| self.schema.fields().get(*index));
+        let key: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
         let portions: usize = merges.iter().flat_map(|runs| runs.iter()).map(Vec::len).sum();
         let runs = merges.iter().map(|runs| runs.len()).max().unwrap_or(0);
         write!(f, "NewestWinsExec: order=[{}], partitions={}", key.join(", "), self.partitions.len())?;
@@ -325,122 +322,154 @@ impl ExecutionPlan for NewestWinsExec {
     }
 }
 
-/// Column for the age of a portion while its rows are merged.
-fn rank_field() -> Field {
-    Field::new("__rank", DataType::UInt32, false)
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
 
-fn with_rank(schema: &SchemaRef) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| field.as_ref().clone());
-    Arc::new(Schema::new(fields.chain([rank_field()]).collect::<Vec<_>>()))
-}
+    use arrow::array::{AsArray, Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+    use datafusion::datasource::memory::MemorySourceConfig;
+    use datafusion::logical_expr::Operator;
+    use datafusion::physical_expr::expressions::{BinaryExpr, col, lit};
+    use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
+    use datafusion::physical_plan::filter_pushdown::PushedDown;
+    use datafusion::physical_plan::{ReplaceChildrenOptions, collect_partitioned};
+    use proptest::prelude::{prop_assert_eq, proptest};
 
-impl NewestWinsExec {
-    /// Checks that no optimizer unaware of this node has cut or joined the partitions below it.
-    fn check_inputs(&self) -> Result<()> {
-        let (mut plain, mut overlapping) = (0, 0);
-        for piece in self.partitions.iter().flatten() {
-            match piece {
-                Piece::Plain(_) => plain += 1,
-                Piece::Merged(runs) => overlapping += runs.iter().map(Vec::len).sum::<usize>(),
+    use super::*;
+
+    /// Values by key.
+    type Portion = BTreeMap<i64, i64>;
+
+    fn schema() -> SchemaRef {
+        let field = |name: &str| Field::new(name, DataType::Int64, false);
+        Arc::new(Schema::new(vec![field("key"), field("value")]))
+    }
+
+    fn input(portions: &[Portion]) -> Arc<dyn ExecutionPlan> {
+        let batch = |portion: &Portion| {
+            let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as _;
+            let (keys, values) = portion.iter().unzip();
+            RecordBatch::try_new(schema(), vec![column(keys), column(values)]).unwrap()
+        };
+        let partitions: Vec<_> = portions.iter().map(|portion| vec![batch(portion)]).collect();
+        MemorySourceConfig::try_new_exec(&partitions, schema(), None).unwrap()
+    }
+
+    /// Merges portions, of which the first is the newest, in these runs.
+    fn merge(portions: &[Portion], runs: &[Vec<usize>]) -> NewestWinsExec {
+        let ranked = |index: &usize| RankedInput { input: *index, rank: u32::try_from(*index).unwrap() };
+        let runs = runs.iter().map(|run| run.iter().map(ranked).collect()).collect();
+        let overlapping = Overlapping { plan: input(portions), key: vec![0], output: vec![0, 1] };
+        let inputs = Inputs { plain: None, overlapping: Some(overlapping) };
+        NewestWinsExec::new(schema(), &[Some(0)], inputs, Arc::new(vec![vec![Piece::Merged(runs)]]))
+    }
+
+    /// Packs portions into runs, each into the first one that ends before it begins.
+    fn chained(portions: &[Portion]) -> Vec<Vec<usize>> {
+        let mut by_key: Vec<usize> = (0..portions.len()).collect();
+        by_key.sort_by_key(|index| portions[*index].first_key_value());
+        let mut runs: Vec<Vec<usize>> = Vec::new();
+        for index in by_key {
+            let ends_before = |run: &&mut Vec<usize>| {
+                let last = &portions[run[run.len() - 1]];
+                last.last_key_value().map(|(key, _)| key)
+                    < portions[index].first_key_value().map(|(key, _)| key)
+            };
+            match runs.iter_mut().find(ends_before) {
+                Some(run) => run.push(index),
+                None => runs.push(vec![index]),
             }
         }
-        let count = |plan: Option<&Arc<dyn ExecutionPlan>>| {
-            plan.map_or(0, |plan| plan.properties().partitioning.partition_count())
+        runs
+    }
+
+    fn rows(node: NewestWinsExec) -> Vec<Vec<(i64, i64)>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let collected = collect_partitioned(Arc::new(node), Arc::default());
+        let of_batch = |batch: &RecordBatch| {
+            let column = |index: usize| batch.column(index).as_primitive::<Int64Type>().values().to_vec();
+            column(0).into_iter().zip(column(1)).collect::<Vec<_>>()
         };
-        let found = (
-            count(self.inputs.plain.as_ref()),
-            count(self.inputs.overlapping.as_ref().map(|overlapping| &overlapping.plan)),
-        );
-        if found != (plain, overlapping) {
-            return internal_err!(
-                "NewestWinsExec expects {plain} stretches and {overlapping} runs, not {found:?}"
-            );
-        }
-        Ok(())
+        let partitions = runtime.block_on(collected).unwrap();
+        partitions.iter().map(|batches| batches.iter().flat_map(of_batch).collect()).collect()
     }
 
-    fn read(
-        &self,
-        piece: &Piece,
-        partition: usize,
-        context: &Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        match (piece, &self.inputs.plain, &self.inputs.overlapping) {
-            (Piece::Plain(input), Some(plain), _) => plain.execute(*input, Arc::clone(context)),
-            (Piece::Merged(runs), _, Some(overlapping)) => self.merge(runs, overlapping, partition, context),
-            _ => internal_err!("NewestWinsExec lacks an input"),
+    proptest! {
+        #[test]
+        fn the_newest_row_of_each_key_is_returned(
+            portions in proptest::collection::vec(
+                proptest::collection::btree_map(0i64..60, proptest::num::i64::ANY, 1..8), 1..9
+            ),
+        ) {
+            let mut newest = Portion::new();
+            portions.iter().rev().for_each(|portion| newest.extend(portion));
+            let newest: Vec<(i64, i64)> = newest.into_iter().collect();
+            let alone: Vec<Vec<usize>> = (0..portions.len()).map(|index| vec![index]).collect();
+            prop_assert_eq!(&rows(merge(&portions, &alone))[0], &newest);
+            prop_assert_eq!(&rows(merge(&portions, &chained(&portions)))[0], &newest);
         }
     }
 
-    /// Returns the visible rows of runs that share keys.
-    fn merge(
-        &self,
-        runs: &[Vec<RankedInput>],
-        below: &Overlapping,
-        partition: usize,
-        context: &Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        // Runs of one portion each are distinguished by position alone: ties go to the lower run.
-        let chained = runs.iter().any(|run| run.len() > 1);
-        let mut runs = runs.to_vec();
-        runs.sort_by_key(|run| run.first().map(|first| first.rank));
-        let schema = if chained { with_rank(&below.plan.schema()) } else { below.plan.schema() };
-        let streams = runs
-            .into_iter()
-            .map(|run| chain(run, below, &schema, chained, context))
-            .collect::<Result<Vec<_>>>()?;
-        let mut order = below.key.clone();
-        order.extend(chained.then(|| schema.fields().len() - 1));
-        let Some(ordering) = key_ordering(&schema, &order) else {
-            return internal_err!("NewestWinsExec needs the columns of a primary key");
+    #[test]
+    fn pieces_follow_each_other_and_partitions_stay_apart() {
+        let portion = |keys: &[i64], value| Portion::from_iter(keys.iter().map(|key| (*key, value)));
+        let plain = input(&[portion(&[1, 2], 10), portion(&[7], 20), portion(&[0], 30)]);
+        let overlapping = input(&[portion(&[3, 5], 1), portion(&[3, 4], 2)]);
+        let overlapping = Overlapping { plan: overlapping, key: vec![0], output: vec![0, 1] };
+        let inputs = Inputs { plain: Some(plain), overlapping: Some(overlapping) };
+        let runs = vec![vec![RankedInput { input: 0, rank: 0 }], vec![RankedInput { input: 1, rank: 1 }]];
+        let pieces = vec![vec![Piece::Plain(0), Piece::Merged(runs), Piece::Plain(1)], vec![Piece::Plain(2)]];
+        let node = NewestWinsExec::new(schema(), &[Some(0)], inputs, Arc::new(pieces));
+        assert_eq!(rows(node), [vec![(1, 10), (2, 10), (3, 1), (4, 2), (5, 1), (7, 20)], vec![(0, 30)]]);
+    }
+
+    #[test]
+    fn inputs_that_were_not_planned_are_refused() {
+        let portions = [Portion::from([(1, 1)]), Portion::from([(1, 2)])];
+        let node = Arc::new(merge(&portions, &[vec![0], vec![1]]));
+        let context = Arc::new(TaskContext::default());
+        assert!(node.execute(0, Arc::clone(&context)).is_ok());
+        assert!(node.execute(1, Arc::clone(&context)).is_err());
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        assert!(Arc::clone(&node).replace_children(vec![], options).is_err());
+        let joined = node.replace_children(vec![input(&portions[..1])], options).unwrap();
+        assert!(joined.execute(0, context).is_err());
+    }
+
+    #[test]
+    fn only_filters_on_the_key_pass_below_a_merge() {
+        let mut node = merge(&[Portion::from([(1, 1)])], &[vec![0]]);
+        node.inputs.plain = Some(input(&[Portion::from([(2, 2)])]));
+        let filter = |column: &str| {
+            let column = col(column, &schema()).unwrap();
+            Arc::new(BinaryExpr::new(column, Operator::Eq, lit(1i64))) as Arc<dyn PhysicalExpr>
         };
-        let reservation = MemoryConsumer::new(format!("NewestWinsExec[{partition}]"))
-            .register(&context.runtime_env().memory_pool);
-        let merged = StreamingMergeBuilder::new()
-            .with_streams(streams)
-            .with_schema(schema)
-            .with_expressions(&ordering)
-            .with_metrics(BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), partition))
-            .with_batch_size(context.session_config().batch_size())
-            .with_reservation(reservation)
-            .with_round_robin_tie_breaker(false)
-            .build()?;
-        let mut newest_wins = NewestWins::new(below.key.clone());
-        let output = below.output.clone();
-        let kept = merged.map(move |batch| {
-            let kept = newest_wins.push(&batch?)?;
-            kept.project(&output).map_err(DataFusionError::from)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), kept)))
+        let filters = vec![filter("key"), filter("value")];
+        let description = node
+            .gather_filters_for_pushdown(FilterPushdownPhase::Pre, filters, &ConfigOptions::default())
+            .unwrap();
+        let pushed: Vec<Vec<bool>> = description
+            .parent_filters()
+            .iter()
+            .map(|child| child.iter().map(|f| matches!(f.discriminant, PushedDown::Yes)).collect())
+            .collect();
+        assert_eq!(pushed, [vec![true, true], vec![true, false]]);
     }
-}
 
-/// Returns the rows of a run, one portion after another. Each is opened when the previous one is
-/// exhausted.
-fn chain(
-    run: Vec<RankedInput>,
-    below: &Overlapping,
-    schema: &SchemaRef,
-    ranked: bool,
-    context: &Arc<TaskContext>,
-) -> Result<SendableRecordBatchStream> {
-    if let ([only], false) = (run.as_slice(), ranked) {
-        return below.plan.execute(only.input, Arc::clone(context));
+    #[test]
+    fn the_number_of_merged_rows_is_only_an_upper_bound() {
+        let mut node = merge(&[Portion::from([(1, 1)]), Portion::from([(1, 2)])], &[vec![0], vec![1]]);
+        let rows = |rows| {
+            Arc::new(Statistics { num_rows: Precision::Exact(rows), ..Statistics::new_unknown(&schema()) })
+        };
+        let number = |node: &NewestWinsExec, inputs: &[Arc<Statistics>]| {
+            node.statistics_from_inputs(inputs, &StatisticsArgs::new()).unwrap().num_rows
+        };
+        assert_eq!(number(&node, &[rows(2)]), Precision::Inexact(2));
+        node.inputs.plain = Some(input(&[Portion::from([(2, 2)])]));
+        assert_eq!(number(&node, &[rows(5), rows(2)]), Precision::Inexact(7));
+        node.inputs.overlapping = None;
+        assert_eq!(number(&node, &[rows(5)]), Precision::Exact(5));
     }
-    let (plan, context, ranked_schema) = (Arc::clone(&below.plan), Arc::clone(context), Arc::clone(schema));
-    let portions = stream::iter(run).map(move |portion| {
-        let rows = plan.execute(portion.input, Arc::clone(&context))?;
-        let schema = Arc::clone(&ranked_schema);
-        Ok::<_, DataFusionError>(rows.map(move |batch| rank(&batch?, portion.rank, &schema)))
-    });
-    Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), portions.try_flatten())))
-}
-
-/// Returns the batch with its rank as the last column.
-fn rank(batch: &RecordBatch, rank: u32, schema: &SchemaRef) -> Result<RecordBatch> {
-    let ranks: ArrayRef = Arc::new(UInt32Array::from_value(rank, batch.num_rows()));
-    let columns = batch.columns().iter().cloned().chain([ranks]).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }

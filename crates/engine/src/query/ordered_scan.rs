@@ -153,3 +153,38 @@ impl DataSource for OrderedScan {
         self.scan.open_with_args(args)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{col, lit};
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+    use crate::testing::scores;
+
+    #[tokio::test]
+    async fn a_limited_scan_accepts_no_filter_and_no_other_order() {
+        let (_folder, table) = scores(&[vec![(1, 1, 1), (2, 1, 2)]]).await;
+        let provider = table.provider().unwrap();
+        let state = SessionContext::new().state();
+        let plan = provider.scan_where(&state, &table.snapshot().portions(), &[0, 1, 2], None).unwrap();
+        let scan = plan.downcast_ref::<DataSourceExec>().unwrap().data_source();
+        assert!(OrderedScan::config_of(plan.as_ref()).is_some());
+        let filter = provider.predicate(&state, &[col("points").eq(lit(2i64))]).unwrap().unwrap();
+        let accepts = |scan: &Arc<dyn DataSource>| {
+            let pushed =
+                scan.try_pushdown_filters(vec![Arc::clone(&filter)], state.config_options()).unwrap();
+            matches!(pushed.filters[..], [PushedDown::Yes])
+        };
+        assert!(accepts(scan));
+        let limited = scan.with_fetch(Some(1)).unwrap();
+        assert!(limited.downcast_ref::<OrderedScan>().is_some());
+        assert!(!accepts(&limited));
+        let order = scan.eq_properties().oeq_class().iter().next().unwrap().clone();
+        let sorted = limited.try_pushdown_sort(&order).unwrap();
+        assert!(matches!(sorted, SortOrderPushdownResult::Unsupported));
+        for preserve in [true, false] {
+            assert!(scan.with_preserve_order(preserve).is_none());
+        }
+    }
+}

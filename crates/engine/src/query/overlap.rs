@@ -7,13 +7,15 @@ use std::sync::Arc;
 use evenkeel_model::table::KeyValue;
 use evenkeel_store::log::PortionEntry;
 
-/// Groups portions of one partition. Within a group, key ranges overlap, possibly through a third
-/// portion; two groups share no key. Groups are in key order; within a group the newest portion is
-/// first. A group of one holds each key once.
-pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<PortionEntry>>> {
+/// Portions of one partition whose key ranges overlap, possibly through a third portion; the newest
+/// is first. A group of one holds each key once.
+pub type OverlapGroup = Vec<Arc<PortionEntry>>;
+
+/// Groups portions of one partition. Two groups share no key, and groups are in key order.
+pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<OverlapGroup> {
     let mut sorted = portions.to_vec();
     sorted.sort_by(|a, b| (&a.key_range.min, a.sequence).cmp(&(&b.key_range.min, b.sequence)));
-    let mut groups: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
+    let mut groups: Vec<OverlapGroup> = Vec::new();
     let mut end = None;
     for portion in sorted {
         let max = portion.key_range.max.clone();
@@ -31,7 +33,7 @@ pub(super) fn group_by_overlap(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Arc<Po
         }
     }
     for group in &mut groups {
-        group.sort_by_key(|portion| std::cmp::Reverse(portion.sequence));
+        group.sort_by_key(|portion| Reverse(portion.sequence));
     }
     groups
 }

@@ -1,95 +1,36 @@
 //! A snapshot as a table of DataFusion.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, DFSchema, Statistics};
-use datafusion::config::TableParquetOptions;
+use datafusion::common::DFSchema;
 use datafusion::datasource::TableType;
-use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
-use datafusion::datasource::table_schema::TableSchema;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::utils::{collect_columns, conjunction_opt, split_conjunction};
-use datafusion::physical_expr::{Partitioning, PhysicalExpr};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::empty::EmptyExec;
-use serde::Serialize;
 
-use crate::query::newest_wins::{Inputs, NewestWinsExec, Overlapping, Piece, RankedInput, key_ordering};
-use crate::query::ordered_scan::OrderedScan;
-use crate::query::overlap::{group_by_overlap, pack_into_runs};
-use crate::query::portion_readers::PortionReaders;
-use crate::query::pruning::{matching_partitions, matching_portions, scalar};
-use evenkeel_model::table::{KeyValue, view_schema};
+use crate::query::overlap::{OverlapGroup, group_by_overlap};
+use crate::query::portion_files::PortionFiles;
+use crate::query::pruning::{matching_partitions, matching_portions};
+use crate::query::scan_summary::ScanSummary;
+use crate::query::visible_scan::VisibleScan;
+use evenkeel_model::table::view_schema;
 use evenkeel_model::units::PartitionId;
 use evenkeel_storage::TableStorage;
 use evenkeel_store::log::{PortionEntry, Snapshot};
 
-/// Summary of what one scan of a table reads, and out of how much.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct ScanSummary {
-    /// Name of the table.
-    pub table: String,
-    /// Partitions that the scan reads.
-    pub partitions_read: usize,
-    /// Partitions of the table.
-    pub partitions: usize,
-    /// Portions that the scan reads.
-    pub portions_read: usize,
-    /// Portions of the table.
-    pub portions: usize,
-    /// Portions read that are merged because their key ranges overlap.
-    pub portions_merged: usize,
-    /// Rows in the portions read.
-    pub rows_in_portions: u64,
-    /// Reasons for what the scan reads, one sentence each.
-    pub reasons: Vec<String>,
-}
-
-impl ScanSummary {
-    /// Counts the portions that are read, given in groups of overlapping ones.
-    fn count(&mut self, groups: &[Vec<Vec<Arc<PortionEntry>>>]) {
-        let portions = groups.iter().flatten().flatten();
-        self.portions_read = portions.clone().count();
-        self.rows_in_portions = portions.map(|portion| portion.rows).sum();
-        let merged = groups.iter().flatten().filter(|group| group.len() > 1);
-        self.portions_merged = merged.map(Vec::len).sum();
-    }
-}
-
-/// Groups the overlapping portions of each partition, in key order. `portions` is ordered by
-/// partition.
-fn groups_of(portions: &[Arc<PortionEntry>]) -> Vec<Vec<Vec<Arc<PortionEntry>>>> {
-    portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect()
-}
-
-/// Freedom that DataFusion has with the file groups of a scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Files {
-    /// DataFusion may cut and shuffle them between cores.
-    MayBeCut,
-    /// DataFusion may not change them: each group is an input of [`NewestWinsExec`]. A declared
-    /// partitioning, even an unknown one, pins them.
-    ArePinned,
-}
-
 /// A snapshot of a table that DataFusion queries. Text columns are returned as views.
 #[derive(Debug)]
 pub struct SnapshotTable {
-    storage: TableStorage,
     snapshot: Snapshot,
+    files: PortionFiles,
     /// Visible portions by partition and age.
     portions: Vec<Arc<PortionEntry>>,
-    schema: SchemaRef,
-    store_url: ObjectStoreUrl,
     scans: Mutex<Vec<ScanSummary>>,
 }
 
@@ -98,9 +39,9 @@ impl SnapshotTable {
     ///
     /// # Errors
     /// None that a caller can cause.
-    pub fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
+    pub(crate) fn try_new(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
         let schema = view_schema(snapshot.spec().schema());
-        Self::of_schema(storage, snapshot, schema)
+        Self::with_schema(storage, snapshot, schema)
     }
 
     /// Creates the table so that it returns text and bytes as declared. Rows sent between machines
@@ -110,19 +51,19 @@ impl SnapshotTable {
     /// None that a caller can cause.
     pub fn with_declared_text(storage: TableStorage, snapshot: Snapshot) -> Result<Self> {
         let schema = Arc::clone(snapshot.spec().schema());
-        Self::of_schema(storage, snapshot, schema)
+        Self::with_schema(storage, snapshot, schema)
     }
 
-    fn of_schema(storage: TableStorage, snapshot: Snapshot, schema: SchemaRef) -> Result<Self> {
-        let store_url = ObjectStoreUrl::parse(format!("evenkeel://{}", storage.id().simple()))?;
+    fn with_schema(storage: TableStorage, snapshot: Snapshot, schema: SchemaRef) -> Result<Self> {
+        let files = PortionFiles::try_new(storage, Arc::clone(snapshot.spec()), schema)?;
         let portions = snapshot.portions();
-        Ok(Self { storage, snapshot, portions, schema, store_url, scans: Mutex::new(Vec::new()) })
+        Ok(Self { snapshot, files, portions, scans: Mutex::default() })
     }
 
     /// Files of the table.
     #[must_use]
     pub fn storage(&self) -> &TableStorage {
-        &self.storage
+        self.files.storage()
     }
 
     /// Snapshot of the table.
@@ -133,26 +74,33 @@ impl SnapshotTable {
 
     /// URL under which DataFusion finds the files.
     pub(super) fn store_url(&self) -> &ObjectStoreUrl {
-        &self.store_url
+        self.files.url()
     }
 
     /// Schema that queries see.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
-        &self.schema
+        self.files.schema()
     }
 
     /// Returns the summaries of the scans planned so far, and forgets them.
     #[must_use]
-    pub fn take_scans(&self) -> Vec<ScanSummary> {
+    pub(super) fn take_scans(&self) -> Vec<ScanSummary> {
         std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the visible portions of one partition by age, oldest first.
+    pub(super) fn portions_of(&self, partition: PartitionId) -> &[Arc<PortionEntry>] {
+        let start = self.portions.partition_point(|portion| portion.partition < partition);
+        let end = self.portions.partition_point(|portion| portion.partition <= partition);
+        self.portions.get(start..end).unwrap_or_default()
     }
 
     /// Returns a plan of the visible rows of one partition, with the columns `projection` of the
     /// table.
     ///
     /// # Errors
-    /// [`DataFusionError`] if the plan cannot be made.
-    pub fn scan_partition(
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the plan cannot be made.
+    pub(crate) fn scan_partition(
         &self,
         state: &dyn Session,
         partition: PartitionId,
@@ -161,57 +109,12 @@ impl SnapshotTable {
         self.scan_where(state, self.portions_of(partition), projection, None)
     }
 
-    /// Returns a plan of the rows that would be visible if the table had only these portions, with
-    /// the columns `projection` of the table and one output partition for each of their partitions.
-    /// `predicate`, on the columns of the table, avoids reading portions if possible; the plan may
-    /// still return rows that do not match it.
-    ///
-    /// # Errors
-    /// [`DataFusionError`] if the plan cannot be made.
-    pub fn scan_where(
-        &self,
-        state: &dyn Session,
-        portions: &[Arc<PortionEntry>],
-        projection: &[usize],
-        predicate: Option<&Arc<dyn PhysicalExpr>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let narrowed = Narrowed { predicate: predicate.cloned() };
-        self.plan(state, groups_of(portions), projection, None, &narrowed)
-    }
-
-    /// Returns the portions that can hold rows matching `predicate`, which is on the columns of the
-    /// table: for each partition that has any, groups of those whose keys overlap, in key order.
-    ///
-    /// # Errors
-    /// [`DataFusionError`] if the predicate cannot be evaluated.
-    pub fn groups_where(
-        &self,
-        predicate: Option<&Arc<dyn PhysicalExpr>>,
-    ) -> Result<Vec<Vec<Vec<Arc<PortionEntry>>>>> {
-        let mut summary = ScanSummary::default();
-        let groups = groups_of(&self.matching(predicate, &mut summary)?);
-        summary.count(&groups);
-        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
-        Ok(groups)
-    }
-
-    /// Combines the filters of a scan into one condition on the columns of the table; `None` if
-    /// there are no filters.
-    ///
-    /// # Errors
-    /// [`DataFusionError`] if they cannot be planned.
-    pub fn predicate(&self, state: &dyn Session, filters: &[Expr]) -> Result<Option<Arc<dyn PhysicalExpr>>> {
-        let Some(filter) = conjunction(filters.to_vec()) else { return Ok(None) };
-        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
-        state.create_physical_expr(filter, &schema).map(Some)
-    }
-
     /// Returns a plan of all columns of the rows that would be visible if the table had only these
     /// portions of one partition, in key order.
     ///
     /// # Errors
-    /// [`DataFusionError`] if the plan cannot be made.
-    pub fn scan_portions(
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the plan cannot be made.
+    pub(crate) fn scan_portions(
         &self,
         state: &dyn Session,
         portions: &[Arc<PortionEntry>],
@@ -219,298 +122,85 @@ impl SnapshotTable {
         self.scan_where(state, portions, &self.all_columns(), None)
     }
 
-    /// Returns the visible portions of one partition by age, oldest first.
-    #[must_use]
-    pub fn portions_of(&self, partition: PartitionId) -> &[Arc<PortionEntry>] {
-        let start = self.portions.partition_point(|portion| portion.partition < partition);
-        let end = self.portions.partition_point(|portion| portion.partition <= partition);
-        self.portions.get(start..end).unwrap_or_default()
+    /// Returns a plan of the rows that would be visible if the table had only these portions, with
+    /// the columns `projection` of the table and one output partition for each of their partitions.
+    /// `predicate`, on the columns of the table, avoids reading portions if possible; the plan may
+    /// still return rows that do not match it.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the plan cannot be made.
+    pub fn scan_where(
+        &self,
+        state: &dyn Session,
+        portions: &[Arc<PortionEntry>],
+        projection: &[usize],
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = VisibleScan { files: &self.files, state, projection, limit: None, predicate };
+        scan.plan(&group_by_partition(portions))
+    }
+
+    /// Returns the portions that can hold rows matching `predicate`, which is on the columns of the
+    /// table: for each partition that has any, groups of those whose keys overlap, in key order.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if the predicate cannot be
+    /// evaluated.
+    pub fn groups_where(&self, predicate: Option<&Arc<dyn PhysicalExpr>>) -> Result<Vec<Vec<OverlapGroup>>> {
+        let mut summary = ScanSummary::new(&self.snapshot);
+        let partitions = group_by_partition(&self.portions_where(predicate, &mut summary)?);
+        summary.count(&partitions);
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
+        Ok(partitions)
+    }
+
+    /// Combines the filters of a scan into one condition on the columns of the table; `None` if
+    /// there are no filters.
+    ///
+    /// # Errors
+    /// [`DataFusionError`](datafusion::error::DataFusionError) if they cannot be planned.
+    pub fn predicate(&self, state: &dyn Session, filters: &[Expr]) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        let Some(filter) = conjunction(filters.to_vec()) else { return Ok(None) };
+        let schema = DFSchema::try_from(Arc::clone(self.schema_ref()))?;
+        state.create_physical_expr(filter, &schema).map(Some)
     }
 
     /// Returns the portions that can hold rows matching `predicate`.
-    fn matching(
+    fn portions_where(
         &self,
         predicate: Option<&Arc<dyn PhysicalExpr>>,
         summary: &mut ScanSummary,
     ) -> Result<Vec<Arc<PortionEntry>>> {
-        let spec = self.snapshot.spec();
-        let all = self.portions.clone();
-        summary.table = spec.name().to_owned();
-        summary.partitions = spec.partitions().len();
-        summary.portions = all.len();
-        let key = spec.definition().partition_key.join(", ");
         let Some(predicate) = predicate else {
-            summary.partitions_read = summary.partitions;
-            summary.reasons.push("no condition narrows the scan".to_owned());
-            return Ok(all);
+            summary.reads_everything();
+            return Ok(self.portions.clone());
         };
-        let partitions = matching_partitions(spec, &self.schema, predicate);
-        summary.partitions_read = partitions.as_ref().map_or(summary.partitions, BTreeSet::len);
-        summary.reasons.push(match &partitions {
-            Some(found) => {
-                format!("the condition fixes the partition key ({key}): {} of the partitions", found.len())
-            }
-            None => format!(
-                "the condition does not fix every column of the partition key ({key}): all partitions"
-            ),
-        });
-        let in_partitions: Vec<_> = all
-            .into_iter()
-            .filter(|portion| partitions.as_ref().is_none_or(|found| found.contains(&portion.partition)))
-            .collect();
-        let keep = matching_portions(spec, &self.schema, predicate, &in_partitions)?;
-        let dropped = keep.iter().filter(|keep| !**keep).count();
-        if dropped > 0 {
-            summary.reasons.push(format!("ranges of the primary key exclude {dropped} of their portions"));
-        }
-        Ok(in_partitions
-            .into_iter()
-            .zip(keep)
-            .filter_map(|(portion, keep)| keep.then_some(portion))
-            .collect())
-    }
-
-    /// Returns a plan that reads the visible rows of `groups`: for each partition its portions in
-    /// key order, with overlapping ones grouped together.
-    fn plan(
-        &self,
-        state: &dyn Session,
-        groups: Vec<Vec<Vec<Arc<PortionEntry>>>>,
-        projection: &[usize],
-        limit: Option<usize>,
-        narrowed: &Narrowed,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let store = Arc::clone(self.storage.store());
-        state.runtime_env().register_object_store(self.store_url.as_ref(), store);
-        if groups.is_empty() {
-            return Ok(Arc::new(EmptyExec::new(Arc::new(self.schema.project(projection)?))));
-        }
-        if groups.iter().flatten().all(|group| group.len() == 1) {
-            let stretches: Vec<Vec<_>> =
-                groups.iter().map(|groups| groups.iter().flatten().cloned().collect()).collect();
-            if stretches.iter().all(|stretch| self.datafusion_sees_order(stretch)) {
-                return self.scan_files(state, &stretches, projection, limit, Files::MayBeCut, narrowed);
-            }
-        }
-        self.scan_pieces(state, groups, projection, narrowed)
+        let spec = self.snapshot.spec();
+        let partitions = matching_partitions(spec, self.schema_ref(), predicate);
+        summary.reads_partitions(partitions.as_ref(), &spec.definition().partition_key);
+        let mut portions = self.portions.clone();
+        portions.retain(|portion| partitions.as_ref().is_none_or(|some| some.contains(&portion.partition)));
+        let keep = matching_portions(spec, self.schema_ref(), predicate, &portions)?;
+        summary.excludes_portions(keep.iter().filter(|keep| !**keep).count());
+        let kept = portions.into_iter().zip(keep).filter_map(|(portion, keep)| keep.then_some(portion));
+        Ok(kept.collect())
     }
 
     fn all_columns(&self) -> Vec<usize> {
-        (0..self.schema.fields().len()).collect()
-    }
-
-    /// Whether DataFusion can tell that portions without overlap are in order. It compares the
-    /// ranges of each column on its own, and so can only be sure if the leading column differs.
-    fn datafusion_sees_order(&self, stretch: &[Arc<PortionEntry>]) -> bool {
-        stretch.windows(2).all(|pair| match pair {
-            [a, b] => a.key_range.max.first() < b.key_range.min.first(),
-            _ => true,
-        })
-    }
-
-    /// Returns a plain scan with one file group per entry of `groups`, each in key order.
-    fn scan_files(
-        &self,
-        state: &dyn Session,
-        groups: &[Vec<Arc<PortionEntry>>],
-        projection: &[usize],
-        limit: Option<usize>,
-        files: Files,
-        narrowed: &Narrowed,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = TableParquetOptions {
-            global: state.config_options().execution.parquet.clone(),
-            ..TableParquetOptions::default()
-        };
-        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-        let readers = PortionReaders::new(Arc::clone(self.storage.store()), cache);
-        let source = ParquetSource::new(TableSchema::from(Arc::clone(&self.schema)))
-            .with_table_parquet_options(options)
-            .with_pushdown_filters(true)
-            .with_reorder_filters(true)
-            .with_enable_page_index(true)
-            .with_bloom_filter_on_read(true)
-            .with_parquet_file_reader_factory(Arc::new(readers));
-        let source = match &narrowed.predicate {
-            Some(predicate) => source.with_predicate(Arc::clone(predicate)),
-            None => source,
-        };
-        let partitioning =
-            (files == Files::ArePinned).then(|| Partitioning::UnknownPartitioning(groups.len()));
-        let file_groups = groups
-            .iter()
-            .map(|group| {
-                Ok(FileGroup::new(group.iter().map(|portion| self.file(portion)).collect::<Result<_>>()?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let ordering = key_ordering(&self.schema, self.snapshot.spec().primary_key());
-        let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
-            .with_file_groups(file_groups)
-            .with_output_partitioning(partitioning)
-            .with_output_ordering(ordering.into_iter().collect())
-            .with_statistics(self.statistics_of(groups.iter().flatten()))
-            .with_projection_indices(Some(projection.to_vec()))?
-            .with_limit(limit)
-            .build();
-        Ok(OrderedScan::plan(config))
-    }
-
-    /// Returns a scan that chains portions without overlap and merges overlapping ones, with one
-    /// output partition per entry of `partitions`. An entry has the groups of overlapping portions
-    /// in key order.
-    fn scan_pieces(
-        &self,
-        state: &dyn Session,
-        partitions: Vec<Vec<Vec<Arc<PortionEntry>>>>,
-        projection: &[usize],
-        narrowed: &Narrowed,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut plain: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
-        let mut overlapping: Vec<Vec<Arc<PortionEntry>>> = Vec::new();
-        let mut pieces = Vec::with_capacity(partitions.len());
-        for groups in partitions {
-            let mut of_partition = Vec::new();
-            for stretch in groups.chunk_by(|a, b| a.len() == 1 && b.len() == 1) {
-                match stretch {
-                    [group] if group.len() > 1 => {
-                        of_partition.push(Piece::Merged(ranked_runs(group, &mut overlapping)));
-                    }
-                    alone => {
-                        of_partition.push(Piece::Plain(plain.len()));
-                        plain.push(alone.iter().flatten().cloned().collect());
-                    }
-                }
-            }
-            pieces.push(of_partition);
-        }
-        let inputs = Inputs {
-            plain: match plain.is_empty() {
-                true => None,
-                false => {
-                    Some(self.scan_files(state, &plain, projection, None, Files::ArePinned, narrowed)?)
-                }
-            },
-            overlapping: match overlapping.is_empty() {
-                true => None,
-                false => Some(self.scan_overlapping(state, &overlapping, projection, narrowed)?),
-            },
-        };
-        let position = |index: &usize| projection.iter().position(|column| column == index);
-        let key: Vec<Option<usize>> = self.snapshot.spec().primary_key().iter().map(position).collect();
-        let schema = Arc::new(self.schema.project(projection)?);
-        Ok(Arc::new(NewestWinsExec::try_new(schema, &key, inputs, Arc::new(pieces))?))
-    }
-
-    /// Returns a scan of the portions to merge, one per partition, with the columns that merging
-    /// needs.
-    fn scan_overlapping(
-        &self,
-        state: &dyn Session,
-        portions: &[Vec<Arc<PortionEntry>>],
-        projection: &[usize],
-        narrowed: &Narrowed,
-    ) -> Result<Overlapping> {
-        let primary_key = self.snapshot.spec().primary_key();
-        let narrowed = narrowed.to_columns(primary_key);
-        let mut columns: Vec<usize> = projection.iter().chain(primary_key).copied().collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let position = |index: &usize| columns.iter().position(|column| column == index);
-        Ok(Overlapping {
-            plan: self.scan_files(state, portions, &columns, None, Files::ArePinned, &narrowed)?,
-            key: primary_key.iter().filter_map(position).collect(),
-            output: projection.iter().filter_map(position).collect(),
-        })
-    }
-
-    fn file(&self, portion: &PortionEntry) -> Result<PartitionedFile> {
-        let path =
-            self.storage.path(&portion.path).map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let file = PartitionedFile::new(path.to_string(), portion.bytes);
-        Ok(file.with_statistics(Arc::new(self.statistics(portion))))
-    }
-
-    fn statistics(&self, portion: &PortionEntry) -> Statistics {
-        let ranges: Vec<_> = portion.column_ranges.iter().map(|r| (r.min.first(), r.max.first())).collect();
-        self.statistics_from(portion.rows, &ranges)
-    }
-
-    /// Statistics of all the portions together: their rows, and the ranges of their key columns.
-    fn statistics_of<'a>(&self, portions: impl Iterator<Item = &'a Arc<PortionEntry>>) -> Statistics {
-        let mut rows = 0;
-        let mut ranges: Vec<(Option<&KeyValue>, Option<&KeyValue>)> = Vec::new();
-        for portion in portions {
-            if rows == 0 {
-                ranges = portion.column_ranges.iter().map(|r| (r.min.first(), r.max.first())).collect();
-            }
-            rows += portion.rows;
-            for ((min, max), range) in ranges.iter_mut().zip(&portion.column_ranges) {
-                *min = (*min).min(range.min.first());
-                *max = (*max).max(range.max.first());
-            }
-        }
-        self.statistics_from(rows, &ranges)
-    }
-
-    /// Statistics of `rows` rows, with the smallest and largest value of each primary-key column.
-    fn statistics_from(&self, rows: u64, ranges: &[(Option<&KeyValue>, Option<&KeyValue>)]) -> Statistics {
-        let spec = self.snapshot.spec();
-        let mut columns = vec![ColumnStatistics::new_unknown(); spec.columns().len()];
-        for (index, (min, max)) in spec.primary_key().iter().zip(ranges) {
-            let data_type = self.schema.field(*index).data_type();
-            let exact = |value: Option<&KeyValue>| {
-                value.and_then(|value| scalar(value, data_type)).map_or(Precision::Absent, Precision::Exact)
-            };
-            if let Some(column) = columns.get_mut(*index) {
-                column.null_count = Precision::Exact(0);
-                column.min_value = exact(*min);
-                column.max_value = exact(*max);
-            }
-        }
-        Statistics {
-            num_rows: usize::try_from(rows).map_or(Precision::Absent, Precision::Exact),
-            total_byte_size: Precision::Absent,
-            column_statistics: columns,
-        }
+        (0..self.schema_ref().fields().len()).collect()
     }
 }
 
-/// Known condition on the requested rows, for scans to which DataFusion pushes no filters.
-#[derive(Debug, Default)]
-struct Narrowed {
-    predicate: Option<Arc<dyn PhysicalExpr>>,
-}
-
-impl Narrowed {
-    /// Returns the parts of the condition that refer only to these columns.
-    fn to_columns(&self, columns: &[usize]) -> Self {
-        let Some(predicate) = &self.predicate else { return Self::default() };
-        let parts = split_conjunction(predicate)
-            .into_iter()
-            .filter(|part| collect_columns(part).iter().all(|column| columns.contains(&column.index())));
-        Self { predicate: conjunction_opt(parts.cloned()) }
-    }
-}
-
-/// Packs a group of overlapping portions, which is ordered newest first, into runs; the portions
-/// are appended to `inputs`.
-fn ranked_runs(
-    group: &[Arc<PortionEntry>],
-    inputs: &mut Vec<Vec<Arc<PortionEntry>>>,
-) -> Vec<Vec<RankedInput>> {
-    let ranks: HashMap<&str, u32> = group.iter().map(|portion| portion.path.as_str()).zip(0..).collect();
-    let mut ranked = |portion: Arc<PortionEntry>| {
-        let rank = ranks.get(portion.path.as_str()).copied().unwrap_or(0);
-        inputs.push(vec![portion]);
-        RankedInput { input: inputs.len() - 1, rank }
-    };
-    pack_into_runs(group).into_iter().map(|run| run.into_iter().map(&mut ranked).collect()).collect()
+/// Groups the overlapping portions of each partition, in key order. `portions` is ordered by
+/// partition.
+fn group_by_partition(portions: &[Arc<PortionEntry>]) -> Vec<Vec<OverlapGroup>> {
+    portions.chunk_by(|a, b| a.partition == b.partition).map(group_by_overlap).collect()
 }
 
 #[async_trait]
 impl TableProvider for SnapshotTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        Arc::clone(self.schema_ref())
     }
 
     fn table_type(&self) -> TableType {
@@ -530,8 +220,113 @@ impl TableProvider for SnapshotTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let predicate = self.predicate(state, filters)?;
-        let groups = self.groups_where(predicate.as_ref())?;
+        let partitions = self.groups_where(predicate.as_ref())?;
         let projection = projection.cloned().unwrap_or_else(|| self.all_columns());
-        self.plan(state, groups, &projection, limit, &Narrowed::default())
+        let scan = VisibleScan { files: &self.files, state, projection: &projection, limit, predicate: None };
+        scan.plan(&partitions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{col, lit};
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
+    use evenkeel_placement::placement::Placement;
+
+    use super::*;
+    use crate::testing::{Score, batch, latest, overlapping_commits, rows, scores};
+
+    type Matches = fn(&Score) -> bool;
+
+    async fn read(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> Vec<Score> {
+        rows(&collect(plan, context.task_ctx()).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn partitions_return_their_newest_rows_in_key_order() {
+        for commits in [overlapping_commits(), vec![overlapping_commits().remove(0)], vec![]] {
+            let (_folder, table) = scores(&commits).await;
+            let provider = table.provider().unwrap();
+            let context = SessionContext::new();
+            let state = context.state();
+            let mut expected: Vec<Vec<Score>> = vec![Vec::new(); 4];
+            for score in latest(&commits) {
+                let key = batch(&[score]).column(0).clone();
+                expected[Placement::of_table(table.spec()).assign(&[key]).unwrap()[0].index()].push(score);
+            }
+            for partition in table.spec().partitions().ids() {
+                let plan = provider.scan_partition(&state, partition, &[0, 1, 2]).unwrap();
+                assert_eq!(read(&context, plan).await, expected[partition.index()], "{partition}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_scan_of_some_portions_ignores_the_others() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let provider = table.provider().unwrap();
+        let context = SessionContext::new();
+        let versions: Vec<_> = table.snapshot().commits().iter().map(|c| c.info.version).collect();
+        let third = versions[versions.len() - 3];
+        let old: Vec<_> =
+            table.snapshot().portions().into_iter().filter(|p| p.sequence.version <= third).collect();
+        let plan = provider.scan_where(&context.state(), &old, &[0, 1, 2], None).unwrap();
+        let mut read = read(&context, plan).await;
+        read.sort_unstable();
+        assert_eq!(read, latest(&commits[..3]));
+    }
+
+    #[tokio::test]
+    async fn no_portion_with_a_matching_row_is_left_out() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let provider = table.provider().unwrap();
+        let context = SessionContext::new();
+        let state = context.state();
+        let number = |name: &str, value: i64| col(name).eq(lit(value));
+        let cases: Vec<(Expr, Matches)> = vec![
+            (number("player", 3), |s| s.0 == 3),
+            (col("player").in_list(vec![lit(1i64), lit(2i64)], false), |s| s.0 == 1 || s.0 == 2),
+            (col("game").gt(lit(9i64)), |s| s.1 > 9),
+            (col("game").lt(lit(0i64)), |s| s.1 < 0),
+            (number("player", 3).and(number("game", 4)), |s| s.0 == 3 && s.1 == 4),
+            (number("player", 3).or(number("game", 4)), |s| s.0 == 3 || s.1 == 4),
+            (number("points", 1007), |s| s.2 == 1007),
+        ];
+        for (condition, matches) in cases {
+            let predicate = provider.predicate(&state, std::slice::from_ref(&condition)).unwrap();
+            let groups = provider.groups_where(predicate.as_ref()).unwrap();
+            let kept: Vec<&str> = groups.iter().flatten().flatten().map(|p| p.path.as_str()).collect();
+            for portion in table.snapshot().portions() {
+                let plan = provider.scan_portions(&state, std::slice::from_ref(&portion)).unwrap();
+                let needed = read(&context, plan).await.iter().any(matches);
+                assert!(!needed || kept.contains(&portion.path.as_str()), "{condition}: {}", portion.path);
+            }
+        }
+        assert!(provider.predicate(&state, &[number("nothing", 1)]).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_scan_reports_what_it_reads() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let provider = table.provider().unwrap();
+        let context = SessionContext::new();
+        let state = context.state();
+        let portions = table.snapshot().portions();
+        for filters in [vec![], vec![col("player").eq(lit(3i64))], vec![col("game").lt(lit(0i64))]] {
+            let predicate = provider.predicate(&state, &filters).unwrap();
+            provider.groups_where(predicate.as_ref()).unwrap();
+        }
+        let [all, one_player, nothing] = provider.take_scans().try_into().unwrap();
+        assert!(provider.take_scans().is_empty());
+        assert_eq!((all.partitions_read, all.partitions), (4, 4));
+        assert_eq!((all.portions_read, all.portions), (portions.len(), portions.len()));
+        assert_eq!(all.rows_in_portions, portions.iter().map(|portion| portion.rows).sum::<u64>());
+        assert_eq!(all.reasons, ["no condition narrows the scan"]);
+        assert_eq!(one_player.partitions_read, 1);
+        assert!(one_player.portions_read <= 5, "{one_player:?}");
+        assert_eq!((nothing.partitions_read, nothing.portions_read, nothing.rows_in_portions), (4, 0, 0));
+        assert!(nothing.reasons[1].contains(&format!("exclude {}", portions.len())), "{nothing:?}");
     }
 }

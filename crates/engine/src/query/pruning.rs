@@ -5,15 +5,16 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
-use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
+use arrow::datatypes::SchemaRef;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
-use crate::sql::fixed_values;
-use evenkeel_model::table::{KeyValue, TableSpec};
+use crate::query::portion_statistics::scalar;
+use crate::sql::FixedColumns;
+use evenkeel_model::table::{KeyRange, KeyValue, TableSpec};
 use evenkeel_model::units::PartitionId;
 use evenkeel_model::workload::combinations;
 use evenkeel_placement::placement::Placement;
@@ -26,9 +27,11 @@ pub(super) fn matching_partitions(
     schema: &SchemaRef,
     predicate: &Arc<dyn PhysicalExpr>,
 ) -> Option<BTreeSet<PartitionId>> {
-    let fixed = spec
-        .partition_key_columns()
-        .map(|column| ScalarValue::iter_to_array(fixed_values(predicate, schema, &column.name)?).ok());
+    let fixed_columns = FixedColumns::from_predicate(predicate);
+    let fixed = spec.partition_key_columns().map(|column| {
+        let field = schema.field_with_name(&column.name).ok()?;
+        ScalarValue::iter_to_array(fixed_columns.values(field)?).ok()
+    });
     let columns = combinations(&fixed.collect::<Option<Vec<_>>>()?)?;
     let placed = Placement::of_table(spec).assign(&columns).ok()?;
     Some(placed.into_iter().collect())
@@ -51,35 +54,6 @@ pub(super) fn matching_portions(
     pruning.prune(&KeyStatistics { spec, schema, portions })
 }
 
-/// Converts a key value to a value of its column. The common types are made directly: a plan of
-/// 10,000 portions makes 60,000 of them.
-pub(super) fn scalar(value: &KeyValue, data_type: &DataType) -> Option<ScalarValue> {
-    let plain = match (value, data_type) {
-        (KeyValue::Int(value), DataType::Int64) => return Some(ScalarValue::Int64(Some(*value))),
-        (KeyValue::Int(value), DataType::Date32) => {
-            return i32::try_from(*value).ok().map(|v| ScalarValue::Date32(Some(v)));
-        }
-        (KeyValue::Int(value), DataType::Timestamp(TimeUnit::Millisecond, None)) => {
-            return Some(ScalarValue::TimestampMillisecond(Some(*value), None));
-        }
-        (KeyValue::Int(value), DataType::Timestamp(TimeUnit::Microsecond, None)) => {
-            return Some(ScalarValue::TimestampMicrosecond(Some(*value), None));
-        }
-        (KeyValue::Uint(value), DataType::UInt64) => return Some(ScalarValue::UInt64(Some(*value))),
-        (KeyValue::Text(value), DataType::Utf8View) => {
-            return Some(ScalarValue::Utf8View(Some(value.clone())));
-        }
-        (KeyValue::Bytes(value), DataType::BinaryView) => {
-            return Some(ScalarValue::BinaryView(Some(value.clone())));
-        }
-        (KeyValue::Int(value), _) => ScalarValue::Int64(Some(*value)),
-        (KeyValue::Uint(value), _) => ScalarValue::UInt64(Some(*value)),
-        (KeyValue::Text(value), _) => ScalarValue::Utf8(Some(value.clone())),
-        (KeyValue::Bytes(value), _) => ScalarValue::Binary(Some(value.clone())),
-    };
-    plain.cast_to(data_type).ok()
-}
-
 /// Ranges of the primary-key columns in the form that DataFusion's pruning reads.
 struct KeyStatistics<'a> {
     spec: &'a TableSpec,
@@ -88,11 +62,7 @@ struct KeyStatistics<'a> {
 }
 
 impl KeyStatistics<'_> {
-    fn values(
-        &self,
-        column: &Column,
-        value: fn(&evenkeel_model::table::KeyRange) -> Option<&KeyValue>,
-    ) -> Option<ArrayRef> {
+    fn values(&self, column: &Column, value: fn(&KeyRange) -> Option<&KeyValue>) -> Option<ArrayRef> {
         let position = self.spec.primary_key_columns().position(|key| key.name == column.name)?;
         let data_type = self.schema.field_with_name(&column.name).ok()?.data_type();
         let scalars = self.portions.iter().map(|portion| {

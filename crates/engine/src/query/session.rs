@@ -1,49 +1,39 @@
 //! SQL on one table, with its system tables and parameters.
 
-use std::any::Any;
-use std::panic::AssertUnwindSafe;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
-use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{ScalarValue, TableReference};
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
 use datafusion::dataframe::DataFrame;
-use datafusion::datasource::MemTable;
-use datafusion::error::DataFusionError;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::displayable;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::Statement;
-use futures::{StreamExt, TryStreamExt, stream};
-use tokio::sync::{mpsc, oneshot};
+use datafusion::sql::parser::Statement;
+use futures::TryStreamExt;
 
-use crate::query::QueryError;
+use crate::query::catalog::register_tables;
 use crate::query::checked::CheckedArithmetic;
-use crate::query::limits::{LimitExceeded, QueryLimits, QueryMemory, Running, Watch, default_memory};
+use crate::query::error::QueryError;
+use crate::query::functions::{aggregates, functions};
+use crate::query::limits::Watch;
+use crate::query::newest_time::newest_time;
 use crate::query::optimizer_rules::corrected_rules;
 use crate::query::partition_aware::PartitionAware;
-use crate::query::provider::{ScanSummary, SnapshotTable};
-use crate::query::pruning::scalar;
-use crate::query::system::{partition_stats, portion_stats};
+use crate::query::provider::SnapshotTable;
+use crate::query::scan_summary::ScanSummary;
+use crate::query::tasks::{plan_in_thread, run_in_task};
 use crate::query::window_frames::FramesWithoutOffsets;
 use crate::query::yielding::YieldingJoins;
-use crate::sql::limits::parse_within_limits;
-use crate::sql::{NOW, Params, parameters_of, read_times_in_microseconds, side_effect};
-use evenkeel_model::table::KeyValue;
-
-/// Name under which every table is available.
-const TABLE_ALIAS: &str = "t";
+use crate::sql::{
+    NOW, Params, declared_change, parameters_of, parse_within_limits, read_times_in_microseconds, side_effect,
+};
 
 /// A DataFusion session with one table, available as `t` and under its own name, and its system
 /// tables `sys.partition_stats` and `sys.primary_index_portion_stats` (also
@@ -66,69 +56,26 @@ pub struct QueryResult {
     pub batches: SendableRecordBatchStream,
 }
 
-impl std::fmt::Debug for TableSession {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for TableSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableSession").field("table", &self.table).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for QueryResult {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for QueryResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QueryResult").field("schema", &self.schema).finish_non_exhaustive()
     }
 }
 
-/// Bytes of file footers cached in memory: those of about 10,000 portions.
-const FOOTER_CACHE_BYTES: usize = 256 << 20;
-
-/// Stack of a thread that plans, in bytes. Only the used part of it takes memory.
-const PLANNING_STACK: usize = 64 << 20;
-
-/// Returns an environment for the sessions of a table, which caches the footers of the files that
-/// they read. Their queries share the memory of [`default_memory`].
-///
-/// # Errors
-/// None that a caller can cause.
-pub fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
-    let memory = default_memory();
-    // Footers are not reserved: they get a part of the memory that operators leave.
-    let cache = FOOTER_CACHE_BYTES.min(memory.as_usize() / 8);
-    let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(cache);
-    Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
-}
-
-/// Derives an environment for one session whose queries have limits of their own.
-///
-/// # Errors
-/// [`QueryError`] if the directory to spill to cannot be used.
-pub fn runtime_within(shared: &Arc<RuntimeEnv>, limits: &QueryLimits) -> Result<Arc<RuntimeEnv>, QueryError> {
-    let runtime = RuntimeEnvBuilder::from_runtime_env(shared)
-        .with_memory_pool(Arc::new(QueryMemory::new(limits.memory)));
-    let runtime = match &limits.spill {
-        Some(directory) => {
-            let mode = DiskManagerMode::Directories(vec![directory.clone()]);
-            runtime.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
-        }
-        None => runtime,
-    };
-    Ok(runtime.build_arc()?)
-}
-
 impl TableSession {
-    /// Creates a session on a table. Names of tables and columns are case-sensitive, as in YQL.
+    /// Creates a session in an environment that several sessions share: file footers that one
+    /// session reads need not be read again by the others. Names of tables and columns are
+    /// case-sensitive, as in YQL.
     ///
     /// # Errors
     /// [`QueryError`] if a table cannot be registered.
-    pub fn new(table: Arc<SnapshotTable>) -> Result<Self, QueryError> {
-        Self::on(table, shared_runtime()?)
-    }
-
-    /// Creates a session in an environment that several sessions share: file footers that one
-    /// session reads need not be read again by the others.
-    ///
-    /// # Errors
-    /// As for [`TableSession::new`].
-    pub fn on(table: Arc<SnapshotTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
+    pub(crate) fn on(table: Arc<SnapshotTable>, runtime: Arc<RuntimeEnv>) -> Result<Self, QueryError> {
         let mut config = SessionConfig::new().with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().execution.parquet.pushdown_filters = true;
@@ -155,8 +102,8 @@ impl TableSession {
         rules.insert(0, Arc::new(FramesWithoutOffsets));
         let state = SessionStateBuilder::new_from_existing(state).with_analyzer_rules(rules).build();
         let context = SessionContext::new_with_state(state);
-        crate::query::functions::functions().for_each(|function| context.register_udf(function));
-        crate::query::functions::aggregates().for_each(|function| context.register_udaf(function));
+        functions().for_each(|function| context.register_udf(function));
+        aggregates().for_each(|function| context.register_udaf(function));
         context.add_analyzer_rule(Arc::new(CheckedArithmetic::new()));
         let tables = register_tables(&context, &table, &provider)?;
         Ok(Self { context, table, tables, timeout: None })
@@ -165,7 +112,7 @@ impl TableSession {
     /// Returns the session with a limit on the time of each query, from its planning to its last
     /// row.
     #[must_use]
-    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+    pub(crate) fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
     }
 
@@ -175,10 +122,9 @@ impl TableSession {
         sql: &str,
         params: &Params,
     ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
-        let plan = |session: Self, sql: String, params: Params| async move {
-            Ok(session.plan(&sql, &params).await?.create_physical_plan().await?)
-        };
-        self.planned(None, plan(self.clone(), sql.to_owned(), params.clone())).await
+        let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
+        let plan = async move { Ok(session.plan(&sql, &params).await?.create_physical_plan().await?) };
+        plan_in_thread(None, &self.memory_pool(), plan).await
     }
 
     /// Underlying DataFusion session.
@@ -194,45 +140,12 @@ impl TableSession {
     /// [`QueryError`] if the SQL is not a query, its parameters do not fit, or it fails or exceeds
     /// a limit.
     pub async fn query(&self, sql: &str, params: &Params) -> Result<QueryResult, QueryError> {
-        let watch = self.timeout.map(|timeout| Watch::start(Some(timeout), None, None));
-        let start = |session: Self, sql: String, params: Params| async move {
-            Ok(session.plan(&sql, &params).await?.execute_stream().await?)
-        };
-        let started = start(self.clone(), sql.to_owned(), params.clone());
-        let batches = self.planned(watch.as_ref(), started).await?;
-        let pool = Arc::clone(&self.context.runtime_env().memory_pool);
-        let batches = driven_in_task(batches, watch, pool);
+        let watch = self.watch();
+        let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
+        let start = async move { Ok(session.plan(&sql, &params).await?.execute_stream().await?) };
+        let batches = plan_in_thread(watch.as_ref(), &self.memory_pool(), start).await?;
+        let batches = run_in_task(batches, watch, self.memory_pool());
         Ok(QueryResult { schema: batches.schema(), batches })
-    }
-
-    /// Plans a query in a thread of its own, with a stack for the deepest SQL: planning is
-    /// recursive and does not yield.
-    async fn planned<T: Send + 'static>(
-        &self,
-        watch: Option<&Watch>,
-        work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
-    ) -> Result<T, QueryError> {
-        let runtime = tokio::runtime::Handle::current();
-        let running = Running::start();
-        let (sender, receiver) = oneshot::channel();
-        let plan = move || {
-            let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
-            // The receiver is gone if a limit was exceeded.
-            let _ = sender.send(done.unwrap_or_else(|panic| Err(of_panic(panic.as_ref()).into())));
-            drop(running);
-        };
-        let thread = std::thread::Builder::new().name("query-plan".to_owned()).stack_size(PLANNING_STACK);
-        thread.spawn(plan).map_err(DataFusionError::IoError)?;
-        let done = tokio::select! {
-            done = receiver => done.unwrap_or_else(|_| Err(of_panic(&"it ended without a plan").into())),
-            exceeded = exceeded(watch) => return Err(exceeded.into()),
-        };
-        done.map_err(|error| match error {
-            QueryError::DataFusion(error) => {
-                QueryMemory::explained(&self.context.runtime_env().memory_pool, error).into()
-            }
-            other => other,
-        })
     }
 
     /// Runs one query and returns all its rows.
@@ -252,28 +165,53 @@ impl TableSession {
         sql: &str,
         params: &Params,
     ) -> Result<(Vec<ScanSummary>, String), QueryError> {
-        let watch = self.timeout.map(|timeout| Watch::start(Some(timeout), None, None));
-        let explain = |session: Self, sql: String, params: Params| async move {
+        let (session, sql, params) = (self.clone(), sql.to_owned(), params.clone());
+        let explain = async move {
             let frame = session.plan(&sql, &params).await?;
             let _ = session.table.take_scans();
             let plan = frame.create_physical_plan().await?;
             Ok((session.table.take_scans(), displayable(plan.as_ref()).indent(false).to_string()))
         };
-        self.planned(watch.as_ref(), explain(self.clone(), sql.to_owned(), params.clone())).await
+        plan_in_thread(self.watch().as_ref(), &self.memory_pool(), explain).await
+    }
+
+    fn memory_pool(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(&self.context.runtime_env().memory_pool)
+    }
+
+    /// Starts to watch the time of a query, if it is limited.
+    fn watch(&self) -> Option<Watch> {
+        self.timeout.map(|timeout| Watch::start(Some(timeout), None, None))
     }
 
     async fn plan(&self, sql: &str, params: &Params) -> Result<DataFrame, QueryError> {
+        let state = self.context.state();
+        let mut statement = self.statement(&state, sql)?;
+        read_times_in_microseconds(&mut statement);
+        let plan = state.statement_to_plan(statement).await?;
+        if let Some(action) = side_effect(&plan)? {
+            return Err(QueryError::NotAQuery { action });
+        }
+        let types = parameters_of(&plan)?;
+        let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
+        let now = if needs_now { newest_time(self.table.snapshot(), &self.context).await? } else { None };
+        let bound = params.bind(&types, now)?;
+        let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
+        Ok(self.context.execute_logical_plan(plan).await?)
+    }
+
+    /// Parses one query on tables that exist.
+    fn statement(&self, state: &SessionState, sql: &str) -> Result<Statement, QueryError> {
         if sql.trim().is_empty() {
             return Err(QueryError::Empty);
         }
-        let state = self.context.state();
         let mut statements = parse_within_limits::<QueryError>(sql)?;
         let count = statements.len();
-        let Some(mut statement) = statements.pop_front() else { return Err(QueryError::Empty) };
+        let Some(statement) = statements.pop_front() else { return Err(QueryError::Empty) };
         if count > 1 {
             return Err(QueryError::Several { count });
         }
-        if let Some(action) = change_of(&statement) {
+        if let Some(action) = declared_change(&statement) {
             return Err(QueryError::NotAQuery { action });
         }
         for table in state.resolve_table_references(&statement)? {
@@ -284,159 +222,121 @@ impl TableSession {
                 });
             }
         }
-        read_times_in_microseconds(&mut statement);
-        let plan = state.statement_to_plan(statement).await?;
-        if let Some(action) = side_effect(&plan)? {
-            return Err(QueryError::NotAQuery { action });
+        Ok(statement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
+    use arrow::datatypes::TimestampMicrosecondType;
+
+    use super::*;
+    use crate::sql::ParamError;
+    use crate::testing::{create, ingest, latest, overlapping_commits, rows, scores};
+
+    #[tokio::test]
+    async fn a_table_has_an_alias_and_system_tables() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let session = table.session().unwrap();
+        for name in ["t", "scores"] {
+            let sql = format!("SELECT player, game, points FROM {name} ORDER BY player, game");
+            assert_eq!(rows(&session.collect(&sql, &Params::default()).await.unwrap()), latest(&commits));
         }
-        let types = parameters_of(&plan)?;
-        let needs_now = types.contains_key(&format!("${NOW}")) && params.get(NOW).is_none();
-        let now = if needs_now { self.newest_time().await? } else { None };
-        let bound = params.bind(&types, now)?;
-        let plan = if types.is_empty() { plan } else { plan.with_param_values(bound)? };
-        Ok(self.context.execute_logical_plan(plan).await?)
-    }
-
-    /// Newest point in time in the table; NULL if the table has no rows, `None` if it has no times.
-    async fn newest_time(&self) -> Result<Option<ScalarValue>, QueryError> {
-        let snapshot = self.table.snapshot();
-        let spec = snapshot.spec();
-        let Some(column) = spec.time_column() else { return Ok(None) };
-        let micros = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
-        let in_key = spec.primary_key().iter().position(|index| *index == column);
-        if let Some(position) = in_key {
-            // The newest row of a key has the same key as the rows it superseded: the ranges are
-            // exact.
-            let maxima = snapshot.portions();
-            let newest: Option<KeyValue> = maxima
-                .iter()
-                .filter_map(|portion| portion.column_ranges.get(position)?.max.first().cloned())
-                .max();
-            let data_type = spec.schema().field(column).data_type().clone();
-            let newest = newest.and_then(|value| scalar(&value, &data_type));
-            let newest = newest.map_or_else(|| ScalarValue::try_from(&data_type), Ok)?;
-            return Ok(Some(newest.cast_to(&micros)?));
+        let stored: u64 = table.snapshot().portions().iter().map(|portion| portion.rows).sum();
+        for system in [
+            "sys.partition_stats",
+            "sys.primary_index_portion_stats",
+            "\"t/.sys/partition_stats\"",
+            "\"scores/.sys/primary_index_portion_stats\"",
+        ] {
+            let sql = format!("SELECT CAST(sum(rows) AS BIGINT) FROM {system}");
+            let sum = session.collect(&sql, &Params::default()).await.unwrap();
+            assert_eq!(sum[0].column(0).as_ref(), &Int64Array::from(vec![i64::try_from(stored).unwrap()]));
         }
-        let name = spec.schema().field(column).name().replace('"', "\"\"");
-        let sql = format!("SELECT max(\"{name}\") FROM {TABLE_ALIAS}");
-        let batches = self.context.sql(&sql).await?.collect().await?;
-        let newest = batches.first().and_then(|batch| batch.columns().first());
-        let newest = newest.map(|array| ScalarValue::try_from_array(array, 0)).transpose()?;
-        Ok(newest.map(|newest| newest.cast_to(&micros)).transpose()?)
     }
-}
 
-/// Completes when a limit of the watch is exceeded.
-async fn exceeded(watch: Option<&Watch>) -> LimitExceeded {
-    match watch {
-        Some(watch) => watch.exceeded().await,
-        None => std::future::pending().await,
+    #[tokio::test]
+    async fn only_one_query_on_known_tables_is_run() {
+        let (_folder, table) = scores(&[]).await;
+        let session = table.session().unwrap();
+        let error = async |sql: &str| session.query(sql, &Params::default()).await.unwrap_err();
+        assert!(matches!(error(" \n").await, QueryError::Empty));
+        assert!(matches!(error(";").await, QueryError::Empty));
+        assert!(matches!(error("SELECT 1; SELECT 2").await, QueryError::Several { count: 2 }));
+        for statement in [
+            "DROP TABLE t",
+            "INSERT INTO t VALUES (1, 1, 1)",
+            "DELETE FROM nothing",
+            "CREATE TABLE u AS SELECT * FROM t",
+            "COPY t TO 'file.csv'",
+            "SET datafusion.execution.batch_size = 1",
+        ] {
+            let refused = error(statement).await;
+            assert!(matches!(refused, QueryError::NotAQuery { .. }), "{statement}: {refused}");
+        }
+        let QueryError::UnknownTable { name, known } = error("SELECT * FROM score").await else {
+            panic!("there is no such table")
+        };
+        assert_eq!(name, "score");
+        assert_eq!(known, "t, scores, sys.partition_stats, sys.primary_index_portion_stats");
+        assert!(matches!(error("SELECT nothing FROM t").await, QueryError::DataFusion(_)));
+        assert!(matches!(error("SELECT $x FROM t").await, QueryError::Param(ParamError::Missing { .. })));
+        assert!(matches!(error("SELECT $now").await, QueryError::Param(ParamError::NoTime)));
+        let deep = format!("SELECT {}1{}", "(".repeat(99), ")".repeat(99));
+        assert!(matches!(error(&deep).await, QueryError::Sql(_)));
     }
-}
 
-/// Error of a query in which the engine panicked.
-fn of_panic(panic: &(dyn Any + Send)) -> DataFusionError {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
-    DataFusionError::Execution(format!("the engine cannot run this query: {text}"))
-}
-
-/// The error of a task that ended without a result.
-fn of_task(error: tokio::task::JoinError) -> DataFusionError {
-    match error.try_into_panic() {
-        Ok(panic) => of_panic(panic.as_ref()),
-        Err(error) => of_panic(&error.to_string()),
-    }
-}
-
-/// Returns the batches of a query, computed in a task of their own.
-fn driven_in_task(
-    mut batches: SendableRecordBatchStream,
-    watch: Option<Watch>,
-    pool: Arc<dyn MemoryPool>,
-) -> SendableRecordBatchStream {
-    let schema = batches.schema();
-    // Two: one is computed while the other is read.
-    let (sender, receiver) = mpsc::channel(2);
-    let running = Running::start();
-    let task = SpawnedTask::spawn(async move {
-        while let Some(batch) = batches.next().await {
-            let failed = batch.is_err();
-            if sender.send(batch).await.is_err() || failed {
-                break;
+    #[tokio::test]
+    async fn now_is_the_newest_visible_time() {
+        let with = "WITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 2)";
+        for (key, times, newest) in [
+            ("id, at", vec![30, 90, 20], Some(90)),
+            // The second row supersedes the first one.
+            ("id", vec![90, 30], Some(30)),
+            ("id", vec![], None),
+            ("id, at", vec![], None),
+        ] {
+            let ddl = format!(
+                "CREATE TABLE visits (id Int64 NOT NULL, at Timestamp64 NOT NULL, PRIMARY KEY ({key}))
+                 PARTITION BY HASH(id) {with}"
+            );
+            let (_folder, mut table) = create(&ddl).await;
+            for time in times {
+                let at = Arc::new(TimestampMicrosecondArray::from(vec![time])) as ArrayRef;
+                let id = Arc::new(Int64Array::from(vec![7])) as ArrayRef;
+                ingest(&mut table, RecordBatch::try_from_iter([("id", id), ("at", at)]).unwrap()).await;
             }
+            let session = table.session().unwrap();
+            let now = session.collect("SELECT $now", &Params::default()).await.unwrap();
+            let now = now[0].column(0).as_primitive::<TimestampMicrosecondType>().iter().next();
+            assert_eq!(now, Some(newest), "{key}");
+            let given = Params::default().with("now", "1970-01-01T00:00:01Z");
+            let given = session.collect("SELECT $now", &given).await.unwrap();
+            assert_eq!(given[0].column(0).as_primitive::<TimestampMicrosecondType>().value(0), 1_000_000);
         }
-        drop(running);
-    });
-    let state = (receiver, Some(task), watch, pool);
-    let received = stream::unfold(state, |(mut receiver, mut task, watch, pool)| async move {
-        // Nothing follows an error.
-        task.as_ref()?;
-        let batch = tokio::select! {
-            biased;
-            exceeded = exceeded(watch.as_ref()) => Some(Err(DataFusionError::External(Box::new(exceeded)))),
-            batch = receiver.recv() => batch,
-        };
-        let batch = match batch {
-            Some(batch) => batch,
-            None => match task.take()?.join().await {
-                Ok(()) => return None,
-                Err(error) => Err(of_task(error)),
-            },
-        };
-        let batch = batch.map_err(|error| QueryMemory::explained(&pool, error));
-        let task = task.filter(|_| batch.is_ok());
-        Some((batch, (receiver, task, watch, pool)))
-    });
-    Box::pin(RecordBatchStreamAdapter::new(schema, received))
-}
+    }
 
-/// Change that a statement would make, for kinds of statements that may name nonexistent tables;
-/// `None` for all others, whose plans show it.
-fn change_of(statement: &ParsedStatement) -> Option<&'static str> {
-    let ParsedStatement::Statement(statement) = statement else { return None };
-    match statement.as_ref() {
-        Statement::CreateTable(_) | Statement::CreateView(_) | Statement::Drop { .. } => {
-            Some("change what tables there are")
-        }
-        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Some("change rows"),
-        _ => None,
+    #[tokio::test]
+    async fn an_explanation_has_the_scans_of_its_query_alone() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let session = table.session().unwrap();
+        session.collect("SELECT count(*) FROM t", &Params::default()).await.unwrap();
+        let sql = "SELECT points FROM t WHERE player = 3";
+        let (scans, plan) = session.explain(sql, &Params::default()).await.unwrap();
+        assert_eq!(scans.len(), 1);
+        assert_eq!((scans[0].partitions_read, scans[0].partitions), (1, 4));
+        assert!(plan.contains("NewestWinsExec"), "{plan}");
+        assert!(session.explain("SELEC", &Params::default()).await.is_err());
     }
-}
 
-/// Registers the table and its system tables; returns the names that users can query.
-fn register_tables(
-    context: &SessionContext,
-    table: &Arc<SnapshotTable>,
-    provider: &Arc<dyn TableProvider>,
-) -> Result<Vec<String>, QueryError> {
-    let snapshot = table.snapshot();
-    let own_name = snapshot.spec().name().to_owned();
-    let mut names = vec![TABLE_ALIAS.to_owned()];
-    if own_name != TABLE_ALIAS {
-        names.push(own_name);
+    #[tokio::test]
+    async fn a_query_ends_at_its_time_limit() {
+        let (_folder, table) = scores(&overlapping_commits()).await;
+        let session = table.session().unwrap().with_timeout(Some(Duration::ZERO));
+        let ended = session.collect("SELECT * FROM t", &Params::default()).await.unwrap_err();
+        let text = ended.to_string();
+        assert!(text.contains("longer than its limit"), "{text}");
     }
-    let system = [
-        ("partition_stats", partition_stats(snapshot)),
-        ("primary_index_portion_stats", portion_stats(snapshot)),
-    ];
-    let schema = Arc::new(MemorySchemaProvider::new());
-    for (system_name, batch) in system {
-        let batch = batch.map_err(datafusion::error::DataFusionError::from)?;
-        let view = Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?);
-        schema.register_table(system_name.to_owned(), view.clone())?;
-        for name in &names {
-            context
-                .register_table(TableReference::bare(format!("{name}/.sys/{system_name}")), view.clone())?;
-        }
-    }
-    for name in &names {
-        context.register_table(TableReference::bare(name.clone()), Arc::clone(provider))?;
-    }
-    let system_names = schema.table_names().into_iter().map(|name| format!("sys.{name}"));
-    names.extend(system_names.collect::<std::collections::BTreeSet<_>>());
-    if let Some(catalog) = context.catalog("datafusion") {
-        catalog.register_schema("sys", schema)?;
-    }
-    Ok(names)
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::error::ArrowError;
 
-use evenkeel_store::log::Snapshot;
+use evenkeel_model::table::KeyValue;
+use evenkeel_store::log::{PortionEntry, Snapshot};
 
 /// `partition_stats`: partition, rows, bytes, portions.
 pub(super) fn partition_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowError> {
@@ -40,15 +41,15 @@ pub(super) fn partition_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowE
 pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowError> {
     let types = snapshot.spec().primary_key_types();
     let portions = snapshot.portions();
-    let key = |values: &[evenkeel_model::table::KeyValue]| {
+    let key = |values: &[KeyValue]| {
         let parts: Vec<String> = values.iter().zip(&types).map(|(value, t)| value.display(*t)).collect();
         format!("({})", parts.join(", "))
     };
-    let number = |of: &dyn Fn(&evenkeel_store::log::PortionEntry) -> u64| {
-        Arc::new(UInt64Array::from_iter_values(portions.iter().map(|portion| of(portion)))) as ArrayRef
+    let number = |figure: fn(&PortionEntry) -> u64| {
+        Arc::new(UInt64Array::from_iter_values(portions.iter().map(|portion| figure(portion)))) as ArrayRef
     };
-    let text = |of: &dyn Fn(&evenkeel_store::log::PortionEntry) -> String| {
-        Arc::new(StringArray::from_iter_values(portions.iter().map(|portion| of(portion)))) as ArrayRef
+    let text = |part: &dyn Fn(&PortionEntry) -> String| {
+        Arc::new(StringArray::from_iter_values(portions.iter().map(|portion| part(portion)))) as ArrayRef
     };
     RecordBatch::try_from_iter([
         (
@@ -57,10 +58,10 @@ pub(super) fn portion_stats(snapshot: &Snapshot) -> Result<RecordBatch, ArrowErr
                 as ArrayRef,
         ),
         ("portion", text(&|portion| portion.path.clone())),
-        ("rows", number(&|portion| portion.rows)),
-        ("bytes", number(&|portion| portion.bytes)),
+        ("rows", number(|portion| portion.rows)),
+        ("bytes", number(|portion| portion.bytes)),
         ("min_key", text(&|portion| key(&portion.key_range.min))),
         ("max_key", text(&|portion| key(&portion.key_range.max))),
-        ("version", number(&|portion| portion.sequence.version.0)),
+        ("version", number(|portion| portion.sequence.version.0)),
     ])
 }

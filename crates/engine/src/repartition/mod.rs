@@ -7,45 +7,16 @@
 //!          -> one commit, with the inputs of the old table
 //! ```
 
+mod error;
 mod plan;
 mod rewrite;
 
-use datafusion::error::DataFusionError;
-use thiserror::Error;
+pub use crate::repartition::error::RepartitionError;
+pub(crate) use crate::repartition::plan::plan;
+pub use crate::repartition::plan::{Movement, RepartitionPlan};
+pub(crate) use crate::repartition::rewrite::rewrite;
 
-pub use plan::{Movement, RepartitionPlan, plan};
-pub use rewrite::{Rewritten, rewrite};
-
-use crate::query::QueryError;
-use evenkeel_model::table::SpecError;
 use evenkeel_model::units::ByteSize;
-use evenkeel_placement::placement::PlacementError;
-use evenkeel_store::ingest::IngestError;
-use evenkeel_store::log::LogError;
 
 /// Smallest memory budget of a repartitioning: that of an ingest, plus the memory for reading.
 pub const LEAST_MEMORY: ByteSize = ByteSize::mib(256);
-
-/// Error of rewriting a table. The old table is never modified.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the fields are named in the messages")]
-pub enum RepartitionError {
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    #[error(transparent)]
-    Log(#[from] LogError),
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
-    #[error(transparent)]
-    Placement(#[from] PlacementError),
-    #[error("{table} has this partition key, number of partitions and placement already")]
-    Nothing { table: String },
-}
-
-impl From<DataFusionError> for RepartitionError {
-    fn from(error: DataFusionError) -> Self {
-        Self::Query(error.into())
-    }
-}

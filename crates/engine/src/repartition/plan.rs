@@ -10,7 +10,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 
 use crate::query::{QueryError, SnapshotTable};
-use crate::repartition::RepartitionError;
+use crate::repartition::error::RepartitionError;
 use evenkeel_model::table::{PlacementFunction, TableDefinition, TableSpec};
 use evenkeel_model::units::{PartitionId, Version};
 use evenkeel_placement::placement::Placement;
@@ -55,7 +55,7 @@ pub struct RepartitionPlan {
 }
 
 impl Movement {
-    fn of(from: &TableSpec, to: &TableSpec) -> Self {
+    fn between(from: &TableSpec, to: &TableSpec) -> Self {
         let by_interval = |spec: &TableSpec| spec.placement() == PlacementFunction::Ydb;
         let (before, after) = (from.partitions().get(), to.partitions().get());
         match from.partition_key() == to.partition_key() && by_interval(from) && by_interval(to) {
@@ -80,58 +80,84 @@ impl Movement {
 ///
 /// # Errors
 /// [`RepartitionError`] if a portion cannot be read.
-pub async fn plan(
+pub(crate) async fn plan(
     table: &SnapshotTable,
     to: &TableSpec,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<RepartitionPlan, RepartitionError> {
     let from = table.snapshot().spec();
-    let movement = Movement::of(from, to);
+    let movement = Movement::between(from, to);
     let placement = Placement::of_table(to);
     let context = SessionContext::new();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut counting = stream::iter(from.partitions().ids())
         .map(|partition| count(table, &context, partition, to.partition_key(), &placement))
         .buffered(cores);
-    let mut bytes = vec![0u64; from.partitions().len()];
-    for portion in table.snapshot().portions() {
-        if let Some(bytes) = bytes.get_mut(portion.partition.index()) {
-            *bytes += portion.bytes;
-        }
-    }
-    let mut rows_before = Vec::with_capacity(bytes.len());
-    let mut rows_after = vec![0u64; to.partitions().len()];
-    let (mut rows_moving, mut bytes_moving, mut seen) = (0, 0f64, 0);
-    let mut bytes_of = bytes.iter();
-    for partition in from.partitions().ids() {
+    let bytes = bytes_per_partition(table);
+    let mut moves = Moves::new(to);
+    for (partition, bytes) in from.partitions().ids().zip(&bytes) {
         let counted = counting.try_next().await?.unwrap_or_default();
-        let rows: u64 = counted.values().sum();
-        let mut moving = 0;
-        for (target, rows) in counted {
-            if let Some(after) = rows_after.get_mut(target.index()) {
-                *after += rows;
-            }
-            moving += if movement.stays(partition, target) { 0 } else { rows };
-        }
-        let bytes = bytes_of.next().copied().unwrap_or(0);
-        rows_moving += moving;
-        bytes_moving += bytes as f64 * moving as f64 / rows.max(1) as f64;
-        rows_before.push(rows);
-        seen += rows;
-        progress(seen);
+        moves.add(movement, partition, *bytes, counted);
+        progress(moves.rows_before.iter().sum());
     }
     Ok(RepartitionPlan {
         version: table.snapshot().version(),
         to: to.definition().clone(),
         movement,
-        rows: seen,
-        rows_moving,
+        rows: moves.rows_before.iter().sum(),
+        rows_moving: moves.rows_moving,
         bytes: bytes.iter().sum(),
-        bytes_moving: bytes_moving as u64,
-        skew_before: SkewFigures::of(&rows_before),
-        skew_after: SkewFigures::of(&rows_after),
-        rows_per_partition: rows_after,
+        bytes_moving: moves.bytes_moving as u64,
+        skew_before: SkewFigures::of(&moves.rows_before),
+        skew_after: SkewFigures::of(&moves.rows_after),
+        rows_per_partition: moves.rows_after,
     })
+}
+
+fn bytes_per_partition(table: &SnapshotTable) -> Vec<u64> {
+    let mut bytes = vec![0u64; table.snapshot().spec().partitions().len()];
+    for portion in table.snapshot().portions() {
+        if let Some(bytes) = bytes.get_mut(portion.partition.index()) {
+            *bytes += portion.bytes;
+        }
+    }
+    bytes
+}
+
+/// Rows of the partitions counted so far, and how many of them move.
+struct Moves {
+    rows_before: Vec<u64>,
+    rows_after: Vec<u64>,
+    rows_moving: u64,
+    bytes_moving: f64,
+}
+
+impl Moves {
+    fn new(to: &TableSpec) -> Self {
+        let rows_after = vec![0; to.partitions().len()];
+        Self { rows_before: Vec::new(), rows_after, rows_moving: 0, bytes_moving: 0.0 }
+    }
+
+    /// Adds the next old partition, whose rows are counted by new partition.
+    fn add(
+        &mut self,
+        movement: Movement,
+        partition: PartitionId,
+        bytes: u64,
+        counted: BTreeMap<PartitionId, u64>,
+    ) {
+        let rows: u64 = counted.values().sum();
+        let mut moving = 0;
+        for (target, rows) in counted {
+            if let Some(after) = self.rows_after.get_mut(target.index()) {
+                *after += rows;
+            }
+            moving += if movement.stays(partition, target) { 0 } else { rows };
+        }
+        self.rows_before.push(rows);
+        self.rows_moving += moving;
+        self.bytes_moving += bytes as f64 * moving as f64 / rows.max(1) as f64;
+    }
 }
 
 /// Counts the visible rows of a partition by the new partition to which they go.
@@ -152,4 +178,43 @@ async fn count(
         }
     }
     Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::units::PartitionCount;
+
+    use super::*;
+    use crate::testing::{batch, latest, overlapping_commits, scores};
+
+    #[tokio::test]
+    async fn rows_move_as_their_partitions_do() {
+        let commits = overlapping_commits();
+        let (_folder, table) = scores(&commits).await;
+        let player: Vec<ArrayRef> = vec![batch(&latest(&commits)).column(0).clone()];
+        let before = Placement::of_table(table.spec()).assign(&player).unwrap();
+        for (partitions, movement) in [(8, Movement::Split), (2, Movement::Join), (5, Movement::Scatter)] {
+            let change = |definition: &mut TableDefinition| {
+                definition.partitions = PartitionCount::new(partitions).unwrap();
+            };
+            let plan = table.plan_repartition(change, &|_| ()).await.unwrap();
+            let to = TableSpec::new(plan.to.clone()).unwrap();
+            let after = Placement::of_table(&to).assign(&player).unwrap();
+            let stays = |(before, after): (&PartitionId, &PartitionId)| match movement {
+                Movement::Split => after.0 % 2 == 0,
+                Movement::Join => before.0 % 2 == 0,
+                Movement::Scatter => before == after,
+            };
+            let moving = before.iter().zip(&after).filter(|pair| !stays(*pair)).count();
+            assert_eq!((plan.movement, plan.rows_moving), (movement, moving as u64));
+            let mut rows = vec![0u64; to.partitions().len()];
+            after.iter().for_each(|partition| rows[partition.index()] += 1);
+            assert_eq!(plan.rows_per_partition, rows);
+            assert_eq!(plan.bytes, table.inspect().await.unwrap().bytes);
+            assert!(plan.bytes_moving <= plan.bytes);
+        }
+        assert!(table.plan_repartition(|_| (), &|_| ()).await.is_err());
+        let unknown = |definition: &mut TableDefinition| definition.partition_key = vec!["points".to_owned()];
+        assert!(table.plan_repartition(unknown, &|_| ()).await.is_err());
+    }
 }

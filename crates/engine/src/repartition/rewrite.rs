@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 use futures::stream::select_all;
 use tokio::sync::Notify;
 
-use crate::query::{QueryError, SnapshotTable, as_declared};
-use crate::repartition::RepartitionError;
+use crate::query::{QueryError, SnapshotTable};
+use crate::repartition::error::RepartitionError;
 use evenkeel_model::table::TableSpec;
 use evenkeel_model::units::{ByteSize, PartitionId};
 use evenkeel_storage::TableStorage;
@@ -26,11 +30,11 @@ const PER_PORTION: ByteSize = ByteSize::mib(8);
 
 /// The table with the new partitioning.
 #[derive(Debug)]
-pub struct Rewritten {
+pub(crate) struct Rewritten {
     /// Log of the new table.
-    pub log: TableLog,
+    pub(crate) log: TableLog,
     /// Commit of the rewritten rows.
-    pub committed: Committed,
+    pub(crate) committed: Committed,
 }
 
 /// Writes the visible rows of `table` into a new table at `storage`, with one commit, which also
@@ -41,7 +45,7 @@ pub struct Rewritten {
 ///
 /// # Errors
 /// [`RepartitionError`]; the new table has no rows then.
-pub async fn rewrite(
+pub(crate) async fn rewrite(
     table: &SnapshotTable,
     to: &TableSpec,
     storage: TableStorage,
@@ -106,4 +110,18 @@ async fn push_all(
         }
     }
     Ok(())
+}
+
+/// Casts a batch of a scan of all columns to the types that the table declares: scans return text
+/// as views.
+///
+/// # Errors
+/// [`ArrowError`] if the columns are not those of the table, or a text column would exceed 2 GiB.
+fn as_declared(spec: &TableSpec, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = spec.schema().fields().iter().zip(batch.columns());
+    let columns = columns.map(|(field, column)| match column.data_type() == field.data_type() {
+        true => Ok(ArrayRef::clone(column)),
+        false => cast(column, field.data_type()),
+    });
+    RecordBatch::try_new(SchemaRef::clone(spec.schema()), columns.collect::<Result<Vec<_>, _>>()?)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::new_empty_array;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
@@ -15,27 +15,34 @@ use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
 
 use evenkeel_model::workload::ScanCondition;
 
-/// Values that `predicate` allows for a column, if it fixes the column to one value or a list of
-/// values.
-#[must_use]
-pub fn fixed_values(
-    predicate: &Arc<dyn PhysicalExpr>,
-    schema: &SchemaRef,
-    column: &str,
-) -> Option<Vec<ScalarValue>> {
-    let data_type = schema.field_with_name(column).ok()?.data_type();
-    let guarantees = LiteralGuarantee::analyze(predicate);
-    let guarantee = guarantees.iter().find(|g| g.guarantee == Guarantee::In && g.column.name == column)?;
-    let literal = |literal: &ScalarValue| {
-        let value = literal.cast_to(data_type).ok()?;
-        let back = value.cast_to(&literal.data_type()).ok()?;
-        // A value that changes in the cast is a different value.
-        (!value.is_null() && back == *literal).then_some(value)
-    };
-    guarantee.literals.iter().map(literal).collect()
+/// Columns that a predicate fixes to one value or a list of values.
+pub(crate) struct FixedColumns {
+    guarantees: Vec<LiteralGuarantee>,
 }
 
-/// Condition of one scan, all of whose `filters` hold.
+impl FixedColumns {
+    pub(crate) fn from_predicate(predicate: &Arc<dyn PhysicalExpr>) -> Self {
+        Self { guarantees: LiteralGuarantee::analyze(predicate) }
+    }
+
+    /// Returns the values that the predicate allows for a column; `None` if it does not fix the
+    /// column.
+    pub(crate) fn values(&self, column: &Field) -> Option<Vec<ScalarValue>> {
+        let is_list = |guarantee: &&LiteralGuarantee| {
+            guarantee.guarantee == Guarantee::In && guarantee.column.name == *column.name()
+        };
+        let guarantee = self.guarantees.iter().find(is_list)?;
+        let literal = |literal: &ScalarValue| {
+            let value = literal.cast_to(column.data_type()).ok()?;
+            let back = value.cast_to(&literal.data_type()).ok()?;
+            // A value that changes in the cast is a different value.
+            (!value.is_null() && back == *literal).then_some(value)
+        };
+        guarantee.literals.iter().map(literal).collect()
+    }
+}
+
+/// Returns the condition of one scan, all of whose `filters` hold.
 pub(super) fn scan_condition(
     state: &SessionState,
     schema: &SchemaRef,
@@ -44,9 +51,9 @@ pub(super) fn scan_condition(
     let mut fixed = Vec::new();
     if let Some(filter) = conjunction(filters.to_vec()) {
         let df_schema = DFSchema::try_from(schema.as_ref().clone())?;
-        let predicate = state.create_physical_expr(filter, &df_schema)?;
+        let columns = FixedColumns::from_predicate(&state.create_physical_expr(filter, &df_schema)?);
         for field in schema.fields() {
-            let Some(values) = fixed_values(&predicate, schema, field.name()) else { continue };
+            let Some(values) = columns.values(field) else { continue };
             let array = match values.is_empty() {
                 true => new_empty_array(field.data_type()),
                 false => ScalarValue::iter_to_array(values)?,
@@ -54,16 +61,34 @@ pub(super) fn scan_condition(
             fixed.push((field.name().clone(), array));
         }
     }
-    let mut ranges = BTreeMap::new();
+    let mut ranges: BTreeMap<String, TimeBounds> = BTreeMap::new();
     for filter in filters.iter().flat_map(split_conjunction) {
         narrow(&mut ranges, filter);
     }
-    let closed = ranges.into_iter().filter_map(|(column, range)| Some((column, (range.0?, range.1?))));
+    let closed =
+        ranges.into_iter().filter_map(|(column, bounds)| Some((column, (bounds.earliest?, bounds.latest?))));
     Ok(ScanCondition::new(fixed, closed.collect()))
 }
 
+/// Earliest and latest point in time that conditions allow, in microseconds; `None` if open.
+#[derive(Debug, Default)]
+struct TimeBounds {
+    earliest: Option<i64>,
+    latest: Option<i64>,
+}
+
+impl TimeBounds {
+    fn not_before(&mut self, at: i64) {
+        self.earliest = self.earliest.max(Some(at));
+    }
+
+    fn not_after(&mut self, at: i64) {
+        self.latest = Some(self.latest.map_or(at, |known| known.min(at)));
+    }
+}
+
 /// Narrows the bounds of a column if `filter` compares it with a point in time.
-fn narrow(ranges: &mut BTreeMap<String, (Option<i64>, Option<i64>)>, filter: &Expr) {
+fn narrow(ranges: &mut BTreeMap<String, TimeBounds>, filter: &Expr) {
     match filter {
         Expr::BinaryExpr(binary) => {
             let (column, operator, literal) = match (binary.left.as_ref(), binary.right.as_ref()) {
@@ -73,19 +98,15 @@ fn narrow(ranges: &mut BTreeMap<String, (Option<i64>, Option<i64>)>, filter: &Ex
             };
             let Some(at) = micros(literal) else { return };
             let bounds = ranges.entry(column.name.clone()).or_default();
-            let low = |bounds: &mut (Option<i64>, Option<i64>), at: i64| bounds.0 = bounds.0.max(Some(at));
-            let high = |bounds: &mut (Option<i64>, Option<i64>), at: i64| {
-                bounds.1 = Some(bounds.1.map_or(at, |known| known.min(at)));
-            };
             match operator {
                 Some(Operator::Eq) => {
-                    low(bounds, at);
-                    high(bounds, at);
+                    bounds.not_before(at);
+                    bounds.not_after(at);
                 }
-                Some(Operator::Gt) => low(bounds, at.saturating_add(1)),
-                Some(Operator::GtEq) => low(bounds, at),
-                Some(Operator::Lt) => high(bounds, at.saturating_sub(1)),
-                Some(Operator::LtEq) => high(bounds, at),
+                Some(Operator::Gt) => bounds.not_before(at.saturating_add(1)),
+                Some(Operator::GtEq) => bounds.not_before(at),
+                Some(Operator::Lt) => bounds.not_after(at.saturating_sub(1)),
+                Some(Operator::LtEq) => bounds.not_after(at),
                 _ => {}
             }
         }
@@ -95,8 +116,8 @@ fn narrow(ranges: &mut BTreeMap<String, (Option<i64>, Option<i64>)>, filter: &Ex
                 && let (Some(low), Some(high)) = (micros(low), micros(high))
             {
                 let bounds = ranges.entry(column.name.clone()).or_default();
-                bounds.0 = bounds.0.max(Some(low));
-                bounds.1 = Some(bounds.1.map_or(high, |known| known.min(high)));
+                bounds.not_before(low);
+                bounds.not_after(high);
             }
         }
         _ => {}
@@ -105,7 +126,7 @@ fn narrow(ranges: &mut BTreeMap<String, (Option<i64>, Option<i64>)>, filter: &Ex
 
 /// Point in time in microseconds; `None` for other literals.
 fn micros(literal: &ScalarValue) -> Option<i64> {
-    let micros = arrow::datatypes::DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None);
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
     match literal {
         ScalarValue::TimestampSecond(..)
         | ScalarValue::TimestampMillisecond(..)

@@ -18,11 +18,11 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
 
 /// Parameter for the present: a point in time, by default the newest one in the table.
-pub const NOW: &str = "now";
+pub(crate) const NOW: &str = "now";
 
 /// Type assumed for parameters to which a statement gives no type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Untyped {
+pub(super) enum Untyped {
     /// Whole numbers.
     Numbers,
     /// Points in time.
@@ -80,7 +80,7 @@ impl Params {
         self
     }
 
-    /// The value of a parameter as it was given.
+    /// Returns the value of a parameter as it was given.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
@@ -88,19 +88,19 @@ impl Params {
 
     /// Returns only the values of parameters that a statement has, given the types of all of them.
     #[must_use]
-    pub fn only(&self, types: &HashMap<String, Option<DataType>>) -> Self {
+    pub(super) fn only(&self, types: &HashMap<String, Option<DataType>>) -> Self {
         let has = |name: &String| types.contains_key(&format!("${name}"));
         Self(self.0.iter().filter(|(name, _)| has(name)).map(|(n, v)| (n.clone(), v.clone())).collect())
     }
 
     /// Like [`Params::bind`], but invents values for missing parameters: only the kind of condition
-    /// matters, not the rows that it matches. No two invented values are equal; times are an hour
-    /// apart, in the order of the parameters' names. Parameters to which the statement gives no
-    /// type are taken as `untyped`.
+    /// matters, not the rows that it matches. Invented times are an hour apart and dates a day, in
+    /// the order of the parameters' names; numbers and texts differ, and booleans are all true.
+    /// Parameters to which the statement gives no type are taken as `untyped`.
     ///
     /// # Errors
     /// [`ParamError`] if a given value does not fit.
-    pub fn bind_or_invent(
+    pub(super) fn bind_or_invent(
         &self,
         types: &HashMap<String, Option<DataType>>,
         untyped: Untyped,
@@ -131,7 +131,7 @@ impl Params {
     ///
     /// # Errors
     /// [`ParamError`] if one is missing, unknown or of another type.
-    pub fn bind(
+    pub(crate) fn bind(
         &self,
         types: &HashMap<String, Option<DataType>>,
         now: Option<ScalarValue>,
@@ -165,7 +165,9 @@ impl Params {
 ///
 /// # Errors
 /// None that a caller can cause.
-pub fn parameters_of(plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
+pub(crate) fn parameters_of(
+    plan: &LogicalPlan,
+) -> Result<HashMap<String, Option<DataType>>, DataFusionError> {
     let mut types: HashMap<String, Option<DataType>> = HashMap::new();
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expression| {

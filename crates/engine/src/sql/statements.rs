@@ -18,9 +18,10 @@ use thiserror::Error;
 
 use crate::sql::conditions::scan_condition;
 use crate::sql::limits::{check_tables, check_text, parse_within_limits};
+use crate::sql::messages::plain_message;
 use crate::sql::params::{Params, Untyped, parameters_of};
+use crate::sql::side_effects::side_effect;
 use crate::sql::time_literals::read_times_in_microseconds;
-use crate::sql::{plain_message, side_effect};
 use evenkeel_model::bounded::{ReadError, SQL, quote_path, read_text};
 use evenkeel_model::workload::{PlannedStatement, ScanCondition};
 
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_planned_says_why() {
+    async fn a_statement_that_cannot_be_planned_gives_the_reason() {
         for (sql, reason) in [
             ("SELECT nope FROM t", "there is no column 'nope'"),
             ("SELECT 1 FROM a JOIN b ON true", "several tables"),

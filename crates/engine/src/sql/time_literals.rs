@@ -14,7 +14,7 @@ const MICROSECOND_PLACES: u64 = 6;
 /// DataFusion reads them as nanoseconds, which hold only the years 1677 to 2262: comparing a
 /// Timestamp64 column with any other year would fail. A literal with more than six decimal places
 /// stays in nanoseconds, so that no digit is lost, and so does one with a declared precision.
-pub fn read_times_in_microseconds(statement: &mut Statement) {
+pub(crate) fn read_times_in_microseconds(statement: &mut Statement) {
     if let Statement::Statement(statement) = statement {
         let _ = VisitMut::visit(statement.as_mut(), &mut TimeLiterals);
     }

@@ -1,0 +1,38 @@
+//! Options of a compaction.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::compact::policy::{CompactionPolicy, Scope};
+use evenkeel_model::units::ByteSize;
+
+/// Smallest memory budget of a compaction.
+pub const LEAST_MEMORY: ByteSize = ByteSize::mib(128);
+
+/// Options of a compaction.
+#[derive(Debug, Clone)]
+pub struct CompactionOptions {
+    /// Rules for when portions are merged, and into what.
+    pub policy: CompactionPolicy,
+    /// Whether to merge everything, or only what the policy finds worthwhile.
+    pub scope: Scope,
+    /// Memory budget of the whole process; at least [`LEAST_MEMORY`].
+    pub memory: ByteSize,
+    /// Time by which rows expire, in microseconds since 1970; `None` for the current time.
+    pub now: Option<i64>,
+    /// Ends the compaction when notified; commits made until then stay.
+    pub interrupt: Arc<Notify>,
+}
+
+impl Default for CompactionOptions {
+    fn default() -> Self {
+        Self {
+            policy: CompactionPolicy::default(),
+            scope: Scope::Policy,
+            memory: ByteSize::mib(1024),
+            now: None,
+            interrupt: Arc::default(),
+        }
+    }
+}

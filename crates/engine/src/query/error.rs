@@ -1,0 +1,62 @@
+//! Error of a query.
+
+use arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
+use thiserror::Error;
+
+use crate::query::limits::LimitExceeded;
+use crate::sql::{FILTER_FAILED, ParamError, SqlLimitError, plain_message};
+use evenkeel_model::bounded::quote;
+use evenkeel_model::units::PartitionId;
+use evenkeel_placement::placement::PlacementError;
+use evenkeel_storage::StorageError;
+
+/// Error of a query.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum QueryError {
+    #[error("{}", plain_message(.0))]
+    DataFusion(#[from] DataFusionError),
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    #[error(transparent)]
+    Sql(#[from] SqlLimitError),
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("there is no table '{name}'; there are: {known}", name = quote(name))]
+    UnknownTable { name: String, known: String },
+    #[error("no SQL is given")]
+    Empty,
+    #[error("{count} statements are given; run one at a time")]
+    Several { count: usize },
+    #[error("only queries are run; this statement would {action}. Rows come in with 'evenkeel ingest'")]
+    NotAQuery { action: &'static str },
+    #[error("cannot count the rows of partition {partition}: {reason}")]
+    Count { partition: PartitionId, reason: String },
+}
+
+impl QueryError {
+    /// Whether the error is about reading a file, which may be damaged or gone, rather than about
+    /// the query.
+    #[must_use]
+    pub fn is_of_a_file(&self) -> bool {
+        let Self::DataFusion(error) = self else { return matches!(self, Self::Storage(_)) };
+        match error.find_root() {
+            // Filters are evaluated while a file is read; a value that they cannot take is not the
+            // file's fault.
+            DataFusionError::ParquetError(error) => !error.to_string().contains(FILTER_FAILED),
+            DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => true,
+            DataFusionError::ArrowError(error, _) => {
+                matches!(
+                    **error,
+                    ArrowError::ParquetError(_) | ArrowError::ExternalError(_) | ArrowError::IoError(..)
+                )
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Merges runs of portions that share keys, and keeps the newest row of each key.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::internal_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion::physical_plan::sorts::streaming_merge::StreamingMergeBuilder;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::query::key_order::key_ordering;
+use evenkeel_store::merge::NewestWins;
+
+/// Portions to merge.
+#[derive(Debug, Clone)]
+pub(super) struct Overlapping {
+    pub(super) plan: Arc<dyn ExecutionPlan>,
+    /// Positions of the primary-key columns in `plan`, in key order.
+    pub(super) key: Vec<usize>,
+    /// Positions of the output's columns in `plan`.
+    pub(super) output: Vec<usize>,
+}
+
+/// Input partition of [`Overlapping`], which is one portion. A run is a list of them in key order
+/// that share no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RankedInput {
+    /// Index of the input partition.
+    pub(super) input: usize,
+    /// Age of the portion among those that it is merged with: 0 is the newest.
+    pub(super) rank: u32,
+}
+
+/// Returns the visible rows of runs that share keys, with the columns of `output`.
+pub(super) fn merge_runs(
+    runs: &[Vec<RankedInput>],
+    below: &Overlapping,
+    output: &SchemaRef,
+    partition: usize,
+    context: &Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    // Runs of one portion each are distinguished by position alone: ties go to the lower run.
+    let chained = runs.iter().any(|run| run.len() > 1);
+    let mut runs = runs.to_vec();
+    runs.sort_by_key(|run| run.first().map(|first| first.rank));
+    let schema = if chained { with_rank(&below.plan.schema()) } else { below.plan.schema() };
+    let streams = runs
+        .into_iter()
+        .map(|run| chain(run, below, &schema, chained, context))
+        .collect::<Result<Vec<_>>>()?;
+    let mut order = below.key.clone();
+    order.extend(chained.then(|| schema.fields().len() - 1));
+    let merged = merge_sorted(streams, &schema, &order, partition, context)?;
+    let mut newest_wins = NewestWins::new(below.key.clone());
+    let columns = below.output.clone();
+    let kept = merged.map(move |batch| {
+        let kept = newest_wins.push(&batch?)?;
+        kept.project(&columns).map_err(DataFusionError::from)
+    });
+    Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(output), kept)))
+}
+
+/// Merges sorted streams by the columns at `order`. Ties go to the stream that comes first.
+fn merge_sorted(
+    streams: Vec<SendableRecordBatchStream>,
+    schema: &SchemaRef,
+    order: &[usize],
+    partition: usize,
+    context: &TaskContext,
+) -> Result<SendableRecordBatchStream> {
+    let Some(ordering) = key_ordering(schema, order) else {
+        return internal_err!("NewestWinsExec needs the columns of a primary key");
+    };
+    let reservation = MemoryConsumer::new(format!("NewestWinsExec[{partition}]"))
+        .register(&context.runtime_env().memory_pool);
+    StreamingMergeBuilder::new()
+        .with_streams(streams)
+        .with_schema(Arc::clone(schema))
+        .with_expressions(&ordering)
+        .with_metrics(BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), partition))
+        .with_batch_size(context.session_config().batch_size())
+        .with_reservation(reservation)
+        .with_round_robin_tie_breaker(false)
+        .build()
+}
+
+/// Returns the rows of a run, one portion after another. Each is opened when the previous one is
+/// exhausted.
+fn chain(
+    run: Vec<RankedInput>,
+    below: &Overlapping,
+    schema: &SchemaRef,
+    ranked: bool,
+    context: &Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    if let ([only], false) = (run.as_slice(), ranked) {
+        return below.plan.execute(only.input, Arc::clone(context));
+    }
+    let (plan, context, ranked_schema) = (Arc::clone(&below.plan), Arc::clone(context), Arc::clone(schema));
+    let portions = stream::iter(run).map(move |portion| {
+        let rows = plan.execute(portion.input, Arc::clone(&context))?;
+        let schema = Arc::clone(&ranked_schema);
+        Ok::<_, DataFusionError>(rows.map(move |batch| rank(&batch?, portion.rank, &schema)))
+    });
+    Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), portions.try_flatten())))
+}
+
+/// Returns the batch with its rank as the last column.
+fn rank(batch: &RecordBatch, rank: u32, schema: &SchemaRef) -> Result<RecordBatch> {
+    let ranks: ArrayRef = Arc::new(UInt32Array::from_value(rank, batch.num_rows()));
+    let columns = batch.columns().iter().cloned().chain([ranks]).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+/// Adds the column for the age of a portion, which rows have while they are merged.
+fn with_rank(schema: &SchemaRef) -> SchemaRef {
+    let rank = Arc::new(Field::new("__rank", DataType::UInt32, false));
+    Arc::new(Schema::new(schema.fields().iter().cloned().chain([rank]).collect::<Vec<_>>()))
+}

@@ -1,0 +1,45 @@
+//! Memory, spill directory and footer cache of sessions.
+
+use std::sync::Arc;
+
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+
+use crate::query::error::QueryError;
+use crate::query::limits::{QueryLimits, QueryMemory, default_memory};
+
+/// Bytes of file footers cached in memory: those of about 10,000 portions.
+const FOOTER_CACHE_BYTES: usize = 256 << 20;
+
+/// Returns an environment for the sessions of a table, which caches the footers of the files that
+/// they read. Their queries share the memory of [`default_memory`].
+///
+/// # Errors
+/// None that a caller can cause.
+pub(crate) fn shared_runtime() -> Result<Arc<RuntimeEnv>, QueryError> {
+    let memory = default_memory();
+    // Footers are not reserved: they get a part of the memory that operators leave.
+    let cache = FOOTER_CACHE_BYTES.min(memory.as_usize() / 8);
+    let runtime = RuntimeEnvBuilder::new().with_metadata_cache_limit(cache);
+    Ok(runtime.with_memory_pool(Arc::new(QueryMemory::new(memory))).build_arc()?)
+}
+
+/// Derives an environment for one session whose queries have limits of their own.
+///
+/// # Errors
+/// [`QueryError`] if the directory to spill to cannot be used.
+pub(crate) fn runtime_within(
+    shared: &Arc<RuntimeEnv>,
+    limits: &QueryLimits,
+) -> Result<Arc<RuntimeEnv>, QueryError> {
+    let runtime = RuntimeEnvBuilder::from_runtime_env(shared)
+        .with_memory_pool(Arc::new(QueryMemory::new(limits.memory)));
+    let runtime = match &limits.spill {
+        Some(directory) => {
+            let mode = DiskManagerMode::Directories(vec![directory.clone()]);
+            runtime.with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+        }
+        None => runtime,
+    };
+    Ok(runtime.build_arc()?)
+}

@@ -1,0 +1,37 @@
+//! Limits on SQL before it is parsed and planned: parser, planner and evaluator recurse over a
+//! statement, and the time of some steps doubles with each level.
+//!
+//! ```text
+//! text -> bytes -> tokens: count, depth of the tree they can form, numbers out of range -> parsed
+//!      -> tables, each counted once per expansion of a WITH query that names it -> planned
+//! ```
+//! The text is measured rather than the tree: parsing a tree that is too deep, or even dropping it,
+//! overflows the stack.
+
+mod error;
+mod nesting;
+mod numbers;
+mod tables;
+mod text;
+
+use std::collections::VecDeque;
+
+use datafusion::error::DataFusionError;
+use datafusion::sql::parser::{DFParser, Statement};
+
+pub use crate::sql::limits::error::SqlLimitError;
+pub(super) use crate::sql::limits::tables::check_tables;
+pub(super) use crate::sql::limits::text::check_text;
+
+/// Parses SQL within the limits.
+///
+/// # Errors
+/// [`SqlLimitError`] if the SQL exceeds them, or an error of the parser.
+pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>>(
+    sql: &str,
+) -> Result<VecDeque<Statement>, E> {
+    check_text(sql)?;
+    let statements = DFParser::parse_sql(sql)?;
+    statements.iter().try_for_each(check_tables)?;
+    Ok(statements)
+}
