@@ -4,56 +4,15 @@
 
 use sqlparser::tokenizer::Location;
 
-use crate::schema::types::{TypeProblem, TypeText};
-use crate::schema::{SchemaError, SchemaIndex, SchemaKey, SchemaTable};
+use crate::schema::error::SchemaError;
+use crate::schema::placed::{Placed, PlacedIndex, PlacedTable, Reference};
+use crate::schema::tables::SchemaKey;
+use crate::schema::types::TypeProblem;
 use evenkeel_model::bounded::quote;
 
 /// Limits on the columns of a key and on the depth of interleaving (Spanner, "Quotas and limits").
 const MOST_KEY_COLUMNS: usize = 16;
 const MOST_LEVELS: usize = 7;
-
-/// A table with the locations of its names.
-pub(super) struct PlacedTable {
-    pub(super) table: SchemaTable,
-    pub(super) at: Location,
-    pub(super) columns: Vec<PlacedColumn>,
-    pub(super) key: Vec<Location>,
-    pub(super) parent: Option<Location>,
-    pub(super) references: Vec<Reference>,
-}
-
-/// Location and type of a column.
-pub(super) struct PlacedColumn {
-    pub(super) at: Location,
-    pub(super) column_type: PlacedType,
-}
-
-/// A type, or the location of a problem and its description.
-pub(super) type PlacedType = Result<TypeText, (Location, TypeProblem)>;
-
-/// A foreign key.
-pub(super) struct Reference {
-    pub(super) columns: Vec<(String, Location)>,
-    pub(super) table: (String, Location),
-    pub(super) referenced: Vec<(String, Location)>,
-}
-
-/// An index with the locations of its names.
-pub(super) struct PlacedIndex {
-    pub(super) index: SchemaIndex,
-    pub(super) at: Location,
-    pub(super) table: Location,
-    pub(super) columns: Vec<Location>,
-    pub(super) storing: Vec<Location>,
-    pub(super) parent: Option<Location>,
-}
-
-/// Statements that were parsed.
-#[derive(Default)]
-pub(super) struct Placed {
-    pub(super) tables: Vec<PlacedTable>,
-    pub(super) indexes: Vec<PlacedIndex>,
-}
 
 fn alike(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)

@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{interleave_record_batch, max, min};
 use arrow::datatypes::TimestampMicrosecondType;
 
-use crate::simulate::SimulateError;
+use crate::simulate::error::SimulateError;
 use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::{instants, row_bytes};
@@ -24,7 +24,7 @@ pub(super) const BEFORE: i64 = i64::MIN;
 pub(super) struct Source<'a> {
     pub(super) export: &'a Export,
     /// Projection: whether each column is read.
-    pub(super) asked: Vec<bool>,
+    pub(super) projection: Vec<bool>,
     /// Position of the time column. Without one, the rows exist before all others.
     pub(super) time: Option<usize>,
     /// Order in which the rows are replayed.
@@ -130,8 +130,8 @@ pub(super) fn survey(
 ) -> Result<Survey, SimulateError> {
     let mut survey = Survey::default();
     let mut newest = i64::MIN;
-    let asked = &|column: usize| source.asked.get(column).copied().unwrap_or(true);
-    source.export.read_columns::<SimulateError>(on_unreadable, asked, |_, batch| {
+    let is_read = &|column: usize| source.projection.get(column).copied().unwrap_or(true);
+    source.export.read_columns::<SimulateError>(on_unreadable, is_read, |_, batch| {
         survey.rows += batch.num_rows() as u64;
         survey.bytes += row_bytes(&batch).iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
         survey.memory = survey.memory.saturating_add(memory_of(&batch));
@@ -179,7 +179,7 @@ fn sorted(
 ) -> Result<(), SimulateError> {
     let (mut batches, mut rows): (Vec<RecordBatch>, Vec<(i64, usize, usize)>) = (Vec::new(), Vec::new());
     let (mut last, mut failed) = (BEFORE, None);
-    source.export.read_blocks::<SimulateError>(on_unreadable, &source.asked, |block| {
+    source.export.read_blocks::<SimulateError>(on_unreadable, &source.projection, |block| {
         for batch in block {
             match times(&batch, Some(time), None, 0, &mut last) {
                 Ok(times) => {
@@ -227,7 +227,7 @@ pub(super) fn replay(
                     Some(time) => sorted(source, on_unreadable, time, send),
                     None => source
                         .export
-                        .read_blocks::<SimulateError>(on_unreadable, &source.asked, send)
+                        .read_blocks::<SimulateError>(on_unreadable, &source.projection, send)
                         .map(|_| ()),
                 }
             }));

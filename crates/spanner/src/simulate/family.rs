@@ -1,0 +1,82 @@
+//! Rows of a parent and its children: which belong together, and which Spanner would reject.
+
+use ahash::{AHashMap, AHashSet};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::compute::{and, cast};
+
+use crate::simulate::error::SimulateError;
+use crate::simulate::key::KeyColumn;
+use evenkeel_stats::sketch::key_identities;
+
+/// Keys of the parents that arrived, and of the parents that children refer to.
+#[derive(Default)]
+pub(super) struct Family {
+    /// Number of rows, of parents and children.
+    pub(super) rows: u64,
+    /// Number of rows of one tree, whose root has the key `root`.
+    pub(super) tree_rows: u64,
+    root: Vec<ArrayRef>,
+    parents: AHashSet<u64>,
+    repeated: u64,
+    children: AHashMap<u64, u64>,
+}
+
+impl Family {
+    /// Creates an empty family, which counts the rows of the tree whose root has the given key.
+    pub(super) fn new(root: Vec<ArrayRef>) -> Self {
+        Self { root, ..Self::default() }
+    }
+
+    /// Adds rows of parents or of children; `key` is the part that is the key of the parent.
+    pub(super) fn add(
+        &mut self,
+        is_parent: bool,
+        key: &[KeyColumn],
+        batch: &RecordBatch,
+    ) -> Result<(), SimulateError> {
+        self.rows += batch.num_rows() as u64;
+        self.tree_rows += rows_with(batch, key, &self.root)?;
+        for identity in key_identities(key.iter().filter_map(|part| batch.columns().get(part.column))) {
+            match is_parent {
+                true => self.repeated += u64::from(!self.parents.insert(identity)),
+                false => *self.children.entry(identity).or_default() += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns notes on rows that Spanner would reject.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.repeated > 0 {
+            notes.push(format!(
+                "{} parents have a key that is there already: Spanner refuses to insert them; they count as writes here",
+                self.repeated
+            ));
+        }
+        let orphans = self.children.iter().filter(|(root, _)| !self.parents.contains(root));
+        let orphans: u64 = orphans.map(|(_, rows)| rows).sum();
+        if orphans > 0 {
+            notes.push(format!(
+                "{orphans} children have no parent: Spanner refuses to insert them; they count as writes here"
+            ));
+        }
+        notes
+    }
+}
+
+/// Counts the rows whose key has the given values.
+fn rows_with(batch: &RecordBatch, key: &[KeyColumn], values: &[ArrayRef]) -> Result<u64, SimulateError> {
+    let mut same: Option<BooleanArray> = None;
+    for (part, value) in key.iter().zip(values) {
+        let Some(array) = batch.columns().get(part.column) else { continue };
+        let value = cast(value, array.data_type())?;
+        let equal = not_distinct(array, &Scalar::new(value))?;
+        same = Some(match same {
+            Some(same) => and(&same, &equal)?,
+            None => equal,
+        });
+    }
+    Ok(same.map_or(0, |same| same.true_count() as u64))
+}
