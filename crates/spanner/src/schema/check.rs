@@ -2,6 +2,8 @@
 //! declared twice, unknown types, invalid keys. Simulating such statements would model a different
 //! table.
 
+use std::fmt::Display;
+
 use sqlparser::tokenizer::Location;
 
 use crate::schema::error::SchemaError;
@@ -126,10 +128,10 @@ impl Placed {
         key: &[SchemaKey],
         places: &[Location],
         statement: &str,
-        of: &str,
+        role: &str,
     ) -> Result<(), SchemaError> {
         for (part, at) in key.iter().zip(places) {
-            let position = self.column(table, &part.column, *at, statement, of)?;
+            let position = self.column(table, &part.column, *at, statement, role)?;
             let column_type = table.columns.get(position).and_then(|column| column.column_type.as_ref().ok());
             if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type) {
                 let problem = format!(
@@ -147,11 +149,11 @@ impl Placed {
         }
         let names = key.iter().map(|part| part.column.as_str()).zip(places);
         if let Some((name, at)) = repeated(names) {
-            let problem = format!("{of} names {} twice", quote(name));
+            let problem = format!("{role} names {} twice", quote(name));
             return Err(error(*at, statement, problem, "name each column once"));
         }
         if let Some(at) = places.get(MOST_KEY_COLUMNS) {
-            let problem = format!("{of} has {} columns", key.len());
+            let problem = format!("{role} has {} columns", key.len());
             return Err(error(*at, statement, problem, format!("a key has at most {MOST_KEY_COLUMNS}")));
         }
         Ok(())
@@ -164,13 +166,13 @@ impl Placed {
         name: &str,
         at: Location,
         statement: &str,
-        of: &str,
+        role: &str,
     ) -> Result<usize, SchemaError> {
         let found = table.table.columns.iter().position(|column| alike(&column.name, name));
         found.ok_or_else(|| {
             let columns = few(table.table.columns.iter().map(|column| &column.name));
             let (name, table) = (quote(name), quote(&table.table.name));
-            let problem = format!("{of} names {name}, which is no column of {table}");
+            let problem = format!("{role} names {name}, which is no column of {table}");
             error(at, statement, problem, format!("declare it; {table} has {columns}"))
         })
     }
@@ -181,19 +183,19 @@ impl Placed {
         reference: &Reference,
         statement: &str,
     ) -> Result<(), SchemaError> {
-        let of = "a foreign key";
+        let role = "a foreign key";
         for (name, at) in &reference.columns {
-            self.column(table, name, *at, statement, of)?;
+            self.column(table, name, *at, statement, role)?;
         }
         let (name, at) = &reference.table;
         let Some(referenced) = self.table(name) else {
-            let problem = format!("{of} references {}, which is not declared here", quote(name));
+            let problem = format!("{role} references {}, which is not declared here", quote(name));
             let next =
                 format!("add its statement, or leave the foreign key out; declared are {}", self.declared());
             return Err(error(*at, statement, problem, next));
         };
         for (name, at) in &reference.referenced {
-            self.column(referenced, name, *at, statement, of)?;
+            self.column(referenced, name, *at, statement, role)?;
         }
         Ok(())
     }
@@ -214,11 +216,22 @@ impl Placed {
             );
             return Err(error(at, statement, problem, next));
         };
-        // Reject cycles and chains of parents that are too long.
+        self.check_ancestors(child, parent, at, statement)?;
+        check_key_prefix(child, parent, at, statement)
+    }
+
+    /// Rejects cycles and chains of parents that are too long.
+    fn check_ancestors(
+        &self,
+        child: &PlacedTable,
+        parent: &PlacedTable,
+        at: Location,
+        statement: &str,
+    ) -> Result<(), SchemaError> {
         let (mut above, mut levels) = (Some(parent), 1);
         while let Some(table) = above {
             if alike(&table.table.name, &child.table.name) {
-                let problem = format!("it is interleaved in itself, by way of {name}");
+                let problem = format!("it is interleaved in itself, by way of {}", parent_name(child));
                 return Err(error(
                     at,
                     statement,
@@ -232,29 +245,6 @@ impl Placed {
                 return Err(error(at, statement, problem, "leave INTERLEAVE out of the lowest"));
             }
             above = table.table.parent.as_ref().and_then(|parent| self.table(parent));
-        }
-        let (theirs, ours) = (&parent.table.primary_key, &child.table.primary_key);
-        let type_of = |table: &PlacedTable, name: &str| {
-            let position = table.table.columns.iter().position(|column| alike(&column.name, name))?;
-            let column_type = table.columns.get(position)?.column_type.as_ref().ok()?;
-            Some(column_type.name.clone())
-        };
-        for (number, key) in theirs.iter().enumerate() {
-            let own = ours.get(number);
-            let is_same = own.is_some_and(|own| {
-                alike(&own.column, &key.column)
-                    && own.descending == key.descending
-                    && type_of(child, &own.column) == type_of(parent, &key.column)
-            });
-            if !is_same {
-                let place = child.key.get(number).copied().unwrap_or(at);
-                let key_of_parent = few(theirs.iter().map(|key| &key.column));
-                let problem =
-                    format!("its key does not begin with that of {name}, in which it is interleaved");
-                let next =
-                    format!("let it begin with {key_of_parent}, of the same types and in the same order");
-                return Err(error(place, statement, problem, next));
-            }
         }
         Ok(())
     }
@@ -296,4 +286,43 @@ impl Placed {
             _ => Ok(()),
         }
     }
+}
+
+/// Checks that the key of a child begins with that of its parent.
+fn check_key_prefix(
+    child: &PlacedTable,
+    parent: &PlacedTable,
+    at: Location,
+    statement: &str,
+) -> Result<(), SchemaError> {
+    let (theirs, ours) = (&parent.table.primary_key, &child.table.primary_key);
+    let type_of = |table: &PlacedTable, name: &str| {
+        let position = table.table.columns.iter().position(|column| alike(&column.name, name))?;
+        let column_type = table.columns.get(position)?.column_type.as_ref().ok()?;
+        Some(column_type.name.clone())
+    };
+    for (number, key) in theirs.iter().enumerate() {
+        let own = ours.get(number);
+        let is_same = own.is_some_and(|own| {
+            alike(&own.column, &key.column)
+                && own.descending == key.descending
+                && type_of(child, &own.column) == type_of(parent, &key.column)
+        });
+        if !is_same {
+            let place = child.key.get(number).copied().unwrap_or(at);
+            let key_of_parent = few(theirs.iter().map(|key| &key.column));
+            let problem = format!(
+                "its key does not begin with that of {}, in which it is interleaved",
+                parent_name(child)
+            );
+            let next = format!("let it begin with {key_of_parent}, of the same types and in the same order");
+            return Err(error(place, statement, problem, next));
+        }
+    }
+    Ok(())
+}
+
+/// Name of a table's parent, as the table spells it.
+fn parent_name(child: &PlacedTable) -> impl Display {
+    quote(child.table.parent.as_deref().unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::advice::{advise, recommend};
-use crate::simulate::arrivals::{Block, Order, Source, Survey, replay, survey};
+use crate::simulate::arrivals::{Block, replay};
 use crate::simulate::columns::{key_columns, nullable, time_column, timed_uuids};
 use crate::simulate::design::{Design, ReadConditions};
 use crate::simulate::error::SimulateError;
@@ -19,6 +19,7 @@ use crate::simulate::runner::{Replayed, Runner};
 use crate::simulate::scale::{scaled, unsure};
 use crate::simulate::splits::{Database, KeySpace, ModelParameters};
 use crate::simulate::strategy::StrategyName;
+use crate::simulate::survey::{Order, Source, Survey, survey};
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Column;
 use evenkeel_model::values::columns_to_read;

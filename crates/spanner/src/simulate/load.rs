@@ -1,8 +1,8 @@
 //! Load of the real table, and notes on the times of its rows.
 
-use crate::simulate::arrivals::{Order, Survey};
 use crate::simulate::result::{Load, RateSource};
 use crate::simulate::splits::ModelParameters;
+use crate::simulate::survey::{Order, Survey};
 
 /// Returns the load of the real table.
 pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f64>, order: Order) -> Load {

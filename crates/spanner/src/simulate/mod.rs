@@ -26,6 +26,7 @@ mod runner;
 mod scale;
 pub mod splits;
 mod strategy;
+mod survey;
 mod table;
 
 pub use crate::simulate::advice::{AS_GOOD, HARMLESS, few_digits};

@@ -7,13 +7,13 @@ use arrow::compute::cast;
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
 
-use crate::simulate::arrivals::Survey;
 use crate::simulate::design::{Design, ReadConditions};
 use crate::simulate::error::SimulateError;
 use crate::simulate::index::Index;
 use crate::simulate::key::KeyColumn;
 use crate::simulate::result::{IndexReport, ReadKind, ReadReport};
 use crate::simulate::splits::{DatabaseOutcome, KeySpace};
+use crate::simulate::survey::Survey;
 use evenkeel_model::table::Column;
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::instants;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::advice::{advise, recommend};
-use crate::simulate::arrivals::{Arrived, Block, Order, Rate, Source, Survey, replay, survey};
+use crate::simulate::arrivals::{Arrived, Block, Rate, replay};
 use crate::simulate::columns::{TableColumns, nullable, timed_uuids};
 use crate::simulate::error::SimulateError;
 use crate::simulate::load::{load, notes_on_time, unknown_order};
@@ -16,6 +16,7 @@ use crate::simulate::runner::{Replayed, Runner};
 use crate::simulate::scale::{FEWEST_HOT_ROWS, scaled, unsure};
 use crate::simulate::splits::ModelParameters;
 use crate::simulate::strategy::{Strategy, StrategyName};
+use crate::simulate::survey::{Order, Source, Survey, survey};
 use crate::simulate::table::Table;
 use evenkeel_input::source::Export;
 use evenkeel_model::units::Micros;
