@@ -14,6 +14,7 @@ use evenkeel_model::table::Column;
 /// Number of first rows that boundaries are derived from, since later keys are not known in
 /// advance.
 const PRESPLIT_ROWS: usize = 10_000;
+
 /// A declared table.
 pub(super) struct Table<'a> {
     pub(super) columns: &'a [Column],

@@ -79,11 +79,11 @@ impl Statement<'_> {
 fn generator(rest: &[TokenWithSpan]) -> Option<Made> {
     let has = |words: &[&str]| rest.iter().any(|token| words.iter().any(|word| is_word(&token.token, word)));
     if has(&["FARM_FINGERPRINT"]) {
-        let numbers = rest.iter().filter_map(|token| match &token.token {
+        let mut numbers = rest.iter().filter_map(|token| match &token.token {
             Token::Number(number, _) => number.parse().ok(),
             _ => None,
         });
-        let shards = numbers.last().filter(|shards| (1..=MOST_SHARDS).contains(shards));
+        let shards = numbers.next_back().filter(|shards| (1..=MOST_SHARDS).contains(shards));
         return Some(shards.map_or(Made::Other, |shards| Made::Shard(fingerprint_shard(rest, shards))));
     }
     if has(&["GENERATE_UUID", "NEW_UUID"]) {
