@@ -209,3 +209,151 @@ impl Names<'_> {
         parts.iter().map(part).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::parse_schema;
+    use crate::simulate::index::parse_key_order;
+    use evenkeel_model::table::ColumnType;
+
+    const DIALECTS: [Dialect; 2] = [Dialect::GoogleSql, Dialect::Postgres];
+
+    fn columns() -> Vec<Column> {
+        vec![
+            Column::required("user", ColumnType::Utf8),
+            Column::required("at", ColumnType::Timestamp),
+            Column::nullable("note", ColumnType::Utf8),
+        ]
+    }
+
+    fn declaration<'a>(columns: &'a [Column], key: &'a [KeyOrder]) -> Declaration<'a> {
+        Declaration {
+            name: "events",
+            columns,
+            key,
+            indexes: &[],
+            parent: None,
+            nullable: &[],
+            declared: None,
+            ttl: None,
+        }
+    }
+
+    fn key(text: &str) -> Vec<KeyOrder> {
+        parse_key_order(text).unwrap()
+    }
+
+    /// Returns the declaration that the statements amount to.
+    fn read_back(text: &str) -> Declared {
+        let schema = parse_schema(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        Declared::new(&schema, schema.table(Some("events")).unwrap())
+    }
+
+    #[test]
+    fn statements_declare_the_strategy_that_they_are_for() {
+        let (columns, declared_key) = (columns(), key("user, at"));
+        let declaration = declaration(&columns, &declared_key);
+        for dialect in DIALECTS {
+            for (name, hashed) in [
+                ("shard-16", &["user", "at"][..]),
+                ("generated-9", &["user"]),
+                ("bit-reversed", &[]),
+                ("uuid4", &[]),
+            ] {
+                let strategy: Strategy = name.parse().unwrap();
+                let read = read_back(&declaration.statements(strategy, dialect).unwrap());
+                assert_eq!(
+                    (read.strategy, read.shard_columns),
+                    (Some(strategy), hashed.iter().map(|name| (*name).to_owned()).collect())
+                );
+                assert_eq!(read.primary_key, declared_key);
+            }
+            for (name, expected) in [("declared", "user, at"), ("swapped", "at, user")] {
+                let read = read_back(&declaration.statements(name.parse().unwrap(), dialect).unwrap());
+                assert_eq!((read.strategy, read.primary_key), (None, key(expected)));
+            }
+            for anti_pattern in ["sequence", "uuid1", "uuid7-bytes", "hash-8"] {
+                assert_eq!(declaration.statements(anti_pattern.parse().unwrap(), dialect), None);
+            }
+        }
+        let google = |name: &str| declaration.statements(name.parse().unwrap(), Dialect::GoogleSql).unwrap();
+        assert_eq!(read_back(&google("desc")).primary_key, key("user, at desc"));
+        let one = key("user");
+        let short = Declaration { key: &one, ..declaration };
+        assert_eq!(short.statements(Strategy::Swapped, Dialect::GoogleSql), None);
+    }
+
+    #[test]
+    fn a_declared_key_is_written_as_it_was() {
+        let text = "CREATE TABLE Users (user STRING(20) NOT NULL) PRIMARY KEY (user);
+            CREATE TABLE events (
+              ShardId INT64 NOT NULL AS (MOD(FARM_FINGERPRINT(note), 64)) STORED,
+              user STRING(20) NOT NULL DEFAULT ('a, b'), at TIMESTAMP NOT NULL, note STRING(MAX),
+            ) PRIMARY KEY (ShardId, at DESC, user), ROW DELETION POLICY (OLDER_THAN(at, INTERVAL 3 DAY));
+            CREATE INDEX by_user ON events(user DESC) STORING (note);";
+        let declared = read_back(text);
+        let columns = columns();
+        let base = declaration(&columns, &declared.primary_key);
+        let declaration = Declaration { declared: Some(&declared), indexes: &declared.indexes, ..base };
+        let kept =
+            read_back(&declaration.statements(declared.strategy.unwrap(), Dialect::GoogleSql).unwrap());
+        assert_eq!((&kept.written, &kept.indexes), (&declared.written, &declared.indexes));
+        // Another strategy does not need the shard.
+        let other = read_back(&declaration.statements(Strategy::Declared, Dialect::GoogleSql).unwrap());
+        assert_eq!((other.strategy, &other.primary_key), (None, &declared.primary_key));
+        let names = |declared: &Declared| {
+            declared
+                .written
+                .iter()
+                .flat_map(|written| &written.columns)
+                .map(|(name, _)| name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&other), ["user", "at", "note"]);
+        assert_eq!(names(&kept), ["ShardId", "user", "at", "note"]);
+    }
+
+    #[test]
+    fn a_table_is_interleaved_only_if_its_key_begins_with_that_of_the_parent() {
+        let (columns, own) = (columns(), key("user, at"));
+        for (parent_key, strategy, is_kept) in [
+            ("USER", "declared", true),
+            ("user, at", "declared", true),
+            ("user desc", "declared", false),
+            ("at", "declared", false),
+            ("at", "swapped", true),
+            ("user", "shard-4", false),
+            ("user, at, note", "declared", false),
+        ] {
+            let parent = Parent { name: "parents".to_owned(), key: key(parent_key) };
+            let declaration = Declaration { parent: Some(&parent), ..declaration(&columns, &own) };
+            let text = declaration.statements(strategy.parse().unwrap(), Dialect::GoogleSql).unwrap();
+            assert_eq!(text.contains("INTERLEAVE IN PARENT parents"), is_kept, "{text}");
+            assert_eq!(text.starts_with("-- not interleaved in parents"), !is_kept, "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_expire_after_whole_days() {
+        let (columns, own) = (columns(), key("user, at"));
+        for (micros, days) in [(1, 1), (86_400_000_000, 1), (86_400_000_001, 2), (30 * 86_400_000_000, 30)] {
+            let ttl = Ttl { column: "at".to_owned(), keep: Micros::new(micros) };
+            let declaration = Declaration { ttl: Some(&ttl), ..declaration(&columns, &own) };
+            let text = DIALECTS.map(|dialect| declaration.statements(Strategy::Declared, dialect).unwrap());
+            assert!(
+                text[0].contains(&format!("ROW DELETION POLICY (OLDER_THAN(at, INTERVAL {days} DAY))")),
+                "{}",
+                text[0]
+            );
+            assert!(text[1].contains(&format!("TTL INTERVAL '{days} days' ON at")), "{}", text[1]);
+        }
+        let ttl = Ttl { column: "note".to_owned(), keep: Micros::DAY };
+        let declaration = Declaration { ttl: Some(&ttl), ..declaration(&columns, &own) };
+        let text = declaration.statements(Strategy::Declared, Dialect::GoogleSql).unwrap();
+        assert!(
+            text.contains("needs a TIMESTAMP, and is left out") && !text.contains("DELETION POLICY ("),
+            "{text}"
+        );
+    }
+}

@@ -80,3 +80,54 @@ fn rows_with(batch: &RecordBatch, key: &[KeyColumn], values: &[ArrayRef]) -> Res
     }
     Ok(same.map_or(0, |same| same.true_count() as u64))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, StringArray};
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    use super::*;
+
+    fn batch(rows: &[(Option<i64>, &str)]) -> RecordBatch {
+        let numbers: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<Int64Array>());
+        let texts: ArrayRef = Arc::new(rows.iter().map(|row| Some(row.1)).collect::<StringArray>());
+        RecordBatch::try_from_iter([("number", numbers), ("text", texts)]).unwrap()
+    }
+
+    fn key(columns: &[usize]) -> Vec<KeyColumn> {
+        columns.iter().map(|column| KeyColumn { column: *column, descending: false }).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn orphans_and_repeated_parents_are_those_of_a_join(
+            parents in proptest::collection::vec((proptest::option::of(0i64..6), proptest::sample::select(vec!["a", "b"])), 1..12),
+            children in proptest::collection::vec((proptest::option::of(0i64..6), proptest::sample::select(vec!["a", "b"])), 1..12),
+        ) {
+            let root = *children.last().unwrap();
+            let mut family = Family::new(batch(&[root]).columns().to_vec());
+            let key = key(&[0, 1]);
+            // Children may come before their parents.
+            family.add(false, &key, &batch(&children)).unwrap();
+            family.add(true, &key, &batch(&parents)).unwrap();
+            let tree = parents.iter().chain(&children).filter(|row| **row == root).count() as u64;
+            prop_assert_eq!((family.rows, family.tree_rows), ((parents.len() + children.len()) as u64, tree));
+            let repeated = (0..parents.len()).filter(|at| parents[..*at].contains(&parents[*at])).count();
+            let orphans = children.iter().filter(|child| !parents.contains(child)).count();
+            let notes = family.notes();
+            let starts = |start: String| notes.iter().any(|note| note.starts_with(&start));
+            prop_assert_eq!(starts(format!("{repeated} parents have a key")), repeated > 0);
+            prop_assert_eq!(starts(format!("{orphans} children have no parent")), orphans > 0);
+            prop_assert_eq!(notes.len(), usize::from(repeated > 0) + usize::from(orphans > 0));
+        }
+    }
+
+    #[test]
+    fn keys_of_other_types_are_compared_by_their_values() {
+        let mut family = Family::new(vec![Arc::new(StringArray::from(vec!["7"]))]);
+        family.add(false, &key(&[0]), &batch(&[(Some(7), "x"), (None, "x"), (Some(70), "x")])).unwrap();
+        assert_eq!(family.tree_rows, 1);
+    }
+}

@@ -297,3 +297,85 @@ fn check_prefix(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::simulate::index::parse_key_order;
+    use evenkeel_input::source::{InputOptions, InputPath, OnUnreadable};
+    use evenkeel_model::table::ColumnType;
+    use evenkeel_model::units::Micros;
+
+    /// 40 parents, and 3000 children of these, one in each second.
+    fn run(child_key: &str) -> Result<Simulation, SimulateError> {
+        let dir = tempfile::tempdir().unwrap();
+        let parents: String = (0..40).map(|user| format!("{user},\n")).collect();
+        let mut children = "at,user,id\n".to_owned();
+        for id in 0..3000 {
+            let (minute, second) = (id / 60, id % 60);
+            writeln!(children, "2024-05-06T07:{minute:02}:{second:02}Z,{},{id}", id * 17 % 40).unwrap();
+        }
+        let open = |name: &str, text: String, columns: &[(&str, ColumnType)]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let types =
+                columns.iter().map(|(name, column_type)| ((*name).to_owned(), *column_type)).collect();
+            Export::open(&[InputPath::File(path)], InputOptions::default(), &types).unwrap()
+        };
+        let (user, id, at) =
+            (("user", ColumnType::Int64), ("id", ColumnType::Int64), ("at", ColumnType::Timestamp));
+        let parents = open("users.csv", format!("user,name\n{parents}"), &[user]);
+        let children = open("events.csv", children, &[user, id, at]);
+        let key = |text: &str| parse_key_order(text).unwrap();
+        let options = SimulateOptions {
+            primary_key: key("user"),
+            partition_key: Vec::new(),
+            indexes: Vec::new(),
+            strategies: Vec::new(),
+            parameters: ModelParameters {
+                split_rate: 0.5,
+                window: Micros::new(60_000_000),
+                ..ModelParameters::default()
+            },
+            judged: None,
+            shard_columns: Vec::new(),
+            find_scale: true,
+            rate: None,
+            time: None,
+            owner: None,
+            presplits: 0,
+            transaction_rows: 1,
+            on_unreadable: OnUnreadable::Fail,
+        };
+        let stop = AtomicBool::new(false);
+        simulate_interleaved((&parents, "users"), (&children, &key(child_key)), &options, &|_| (), &stop)
+    }
+
+    #[test]
+    fn interleaved_children_share_the_key_space_of_their_parent() {
+        let simulation = run("user, at desc, id").unwrap();
+        let [together, apart] = simulation.strategies.as_slice() else { panic!() };
+        let spaces = |report: &StrategyReport| {
+            report.outcome.spaces.iter().map(|space| (space.name.clone(), space.rows)).collect::<Vec<_>>()
+        };
+        assert_eq!(spaces(together), [("users and children".to_owned(), 3040)]);
+        assert_eq!(spaces(apart), [("users".to_owned(), 40), ("children".to_owned(), 3000)]);
+        // A user has 75 events, all behind its own row.
+        for (report, ranges) in [(together, 1), (apart, 2)] {
+            let [read] = report.reads.as_slice() else { panic!() };
+            assert_eq!((read.rows, read.ranges, read.newest_first), (Some(76), Some(ranges), Some(true)));
+            assert!(read.splits >= ranges, "{read:?}");
+        }
+        assert_eq!(run("user, at, id").unwrap().strategies[0].reads[0].newest_first, Some(false));
+        assert_eq!(run("user, id").unwrap().strategies[0].reads[0].newest_first, None);
+    }
+
+    #[test]
+    fn keys_that_do_not_match_are_refused() {
+        for key in ["user", "user desc, at", "at, user"] {
+            assert!(matches!(run(key), Err(SimulateError::ChildKey { .. })), "{key}");
+        }
+    }
+}

@@ -217,3 +217,52 @@ pub(super) fn read_length((first, last): (i64, i64)) -> Micros {
     let fits = |length: &Micros| span >= 2 * length.get();
     usual.into_iter().find(fits).unwrap_or(Micros::new((span / 2).max(1)))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_read_fits_twice_into_the_export() {
+        let usual = [3600, 600, 60, 10, 1].map(|seconds| seconds * 1_000_000_i64);
+        for span in
+            [0, 1, 2, 1_999_999, 2_000_000, 119_999_999, 120_000_000, 7_199_999_999, 7_200_000_000, 1 << 50]
+        {
+            let expected = usual.into_iter().filter(|length| 2 * length <= span).max();
+            let length = read_length((-5, span - 5)).get();
+            assert_eq!(length, expected.unwrap_or((span / 2).max(1)), "{span}");
+        }
+    }
+
+    #[test]
+    fn hits_are_counted_from_batch_to_batch_with_nulls_as_values() {
+        let batch = |values: Vec<Option<i64>>| {
+            let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(values.clone()));
+            let numbers: ArrayRef = Arc::new(Int64Array::from(values));
+            RecordBatch::try_from_iter([("time", times), ("number", numbers)]).unwrap()
+        };
+        let index = |column| Index {
+            name: "index".to_owned(),
+            columns: vec![KeyColumn { column, descending: false }],
+            storing: Vec::new(),
+            null_filtered: false,
+            interleaved: false,
+            shard: None,
+        };
+        let survey =
+            |last| Survey { last_row: Some(batch(vec![last])), range: Some((1, 9)), ..Survey::default() };
+        let hits = |last, filtered| {
+            let indexes = [index(0), Index { null_filtered: filtered, ..index(1) }];
+            let mut hits = IndexHits::new(&survey(last), &indexes, Some(0), Some(Micros::new(3)));
+            hits.count(&batch(vec![Some(9), None, Some(6), Some(7)])).unwrap();
+            hits.count(&batch(vec![Some(9), Some(8), None, None])).unwrap();
+            hits.rows
+        };
+        // Times 7 to 9; the number 9, or NULL.
+        assert_eq!(hits(Some(9), true), [4, 2]);
+        assert_eq!(hits(None, false), [4, 3]);
+        assert_eq!(hits(Some(5), false), [4, 0]);
+    }
+}

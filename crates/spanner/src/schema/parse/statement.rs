@@ -227,3 +227,67 @@ pub(super) fn split_at_commas(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::dialect::GenericDialect;
+    use sqlparser::tokenizer::Tokenizer;
+
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<TokenWithSpan> {
+        let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().unwrap();
+        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect()
+    }
+
+    #[test]
+    fn source_text_is_quoted_whole_beside_wide_characters_and_lines() {
+        for text in ["a 'é' b", "größe\n  INT64, ''", "'🦀🦀' , x\r\n y", "one"] {
+            let (tokens, source) = (tokens(text), Source::new(text));
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(source.text_of(&tokens), words, "{text}");
+            let last = words.rsplit(' ').next().unwrap();
+            assert_eq!(source.text_of(&tokens[tokens.len() - 1..]), last, "{text}");
+        }
+        assert_eq!(Source::new("").text_of(&[]), "");
+    }
+
+    #[test]
+    fn commas_separate_only_outside_of_brackets() {
+        for (text, parts) in [
+            ("a, b", 2),
+            ("a (b, c), d", 2),
+            ("a ((b, c), d), e, f", 3),
+            ("a ARRAY<STRUCT<x INT64, y INT64>>, b", 2),
+            ("CHECK (a < b), c", 2),
+            ("a < b, c > d", 2),
+            ("a),,b", 3),
+        ] {
+            assert_eq!(split_at_commas(&tokens(text)).len(), parts, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_columns_has_orders_and_places() {
+        let text = "(a, b.`Order` DESC NULLS LAST,\n c asc) rest";
+        let (tokens, source) = (tokens(text), Source::new(text));
+        let mut statement = Statement::new(&tokens, &source);
+        let keys = statement.key_list().unwrap();
+        let keys: Vec<_> =
+            keys.iter().map(|(key, at)| (key.column.as_str(), key.descending, at.line, at.column)).collect();
+        assert_eq!(keys, [("a", false, 1, 2), ("Order", true, 1, 5), ("c", false, 2, 2)]);
+        assert!(statement.accept("REST") && statement.is_at_end() && !statement.accept("REST"));
+    }
+
+    #[test]
+    fn an_error_names_the_place_and_the_beginning_of_the_statement() {
+        let text = "CREATE TABLE t\n (a b c";
+        let (tokens, source) = (tokens(text), Source::new(text));
+        let mut statement = Statement::new(&tokens, &source);
+        let error = |statement: &Statement<'_>| statement.unexpected("more").to_string();
+        assert_eq!(error(&statement), "line 1, column 1: expected more, found 'CREATE', in CREATE TABLE t");
+        statement.position = 3;
+        assert!(statement.brackets("(").is_err());
+        assert_eq!(error(&statement), "line 2, column 7: expected more, found the end, in CREATE TABLE t");
+    }
+}

@@ -50,3 +50,23 @@ impl KeyRange {
         Self { start: prefix.to_vec(), end }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_range_of_a_prefix_has_the_keys_that_begin_with_it(
+            prefix in proptest::collection::vec(proptest::sample::select(vec![0u8, 1, 254, 255]), 0..4),
+            key in proptest::collection::vec(any::<u8>(), 0..6), is_inside: bool,
+        ) {
+            let key = if is_inside { [prefix.clone(), key].concat() } else { key };
+            let KeyRange { start, end } = KeyRange::with_prefix(&prefix);
+            let is_in_range = start <= key && end.is_none_or(|end| key < end);
+            prop_assert_eq!(is_in_range, key.starts_with(&prefix));
+        }
+    }
+}
