@@ -114,7 +114,7 @@ impl Schema {
     }
 
     /// Returns the indexes of a table.
-    pub fn indexes_of<'a>(&'a self, table: &'a SchemaTable) -> impl Iterator<Item = &'a SchemaIndex> {
+    pub(crate) fn indexes_of<'a>(&'a self, table: &'a SchemaTable) -> impl Iterator<Item = &'a SchemaIndex> {
         self.indexes.iter().filter(|index| index.table.eq_ignore_ascii_case(&table.name))
     }
 }

@@ -117,7 +117,7 @@ impl Declaration<'_> {
     }
 
     /// Returns the columns as written. A generated prefix of the key is left out unless the key is
-    /// kept or an index needs it, as another strategy has no use for it, and the export may lack it.
+    /// kept or an index needs it: another strategy has no use for it, and the export may lack it.
     fn written_columns(&self, written: &WrittenTable, is_key_kept: bool) -> Vec<(String, String)> {
         let is_generated = self.declared.is_some_and(|declared| declared.strategy.is_some());
         let front = written.key.first().filter(|_| is_generated && !is_key_kept);
@@ -153,8 +153,8 @@ impl Declaration<'_> {
     }
 }
 
-/// Returns an index with the names of its columns as declared. It is interleaved only in a parent of
-/// the table whose key it begins with.
+/// Returns an index with the names of its columns as declared. It is interleaved only in a parent
+/// of the table whose key it begins with.
 fn index_draft(
     index: &IndexSpec,
     parent: Option<&Parent>,

@@ -54,16 +54,14 @@ pub struct WrittenTable {
 impl Declared {
     /// Returns the declaration of a table in a schema, with a generated first key column replaced
     /// by the strategy that it represents.
-    #[must_use]
-    pub fn new(schema: &Schema, table: &SchemaTable) -> Self {
+    pub(crate) fn new(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self::as_exported(schema, table);
         declared.first_column(table);
         declared
     }
 
     /// Returns the declaration of a table in a schema, with all key columns as the export has them.
-    #[must_use]
-    pub fn as_exported(schema: &Schema, table: &SchemaTable) -> Self {
+    pub(crate) fn as_exported(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self {
             table: Some(table.name.clone()),
             primary_key: table.primary_key.iter().map(KeyOrder::from).collect(),

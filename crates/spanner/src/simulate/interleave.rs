@@ -250,8 +250,8 @@ impl<'a> Plan<'a> {
     }
 
     fn notes(&self, family: &Family) -> Vec<String> {
-        let of_exports = self.sources.iter().flat_map(|source| source.export.notes());
-        let mut notes: Vec<String> = of_exports.map(ToString::to_string).collect();
+        let export_notes = self.sources.iter().flat_map(|source| source.export.notes());
+        let mut notes: Vec<String> = export_notes.map(ToString::to_string).collect();
         notes.extend(family.notes());
         for (source, survey) in self.sources.iter().zip([&self.parents, &self.children]) {
             let time = source.time.and_then(|time| source.export.columns().get(time));

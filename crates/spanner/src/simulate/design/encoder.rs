@@ -77,8 +77,8 @@ impl Encoder {
         let mut rest = values;
         let mut sections = Vec::new();
         for (converter, count) in self.sections.iter().zip(&self.columns) {
-            let (of_section, after) = rest.split_at((*count).min(rest.len()));
-            sections.push(converter.convert_columns(of_section)?);
+            let (section, after) = rest.split_at((*count).min(rest.len()));
+            sections.push(converter.convert_columns(section)?);
             rest = after;
         }
         Ok(Entries { sections, tag: self.tag, root_sections: self.root_sections, bytes, missing })
