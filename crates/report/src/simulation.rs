@@ -6,7 +6,7 @@ use crate::evaluation::{heading, rate, spark, spark_of};
 use crate::grid::{Heading, Layout, count, counted, grid, percent};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::units::{ByteSize, elapsed};
-use evenkeel_spanner::simulate::splits::{Obstacle, Outcome, Pattern, Period, Sampling, Stuck};
+use evenkeel_spanner::simulate::splits::{DatabaseOutcome, HeatPattern, Obstacle, Period, Sampling, Stuck};
 use evenkeel_spanner::simulate::{AS_GOOD, HARMLESS};
 use evenkeel_spanner::simulate::{
     IndexReport, KeyKind, Load, Migration, RateSource, ReadKind, ReadReport, Simulation, StrategyReport,
@@ -196,7 +196,7 @@ fn writes(simulation: &Simulation, layout: Layout) -> String {
         Heading::text("pattern"),
     ];
     let row = |report: &StrategyReport| {
-        let Outcome { whole, relief, .. } = &report.outcome;
+        let DatabaseOutcome { whole, relief, .. } = &report.outcome;
         vec![
             report.strategy.to_string(),
             percent(hottest_share(&report.outcome)),
@@ -252,23 +252,23 @@ pub(super) fn slices(report: &StrategyReport) -> Vec<(f64, u64)> {
 }
 
 /// Returns the highest score in the last quarter of the time, when splits have been divided.
-fn last_score(outcome: &Outcome) -> f64 {
+fn last_score(outcome: &DatabaseOutcome) -> f64 {
     let periods = &outcome.timeline.periods;
     periods.iter().skip(periods.len() * 3 / 4).map(|period| period.highest_score).fold(0.0, f64::max)
 }
 
 /// Returns the share of the table's rows that are in the hottest split of their window, of the
 /// table or of an index.
-pub(super) fn hottest_share(outcome: &Outcome) -> f64 {
+pub(super) fn hottest_share(outcome: &DatabaseOutcome) -> f64 {
     let rows = outcome.spaces.iter().map(|space| space.rows_in_time).max().unwrap_or(0);
     (outcome.whole.hottest_rows as f64 / rows.max(1) as f64).min(1.0)
 }
 
 /// Describes the pattern of the table, and those of indexes that are not even.
-pub(super) fn patterns(outcome: &Outcome) -> String {
+pub(super) fn patterns(outcome: &DatabaseOutcome) -> String {
     let mut text = outcome.heat.pattern().words().to_owned();
     for (pattern, space) in outcome.heat.patterns.iter().zip(&outcome.spaces).skip(1) {
-        if *pattern != Pattern::EvenlyDistributed {
+        if *pattern != HeatPattern::EvenlyDistributed {
             let _ = write!(text, "; {}: {}", space.name, pattern.words());
         }
     }

@@ -2,58 +2,19 @@
 //! declared twice, unknown types, invalid keys. Simulating such statements would model a different
 //! table.
 
+use std::fmt::Display;
+
 use sqlparser::tokenizer::Location;
 
-use crate::schema::types::{TypeProblem, TypeText};
-use crate::schema::{SchemaError, SchemaIndex, SchemaKey, SchemaTable};
+use crate::schema::error::SchemaError;
+use crate::schema::placed::{Placed, PlacedIndex, PlacedTable, Reference};
+use crate::schema::tables::SchemaKey;
+use crate::schema::types::TypeProblem;
 use evenkeel_model::bounded::quote;
 
 /// Limits on the columns of a key and on the depth of interleaving (Spanner, "Quotas and limits").
 const MOST_KEY_COLUMNS: usize = 16;
 const MOST_LEVELS: usize = 7;
-
-/// A table with the locations of its names.
-pub(super) struct PlacedTable {
-    pub(super) table: SchemaTable,
-    pub(super) at: Location,
-    pub(super) columns: Vec<PlacedColumn>,
-    pub(super) key: Vec<Location>,
-    pub(super) parent: Option<Location>,
-    pub(super) references: Vec<Reference>,
-}
-
-/// Location and type of a column.
-pub(super) struct PlacedColumn {
-    pub(super) at: Location,
-    pub(super) column_type: PlacedType,
-}
-
-/// A type, or the location of a problem and its description.
-pub(super) type PlacedType = Result<TypeText, (Location, TypeProblem)>;
-
-/// A foreign key.
-pub(super) struct Reference {
-    pub(super) columns: Vec<(String, Location)>,
-    pub(super) table: (String, Location),
-    pub(super) referenced: Vec<(String, Location)>,
-}
-
-/// An index with the locations of its names.
-pub(super) struct PlacedIndex {
-    pub(super) index: SchemaIndex,
-    pub(super) at: Location,
-    pub(super) table: Location,
-    pub(super) columns: Vec<Location>,
-    pub(super) storing: Vec<Location>,
-    pub(super) parent: Option<Location>,
-}
-
-/// Statements that were parsed.
-#[derive(Default)]
-pub(super) struct Placed {
-    pub(super) tables: Vec<PlacedTable>,
-    pub(super) indexes: Vec<PlacedIndex>,
-}
 
 fn alike(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
@@ -167,10 +128,10 @@ impl Placed {
         key: &[SchemaKey],
         places: &[Location],
         statement: &str,
-        of: &str,
+        role: &str,
     ) -> Result<(), SchemaError> {
         for (part, at) in key.iter().zip(places) {
-            let position = self.column(table, &part.column, *at, statement, of)?;
+            let position = self.column(table, &part.column, *at, statement, role)?;
             let column_type = table.columns.get(position).and_then(|column| column.column_type.as_ref().ok());
             if let Some(column_type) = column_type.filter(|column_type| !column_type.is_key_type) {
                 let problem = format!(
@@ -188,11 +149,11 @@ impl Placed {
         }
         let names = key.iter().map(|part| part.column.as_str()).zip(places);
         if let Some((name, at)) = repeated(names) {
-            let problem = format!("{of} names {} twice", quote(name));
+            let problem = format!("{role} names {} twice", quote(name));
             return Err(error(*at, statement, problem, "name each column once"));
         }
         if let Some(at) = places.get(MOST_KEY_COLUMNS) {
-            let problem = format!("{of} has {} columns", key.len());
+            let problem = format!("{role} has {} columns", key.len());
             return Err(error(*at, statement, problem, format!("a key has at most {MOST_KEY_COLUMNS}")));
         }
         Ok(())
@@ -205,13 +166,13 @@ impl Placed {
         name: &str,
         at: Location,
         statement: &str,
-        of: &str,
+        role: &str,
     ) -> Result<usize, SchemaError> {
         let found = table.table.columns.iter().position(|column| alike(&column.name, name));
         found.ok_or_else(|| {
             let columns = few(table.table.columns.iter().map(|column| &column.name));
             let (name, table) = (quote(name), quote(&table.table.name));
-            let problem = format!("{of} names {name}, which is no column of {table}");
+            let problem = format!("{role} names {name}, which is no column of {table}");
             error(at, statement, problem, format!("declare it; {table} has {columns}"))
         })
     }
@@ -222,19 +183,19 @@ impl Placed {
         reference: &Reference,
         statement: &str,
     ) -> Result<(), SchemaError> {
-        let of = "a foreign key";
+        let role = "a foreign key";
         for (name, at) in &reference.columns {
-            self.column(table, name, *at, statement, of)?;
+            self.column(table, name, *at, statement, role)?;
         }
         let (name, at) = &reference.table;
         let Some(referenced) = self.table(name) else {
-            let problem = format!("{of} references {}, which is not declared here", quote(name));
+            let problem = format!("{role} references {}, which is not declared here", quote(name));
             let next =
                 format!("add its statement, or leave the foreign key out; declared are {}", self.declared());
             return Err(error(*at, statement, problem, next));
         };
         for (name, at) in &reference.referenced {
-            self.column(referenced, name, *at, statement, of)?;
+            self.column(referenced, name, *at, statement, role)?;
         }
         Ok(())
     }
@@ -255,11 +216,22 @@ impl Placed {
             );
             return Err(error(at, statement, problem, next));
         };
-        // Reject cycles and chains of parents that are too long.
+        self.check_ancestors(child, parent, at, statement)?;
+        check_key_prefix(child, parent, at, statement)
+    }
+
+    /// Rejects cycles and chains of parents that are too long.
+    fn check_ancestors(
+        &self,
+        child: &PlacedTable,
+        parent: &PlacedTable,
+        at: Location,
+        statement: &str,
+    ) -> Result<(), SchemaError> {
         let (mut above, mut levels) = (Some(parent), 1);
         while let Some(table) = above {
             if alike(&table.table.name, &child.table.name) {
-                let problem = format!("it is interleaved in itself, by way of {name}");
+                let problem = format!("it is interleaved in itself, by way of {}", parent_name(child));
                 return Err(error(
                     at,
                     statement,
@@ -273,29 +245,6 @@ impl Placed {
                 return Err(error(at, statement, problem, "leave INTERLEAVE out of the lowest"));
             }
             above = table.table.parent.as_ref().and_then(|parent| self.table(parent));
-        }
-        let (theirs, ours) = (&parent.table.primary_key, &child.table.primary_key);
-        let type_of = |table: &PlacedTable, name: &str| {
-            let position = table.table.columns.iter().position(|column| alike(&column.name, name))?;
-            let column_type = table.columns.get(position)?.column_type.as_ref().ok()?;
-            Some(column_type.name.clone())
-        };
-        for (number, key) in theirs.iter().enumerate() {
-            let own = ours.get(number);
-            let is_same = own.is_some_and(|own| {
-                alike(&own.column, &key.column)
-                    && own.descending == key.descending
-                    && type_of(child, &own.column) == type_of(parent, &key.column)
-            });
-            if !is_same {
-                let place = child.key.get(number).copied().unwrap_or(at);
-                let key_of_parent = few(theirs.iter().map(|key| &key.column));
-                let problem =
-                    format!("its key does not begin with that of {name}, in which it is interleaved");
-                let next =
-                    format!("let it begin with {key_of_parent}, of the same types and in the same order");
-                return Err(error(place, statement, problem, next));
-            }
         }
         Ok(())
     }
@@ -336,5 +285,129 @@ impl Placed {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Checks that the key of a child begins with that of its parent.
+fn check_key_prefix(
+    child: &PlacedTable,
+    parent: &PlacedTable,
+    at: Location,
+    statement: &str,
+) -> Result<(), SchemaError> {
+    let (theirs, ours) = (&parent.table.primary_key, &child.table.primary_key);
+    let type_of = |table: &PlacedTable, name: &str| {
+        let position = table.table.columns.iter().position(|column| alike(&column.name, name))?;
+        let column_type = table.columns.get(position)?.column_type.as_ref().ok()?;
+        Some(column_type.name.clone())
+    };
+    for (number, key) in theirs.iter().enumerate() {
+        let own = ours.get(number);
+        let is_same = own.is_some_and(|own| {
+            alike(&own.column, &key.column)
+                && own.descending == key.descending
+                && type_of(child, &own.column) == type_of(parent, &key.column)
+        });
+        if !is_same {
+            let place = child.key.get(number).copied().unwrap_or(at);
+            let key_of_parent = few(theirs.iter().map(|key| &key.column));
+            let problem = format!(
+                "its key does not begin with that of {}, in which it is interleaved",
+                parent_name(child)
+            );
+            let next = format!("let it begin with {key_of_parent}, of the same types and in the same order");
+            return Err(error(place, statement, problem, next));
+        }
+    }
+    Ok(())
+}
+
+/// Name of a table's parent, as the table spells it.
+fn parent_name(child: &PlacedTable) -> impl Display {
+    quote(child.table.parent.as_deref().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    use crate::schema::error::SchemaError;
+    use crate::schema::parse::parse_schema;
+
+    /// Returns why a schema is refused, with its place.
+    fn refused(text: &str) -> Option<String> {
+        match parse_schema(text) {
+            Err(SchemaError::Refused { line, column, problem, .. }) => {
+                Some(format!("{line}:{column} {problem}"))
+            }
+            other => other.err().map(|error| panic!("{text}: {error}")),
+        }
+    }
+
+    /// A table in one line, with these key columns of INT64.
+    fn table(name: &str, key: &[String], parent: Option<&str>) -> String {
+        let columns: String =
+            key.iter().map(|column| format!("{} INT64, ", column.replace(" DESC", ""))).collect();
+        let parent = parent.map(|parent| format!(", INTERLEAVE IN PARENT {parent}")).unwrap_or_default();
+        format!("CREATE TABLE {name} ({columns}) PRIMARY KEY ({}){parent};\n", key.join(", "))
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_below_at_most_six_others_and_never_below_itself(parents in proptest::collection::vec(0usize..14, 1..12)) {
+            // Table n has the parent with that number; beyond the last, it has none.
+            let parent = |table: usize| parents.get(table).copied().filter(|parent| *parent < parents.len());
+            let key = ["a".to_owned()];
+            let text: String = (0..parents.len())
+                .map(|number| table(&format!("t{number}"), &key, parent(number).map(|parent| format!("t{parent}")).as_deref()))
+                .collect();
+            // Walking up from any table ends after at most seven tables, itself included.
+            let ends = |table: usize| {
+                let mut above = Some(table);
+                (0..7).for_each(|_| above = above.and_then(parent));
+                above.is_none()
+            };
+            let problem = refused(&text);
+            prop_assert_eq!(problem.is_none(), (0..parents.len()).all(ends), "{}{:?}", text, problem);
+        }
+
+        #[test]
+        fn the_key_of_a_child_begins_with_that_of_its_parent(
+            parent in proptest::sample::subsequence(vec!["a", "b DESC", "c", "d DESC"], 1..4),
+            child in proptest::sample::subsequence(vec!["a", "b", "b DESC", "c", "d DESC"], 1..5),
+        ) {
+            let [parent, child] = [parent, child].map(|key| key.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
+            // A key that names a column twice is refused for that.
+            let is_unique = !(child.contains(&"b".to_owned()) && child.contains(&"b DESC".to_owned()));
+            let text = table("p", &parent, None) + &table("t", &child, Some("p"));
+            prop_assert_eq!(refused(&text).is_none(), is_unique && child.starts_with(&parent), "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_key_has_at_most_sixteen_columns() {
+        let columns = |count: usize| (0..count).map(|number| format!("c{number}")).collect::<Vec<_>>();
+        assert_eq!(refused(&table("t", &columns(16), None)), None);
+        let problem = refused(&table("t", &columns(17), None)).unwrap();
+        assert!(problem.ends_with("the primary key has 17 columns"), "{problem}");
+        // The place is that of the seventeenth column.
+        let text = table("t", &columns(17), None);
+        let at = text.rfind("c16").unwrap() + 1;
+        assert!(problem.starts_with(&format!("1:{at} ")), "{problem}");
+    }
+
+    #[test]
+    fn names_are_compared_without_case_and_listed_up_to_a_dozen() {
+        let text = table("Users", &["Id".to_owned()], None);
+        assert_eq!(refused(&format!("{text}CREATE INDEX i ON USERS(ID)")), None);
+        let problem = refused(&format!("{text}CREATE INDEX users ON Users(Id)")).unwrap();
+        assert_eq!(problem, "2:14 the name users is taken");
+        let tables: String =
+            (0..15).map(|number| table(&format!("t{number}"), &["a".to_owned()], None)).collect();
+        let error = parse_schema(&format!("{tables}CREATE INDEX i ON u(a)")).unwrap_err().to_string();
+        assert!(
+            error.ends_with("declared are t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11 and 3 more"),
+            "{error}"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Names and types, as written in statements.
 
-use crate::schema::Dialect;
+use crate::schema::dialect::Dialect;
 use evenkeel_model::table::ColumnType;
 
 /// Returns the Spanner type that holds the values of a YDB column. Uint64 is wider than any Spanner
@@ -69,10 +69,4 @@ pub(super) fn quote(name: &str, dialect: Dialect) -> String {
         Dialect::Postgres if reserved || folded => format!("\"{name}\""),
         _ => name,
     }
-}
-
-/// Returns the expression for the next value of a sequence in the PostgreSQL dialect, which takes
-/// the name of the sequence as a string literal.
-pub(super) fn nextval(sequence: &str) -> String {
-    format!("nextval('{}')", quote(sequence, Dialect::Postgres).replace('\'', "''"))
 }

@@ -2,7 +2,7 @@
 //! each with its measurement.
 
 use crate::simulate::result::{IndexReport, ReadKind, Simulation, StrategyReport};
-use crate::simulate::splits::{Obstacle, Outcome, Pattern};
+use crate::simulate::splits::{DatabaseOutcome, HeatPattern, Obstacle};
 use crate::simulate::strategy::{Strategy, StrategyName};
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 
@@ -39,7 +39,7 @@ pub(super) fn recommend(simulation: &Simulation) -> Option<StrategyName> {
     // A split that is hot to the end and never divided is no better than one reported as
     // indivisible.
     let is_divided = |report: &StrategyReport| {
-        let Outcome { relief, whole, .. } = &report.outcome;
+        let DatabaseOutcome { relief, whole, .. } = &report.outcome;
         relief.hot_windows == 0 || relief.relieved_after.is_some() || whole.by_load > 0
     };
     let spreads = |report: &&StrategyReport| {
@@ -158,7 +158,7 @@ fn moves(report: &StrategyReport, space: usize) -> bool {
     let moving: u64 =
         of_space.filter(|stuck| stuck.obstacle == Obstacle::MovingHotspot).map(|stuck| stuck.rows).sum();
     moving as f64 >= 0.5 * rows as f64
-        || report.outcome.heat.patterns.get(space) == Some(&Pattern::MonotonicKeys)
+        || report.outcome.heat.patterns.get(space) == Some(&HeatPattern::MonotonicKeys)
 }
 
 /// Severity of writes to a single place: a problem only if they exceed its capacity.

@@ -1,7 +1,9 @@
 //! Declaration of a table in a schema, in the terms of a simulation.
 
 use crate::schema::{Dialect, Made, Schema, SchemaColumn, SchemaIndex, SchemaTable, ShardFront};
-use crate::simulate::{IndexSpec, KeyOrder, Strategy, UuidForm};
+use crate::simulate::index::IndexSpec;
+use crate::simulate::key::KeyOrder;
+use crate::simulate::strategy::{Strategy, UuidForm};
 use evenkeel_placement::transform::UuidKind;
 
 /// Parent table, by name and key.
@@ -29,7 +31,7 @@ pub struct Declared {
     /// Table that this one is interleaved in.
     pub parent: Option<Parent>,
     /// Declaration as written in the schema, if there is one.
-    pub written: Option<Written>,
+    pub written: Option<WrittenTable>,
     /// Columns that the database generates by an expression that is not modelled.
     pub unmodelled: Vec<String>,
     /// Notes on parts that are left out or modelled differently, one sentence each.
@@ -38,7 +40,7 @@ pub struct Declared {
 
 /// Declaration of a table, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenTable {
     /// Dialect of the declaration.
     pub dialect: Dialect,
     /// Names and declarations of the columns.
@@ -52,16 +54,14 @@ pub struct Written {
 impl Declared {
     /// Returns the declaration of a table in a schema, with a generated first key column replaced
     /// by the strategy that it represents.
-    #[must_use]
-    pub fn new(schema: &Schema, table: &SchemaTable) -> Self {
+    pub(crate) fn new(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self::as_exported(schema, table);
         declared.first_column(table);
         declared
     }
 
     /// Returns the declaration of a table in a schema, with all key columns as the export has them.
-    #[must_use]
-    pub fn as_exported(schema: &Schema, table: &SchemaTable) -> Self {
+    pub(crate) fn as_exported(schema: &Schema, table: &SchemaTable) -> Self {
         let mut declared = Self {
             table: Some(table.name.clone()),
             primary_key: table.primary_key.iter().map(KeyOrder::from).collect(),
@@ -74,7 +74,7 @@ impl Declared {
             key: parent.primary_key.iter().map(KeyOrder::from).collect(),
         });
         let written = |column: &SchemaColumn| (column.name.clone(), column.declaration.clone());
-        declared.written = Some(Written {
+        declared.written = Some(WrittenTable {
             dialect: table.dialect,
             columns: table.columns.iter().map(written).collect(),
             key: declared.primary_key.clone(),

@@ -6,8 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::schema::ShardFront;
-use crate::simulate::KeyOrder;
-use crate::simulate::key::KeyColumn;
+use crate::simulate::key::{KeyColumn, KeyOrder};
 use evenkeel_model::bounded::quote;
 
 /// An index by the names of its columns.

@@ -12,8 +12,8 @@ use arrow::error::ArrowError;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::simulate::SimulateError;
 use crate::simulate::columns::position;
+use crate::simulate::error::SimulateError;
 use evenkeel_input::source::{Export, OnUnreadable, SourceError};
 use evenkeel_model::bounded::quote;
 use evenkeel_placement::transform::{BitReversedSequence, bit_reverse};
@@ -75,7 +75,7 @@ pub struct Migration {
 }
 
 /// Statistics of the key column, from one pass over the export.
-struct Found {
+struct KeyValues {
     rows: u64,
     least: i64,
     most: i64,
@@ -103,7 +103,7 @@ pub fn migrate(
     let at = position(export.columns(), column)?;
     let is_number =
         export.columns().get(at).is_some_and(|column| column.column_type.arrow_type().is_integer());
-    let mut found = Found {
+    let mut found = KeyValues {
         rows: 0,
         least: i64::MAX,
         most: i64::MIN,
@@ -184,7 +184,7 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
     text.as_ref().unwrap_or(export).read_columns::<E>(OnUnreadable::Fail, &|_| true, |place, batch| {
         let mut columns = batch.columns().to_vec();
         let Some(array) = columns.get_mut(at) else { return Err(SimulateError::Columns.into()) };
-        let texts = UuidTexts::of(array).map_err(SimulateError::from)?;
+        let texts = UuidTexts::new(array).map_err(SimulateError::from)?;
         let uuids = (0..array.len()).map(|row| {
             let uuid = texts.uuid(array, row).map(|uuid| uuid.hyphenated().to_string());
             uuid.ok_or_else(|| SimulateError::Migration {
@@ -214,7 +214,7 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
 struct UuidTexts(Option<ArrayRef>);
 
 impl UuidTexts {
-    fn of(array: &ArrayRef) -> Result<Self, ArrowError> {
+    fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(Self(match array.data_type() {
             DataType::FixedSizeBinary(16) => None,
             _ => Some(cast(array, &DataType::Utf8View)?),
@@ -245,7 +245,7 @@ fn with_room(most: i64, room: f64) -> Option<i64> {
 
 impl Migration {
     /// Skips a range that covers all values, with headroom for those issued before the switch.
-    fn skip(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
+    fn skip(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
         let wanted = with_room(found.most.max(0), room);
         let power = wanted.and_then(|wanted| wanted.cast_unsigned().checked_next_power_of_two());
         let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
@@ -272,7 +272,7 @@ impl Migration {
     }
 
     /// Starts at a counter above those whose reversal already exists.
-    fn start_above(&mut self, found: &Found, room: f64) -> Result<(), SimulateError> {
+    fn start_above(&mut self, found: &KeyValues, room: f64) -> Result<(), SimulateError> {
         if found.negative {
             return Err(SimulateError::Migration {
                 reason: format!(
@@ -306,7 +306,7 @@ impl Migration {
     }
 
     /// Generates values and looks them up, to confirm the proof by experiment.
-    fn look_up(&mut self, sequence: BitReversedSequence, found: &Found) -> Result<(), SimulateError> {
+    fn look_up(&mut self, sequence: BitReversedSequence, found: &KeyValues) -> Result<(), SimulateError> {
         for value in sequence.take(TRIED) {
             self.tried += 1;
             self.collisions += u64::from(found.values.contains(&value));
@@ -320,7 +320,7 @@ impl Migration {
     }
 }
 
-impl Found {
+impl KeyValues {
     /// Adds numbers. Fails at a row with a NULL, a value beyond INT64 or a duplicate.
     fn numbers(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
         let Some(array) = batch.columns().get(column) else { return Ok(()) };
@@ -346,7 +346,7 @@ impl Found {
 
     fn uuids(&mut self, batch: &RecordBatch, column: usize) -> Result<(), (usize, String)> {
         let Some(array) = batch.columns().get(column) else { return Ok(()) };
-        let texts = UuidTexts::of(array).map_err(|error| (0, error.to_string()))?;
+        let texts = UuidTexts::new(array).map_err(|error| (0, error.to_string()))?;
         for row in 0..array.len() {
             if array.is_null(row) {
                 return Err((row, "is NULL, and a key is NOT NULL".to_owned()));

@@ -1,9 +1,9 @@
 //! The schema that a simulation recommends.
 
 use crate::schema::Dialect;
+use crate::simulate::declaration::Declaration;
 use crate::simulate::declared::{Declared, Parent};
 use crate::simulate::result::Simulation;
-use crate::simulate::schema::Declaration;
 use crate::simulate::strategy::{Strategy, StrategyName};
 use evenkeel_model::table::Column;
 
@@ -61,14 +61,14 @@ impl RecommendedSchema<'_> {
             declared: None,
             ttl: None,
         };
-        let mut of_parent = declaration(parent_name, parent_columns, parent.primary_key.as_slice());
-        of_parent.declared = Some(parent);
+        let mut parent_table = declaration(parent_name, parent_columns, parent.primary_key.as_slice());
+        parent_table.declared = Some(parent);
         let in_parent = Parent { name: parent_name.to_owned(), key: parent.primary_key.clone() };
-        let mut of_child = declaration(name, columns, child.primary_key.as_slice());
-        of_child.declared = Some(child);
-        of_child.parent = together.then_some(&in_parent);
+        let mut child_table = declaration(name, columns, child.primary_key.as_slice());
+        child_table.declared = Some(child);
+        child_table.parent = together.then_some(&in_parent);
         let statements =
-            [&of_parent, &of_child].map(|table| table.statements(Strategy::Declared, self.dialect));
+            [&parent_table, &child_table].map(|table| table.statements(Strategy::Declared, self.dialect));
         statements.into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
 }

@@ -6,172 +6,30 @@ use std::time::Instant;
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
 use crate::simulate::advice::{advise, recommend};
-use crate::simulate::arrivals::{Arrived, BEFORE, Block, Order, Rate, Source, Survey, replay, survey};
-use crate::simulate::columns::{
-    check_suited, indexes_of, key_columns, nullable, position, time_column, timed_uuids,
-};
-use crate::simulate::design::{Design, Hashed, name_keys};
-use crate::simulate::index::Index;
-use crate::simulate::key::KeyColumn;
-use crate::simulate::reads::{Found, Reads, read_length};
-use crate::simulate::result::{Load, RateSource, SimulateOptions, Simulation, StrategyReport};
-use crate::simulate::splits::{Database, KeySpace, ModelParameters, Outcome, StartKey};
-use crate::simulate::{SimulateError, Strategy, StrategyName};
+use crate::simulate::arrivals::{Arrived, Block, Rate, replay};
+use crate::simulate::columns::{TableColumns, nullable, timed_uuids};
+use crate::simulate::error::SimulateError;
+use crate::simulate::load::{load, notes_on_time, unknown_order};
+use crate::simulate::reads::{IndexHits, Reads, read_length};
+use crate::simulate::result::{SimulateOptions, Simulation, StrategyReport};
+use crate::simulate::runner::{Replayed, Runner};
+use crate::simulate::scale::{FEWEST_HOT_ROWS, scaled, unsure};
+use crate::simulate::splits::ModelParameters;
+use crate::simulate::strategy::{Strategy, StrategyName};
+use crate::simulate::survey::{Order, Source, Survey, survey};
+use crate::simulate::table::Table;
 use evenkeel_input::source::Export;
-use evenkeel_model::table::Column;
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
 use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, key_identities};
 
 /// Memory limit for counting distinct keys exactly.
 const KEY_BYTES: usize = 256 << 20;
-/// Number of full splits that the whole export makes if no scale is given.
-const USUAL_SPLITS: f64 = 16.0;
-/// Number of first rows that boundaries are derived from, since later keys are not known in
-/// advance.
-const PRESPLIT_ROWS: usize = 10_000;
-/// Smallest number of rows of the export that should be needed to make a split hot in a window;
-/// fewer come together by chance.
-const FEWEST_HOT_ROWS: f64 = 20.0;
-/// Fewest windows that show the effect of a load: the split is watched, divided after the delay,
-/// and seen again.
-const FEWEST_WINDOWS: f64 = 5.0;
-
-/// Replay of one strategy in progress, with a design for each source.
-pub(super) struct Runner {
-    designs: Vec<Design>,
-    /// Number and size of the entries, for each plan of each source.
-    counted: Vec<Vec<(u64, u64)>>,
-    database: Database,
-    transaction_rows: u64,
-    rows_left: u64,
-    key: Vec<u8>,
-}
-
-/// Result of replaying one strategy.
-pub(super) struct Replayed {
-    pub(super) designs: Vec<Design>,
-    pub(super) counted: Vec<Vec<(u64, u64)>>,
-    pub(super) outcome: Outcome,
-    pub(super) spaces: Vec<KeySpace>,
-}
-
-impl Runner {
-    pub(super) fn new(designs: Vec<Design>, database: Database, transaction_rows: u64) -> Self {
-        let counted = designs.iter().map(|design| vec![(0, 0); design.plans.len()]).collect();
-        let transaction_rows = transaction_rows.max(1);
-        Self { designs, counted, database, transaction_rows, rows_left: 0, key: Vec::new() }
-    }
-
-    pub(super) fn take(&mut self, block: &Block) -> Result<(), SimulateError> {
-        let mut entries = Vec::with_capacity(block.arrived.len());
-        for arrived in &block.arrived {
-            let design = self.designs.get_mut(arrived.source);
-            entries.push(design.map_or(Ok(Vec::new()), |design| design.entries(arrived))?);
-        }
-        for (at, rows) in &block.order {
-            let (Some(arrived), Some(entries)) = (block.arrived.get(*at), entries.get(*at)) else { continue };
-            let counted = self.counted.get_mut(arrived.source);
-            let (Some(design), Some(counted)) = (self.designs.get(arrived.source), counted) else { continue };
-            for (row, window) in rows.clone().zip(arrived.windows.get(rows.clone()).unwrap_or_default()) {
-                if *window != BEFORE {
-                    self.database.advance(*window);
-                }
-                if self.rows_left == 0 {
-                    self.database.begin_transaction();
-                    self.rows_left = self.transaction_rows;
-                }
-                self.rows_left -= 1;
-                for ((plan, entries), counted) in design.plans.iter().zip(entries).zip(&mut *counted) {
-                    if let Some((key, bytes)) = entries.entry(row, &mut self.key) {
-                        self.database.insert(plan.space, key, bytes);
-                        *counted = (counted.0 + 1, counted.1 + u64::from(bytes));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<Replayed, SimulateError> {
-        let Self { designs, counted, database, .. } = self;
-        let (mut outcome, spaces) = database.finish();
-        name_keys(&designs, &mut outcome)?;
-        Ok(Replayed { designs, counted, outcome, spaces })
-    }
-}
-
-/// Columns that the options name, by position.
-struct Columns<'a> {
-    all: &'a [Column],
-    key: Vec<KeyColumn>,
-    partition_key: Vec<usize>,
-    shard: Vec<usize>,
-    indexes: Vec<Index>,
-    time: Option<usize>,
-    owner: Option<usize>,
-}
-
-impl<'a> Columns<'a> {
-    fn resolve(
-        all: &'a [Column],
-        options: &SimulateOptions,
-        notes: &mut Vec<String>,
-    ) -> Result<Self, SimulateError> {
-        let positions = |names: &[String]| -> Result<Vec<usize>, SimulateError> {
-            names.iter().map(|name| position(all, name)).collect()
-        };
-        let key = key_columns(all, &options.primary_key)?;
-        let in_key = || key.iter().map(|part| part.column);
-        let partition_key = match options.partition_key.as_slice() {
-            [] => in_key().collect(),
-            names => positions(names)?,
-        };
-        // If there are several time columns, the one in the key determines when rows arrive.
-        let time_in_key = || in_key().find(|column| is_time(all, *column));
-        let time = time_column(all, options.time.as_deref())?.or_else(time_in_key);
-        if time.is_none() && options.rate.is_none() {
-            return Err(SimulateError::NoClock);
-        }
-        let owner = match &options.owner {
-            Some(name) => Some(position(all, name)?),
-            None => in_key().find(|column| !is_time(all, *column)),
-        };
-        let shard = positions(&options.shard_columns)?;
-        let indexes = indexes_of(all, &key, &options.indexes, notes)?;
-        for strategy in &options.strategies {
-            check_suited(*strategy, all, &key)?;
-        }
-        Ok(Self { all, key, partition_key, shard, indexes, time, owner })
-    }
-
-    /// Returns the positions of the columns of the key.
-    fn in_key(&self) -> Vec<usize> {
-        self.key.iter().map(|part| part.column).collect()
-    }
-
-    /// Returns the positions of all columns that are named.
-    fn named(&self) -> Vec<usize> {
-        let mut named = self.in_key();
-        named.extend(self.partition_key.iter().chain(&self.shard));
-        named.extend(self.time.iter().chain(&self.owner));
-        for index in &self.indexes {
-            named.extend(index.columns.iter().map(|part| part.column));
-            named.extend(index.shard.iter().flat_map(|shard| &shard.columns));
-        }
-        named
-    }
-
-    fn name(&self, column: Option<usize>) -> Option<String> {
-        column.and_then(|column| self.all.get(column)).map(|column| column.name.clone())
-    }
-}
-
 /// The first reading of an export, and the clock and scale that follow from it.
 struct Plan<'a> {
     export: &'a Export,
     options: &'a SimulateOptions,
-    columns: Columns<'a>,
+    columns: TableColumns<'a>,
     source: Source<'a>,
     survey: Survey,
     parameters: ModelParameters,
@@ -188,10 +46,10 @@ impl<'a> Plan<'a> {
         stop: &AtomicBool,
     ) -> Result<Self, SimulateError> {
         let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
-        let columns = Columns::resolve(export.columns(), options, &mut notes)?;
+        let columns = TableColumns::resolve(export.columns(), options, &mut notes)?;
         let time = columns.time;
-        let asked = columns_to_read(columns.all, &columns.named());
-        let mut source = Source { export, asked, time, order: Order::Export };
+        let projection = columns_to_read(columns.all, &columns.named());
+        let mut source = Source { export, projection, time, order: Order::Export };
         let survey = survey(&source, options.on_unreadable, options.parameters.window, stop)?;
         source.order = survey.order(options.rate.is_none());
         let parameters = scaled(options, survey.bytes);
@@ -218,8 +76,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The second reading: inserts all rows under every strategy.
-    fn replay(&self, progress: &(dyn Fn(u64) + Sync), stop: &AtomicBool) -> Result<Counted, SimulateError> {
-        let in_key = self.columns.in_key();
+    fn replay(&self, progress: &(dyn Fn(u64) + Sync), stop: &AtomicBool) -> Result<Replay, SimulateError> {
         let table = Table {
             columns: self.columns.all,
             key: &self.columns.key,
@@ -228,42 +85,34 @@ impl<'a> Plan<'a> {
             judged: self.options.judged,
             shard: &self.columns.shard,
         };
-        let mut found = Found::new(&self.survey, &self.columns.indexes, self.columns.time, self.read_length);
-        let (mut runners, mut rows) = (Vec::new(), 0);
-        let mut keys = KeyCounter::new();
-        let mut take = |block: Block| -> Result<(), SimulateError> {
+        let in_key = self.columns.in_key();
+        let mut counts = RowCounts {
+            rows: 0,
+            keys: KeyCounter::new(),
+            hits: IndexHits::new(&self.survey, &self.columns.indexes, self.columns.time, self.read_length),
+        };
+        let mut runners: Vec<Runner> = Vec::new();
+        let mut each = |block: Block| -> Result<(), SimulateError> {
             if runners.is_empty() {
                 for strategy in &self.options.strategies {
                     runners.push(table.runner(*strategy, self.options, &self.parameters, &block.arrived)?);
                 }
             }
-            let mut count = || -> Result<(), SimulateError> {
-                for arrived in &block.arrived {
-                    found.count(&arrived.batch)?;
-                    rows += arrived.batch.num_rows() as u64;
-                    let parts = in_key.iter().filter_map(|column| arrived.batch.columns().get(*column));
-                    keys.add(&key_identities(parts), |_| ());
-                    if keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
-                        keys.estimate();
-                    }
-                }
-                Ok(())
-            };
-            let replay = || runners.par_iter_mut().try_for_each(|runner| runner.take(&block));
-            let (counted, replayed) = rayon::join(&mut count, replay);
+            let replay = || runners.par_iter_mut().try_for_each(|runner| runner.insert_block(&block));
+            let (counted, replayed) = rayon::join(|| counts.add(&block, &in_key), replay);
             counted?;
             replayed?;
-            progress(rows);
+            progress(counts.rows);
             if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(()) }
         };
         let sources = std::slice::from_ref(&self.source);
-        replay(sources, self.options.on_unreadable, self.rate, self.parameters.window, &mut take)?;
-        Ok(Counted { rows, distinct: keys.finish(0).distinct, found: found.rows, runners })
+        replay(sources, self.options.on_unreadable, self.rate, self.parameters.window, &mut each)?;
+        Ok(Replay { counts, runners })
     }
 
-    fn report(mut self, counted: Counted, started: Instant) -> Result<Simulation, SimulateError> {
-        let Counted { rows, distinct, found, runners } = counted;
-        self.notes.extend(note_on_repeated_keys(rows, distinct));
+    fn report(mut self, replay: Replay, started: Instant) -> Result<Simulation, SimulateError> {
+        let Replay { counts: RowCounts { rows, keys, hits }, runners } = replay;
+        self.notes.extend(note_on_repeated_keys(rows, keys.finish(0).distinct));
         let Self { export, options, columns, source, survey, parameters, read_length, unsure, notes, .. } =
             self;
         let in_key = columns.in_key();
@@ -275,7 +124,7 @@ impl<'a> Plan<'a> {
             owner: columns.owner,
             read_length,
             indexes: &columns.indexes,
-            found: &found,
+            hits: &hits.rows,
         };
         let strategies = options.strategies.iter().zip(runners);
         let strategies = strategies.map(|(strategy, runner)| strategy_report(*strategy, runner, &reads));
@@ -312,13 +161,32 @@ impl<'a> Plan<'a> {
 }
 
 /// Results of the second reading.
-struct Counted {
-    rows: u64,
-    distinct: DistinctKeys,
-    /// Rows that a read through each index finds.
-    found: Vec<u64>,
+struct Replay {
+    counts: RowCounts,
     /// The replay of each strategy.
     runners: Vec<Runner>,
+}
+
+/// Counts of the rows that are the same for every strategy.
+struct RowCounts {
+    rows: u64,
+    keys: KeyCounter<()>,
+    hits: IndexHits,
+}
+
+impl RowCounts {
+    fn add(&mut self, block: &Block, in_key: &[usize]) -> Result<(), SimulateError> {
+        for Arrived { batch, .. } in &block.arrived {
+            self.hits.count(batch)?;
+            self.rows += batch.num_rows() as u64;
+            let parts = in_key.iter().filter_map(|column| batch.columns().get(*column));
+            self.keys.add(&key_identities(parts), |_| ());
+            if self.keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
+                self.keys.estimate();
+            }
+        }
+        Ok(())
+    }
 }
 
 /// If the number of distinct keys is an estimate, only its certain part is reported.
@@ -352,8 +220,8 @@ fn strategy_report(
         strategy: StrategyName::Table(strategy),
         words: strategy.words(),
         is_range: strategy.is_range(),
-        reads: reads.of_table(design, &spaces)?,
-        indexes: reads.of_indexes(design, &spaces, &outcome, counted)?,
+        reads: reads.table_reads(design, &spaces)?,
+        indexes: reads.index_reports(design, &spaces, &outcome, counted)?,
         outcome,
     })
 }
@@ -371,175 +239,200 @@ pub fn simulate(
 ) -> Result<Simulation, SimulateError> {
     let started = Instant::now();
     let plan = Plan::new(export, options, stop)?;
-    let counted = plan.replay(progress, stop)?;
-    plan.report(counted, started)
+    let replay = plan.replay(progress, stop)?;
+    plan.report(replay, started)
 }
 
-/// Returns the parameters with the given scale, or with the one that makes the usual number of
-/// splits of `bytes` bytes.
-pub(super) fn scaled(options: &SimulateOptions, bytes: u64) -> ModelParameters {
-    let mut parameters = options.parameters.clone();
-    if options.find_scale {
-        let scale = USUAL_SPLITS * parameters.split_size.0 as f64 / bytes.max(1) as f64;
-        parameters.scale = round_to_two_digits(scale);
-        parameters.load_scale = 1.0;
-        // The measured load is not scaled. Only at a given rate may each row represent several, up
-        // to a limit: with fewer rows in a window, hot splits would arise by chance.
-        if options.rate.is_some() {
-            let most = round_to_two_digits(parameters.hot_rows() / FEWEST_HOT_ROWS);
-            parameters.load_scale = parameters.scale.min(most);
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use super::*;
+    use crate::simulate::index::parse_key_order;
+    use crate::simulate::key::KeyOrder;
+    use crate::simulate::result::{RateSource, ReadKind};
+    use evenkeel_input::source::{InputOptions, InputPath, OnUnreadable};
+    use evenkeel_model::finding::FindingCode;
+    use evenkeel_model::table::ColumnType;
+
+    /// Rows of a table: time in seconds, user, and note, which may be empty.
+    fn export(dir: &Path, rows: &[(u32, u32, &str)]) -> Export {
+        let mut text = "at,user,note\n".to_owned();
+        for (at, user, note) in rows {
+            let (minutes, seconds) = (at / 60, at % 60);
+            writeln!(text, "2024-05-06T{:02}:{:02}:{seconds:02}Z,{user},{note}", minutes / 60, minutes % 60)
+                .unwrap();
         }
-    } else {
-        parameters.load_scale = parameters.scale;
-    }
-    parameters
-}
-
-fn round_to_two_digits(number: f64) -> f64 {
-    if number <= 0.0 || !number.is_finite() {
-        return 1.0;
-    }
-    let unit = 10f64.powf(number.log10().floor() - 1.0);
-    (number / unit).round() * unit
-}
-
-/// Returns a warning if the scale is so large that a few rows of the export make a split hot.
-fn few_rows(parameters: &ModelParameters) -> Option<String> {
-    let rows = parameters.hot_rows();
-    // Rounding may lower the number slightly.
-    (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
-        format!(
-            "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
-             --window or a smaller --scale"
-        )
-    })
-}
-
-/// Returns the reason why load cannot be judged, if there are too few rows or too few windows.
-pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> {
-    let windows = span / parameters.window.get() as f64;
-    few_rows(parameters).or_else(|| {
-        (windows < FEWEST_WINDOWS).then(|| {
-            format!(
-                "all rows come within {windows:.1} windows of {}, too few to see splits divide: give more rows, a shorter --window or a lower --rate",
-                parameters.window
-            )
-        })
-    })
-}
-
-fn is_time(columns: &[Column], column: usize) -> bool {
-    columns.get(column).is_some_and(|column| column.column_type.is_time())
-}
-
-/// Returns the load of the real table.
-pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f64>, order: Order) -> Load {
-    let measured = (survey.span() > 0).then(|| survey.with_time as f64 * 1e6 / survey.span() as f64);
-    let rows_per_second = rate.or(measured.map(|rows| rows * parameters.load_scale));
-    Load {
-        rows_per_second,
-        bytes_per_second: rows_per_second.map(|rows| rows * survey.bytes as f64 / survey.rows.max(1) as f64),
-        source: match rate {
-            Some(_) => RateSource::Given,
-            None if parameters.load_scale == 1.0 => RateSource::Measured,
-            None => RateSource::Scaled,
-        },
-        span_micros: survey.span(),
-        is_sorted_by_time: order == Order::Time,
-    }
-}
-
-/// Returns the reason why load cannot be judged, if the arrival order of the rows is unknown.
-pub(super) fn unknown_order(order: Order) -> Option<String> {
-    (order == Order::Unknown).then(|| {
-        "the export is not in the order of its times, and too large to be sorted here: sort it by time, or give part of it".to_owned()
-    })
-}
-
-/// Returns notes on the times of the rows.
-pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocked: bool) -> Vec<String> {
-    let mut notes = Vec::new();
-    if order == Order::Time {
-        notes.push(format!(
-            "the export is not in the order of {time}: {:.0} % of its rows stand behind a later one. They are replayed in the order of their times",
-            100.0 * survey.out_of_order as f64 / survey.rows.max(1) as f64
-        ));
-    }
-    if is_clocked && survey.without_time > 0 {
-        notes.push(format!("{} rows have no time: they come with the row before them, the first ones before the clock begins", survey.without_time));
-    }
-    notes
-}
-
-/// A declared table.
-struct Table<'a> {
-    columns: &'a [Column],
-    key: &'a [KeyColumn],
-    partition_key: &'a [usize],
-    indexes: &'a [Index],
-    judged: Option<Strategy>,
-    /// Columns that the shard of the judged strategy is computed from.
-    shard: &'a [usize],
-}
-
-impl Table<'_> {
-    fn design(&self, strategy: Strategy, indexes: &[Index], seed: u64) -> Result<Design, SimulateError> {
-        let is_judged = self.judged == Some(strategy);
-        let shard = (is_judged && !self.shard.is_empty()).then_some(self.shard);
-        let hashed = Hashed { partition_key: self.partition_key, shard };
-        Design::new(strategy, self.columns, self.key, hashed, indexes, seed)
+        let path = dir.join("rows.csv");
+        std::fs::write(&path, text).unwrap();
+        let types = [("at", ColumnType::Timestamp), ("user", ColumnType::Int64), ("note", ColumnType::Utf8)];
+        let types = types.map(|(name, column_type)| (name.to_owned(), column_type)).into();
+        Export::open(&[InputPath::File(path)], InputOptions::default(), &types).unwrap()
     }
 
-    /// Creates the runner of a strategy; `first` are the first rows.
-    fn runner(
-        &self,
-        strategy: Strategy,
+    fn key(text: &str) -> Vec<KeyOrder> {
+        parse_key_order(text).unwrap()
+    }
+
+    /// One row per second in each split is a score of 100; windows have ten seconds.
+    fn options(primary_key: &str, strategies: &[&str]) -> SimulateOptions {
+        SimulateOptions {
+            primary_key: key(primary_key),
+            partition_key: Vec::new(),
+            indexes: Vec::new(),
+            strategies: strategies.iter().map(|name| name.parse().unwrap()).collect(),
+            parameters: ModelParameters {
+                split_rate: 2.0,
+                window: Micros::new(10_000_000),
+                ..ModelParameters::default()
+            },
+            judged: None,
+            shard_columns: Vec::new(),
+            find_scale: true,
+            rate: None,
+            time: None,
+            owner: None,
+            presplits: 0,
+            transaction_rows: 1,
+            on_unreadable: OnUnreadable::Fail,
+        }
+    }
+
+    fn run(rows: &[(u32, u32, &str)], options: &SimulateOptions) -> Result<Simulation, SimulateError> {
+        run_until(rows, options, &AtomicBool::new(false))
+    }
+
+    fn run_until(
+        rows: &[(u32, u32, &str)],
         options: &SimulateOptions,
-        parameters: &ModelParameters,
-        first: &[Arrived],
-    ) -> Result<Runner, SimulateError> {
-        // Column tables have no indexes.
-        let indexes = if strategy.is_range() { self.indexes } else { &[] };
-        let design = self.design(strategy, indexes, parameters.seed)?;
-        let boundaries = match strategy.is_range() {
-            true => self.presplits(strategy, options.presplits, first)?,
-            false => design.partition_boundaries()?,
-        };
-        let mut boundaries = Some(boundaries);
-        let space = |name: &String| {
-            let fixed = !strategy.is_range() && boundaries.is_some();
-            let space = KeySpace::new(boundaries.take().unwrap_or_default(), fixed, parameters);
-            (name.clone(), space)
-        };
-        let spaces = design.spaces.iter().map(space).collect();
-        let database = Database::new(parameters.clone(), spaces);
-        Ok(Runner::new(vec![design], database, options.transaction_rows))
+        stop: &AtomicBool,
+    ) -> Result<Simulation, SimulateError> {
+        let dir = tempfile::tempdir().unwrap();
+        simulate(&export(dir.path(), rows), options, &|_| (), stop)
     }
 
-    /// Returns the boundaries that divide the keys of the first rows evenly.
-    fn presplits(
-        &self,
-        strategy: Strategy,
-        count: usize,
-        first: &[Arrived],
-    ) -> Result<Vec<StartKey>, SimulateError> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        // Generated values use another seed, since they are not known when boundaries are planned.
-        let mut design = self.design(strategy, &[], u64::MAX)?;
-        let mut keys = Vec::new();
-        for rows in first {
-            let made = design.entries(rows)?;
-            let Some(table) = made.first() else { continue };
-            for row in 0..rows.batch.num_rows().min(PRESPLIT_ROWS - keys.len()) {
-                let mut bytes = Vec::new();
-                let lead = table.entry(row, &mut bytes).map_or(0, |(key, _)| key.lead);
-                keys.push(StartKey { bytes, lead });
+    /// Eight rows in each of 600 seconds, of 97 users.
+    fn steady() -> Vec<(u32, u32, &'static str)> {
+        (0..4800).map(|row| (row / 8, row * 7919 % 97, if row % 3 == 0 { "" } else { "x" })).collect()
+    }
+
+    #[test]
+    fn every_strategy_gets_every_row_once() {
+        let rows = steady();
+        let mut options =
+            options("at, user, note", &["declared", "swapped", "desc", "shard-8", "uuid4", "hash-16"]);
+        options.indexes =
+            vec!["by_note(note) null_filtered".parse().unwrap(), "by_user(user)".parse().unwrap()];
+        options.transaction_rows = 10;
+        let simulation = run(&rows, &options).unwrap();
+        assert_eq!(simulation.rows, 4800);
+        // Found by the values of the last row.
+        let (_, last_user, last_note) = *rows.last().unwrap();
+        let with_note = rows.iter().filter(|row| !row.2.is_empty()).count() as u64;
+        let same_note = rows.iter().filter(|row| row.2 == last_note).count() as u64;
+        let same_user = rows.iter().filter(|row| row.1 == last_user).count() as u64;
+        for report in &simulation.strategies {
+            let outcome = &report.outcome;
+            assert_eq!(outcome.transactions, 480);
+            let splits = &outcome.spaces[0].splits;
+            assert_eq!(splits.iter().map(|split| split.rows).sum::<u64>(), 4800, "{}", report.strategy);
+            assert_eq!(splits.iter().filter(|split| split.starts_at.is_none()).count(), 1);
+            if !report.is_range {
+                assert_eq!((splits.len(), report.indexes.len()), (16, 0));
+                continue;
             }
+            let [by_note, by_user] = report.indexes.as_slice() else { panic!("{}", report.strategy) };
+            assert_eq!((by_note.entries, by_note.found), (with_note, same_note));
+            assert_eq!((by_user.entries, by_user.found, by_user.back_joins), (4800, same_user, 0));
+            assert_eq!(outcome.whole.rows, 4800 * 2 + with_note);
         }
-        keys.sort_unstable();
-        let at = |number: usize| keys.get(number * keys.len() / (count + 1)).cloned();
-        Ok((1..=count).filter_map(at).collect())
+    }
+
+    #[test]
+    fn hash_partitions_have_the_rows_that_their_placement_gives_them() {
+        let rows = steady();
+        let mut options = options("at, user, note", &["hash-16"]);
+        options.partition_key = vec!["user".to_owned()];
+        let simulation = run(&rows, &options).unwrap();
+        let splits = &simulation.strategies[0].outcome.spaces[0].splits;
+        // All rows of a user are in one partition, so each size is a sum of users' sizes; and the
+        // largest share of a window is at least that of the largest partition.
+        let mut users: BTreeMap<u32, u64> = BTreeMap::new();
+        rows.iter().for_each(|row| *users.entry(row.1).or_default() += 1);
+        let largest = splits.iter().map(|split| split.rows).max().unwrap();
+        assert!(largest >= *users.values().max().unwrap() && largest < 4800, "{largest}");
+        assert!(simulation.strategies[0].outcome.spaces[0].hottest_share >= largest as f64 / 4800.0);
+        assert_eq!(simulation.strategies[0].outcome.whole.by_load, 0);
+    }
+
+    #[test]
+    fn a_key_that_follows_time_is_found_and_another_recommended() {
+        let simulation = run(&steady(), &options("at, user", &["declared", "shard-16"])).unwrap();
+        let [declared, shards] = simulation.strategies.as_slice() else { panic!() };
+        // Eight rows per second go to the last split, of which two make it hot.
+        assert!((declared.outcome.whole.highest_score - 400.0).abs() < 1e-9);
+        assert!(
+            declared.outcome.spaces[0].hottest_share > 0.99 && shards.outcome.spaces[0].hottest_share < 0.5
+        );
+        assert_eq!(simulation.recommended.map(|name| name.to_string()).as_deref(), Some("shard-16"));
+        assert!(simulation.findings.iter().any(|finding| finding.code == FindingCode::MonotonicKey));
+        assert!((simulation.load.rows_per_second.unwrap() - 8.0).abs() < 0.1);
+        assert_eq!(simulation.load.source, RateSource::Measured);
+        let rows_read = |report: &StrategyReport| {
+            report.reads.iter().map(|read| (read.kind, read.ranges)).collect::<Vec<_>>()
+        };
+        let reads = [(ReadKind::TimeRange, Some(1)), (ReadKind::History, None), (ReadKind::Row, Some(1))];
+        assert_eq!(rows_read(declared), reads);
+        assert_eq!(rows_read(shards)[0], (ReadKind::TimeRange, Some(16)));
+    }
+
+    #[test]
+    fn rows_out_of_order_are_replayed_in_order() {
+        let rows = steady();
+        let mut shuffled = rows.clone();
+        shuffled.sort_by_key(|row| (row.1 * 31 % 89, row.0));
+        let options = options("at, user, note", &["declared", "swapped"]);
+        let (expected, found) = (run(&rows, &options).unwrap(), run(&shuffled, &options).unwrap());
+        assert!(found.load.is_sorted_by_time && !expected.load.is_sorted_by_time);
+        for (expected, found) in expected.strategies.iter().zip(&found.strategies) {
+            assert_eq!(found.outcome.spaces[0].rows, expected.outcome.spaces[0].rows);
+            // The order within a second differs, but not the rows of a window.
+            assert_eq!(found.outcome.whole.windows, expected.outcome.whole.windows);
+            assert_eq!(found.outcome.timeline.periods.len(), expected.outcome.timeline.periods.len());
+            let rows = |report: &StrategyReport| {
+                report.outcome.timeline.periods.iter().map(|period| period.rows).collect::<Vec<_>>()
+            };
+            assert_eq!(rows(found), rows(expected));
+        }
+    }
+
+    #[test]
+    fn repeated_keys_are_counted() {
+        let rows = [(0, 1, "a"), (1, 2, "b"), (2, 1, "c"), (3, 1, "d")];
+        let simulation = run(&rows, &options("user", &["declared"])).unwrap();
+        assert!(simulation.notes.iter().any(|note| note.starts_with("exactly 2 rows have a key")));
+        assert!(simulation.unsure.is_some() && simulation.recommended.is_none());
+        let simulation = run(&rows, &options("at", &["declared"])).unwrap();
+        assert!(!simulation.notes.iter().any(|note| note.contains("have a key")));
+    }
+
+    #[test]
+    fn unsuitable_options_are_refused() {
+        let rows = [(0, 1, "a"), (1, 2, "b")];
+        let error = |primary_key, strategy| run(&rows, &options(primary_key, &[strategy])).unwrap_err();
+        assert!(matches!(error("nobody", "declared"), SimulateError::UnknownColumn { .. }));
+        assert!(matches!(error("user, USER", "declared"), SimulateError::Repeated { .. }));
+        assert!(matches!(error("user", "swapped"), SimulateError::Unsuited { .. }));
+        assert!(matches!(error("user", "desc"), SimulateError::Unsuited { .. }));
+        let mut twice = options("user", &["declared"]);
+        twice.indexes = vec!["i(at)".parse().unwrap(), "i(user)".parse().unwrap()];
+        assert!(matches!(run(&rows, &twice), Err(SimulateError::RepeatedIndex { .. })));
+        let no_time = SimulateOptions { time: Some("note".to_owned()), ..options("user", &["declared"]) };
+        assert!(matches!(run(&rows, &no_time), Err(SimulateError::Time { .. })));
+        let stopped = AtomicBool::new(true);
+        let stopped = run_until(&rows, &options("user", &["declared"]), &stopped);
+        assert!(matches!(stopped, Err(SimulateError::Interrupted)));
     }
 }

@@ -2,28 +2,13 @@
 
 use serde::Serialize;
 
-use crate::schema::SchemaKey;
 use crate::simulate::index::IndexSpec;
-use crate::simulate::splits::{ModelParameters, Outcome};
-use crate::simulate::{Strategy, StrategyName};
+use crate::simulate::key::KeyOrder;
+use crate::simulate::splits::{DatabaseOutcome, ModelParameters};
+use crate::simulate::strategy::{Strategy, StrategyName};
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::finding::Finding;
 use evenkeel_model::units::Micros;
-
-/// A key column, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KeyOrder {
-    /// Name of the column.
-    pub column: String,
-    /// Whether the order is descending.
-    pub descending: bool,
-}
-
-impl From<&SchemaKey> for KeyOrder {
-    fn from(part: &SchemaKey) -> Self {
-        Self { column: part.column.clone(), descending: part.descending }
-    }
-}
 
 /// Options of a simulation.
 #[derive(Debug, Clone)]
@@ -124,7 +109,7 @@ pub struct StrategyReport {
     /// Whether the strategy models Spanner rather than this store.
     pub is_range: bool,
     /// Effects of the writes.
-    pub outcome: Outcome,
+    pub outcome: DatabaseOutcome,
     /// Cost of reads at the end of the replay.
     pub reads: Vec<ReadReport>,
     /// Costs and benefits of the indexes.

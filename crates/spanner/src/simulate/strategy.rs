@@ -58,8 +58,7 @@ pub enum StrategyName {
 
 impl StrategyName {
     /// Whether the name is about a parent and its children.
-    #[must_use]
-    pub fn is_of_children(self) -> bool {
+    pub(crate) fn is_of_children(self) -> bool {
         matches!(self, Self::Interleaved | Self::Apart)
     }
 
@@ -196,8 +195,7 @@ impl Strategy {
     }
 
     /// Whether the strategy models Spanner rather than the hash partitions of this store.
-    #[must_use]
-    pub fn is_range(self) -> bool {
+    pub(crate) fn is_range(self) -> bool {
         !matches!(self, Self::HashPartitions(_))
     }
 }

@@ -4,21 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::simulate::splits::ModelParameters;
 use crate::simulate::splits::heat::{HeatMap, HeatSamples};
-use crate::simulate::splits::key_space::{Changes, Key, KeySpace, SplitFigures};
-use crate::simulate::splits::sample::SplitMix;
+use crate::simulate::splits::key::Key;
+use crate::simulate::splits::key_space::{Changes, KeySpace};
+use crate::simulate::splits::parameters::ModelParameters;
+use crate::simulate::splits::random::SplitMix;
+use crate::simulate::splits::servers::Servers;
+use crate::simulate::splits::split::{Obstacle, SplitFigures};
 use crate::simulate::splits::timeline::{Period, Relief, Timeline};
-
-/// Reason why dividing a hot split does not help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Obstacle {
-    /// Nearly all load is on one key, and a row cannot be divided.
-    SingleRow,
-    /// The load moves: a boundary would leave all new rows on one side.
-    MovingHotspot,
-}
 
 /// Rows written to hot splits that dividing does not cool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,7 +45,7 @@ pub struct SpaceFigures {
 
 /// Result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct DatabaseOutcome {
     /// Figures of the key spaces.
     pub spaces: Vec<SpaceFigures>,
     /// All windows as one period.
@@ -77,7 +70,7 @@ pub struct Outcome {
 
 /// Key spaces that share servers.
 #[derive(Debug, Clone)]
-pub struct Database {
+pub(crate) struct Database {
     parameters: ModelParameters,
     names: Vec<String>,
     spaces: Vec<KeySpace>,
@@ -105,8 +98,7 @@ pub struct Database {
 
 impl Database {
     /// Creates a database from key spaces without rows.
-    #[must_use]
-    pub fn new(parameters: ModelParameters, spaces: Vec<(String, KeySpace)>) -> Self {
+    pub(crate) fn new(parameters: ModelParameters, spaces: Vec<(String, KeySpace)>) -> Self {
         let (names, spaces): (Vec<String>, Vec<KeySpace>) = spaces.into_iter().unzip();
         Self {
             hottest_rows: vec![(0, 0); spaces.len()],
@@ -129,14 +121,8 @@ impl Database {
         }
     }
 
-    /// Returns the key spaces.
-    #[must_use]
-    pub fn spaces(&self) -> &[KeySpace] {
-        &self.spaces
-    }
-
     /// Advances the clock to a window, numbered since 1970. The clock never goes back.
-    pub fn advance(&mut self, to: i64) {
+    pub(crate) fn advance(&mut self, to: i64) {
         let Some(now) = self.window else {
             self.begin();
             self.window = Some(to);
@@ -170,7 +156,7 @@ impl Database {
     }
 
     /// Begins a transaction, for which touched splits are counted.
-    pub fn begin_transaction(&mut self) {
+    pub(crate) fn begin_transaction(&mut self) {
         self.end_transaction();
         self.transactions += 1;
     }
@@ -184,7 +170,7 @@ impl Database {
 
     /// Inserts a row into the key space at position `space`.
     #[inline]
-    pub fn insert(&mut self, space: usize, key: Key<'_>, bytes: u32) {
+    pub(crate) fn insert(&mut self, space: usize, key: Key<'_>, bytes: u32) {
         let Some(rows) = self.spaces.get_mut(space) else { return };
         let new = rows.insert(key, bytes, self.transactions, &mut self.random);
         self.touched += u64::from(new);
@@ -194,14 +180,25 @@ impl Database {
     }
 
     fn end_window(&mut self, window: i64) {
-        let parameters = &self.parameters;
-        let by_size = std::mem::take(&mut self.before).by_size;
-        let mut period = Period { begin: window, windows: 1, by_size, ..Period::default() };
         for (hottest, space) in self.hottest_rows.iter_mut().zip(&self.spaces) {
             let rows = || space.splits().iter().map(|split| split.window_rows);
             *hottest = (hottest.0 + rows().sum::<u64>(), hottest.1 + rows().max().unwrap_or(0));
         }
-        let mut loads = vec![0u64; parameters.servers.max(1)];
+        let servers = Servers::new(self.parameters.servers, &self.spaces);
+        let mut period = self.load_of_window(window, &servers);
+        // The last window may be cut short, and a window without rows is no relief.
+        if period.hot_windows > 0 || (!self.ending && period.rows > 0) {
+            self.relief.push(window, period.hot_windows > 0);
+        }
+        self.change_splits(&mut period, servers);
+        self.timeline.push(period);
+    }
+
+    /// Returns the figures of a window at its end, before splits change.
+    fn load_of_window(&mut self, window: i64, servers: &Servers) -> Period {
+        let parameters = &self.parameters;
+        let by_size = std::mem::take(&mut self.before).by_size;
+        let mut period = Period { begin: window, windows: 1, by_size, ..Period::default() };
         let mut squares = 0.0;
         for split in self.spaces.iter().flat_map(KeySpace::splits) {
             let rows = split.window_rows;
@@ -211,80 +208,53 @@ impl Database {
             if parameters.score(rows) >= parameters.hot {
                 period.hot_rows += rows;
             }
-            if let Some(load) = loads.get_mut(split.server) {
-                *load += rows;
-            }
         }
         let all = period.rows as f64;
         let effective = |squares: f64| if squares > 0.0 { all * all / squares } else { 0.0 };
         period.effective_splits = effective(squares);
-        period.effective_servers = effective(loads.iter().map(|load| (*load as f64).powi(2)).sum());
-        let busy = loads.iter().filter(|load| all > 0.0 && **load as f64 * loads.len() as f64 >= 0.1 * all);
+        let loads = || servers.loads.iter().map(|load| *load as f64);
+        period.effective_servers = effective(loads().map(|load| load.powi(2)).sum());
+        let busy = loads().filter(|load| all > 0.0 && load * servers.loads.len() as f64 >= 0.1 * all);
         period.busy_servers = busy.count() as f64;
         period.highest_score = parameters.score(period.hottest_rows);
         period.hot_windows = u64::from(period.highest_score >= parameters.hot);
-        // The last window may be cut short, and a window without rows is no relief.
-        if period.hot_windows > 0 || (!self.ending && period.rows > 0) {
-            self.relief.push(window, period.hot_windows > 0);
-        }
-        // New splits are placed on the least loaded server.
-        let mut splits_of = vec![0usize; loads.len()];
-        for split in self.spaces.iter().flat_map(KeySpace::splits) {
-            if let Some(splits) = splits_of.get_mut(split.server) {
-                *splits += 1;
-            }
-        }
-        let mut place = |_| {
-            let least = (0..loads.len()).min_by_key(|server| (loads.get(*server), splits_of.get(*server)));
-            let least = least.unwrap_or(0);
-            if let Some(splits) = splits_of.get_mut(least) {
-                *splits += 1;
-            }
-            least
-        };
+        period
+    }
+
+    /// Divides, joins and moves splits at the end of a window, and counts that in its figures.
+    fn change_splits(&mut self, period: &mut Period, mut servers: Servers) {
         for (number, space) in self.spaces.iter_mut().enumerate() {
-            space.judge(parameters);
+            space.judge(&self.parameters);
             for (obstacle, rows) in space.stuck() {
                 let (splits, all) = self.stuck.entry((number, obstacle)).or_default();
                 *splits += 1;
                 *all += rows;
             }
-            let changes = space.change(parameters, &mut place);
+            let changes = space.change(&self.parameters, |_| servers.place_split());
             period.by_size += changes.by_size;
             period.by_load += changes.by_load;
             period.merges += changes.merges;
         }
-        period.moves = u64::from(move_one(&mut self.spaces, &loads));
+        period.moves = u64::from(servers.move_one(&mut self.spaces));
         self.spaces.iter_mut().for_each(KeySpace::turn);
-        period.splits = self.spaces.iter().map(KeySpace::len).sum();
-        self.timeline.push(period);
+        period.splits = self.spaces.iter().map(KeySpace::split_count).sum();
     }
 
     /// Ends the last window, and returns the figures of all rows and the key spaces.
-    #[must_use]
-    pub fn finish(mut self) -> (Outcome, Vec<KeySpace>) {
+    pub(crate) fn finish(mut self) -> (DatabaseOutcome, Vec<KeySpace>) {
         self.end_transaction();
         if self.window.is_none() {
             self.begin();
         }
         self.ending = true;
         self.end_window(self.window.unwrap_or(0));
-        let figures = |((name, space), (in_time, hottest)): ((String, &KeySpace), &(u64, u64))| {
-            let splits: Vec<SplitFigures> = space.figures().collect();
-            let rows: u64 = splits.iter().map(|split| split.rows).sum();
-            SpaceFigures {
-                name,
-                rows,
-                rows_in_time: *in_time,
-                hottest_share: *hottest as f64 / (*in_time).max(1) as f64,
-                bytes: splits.iter().map(|split| split.bytes).sum(),
-                splits,
-            }
-        };
+        let spaces = self.names.into_iter().zip(&self.spaces).zip(&self.hottest_rows);
+        let spaces =
+            spaces.map(|((name, space), (in_time, hottest))| space_figures(name, space, *in_time, *hottest));
         let stuck = self.stuck.into_iter();
         let transactions = self.transactions.max(1) as f64;
-        let outcome = Outcome {
-            spaces: self.names.into_iter().zip(&self.spaces).zip(&self.hottest_rows).map(figures).collect(),
+        let outcome = DatabaseOutcome {
+            spaces: spaces.collect(),
             whole: self.timeline.whole(),
             timeline: self.timeline,
             relief: self.relief,
@@ -301,23 +271,15 @@ impl Database {
     }
 }
 
-/// Moves one split from the most loaded server to the least loaded one, if that evens out their
-/// loads.
-fn move_one(spaces: &mut [KeySpace], loads: &[u64]) -> bool {
-    let most = loads.iter().enumerate().max_by_key(|(_, load)| **load);
-    let least = loads.iter().enumerate().min_by_key(|(_, load)| **load);
-    let (Some((from, most)), Some((to, least))) = (most, least) else { return false };
-    let difference = most - least;
-    let movable = spaces.iter_mut().flat_map(|space| space.splits_mut().iter_mut());
-    let helps = movable
-        .filter(|split| split.server == from && split.window_rows > 0 && split.window_rows < difference);
-    // Choose the split whose load is closest to half of the difference.
-    match helps.min_by_key(|split| (2 * split.window_rows).abs_diff(difference)) {
-        Some(split) => {
-            split.server = to;
-            true
-        }
-        None => false,
+fn space_figures(name: String, space: &KeySpace, rows_in_time: u64, hottest: u64) -> SpaceFigures {
+    let splits: Vec<SplitFigures> = space.figures().collect();
+    SpaceFigures {
+        name,
+        rows: splits.iter().map(|split| split.rows).sum(),
+        bytes: splits.iter().map(|split| split.bytes).sum(),
+        rows_in_time,
+        hottest_share: hottest as f64 / rows_in_time.max(1) as f64,
+        splits,
     }
 }
 
@@ -326,7 +288,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
-    use crate::simulate::splits::{KeyRange, StartKey};
+    use crate::simulate::splits::key::{KeyRange, StartKey};
     use evenkeel_model::units::ByteSize;
     use evenkeel_stats::skew::{KeyWeights, NoiseFloor, SkewFigures};
 
@@ -357,12 +319,12 @@ mod tests {
         for row in 0..40_000_u64 {
             database.advance((row / 200) as i64);
             insert(&mut database, row, 100);
-            let last = database.spaces()[0].splits().last().unwrap();
+            let last = database.spaces[0].splits().last().unwrap();
             let key = row.to_be_bytes();
-            assert_eq!(database.spaces()[0].touched(&[KeyRange::of_prefix(&key)]), 1);
+            assert_eq!(database.spaces[0].touched(&[KeyRange::with_prefix(&key)]), 1);
             // The last split received every row of this window, so no other split was written to.
             assert_eq!(last.window_rows, row % 200 + 1, "{row}");
-            largest = database.spaces()[0].len();
+            largest = database.spaces[0].split_count();
         }
         let (outcome, _) = database.finish();
         assert_eq!(outcome.whole.hottest_rows, 40_000);
@@ -370,7 +332,7 @@ mod tests {
         assert!(outcome.whole.by_size > 50 && largest > 50, "{}", outcome.whole.by_size);
         let stuck = outcome.stuck[0];
         assert!(stuck.obstacle == Obstacle::MovingHotspot && stuck.rows > 35_000, "{stuck:?}");
-        assert_eq!(outcome.heat.pattern(), crate::simulate::splits::Pattern::MonotonicKeys);
+        assert_eq!(outcome.heat.pattern(), crate::simulate::splits::HeatPattern::MonotonicKeys);
     }
 
     #[test]
@@ -402,9 +364,9 @@ mod tests {
         let rows = 20_000;
         database.advance(1_000_000);
         (60_000..60_000 + rows).for_each(|row| insert(&mut database, mixed(row), 100));
-        let splits = database.spaces()[0].splits();
+        let splits = database.spaces[0].splits();
         assert!(splits.len() > 60, "{}", splits.len());
-        let start = |split: &crate::simulate::splits::key_space::Split| {
+        let start = |split: &crate::simulate::splits::split::Split| {
             split.start().try_into().map_or(0, u64::from_be_bytes) as f64
         };
         let ends = splits.iter().skip(1).map(start).chain([u64::MAX as f64]);
@@ -429,12 +391,12 @@ mod tests {
             database.advance((row / 600) as i64);
             insert(&mut database, mixed(row), 0);
         }
-        let busy = database.spaces()[0].len();
+        let busy = database.spaces[0].split_count();
         assert!((11..=40).contains(&busy), "{busy}");
         database.advance(1000);
         let (outcome, spaces) = database.finish();
         assert!(outcome.relief.relieved_after.is_some_and(|windows| windows < 40), "{:?}", outcome.relief);
-        assert_eq!(spaces[0].len(), 1, "{:?}", outcome.whole);
+        assert_eq!(spaces[0].split_count(), 1, "{:?}", outcome.whole);
         assert!(outcome.whole.by_load >= 10 && outcome.whole.merges == outcome.whole.by_load);
         assert!(outcome.whole.busy_servers > 3.0, "{}", outcome.whole.busy_servers);
     }
@@ -492,7 +454,7 @@ mod tests {
                     insert(&mut database, key, *size);
                     (inserted, bytes) = (inserted + 1, bytes + u64::from(*size));
                     if number % 100 == 0 {
-                        let splits: Vec<_> = database.spaces()[0].figures().collect();
+                        let splits: Vec<_> = database.spaces[0].figures().collect();
                         assert!(splits[0].start.bytes.is_empty());
                         assert!(splits.windows(2).all(|pair| pair[0].start < pair[1].start));
                         assert_eq!(splits.iter().map(|split| split.rows).sum::<u64>(), inserted);

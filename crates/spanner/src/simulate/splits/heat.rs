@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::simulate::splits::sample::SplitMix;
-use crate::simulate::splits::{Key, StartKey};
+use crate::simulate::splits::key::{Key, StartKey};
+use crate::simulate::splits::random::SplitMix;
 
 /// Largest number of sampled rows.
 const MOST_SAMPLES: usize = 1 << 15;
@@ -16,7 +16,7 @@ const SLICES: usize = 96;
 /// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pattern {
+pub enum HeatPattern {
     /// Writes go everywhere at all times.
     EvenlyDistributed,
     /// A diagonal: keys rise or fall with time.
@@ -27,7 +27,7 @@ pub enum Pattern {
     SingleHotTable,
 }
 
-impl Pattern {
+impl HeatPattern {
     /// Describes the pattern in words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -51,11 +51,11 @@ pub struct HeatMap {
     pub starts_at: Vec<String>,
     /// Keys at which the ranges begin.
     #[serde(skip)]
-    pub starts: Vec<StartKey>,
+    pub(crate) starts: Vec<StartKey>,
     /// First and last window, numbered since 1970.
     pub windows: (i64, i64),
-    /// Pattern of each key space.
-    pub patterns: Vec<Pattern>,
+    /// HeatPattern of each key space.
+    pub patterns: Vec<HeatPattern>,
     /// Key space that receives nearly all rows, if there are several key spaces.
     pub single_hot: Option<usize>,
 }
@@ -63,8 +63,8 @@ pub struct HeatMap {
 impl HeatMap {
     /// Returns the pattern of the table, which is the first key space.
     #[must_use]
-    pub fn pattern(&self) -> Pattern {
-        self.patterns.first().copied().unwrap_or(Pattern::EvenlyDistributed)
+    pub fn pattern(&self) -> HeatPattern {
+        self.patterns.first().copied().unwrap_or(HeatPattern::EvenlyDistributed)
     }
 }
 
@@ -140,7 +140,7 @@ impl HeatSamples {
         let most = SINGLE_TABLE_SHARE * self.rows.len() as f64;
         let single_hot = (0..key_spaces).find(|space| key_spaces > 1 && rows_of(*space) >= most);
         let patterns = (0..key_spaces).map(|space| match pattern(&of_space(space)) {
-            Pattern::EvenlyDistributed if single_hot == Some(space) => Pattern::SingleHotTable,
+            HeatPattern::EvenlyDistributed if single_hot == Some(space) => HeatPattern::SingleHotTable,
             other => other,
         });
         let patterns = patterns.collect();
@@ -185,14 +185,14 @@ const NARROW: f64 = 0.15;
 /// Smallest ratio of the rows in a hot range to those in the median range.
 const BAND: f64 = 5.0;
 
-fn pattern(cells: &[&Vec<u32>]) -> Pattern {
+fn pattern(cells: &[&Vec<u32>]) -> HeatPattern {
     let sums: Vec<f64> = cells.iter().map(|row| row.iter().map(|rows| f64::from(*rows)).sum()).collect();
     let all: f64 = sums.iter().sum();
     if all == 0.0 {
-        return Pattern::EvenlyDistributed;
+        return HeatPattern::EvenlyDistributed;
     }
     if follow_time(cells) {
-        return Pattern::MonotonicKeys;
+        return HeatPattern::MonotonicKeys;
     }
     let mut sorted = sums.clone();
     sorted.sort_by(f64::total_cmp);
@@ -202,7 +202,7 @@ fn pattern(cells: &[&Vec<u32>]) -> Pattern {
         busy * 2 >= row.len()
     };
     let band = cells.iter().zip(&sums).any(|(row, sum)| *sum >= BAND * median && *sum >= BAND && lasts(row));
-    if band { Pattern::PersistentlyHotRanges } else { Pattern::EvenlyDistributed }
+    if band { HeatPattern::PersistentlyHotRanges } else { HeatPattern::EvenlyDistributed }
 }
 
 /// Whether the rows of each time slice are in few ranges, and these rise or fall from slice to
@@ -273,24 +273,24 @@ mod tests {
         let mixed = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let rows = 50_000;
         let rising = map_of((0..rows).map(|row| (0, row, 0)));
-        assert_eq!(rising.pattern(), Pattern::MonotonicKeys);
-        assert_eq!(map_of((0..rows).map(|row| (0, u64::MAX - row, 0))).pattern(), Pattern::MonotonicKeys);
-        assert_eq!(map_of((0..rows).map(|row| (0, mixed(row), 0))).pattern(), Pattern::EvenlyDistributed);
+        assert_eq!(rising.pattern(), HeatPattern::MonotonicKeys);
+        assert_eq!(map_of((0..rows).map(|row| (0, u64::MAX - row, 0))).pattern(), HeatPattern::MonotonicKeys);
+        assert_eq!(map_of((0..rows).map(|row| (0, mixed(row), 0))).pattern(), HeatPattern::EvenlyDistributed);
         // Sixteen shards, each in order.
         assert_eq!(
             map_of((0..rows).map(|row| (0, mixed(row) >> 60, row))).pattern(),
-            Pattern::EvenlyDistributed
+            HeatPattern::EvenlyDistributed
         );
         // One user among a thousand has a third of the rows.
         let users = |row: u64| if row.is_multiple_of(3) { 777 } else { (mixed(row) >> 32) % 1000 };
         assert_eq!(
             map_of((0..rows).map(|row| (0, users(row), row))).pattern(),
-            Pattern::PersistentlyHotRanges
+            HeatPattern::PersistentlyHotRanges
         );
         let tables = |row: u64| usize::from(row.is_multiple_of(20));
         assert_eq!(
             map_of((0..rows).map(|row| (tables(row), mixed(row), 0))).pattern(),
-            Pattern::SingleHotTable
+            HeatPattern::SingleHotTable
         );
     }
 

@@ -17,13 +17,20 @@
 
 mod database;
 mod heat;
+mod key;
 mod key_space;
 mod parameters;
+mod random;
 mod sample;
+mod servers;
+mod split;
 mod timeline;
 
-pub use crate::simulate::splits::database::{Database, Obstacle, Outcome, SpaceFigures, Stuck};
-pub use crate::simulate::splits::heat::{HeatMap, Pattern};
-pub use crate::simulate::splits::key_space::{Key, KeyRange, KeySpace, SplitFigures, StartKey};
+pub(super) use crate::simulate::splits::database::Database;
+pub use crate::simulate::splits::database::{DatabaseOutcome, SpaceFigures, Stuck};
+pub use crate::simulate::splits::heat::{HeatMap, HeatPattern};
+pub(super) use crate::simulate::splits::key::{Key, KeyRange, StartKey};
+pub(super) use crate::simulate::splits::key_space::KeySpace;
 pub use crate::simulate::splits::parameters::{ModelParameters, Sampling};
+pub use crate::simulate::splits::split::{Obstacle, SplitFigures};
 pub use crate::simulate::splits::timeline::{Period, Relief, Timeline};

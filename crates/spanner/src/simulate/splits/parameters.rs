@@ -88,8 +88,7 @@ impl Default for ModelParameters {
 
 impl ModelParameters {
     /// Returns the score of a split that received `rows` rows of the export in one window.
-    #[must_use]
-    pub fn score(&self, rows: u64) -> f64 {
+    pub(crate) fn score(&self, rows: u64) -> f64 {
         100.0 * rows as f64 * self.load_scale / (self.split_rate * self.window.seconds())
     }
 
@@ -100,14 +99,12 @@ impl ModelParameters {
     }
 
     /// Returns the number of rows of the export in one window from which a split is hot.
-    #[must_use]
-    pub fn hot_rows(&self) -> f64 {
+    pub(crate) fn hot_rows(&self) -> f64 {
         self.hot / 100.0 * self.split_rate * self.window.seconds() / self.load_scale
     }
 
     /// Returns the size, in bytes of the export, at which a split divides.
-    #[must_use]
-    pub fn scaled_size(&self) -> f64 {
+    pub(crate) fn scaled_size(&self) -> f64 {
         self.split_size.0 as f64 / self.scale
     }
 }

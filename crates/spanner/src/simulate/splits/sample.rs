@@ -2,30 +2,9 @@
 
 use std::ops::Range;
 
-use crate::simulate::splits::{Key, ModelParameters};
-
-/// Random number generator chosen only for its speed: SplitMix64 (Steele, Lea and Flood, 2014).
-#[derive(Debug, Clone)]
-pub(super) struct SplitMix(u64);
-
-impl SplitMix {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ (word >> 31)
-    }
-
-    /// Returns a number below `limit`, which is at least 1 and small.
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
-}
+use crate::simulate::splits::key::Key;
+use crate::simulate::splits::parameters::ModelParameters;
+use crate::simulate::splits::random::SplitMix;
 
 /// A sampled row of a split.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +18,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub(super) fn of(key: Key<'_>, bytes: u32) -> Self {
+    pub(super) fn new(key: Key<'_>, bytes: u32) -> Self {
         Self { key: key.bytes.into(), lead: key.lead, root: key.root, bytes }
     }
 }
@@ -156,7 +135,7 @@ impl Watch {
     #[inline]
     pub(super) fn see(&mut self, key: Key<'_>, most: usize, random: &mut SplitMix) {
         self.seen += 1;
-        let sample = || Sample::of(key, 1);
+        let sample = || Sample::new(key, 1);
         if self.keys.len() < most {
             self.keys.push(sample());
             return;
@@ -256,7 +235,7 @@ mod tests {
     fn samples(keys: &[&str], root: usize) -> Vec<Sample> {
         keys.iter()
             .map(|key| {
-                Sample::of(Key { bytes: key.as_bytes(), lead: key.len(), root: root.min(key.len()) }, 1)
+                Sample::new(Key { bytes: key.as_bytes(), lead: key.len(), root: root.min(key.len()) }, 1)
             })
             .collect()
     }
@@ -314,7 +293,7 @@ mod tests {
         for row in 0..100_000_u32 {
             if samples.wants() {
                 let key = row.to_be_bytes();
-                samples.add(Sample::of(Key { bytes: &key, lead: 4, root: 4 }, 1), 512, &mut random);
+                samples.add(Sample::new(Key { bytes: &key, lead: 4, root: 4 }, 1), 512, &mut random);
             }
         }
         assert!((256..=512).contains(&samples.rows.len()));

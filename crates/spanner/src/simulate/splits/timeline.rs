@@ -109,8 +109,7 @@ impl Timeline {
     }
 
     /// Returns the whole timeline as one period.
-    #[must_use]
-    pub fn whole(&self) -> Period {
+    pub(crate) fn whole(&self) -> Period {
         let mut periods = self.periods.iter();
         let mut whole = periods.next().copied().unwrap_or_default();
         periods.for_each(|period| whole.extend(period));
