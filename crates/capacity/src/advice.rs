@@ -38,7 +38,7 @@ pub(super) fn recommend(simulation: &NodeSimulation) -> (Option<NodeRecommendati
         let asked = design.runs.iter().filter(|run| run.keeps_up == keeps_up);
         asked.filter_map(|run| Some(run.fault.as_ref()?.asked.clone())).collect()
     };
-    let cost = |design: &&DesignReport| Cost::of(design, faults(design, false).len());
+    let cost = |design: &&DesignReport| Cost::from_design(design, faults(design, false).len());
     let Some(best) = keeping().min_by_key(cost) else {
         let reason = "no design keeps up; take more or stronger nodes, or a partition key that spreads what comes at a time";
         return (None, Some(reason.to_owned()));
@@ -68,7 +68,7 @@ struct Cost {
 }
 
 impl Cost {
-    fn of(design: &DesignReport, faults: usize) -> Self {
+    fn from_design(design: &DesignReport, faults: usize) -> Self {
         // Loads that differ by less than a quarter of the mean count as equal: such differences are
         // random.
         let quarters = |over_mean: f64| (over_mean * 4.0).round() as u64;
@@ -104,7 +104,7 @@ pub(super) fn advise(simulation: &NodeSimulation) -> Vec<Finding> {
         findings.extend(first_of(&designs, |design| falls_behind(simulation, design)));
         let runs = designs.iter().map(|design| design.runs.len()).max().unwrap_or(0);
         for run in 1..runs {
-            findings.extend(first_of(&designs, |design| no_room(simulation, design, run)));
+            findings.extend(first_of(&designs, |design| falls_behind_with_fault(simulation, design, run)));
         }
         findings.extend(first_of(&designs, idle_nodes));
         findings.extend(first_of(&designs, uneven_deal));
@@ -218,7 +218,11 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
 
 /// Reports a fault that a design does not survive although it keeps up without it; a design that
 /// falls behind anyway is reported only once.
-fn no_room(simulation: &NodeSimulation, design: &DesignReport, run: usize) -> Option<Finding> {
+fn falls_behind_with_fault(
+    simulation: &NodeSimulation,
+    design: &DesignReport,
+    run: usize,
+) -> Option<Finding> {
     design.without_fault().filter(|run| run.keeps_up)?;
     let run = design.runs.get(run).filter(|run| !run.keeps_up)?;
     let fault = run.fault.as_ref()?;

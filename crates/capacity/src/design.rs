@@ -1,7 +1,7 @@
 //! Report on one partition key with a given number of nodes and partitions.
 
 use crate::CapacityError;
-use crate::capacity::{Capacities, Rate, Room};
+use crate::capacity::{Capacities, Headroom, Rate};
 use crate::load::CountedKey;
 use crate::{
     ArrivalFigures, ArrivalWindow, Arrivals, Cluster, DesignReport, Fault, FaultKind, FaultReport, Lost,
@@ -64,7 +64,7 @@ impl Design<'_> {
         let Some(of_partitions) = load.concentrations.get(&self.shape.partitions).copied() else {
             return Err(CapacityError::Columns);
         };
-        let totals = Totals::of(arrivals);
+        let totals = Totals::from_arrivals(arrivals);
         let windows: Vec<Vec<u64>> =
             arrivals.windows.iter().map(|window| summed(&window.rows, &node_of, cluster.nodes)).collect();
         let by_nodes = |totals: &[u64]| {
@@ -86,9 +86,11 @@ impl Design<'_> {
         let by_partition = |window: &ArrivalWindow| window.rows.clone();
         let by_node = |window: &ArrivalWindow| summed(&window.rows, &node_of, cluster.nodes);
         let weights = &load.counts.weights;
-        let (room_of_nodes, room_of_partitions) = rooms(arrivals, &capacities, &node_of, cluster.nodes);
-        let room = room_of_nodes.and(room_of_partitions);
-        let rate = |room: f64| room.is_finite().then_some(room * self.figures.average_rows_per_second);
+        let (headroom_of_nodes, headroom_of_partitions) =
+            headrooms(arrivals, &capacities, &node_of, cluster.nodes);
+        let headroom = headroom_of_nodes.and(headroom_of_partitions);
+        let rate =
+            |headroom: f64| headroom.is_finite().then_some(headroom * self.figures.average_rows_per_second);
         let mut runs = vec![self.run(arrivals, &cluster, is_sustained, None)];
         for fault in faults {
             let planned = self.planned(fault, arrivals, &loads, &node_of)?;
@@ -101,18 +103,18 @@ impl Design<'_> {
             partitions: self.shape.partitions.len(),
             partitions_per_node: self.shape.partitions.len() as f64 / self.shape.nodes.max(1) as f64,
             capacities,
-            over_partitions: Unevenness::of(
+            over_partitions: Unevenness::from_arrivals(
                 arrivals,
                 self.shape.partitions.len(),
                 by_partition,
                 weights,
                 partition_rows,
             ),
-            over_nodes: Unevenness::of(arrivals, self.shape.nodes, by_node, weights, node_rows),
-            rows_per_second_without_queue: rate(room.in_every_slice),
+            over_nodes: Unevenness::from_arrivals(arrivals, self.shape.nodes, by_node, weights, node_rows),
+            rows_per_second_without_queue: rate(headroom.in_every_slice),
             sustained_rows_per_second: sustained,
             is_sustained,
-            rows_per_second_in_the_long_run: rate(room.in_the_long_run),
+            rows_per_second_in_the_long_run: rate(headroom.in_the_long_run),
             limited_by_partition,
             runs,
         })
@@ -189,7 +191,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(arrivals: &Arrivals) -> Self {
+    fn from_arrivals(arrivals: &Arrivals) -> Self {
         let mut totals = Self { rows: vec![0; arrivals.partitions()], bytes: vec![0; arrivals.partitions()] };
         for window in &arrivals.windows {
             totals.rows.iter_mut().zip(&window.rows).for_each(|(total, rows)| *total += rows);
@@ -222,19 +224,27 @@ fn hottest(loads: &[f64], node_of: &[usize], nodes: usize) -> usize {
 }
 
 /// Returns the headroom of nodes and that of partitions.
-fn rooms(arrivals: &Arrivals, capacities: &Capacities, node_of: &[usize], nodes: usize) -> (Room, Room) {
+fn headrooms(
+    arrivals: &Arrivals,
+    capacities: &Capacities,
+    node_of: &[usize],
+    nodes: usize,
+) -> (Headroom, Headroom) {
     let seconds = arrivals.window.seconds();
     let work = arrivals.work(capacities);
     let of_nodes: Vec<Vec<f64>> = work.iter().map(|work| summed(&work.node, node_of, nodes)).collect();
     let node = of_nodes.iter().map(|seconds_of| (seconds, seconds_of.as_slice()));
     let partition = work.iter().map(|work| (seconds, work.partition.as_slice()));
-    (Room::of(node, &vec![1.0; nodes.max(1)]), Room::of(partition, &vec![1.0; arrivals.partitions()]))
+    (
+        Headroom::from_slices(node, &vec![1.0; nodes.max(1)]),
+        Headroom::from_slices(partition, &vec![1.0; arrivals.partitions()]),
+    )
 }
 
 impl Unevenness {
     /// Computes the unevenness of `count` partitions or nodes from the rows of each in every
     /// window.
-    fn of(
+    fn from_arrivals(
         arrivals: &Arrivals,
         count: usize,
         rows_of: impl Fn(&ArrivalWindow) -> Vec<u64>,
@@ -248,13 +258,13 @@ impl Unevenness {
             let rows = rows_of(window);
             hottest += rows.iter().copied().max().unwrap_or(0);
             let of_window: u64 = rows.iter().sum();
-            by_chance += chance.of(of_window) * of_window as f64;
+            by_chance += chance.expected(of_window) * of_window as f64;
             total.iter_mut().zip(rows).for_each(|(total, rows)| *total += rows);
         }
-        let in_total = SkewFigures::of(&total);
+        let in_total = SkewFigures::from_counts(&total);
         let rows = in_total.rows.max(1) as f64;
         Self {
-            noise_floor: NoiseFloor::of(&in_total, keys),
+            noise_floor: NoiseFloor::from_weights(&in_total, keys),
             max_over_mean_at_a_time: hottest as f64 * count as f64 / rows,
             max_over_mean_at_a_time_by_chance: by_chance / rows,
             sustained_over_mean: concentration.over_mean(),

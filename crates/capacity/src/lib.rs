@@ -8,7 +8,7 @@
 //!                             beside that of a perfect hash
 //!             Concentration   sustained rate, by the model of `evenkeel_stats::throughput`
 //!                             with the figures of an evaluation
-//!             Room            factor by which the load could grow, without a queue at the
+//!             Headroom        factor by which the load could grow, without a queue at the
 //!                             end of any window and in the long run
 //!             play            where backlog builds and for how long, without and with each fault
 //!        -> findings, the smallest design that keeps up
@@ -33,7 +33,7 @@ mod run;
 mod tests;
 
 pub use arrivals::{ArrivalWindow, Arrivals};
-pub use capacity::{Capacities, Rate, Room, ScaleModel, Utilization};
+pub use capacity::{Capacities, Headroom, Rate, ScaleModel, Utilization};
 pub use fault::{Fault, FaultError, Lost, Moment, NodeChoice, Slow};
 pub use outcome::{NodeOutcome, Outcome, Peak};
 pub use play::{Cluster, NodeFault, play};

@@ -48,7 +48,7 @@ pub fn simulate_nodes(
     let Some(arrivals) = counted.keys.first().and_then(|key| key.arrivals.values().next()) else {
         return Err(CapacityError::NoRows);
     };
-    let own = ArrivalFigures::of(arrivals);
+    let own = ArrivalFigures::from_arrivals(arrivals);
     // Rows that arrive one after the other already have the requested rate.
     let scale = match (clock, options.rate) {
         (Clock::Column(_), Some(rate)) => rate / own.average_rows_per_second,
@@ -155,7 +155,7 @@ fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec
 
 impl ArrivalFigures {
     /// Computes the figures of all partitions together; each row counts for itself.
-    fn of(arrivals: &Arrivals) -> Self {
+    fn from_arrivals(arrivals: &Arrivals) -> Self {
         let seconds = arrivals.window.seconds();
         let sum = |amounts: &[u64]| amounts.iter().sum::<u64>();
         let windows = arrivals.windows.len();

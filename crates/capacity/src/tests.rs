@@ -278,10 +278,10 @@ proptest! {
     ) {
         let all = arrivals(&windows.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let slices: Vec<Vec<f64>> = windows.iter().map(|rows| rows.iter().map(|rows| *rows as f64).collect()).collect();
-        let room = Room::of(slices.iter().map(|rows| (10.0, rows.as_slice())), &[rate; 3]);
+        let headroom = Headroom::from_slices(slices.iter().map(|rows| (10.0, rows.as_slice())), &[rate; 3]);
         let at = |times: f64| play(&Arrivals { scale: times, ..all.clone() }, &cluster(3, rate), None);
-        prop_assert_eq!(at(room.in_every_slice * 0.999).peak, None);
-        prop_assert!(at(room.in_every_slice * 1.01).peak.is_some());
+        prop_assert_eq!(at(headroom.in_every_slice * 0.999).peak, None);
+        prop_assert!(at(headroom.in_every_slice * 1.01).peak.is_some());
         // Played repeatedly, the backlog stays below the load of one round, or grows with every
         // round.
         let again = |times: f64, rounds: usize| {
@@ -289,10 +289,10 @@ proptest! {
             let all = arrivals(&rounds.iter().map(Vec::as_slice).collect::<Vec<_>>());
             play(&Arrivals { scale: times, ..all }, &cluster(3, rate), None).waiting_rows
         };
-        let below = room.in_the_long_run * 0.99;
+        let below = headroom.in_the_long_run * 0.99;
         let of_round = windows.iter().flatten().sum::<u64>() as f64 * below;
         prop_assert!(again(below, 40) <= of_round, "{} {}", again(below, 40), of_round);
-        prop_assert!(again(room.in_the_long_run * 1.05, 8) > again(room.in_the_long_run * 1.05, 4));
+        prop_assert!(again(headroom.in_the_long_run * 1.05, 8) > again(headroom.in_the_long_run * 1.05, 4));
     }
 }
 

@@ -214,7 +214,7 @@ fn stored(snapshot: &Snapshot) -> Vec<PartitionOverview> {
     for of_partition in portions.chunk_by(|a, b| a.partition == b.partition) {
         let index = of_partition.first().map(|portion| portion.partition.index());
         if let Some(partition) = index.and_then(|index| partitions.get_mut(index)) {
-            partition.overlap = OverlapDepth::of(overlap_depths(of_partition));
+            partition.overlap = OverlapDepth::from_depths(overlap_depths(of_partition));
         }
     }
     for portion in portions {
@@ -288,14 +288,14 @@ async fn other_files(table: &SnapshotTable) -> Result<Vec<u64>, QueryError> {
 pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSkew, QueryError> {
     let snapshot = table.snapshot();
     let visible = count_visible_rows(table, keys).await?;
-    let figures = SkewFigures::of(&visible.rows_per_partition);
-    let noise_floor = visible.keys.map(|keys| NoiseFloor::of(&figures, &keys));
+    let figures = SkewFigures::from_counts(&visible.rows_per_partition);
+    let noise_floor = visible.keys.map(|keys| NoiseFloor::from_weights(&figures, &keys));
     let over_commits: Vec<CommitBalance> = snapshot
         .commits()
         .iter()
         .filter(|commit| commit.info.operation.brings_rows() && commit.rows() > 0)
         .map(|commit| {
-            let figures = SkewFigures::of(&commit.rows_per_partition);
+            let figures = SkewFigures::from_counts(&commit.rows_per_partition);
             CommitBalance {
                 version: commit.info.version,
                 rows: figures.rows,
@@ -309,9 +309,9 @@ pub async fn skew(table: &SnapshotTable, keys: PartitionKeys) -> Result<TableSke
     let at_a_time =
         median_effective(&over_commits, figures.partitions).map_or(AtATime::Spread, |effective| {
             let in_total = balance(figures.effective_partitions, figures.partitions);
-            AtATime::of(balance(effective, figures.partitions), in_total)
+            AtATime::from_balances(balance(effective, figures.partitions), in_total)
         });
-    let verdict = Verdict::of(&figures, noise_floor.as_ref(), at_a_time);
+    let verdict = Verdict::from_skew(&figures, noise_floor.as_ref(), at_a_time);
     Ok(TableSkew {
         figures,
         rows_per_partition: visible.rows_per_partition,

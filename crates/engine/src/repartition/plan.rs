@@ -128,8 +128,8 @@ pub async fn plan(
         rows_moving,
         bytes: bytes.iter().sum(),
         bytes_moving: bytes_moving as u64,
-        skew_before: SkewFigures::of(&rows_before),
-        skew_after: SkewFigures::of(&rows_after),
+        skew_before: SkewFigures::from_counts(&rows_before),
+        skew_after: SkewFigures::from_counts(&rows_after),
         rows_per_partition: rows_after,
     })
 }

@@ -194,7 +194,7 @@ impl Selection {
     }
 
     /// Configures a builder to read this selection.
-    fn of<T>(&self, builder: ArrowReaderBuilder<T>) -> ArrowReaderBuilder<T> {
+    fn configure<T>(&self, builder: ArrowReaderBuilder<T>) -> ArrowReaderBuilder<T> {
         let builder = builder
             .with_projection(self.mask.clone())
             .with_row_groups(self.groups.clone())
@@ -257,7 +257,7 @@ impl ParquetReader {
         let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
-        let reader = selection.of(builder).build().map_err(error)?;
+        let reader = selection.configure(builder).build().map_err(error)?;
         Ok(Self {
             file: file.to_owned(),
             reader: Batches::Local(Box::new(reader)),
@@ -286,7 +286,7 @@ impl ParquetReader {
         let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
         let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(object, metadata);
-        let mut batches = selection.of(builder).build().map_err(error)?;
+        let mut batches = selection.configure(builder).build().map_err(error)?;
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         handle().map_err(read_error)?.spawn(async move {
             while let Some(batch) = batches.next().await {

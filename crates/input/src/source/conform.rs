@@ -260,7 +260,7 @@ impl Conform {
             .into_iter()
             .map(|(row, (column, reason))| Reject {
                 file: self.file.clone(),
-                position: raw.positions.of(row),
+                position: raw.positions.position(row),
                 column,
                 reason,
                 record: record_of(&raw.cells, row),

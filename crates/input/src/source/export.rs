@@ -112,12 +112,12 @@ pub struct ExportPlace {
 impl ExportPlace {
     /// Returns the place of a row of the batch, as messages show it: `x.csv, line 7`.
     #[must_use]
-    pub fn of(&self, row: usize) -> String {
+    pub fn row_place(&self, row: usize) -> String {
         let row = match &self.kept {
             Some(kept) => kept.get(row).copied().unwrap_or(row),
             None => row,
         };
-        format!("{}, {}", self.input, self.positions.of(row))
+        format!("{}, {}", self.input, self.positions.position(row))
     }
 }
 

@@ -152,24 +152,24 @@ struct Nearly {
 const NEARLY: usize = 100;
 
 impl Guess {
-    fn of(groups: &[&[ColumnType]]) -> Self {
+    fn among(groups: &[&[ColumnType]]) -> Self {
         Self { candidates: groups.concat(), seen_value: false, nearly: None }
     }
 
     fn any() -> Self {
-        Self::of(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
+        Self::among(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
     }
 
     fn number() -> Self {
-        Self::of(&[&NUMBERS, &[ColumnType::Utf8]])
+        Self::among(&[&NUMBERS, &[ColumnType::Utf8]])
     }
 
     fn text() -> Self {
-        Self::of(&[&TIMES, &[ColumnType::Utf8]])
+        Self::among(&[&TIMES, &[ColumnType::Utf8]])
     }
 
     fn only(column_type: ColumnType) -> Self {
-        Self::of(&[&[column_type]])
+        Self::among(&[&[column_type]])
     }
 
     fn look_at(&mut self, cells: &BinaryArray, format: &TextFormat) {

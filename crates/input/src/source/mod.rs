@@ -325,7 +325,7 @@ pub enum Positions {
 }
 
 impl Positions {
-    fn of(&self, row: usize) -> RowPosition {
+    fn position(&self, row: usize) -> RowPosition {
         match self {
             Self::Lines(lines) => RowPosition::Line(lines.get(row).copied().unwrap_or(0)),
             Self::RowsFrom(first) => RowPosition::Row(first + row as u64),

@@ -47,7 +47,7 @@ impl HashIntervals {
     }
 
     #[inline]
-    fn of(self, hash: u64) -> PartitionId {
+    fn partition_of(self, hash: u64) -> PartitionId {
         let quotient = ((u128::from(hash) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = hash.wrapping_sub(quotient.wrapping_mul(self.interval));
         let quotient = quotient + u64::from(rest >= self.interval);
@@ -138,7 +138,7 @@ impl Placement {
         match function {
             PlacementFunction::Ydb => {
                 let intervals = HashIntervals::new(self.partitions);
-                partitions.extend(hashes.iter().map(|hash| intervals.of(*hash)));
+                partitions.extend(hashes.iter().map(|hash| intervals.partition_of(*hash)));
             }
             PlacementFunction::YdbModulo => {
                 partitions.extend(hashes.iter().map(|hash| PartitionId((hash % count) as u32)));
@@ -365,7 +365,7 @@ mod tests {
             let intervals = HashIntervals::new(partitions);
             let edge = (u64::MAX / count).wrapping_mul(near % (count + 2));
             for hash in [hash, edge, edge.wrapping_sub(1), edge.wrapping_add(1), 0, u64::MAX] {
-                prop_assert_eq!(intervals.of(hash), hash_interval(hash, partitions));
+                prop_assert_eq!(intervals.partition_of(hash), hash_interval(hash, partitions));
             }
         }
 
