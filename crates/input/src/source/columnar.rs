@@ -15,11 +15,11 @@ use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use parquet::errors::ParquetError;
 use tokio::sync::mpsc;
 
+use crate::source::error::SourceError;
+use crate::source::options::{InputFormat, InputOptions, READ_BATCH_BYTES};
+use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::remote::RemoteObject;
-use crate::source::{
-    InputFormat, InputOptions, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader, SeekableFile,
-    SourceError,
-};
+use crate::source::stream::SeekableFile;
 use evenkeel_storage::{handle, wait_for};
 
 pub(super) fn failed(file: &str, format: InputFormat, error: impl std::fmt::Display) -> SourceError {
@@ -147,7 +147,7 @@ impl Selection {
         let (mut wanted, unknown) = split_columns(file, schema, columns)?;
         let is_unasked = |index: &usize| {
             let field = schema.field(*index);
-            options.unasked.get(field.name()) == Some(field.data_type())
+            options.unprojected.get(field.name()) == Some(field.data_type())
         };
         wanted.retain(|index| !is_unasked(index));
         let metadata = metadata.metadata();

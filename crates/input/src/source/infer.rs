@@ -9,9 +9,11 @@ use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
 use crate::source::discover::InputPath;
-use crate::source::open::open_decompressed;
+use crate::source::error::{SourceError, wrong_separator};
+use crate::source::open::{Input, open_decompressed};
+use crate::source::options::InputOptions;
+use crate::source::raw::RawCells;
 use crate::source::remote::{self, RemoteFile};
-use crate::source::{Input, InputOptions, RawCells, SourceError, wrong_separator};
 use evenkeel_model::note::{Fault, Note};
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, parse_text_column};

@@ -11,13 +11,15 @@ use crate::source::arrow_ipc::{ArrowFileReader, ArrowStreamReader};
 use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
 use crate::source::file_name::{format_of_name, is_tab_separated};
 use crate::source::ndjson::NdjsonReader;
+use crate::source::options::{InputFormat, InputOptions};
+use crate::source::raw::{RawBatch, RawReader};
 use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
-    Fingerprint, HashingReader, StreamHash, decompress, fingerprint_file, peek, spool,
+    Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
 };
-use crate::source::{InputFormat, InputOptions, RawBatch, RawReader, SeekableFile, SourceError};
 
 /// An input whose rows can be read.
 pub struct Input {
