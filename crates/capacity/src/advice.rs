@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::load::ROWS_PER_PARTITION;
-use crate::{DesignReport, FaultKind, NodeRecommendation, NodeSimulation, RunReport};
+use crate::result::{DesignReport, FaultKind, NodeRecommendation, NodeSimulation, RunReport};
 use evenkeel_model::finding::{Finding, FindingCode, Severity};
 use evenkeel_model::table::{KeyPart, Transform};
 use evenkeel_stats::skew::are_enough_rows;

@@ -1,11 +1,15 @@
 //! Report on one partition key with a given number of nodes and partitions.
 
-use crate::CapacityError;
+use crate::arrivals::{ArrivalWindow, Arrivals};
 use crate::capacity::{Capacities, Headroom, Rate};
+use crate::cluster::{NodeCluster, NodeFault};
+use crate::error::CapacityError;
+use crate::fault::{LossTime, Lost, NodeChoice, RequestedFault, Slow};
 use crate::load::CountedKey;
-use crate::{
-    ArrivalFigures, ArrivalWindow, Arrivals, Cluster, DesignReport, Fault, FaultKind, FaultReport, Lost,
-    Moment, NodeChoice, NodeFault, NodeParameters, Outcome, RunReport, Shape, Slow, Unevenness, play,
+use crate::outcome::RunOutcome;
+use crate::play::play;
+use crate::result::{
+    ArrivalFigures, DesignReport, FaultKind, FaultReport, NodeParameters, RunReport, Shape, Unevenness,
 };
 use evenkeel_model::table::Candidate;
 use evenkeel_stats::skew::{KeyWeights, MaxOverMeanByChance, NoiseFloor, SkewFigures};
@@ -47,13 +51,13 @@ impl Design<'_> {
         &self,
         key: &Candidate,
         load: &CountedKey,
-        faults: &[Fault],
+        faults: &[RequestedFault],
     ) -> Result<DesignReport, CapacityError> {
         let Some(arrivals) = load.arrivals.get(&self.shape.partitions) else {
             return Err(CapacityError::Columns);
         };
         let capacities = self.capacities();
-        let cluster = Cluster {
+        let cluster = NodeCluster {
             nodes: self.shape.nodes,
             assignment: self.parameters.assignment,
             capacities,
@@ -123,7 +127,7 @@ impl Design<'_> {
     /// Resolves the node and the time of a fault.
     fn planned(
         &self,
-        fault: &Fault,
+        fault: &RequestedFault,
         arrivals: &Arrivals,
         loads: &[f64],
         node_of: &[usize],
@@ -135,13 +139,13 @@ impl Design<'_> {
         let last = arrivals.windows.last().map_or(0, |window| window.start_micros);
         let end = last.saturating_add(arrivals.window.get());
         let (planned, kind, factor, at_micros) = match fault {
-            Fault::Slow(Slow { factor, .. }) => {
+            RequestedFault::Slow(Slow { factor, .. }) => {
                 (NodeFault::Slow { node, factor: *factor }, FaultKind::Slow, *factor, arrivals.start_micros())
             }
-            Fault::Lost(Lost { at, .. }) => {
+            RequestedFault::Lost(Lost { at, .. }) => {
                 let at_micros = match at {
-                    Moment::After(after) => arrivals.start_micros().saturating_add(after.get()),
-                    Moment::Busiest => self.figures.busiest_start_micros,
+                    LossTime::After(after) => arrivals.start_micros().saturating_add(after.get()),
+                    LossTime::Busiest => self.figures.busiest_start_micros,
                 };
                 if at_micros >= end {
                     let fault = fault.to_string();
@@ -158,7 +162,7 @@ impl Design<'_> {
     fn run(
         &self,
         arrivals: &Arrivals,
-        cluster: &Cluster,
+        cluster: &NodeCluster,
         is_sustained: bool,
         fault: Option<(NodeFault, FaultReport)>,
     ) -> RunReport {
@@ -179,7 +183,7 @@ impl Design<'_> {
 }
 
 /// Returns the seconds from a fault until the backlog finally clears.
-fn drained_after(fault: &FaultReport, outcome: &Outcome) -> Option<f64> {
+fn drained_after(fault: &FaultReport, outcome: &RunOutcome) -> Option<f64> {
     let until = outcome.waiting_until_micros.filter(|until| *until > fault.at_micros)?;
     Some(until.saturating_sub(fault.at_micros) as f64 / 1e6)
 }

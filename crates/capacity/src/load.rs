@@ -10,8 +10,8 @@ use rayon::prelude::{
     IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
 
-use crate::CapacityError;
-use crate::{ArrivalWindow, Arrivals};
+use crate::arrivals::{ArrivalWindow, Arrivals};
+use crate::error::CapacityError;
 use evenkeel_advisor::evaluate::{EvaluateError, EvaluateOptions, Evaluator};
 use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::table::{Candidate, Column, ColumnType, Transform};
