@@ -25,6 +25,7 @@ mod options;
 mod raw;
 mod reject;
 mod remote;
+mod selection;
 mod stream;
 
 pub use crate::source::arrow_ipc::panics_are_caught;
