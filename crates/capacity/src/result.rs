@@ -205,12 +205,6 @@ impl DesignReport {
         self.runs.first()
     }
 
-    /// Whether the design keeps up in every run.
-    #[must_use]
-    pub fn keeps_up_with_faults(&self) -> bool {
-        self.runs.iter().all(|run| run.keeps_up)
-    }
-
     /// Returns the design in words: `(user_id), 4 nodes, 16 partitions`.
     #[must_use]
     pub fn name(&self) -> String {

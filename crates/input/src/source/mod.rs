@@ -37,8 +37,8 @@ pub use crate::source::export::{
 };
 pub use crate::source::infer::{Sample, infer_columns};
 pub use crate::source::open::Input;
-pub use crate::source::options::{InputFormat, InputOptions, READ_BATCH_ROWS};
-pub use crate::source::raw::{Positions, RawBatch, RawCells, batch_bytes};
+pub use crate::source::options::{InputFormat, InputOptions};
+pub use crate::source::raw::{Positions, RawBatch, RawCells};
 pub use crate::source::reject::{Reject, RowPosition};
 pub use crate::source::remote::RemoteFile;
 pub use crate::source::stream::Fingerprint;

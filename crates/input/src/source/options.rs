@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
 /// Maximum number of rows to read at one time.
-pub const READ_BATCH_ROWS: usize = 16 * 1024;
+const READ_BATCH_ROWS: usize = 16 * 1024;
 /// Approximate number of bytes to read at one time; if rows are wide, fewer of them are read.
 pub(super) const READ_BATCH_BYTES: usize = 8 << 20;
 
@@ -93,7 +93,7 @@ impl Default for InputOptions {
 impl InputOptions {
     /// Returns the spelling of the values of one column.
     #[must_use]
-    pub fn text_of(&self, column: &str) -> TextFormat {
+    pub(super) fn text_of(&self, column: &str) -> TextFormat {
         match self.column_timestamps.get(column) {
             Some(timestamps) => TextFormat { timestamps: timestamps.clone(), ..self.text.clone() },
             None => self.text.clone(),

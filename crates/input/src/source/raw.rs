@@ -47,7 +47,7 @@ impl Positions {
 /// Returns the size in bytes of the rows of a batch, without the rest of larger buffers that it is
 /// a slice of.
 #[must_use]
-pub fn batch_bytes(batch: &RecordBatch) -> usize {
+pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
     let bytes_of = |array: &ArrayRef| {
         array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
     };

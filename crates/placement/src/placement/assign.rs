@@ -21,7 +21,7 @@ pub struct Placement {
 /// Returns the partition of `hash` among `partitions` equal intervals of the 64-bit hash space:
 /// min(hash / ((2^64 - 1) / N), N - 1), with integer division.
 #[must_use]
-pub fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
+pub(super) fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
     let count = u64::from(partitions.get());
     let interval = u64::MAX / count;
     // The quotient is at most the count, which is 32 bits wide.
@@ -195,7 +195,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
-    use crate::placement::hash_keys;
+    use crate::placement::hash::hash_keys;
 
     fn place(function: PlacementFunction, count: u64, keys: &[(ColumnType, ArrayRef)]) -> Vec<u32> {
         let (types, arrays): (Vec<_>, Vec<_>) = keys.iter().cloned().unzip();

@@ -164,7 +164,7 @@ impl Concentration {
 
     /// Returns the share of the busiest in the worst window.
     #[must_use]
-    pub fn at_worst(&self) -> f64 {
+    fn at_worst(&self) -> f64 {
         self.lasting.map_or(self.in_total, |lasting| lasting.worst.max(self.in_total))
     }
 

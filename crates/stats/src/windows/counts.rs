@@ -24,7 +24,7 @@ impl WindowCounts {
     }
 
     /// Like [`WindowCounts::new`], for windows of a given length.
-    pub fn of_length(partitions: usize, length: Micros) -> Self {
+    pub(super) fn of_length(partitions: usize, length: Micros) -> Self {
         Self { length: Some(length), ..Self::new(partitions) }
     }
 
