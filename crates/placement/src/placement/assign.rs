@@ -111,7 +111,7 @@ impl Placement {
 
     /// Writes the partition of every row into `partitions`, from hashes that are already known.
     ///
-    /// - `ydb`: [`hash_interval`].
+    /// - `ydb`: min(hash / ((2^64 - 1) / N), N - 1), with integer division.
     /// - `ydb-modulo`: hash % N.
     /// - `ydb-cloud-logs` with A active partitions and period P: with i = (time / P) as 32 bits and
     ///   g = max(1, N / A), the partition is ((hash % A) + (i % g) x A) % N.
