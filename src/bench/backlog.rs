@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use evenkeel_capacity::Room;
+use evenkeel_capacity::Headroom;
 use evenkeel_stats::throughput::{Assignment, Capacity, sustains};
 use evenkeel_stats::windows::Window;
 
@@ -141,7 +141,8 @@ impl Backlog {
             }
             bytes.push(waiting.iter().copied().fold(0.0, f64::max));
         }
-        let room = Room::of(loads.iter().map(|load| (seconds_of(load), load.as_slice())), &capacities);
+        let room =
+            Headroom::from_slices(loads.iter().map(|load| (seconds_of(load), load.as_slice())), &capacities);
         let up_to = |room: f64| if room.is_finite() { offered * room } else { all };
         let sustained = limits.sustained(batches, load);
         Some(Self {
@@ -176,9 +177,9 @@ mod tests {
         for batch in batches {
             bytes.iter_mut().zip(batch).for_each(|(sum, more)| *sum += more);
         }
-        let in_batches = Lasting::of(batches.iter().map(Vec::as_slice), &[]);
+        let in_batches = Lasting::from_windows(batches.iter().map(Vec::as_slice), &[]);
         let lasting = if moment { Some(Lasting::ALL) } else { in_batches };
-        let partitions = Capacity::new(Concentration::of(&bytes, lasting), limits.partition_rate);
+        let partitions = Capacity::new(Concentration::from_amounts(&bytes, lasting), limits.partition_rate);
         Backlog::of(batches, limits, LoadAtATime { partitions: &partitions, windows: &windows }, rate)
     }
 

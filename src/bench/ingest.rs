@@ -327,7 +327,7 @@ impl Lane {
             let (predicted, found) = (*predicted, *found);
             return Err(BenchError::Prediction { key: self.key.to_string(), partition, predicted, found });
         }
-        let figures = SkewFigures::of(&rows_per_partition);
+        let figures = SkewFigures::from_counts(&rows_per_partition);
         let of = |figure: fn(&PartitionWrite) -> u64| committed.writes.iter().map(figure).collect();
         self.batches.push(BatchWrite {
             rows: batch.num_rows() as u64,
@@ -396,7 +396,7 @@ impl Lane {
             stored_bytes: self.batches.iter().flat_map(|batch| &batch.stored_bytes_per_partition).sum(),
             replaced: sum(|batch| batch.replaced),
             portions: sum(|batch| batch.portions),
-            skew: SkewFigures::of(&rows_per_partition),
+            skew: SkewFigures::from_counts(&rows_per_partition),
             rows_per_partition,
             share_of_fullest,
             effective_partitions,

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args as ClapArgs;
 use evenkeel::capacity::{
-    Assignment, Capacities, CapacityError, Fault, Lost, NodeOptions, NodeSimulation, Rate, Shape, Slow,
-    simulate_nodes,
+    Assignment, Capacities, CapacityError, Lost, NodeOptions, NodeSimulation, Rate, RequestedFault, Shape,
+    Slow, simulate_nodes,
 };
 use evenkeel::placement::{Function, PlacementError};
 use evenkeel::report;
@@ -189,10 +189,10 @@ impl CapacityArgs {
 }
 
 impl FaultArgs {
-    fn faults(&self) -> Result<Vec<Fault>, Failure> {
-        let mut faults: Vec<Fault> = self.slow.iter().copied().map(Fault::Slow).collect();
+    fn faults(&self) -> Result<Vec<RequestedFault>, Failure> {
+        let mut faults: Vec<RequestedFault> = self.slow.iter().copied().map(RequestedFault::Slow).collect();
         let of_nodes = self.lost.iter().filter_map(|lost| match lost {
-            LostArg::Node(lost) => Some(Fault::Lost(*lost)),
+            LostArg::Node(lost) => Some(RequestedFault::Lost(*lost)),
             LostArg::None => None,
         });
         faults.extend(of_nodes);
@@ -201,7 +201,7 @@ impl FaultArgs {
             return Err(Failure::wrong_usage("--lost none: with it no other --lost makes sense"));
         }
         if self.lost.is_empty() {
-            faults.push(Fault::Lost("hottest@busiest".parse().map_err(Failure::usage)?));
+            faults.push(RequestedFault::Lost("hottest@busiest".parse().map_err(Failure::usage)?));
         }
         Ok(faults)
     }

@@ -91,7 +91,7 @@ impl InputArgs {
                 InputFormatArg::Arrow => InputFormat::Arrow,
             }),
             column_timestamps,
-            unasked: defaults.unasked,
+            unprojected: defaults.unprojected,
             views: defaults.views,
             text: TextFormat {
                 timestamps: timestamps.unwrap_or_default(),

@@ -112,7 +112,7 @@ async fn the_system_tables_agree_with_the_figures_of_the_table() {
         [[overview.portions.to_string(), overview.stored_rows.to_string(), overview.version.to_string()]]
     );
     let skew = session.collect(&sql("partition_skew.sql"), &Params::default()).await.unwrap();
-    let figures = evenkeel::skew::SkewFigures::of(
+    let figures = evenkeel::skew::SkewFigures::from_counts(
         &overview.partitions.iter().map(|p| p.stored_rows).collect::<Vec<_>>(),
     );
     let found = &rows(&skew)[0];

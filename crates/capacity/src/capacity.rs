@@ -41,18 +41,18 @@ pub struct Capacities {
 
 /// Headroom: the factor by which the load could grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Room {
+pub struct Headroom {
     /// Factor up to which nothing waits at the end of any slice of time.
     pub in_every_slice: f64,
     /// Factor up to which any backlog is eventually served.
     pub in_the_long_run: f64,
 }
 
-impl Room {
+impl Headroom {
     /// Computes the headroom from slices of time, each with its length in seconds and the demand on
     /// each resource, and from the capacity of each resource per second, in the same unit. Infinite
     /// without demand.
-    pub fn of<'a>(slices: impl Iterator<Item = (f64, &'a [f64])>, capacities: &[f64]) -> Self {
+    pub fn from_slices<'a>(slices: impl Iterator<Item = (f64, &'a [f64])>, capacities: &[f64]) -> Self {
         let (mut seconds, mut asked) = (0.0, vec![0.0; capacities.len()]);
         let mut in_every_slice = f64::INFINITY;
         for (length, loads) in slices {
@@ -64,8 +64,8 @@ impl Room {
                 }
             }
         }
-        let room = asked.iter().zip(capacities).filter(|(asked, _)| **asked > 0.0);
-        let in_the_long_run = room.map(|(asked, capacity)| capacity * seconds / asked);
+        let headroom = asked.iter().zip(capacities).filter(|(asked, _)| **asked > 0.0);
+        let in_the_long_run = headroom.map(|(asked, capacity)| capacity * seconds / asked);
         Self { in_every_slice, in_the_long_run: in_the_long_run.fold(f64::INFINITY, f64::min) }
     }
 
@@ -169,10 +169,11 @@ mod tests {
     #[test]
     fn room_is_that_of_the_resource_and_of_the_slice_with_least() {
         let slices = [[4.0, 0.0], [0.0, 2.0], [0.0, 0.0]];
-        let room = Room::of(slices.iter().map(|loads| (10.0, loads.as_slice())), &[1.0, 1.0]);
-        assert_eq!((room.in_every_slice, room.in_the_long_run), (2.5, 7.5));
-        let nothing = Room::of(std::iter::empty(), &[1.0]);
-        assert_eq!(room.and(nothing), room);
+        let headroom =
+            Headroom::from_slices(slices.iter().map(|loads| (10.0, loads.as_slice())), &[1.0, 1.0]);
+        assert_eq!((headroom.in_every_slice, headroom.in_the_long_run), (2.5, 7.5));
+        let nothing = Headroom::from_slices(std::iter::empty(), &[1.0]);
+        assert_eq!(headroom.and(nothing), headroom);
     }
 
     #[test]

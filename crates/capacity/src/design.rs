@@ -1,11 +1,15 @@
 //! Report on one partition key with a given number of nodes and partitions.
 
-use crate::CapacityError;
-use crate::capacity::{Capacities, Rate, Room};
+use crate::arrivals::{ArrivalWindow, Arrivals};
+use crate::capacity::{Capacities, Headroom, Rate};
+use crate::cluster::{NodeCluster, NodeFault};
+use crate::error::CapacityError;
+use crate::fault::{LossTime, Lost, NodeChoice, RequestedFault, Slow};
 use crate::load::CountedKey;
-use crate::{
-    ArrivalFigures, ArrivalWindow, Arrivals, Cluster, DesignReport, Fault, FaultKind, FaultReport, Lost,
-    Moment, NodeChoice, NodeFault, NodeParameters, Outcome, RunReport, Shape, Slow, Unevenness, play,
+use crate::outcome::RunOutcome;
+use crate::play::play;
+use crate::result::{
+    ArrivalFigures, DesignReport, FaultKind, FaultReport, NodeParameters, RunReport, Shape, Unevenness,
 };
 use evenkeel_model::table::Candidate;
 use evenkeel_stats::skew::{KeyWeights, MaxOverMeanByChance, NoiseFloor, SkewFigures};
@@ -47,13 +51,13 @@ impl Design<'_> {
         &self,
         key: &Candidate,
         load: &CountedKey,
-        faults: &[Fault],
+        faults: &[RequestedFault],
     ) -> Result<DesignReport, CapacityError> {
         let Some(arrivals) = load.arrivals.get(&self.shape.partitions) else {
             return Err(CapacityError::Columns);
         };
         let capacities = self.capacities();
-        let cluster = Cluster {
+        let cluster = NodeCluster {
             nodes: self.shape.nodes,
             assignment: self.parameters.assignment,
             capacities,
@@ -64,7 +68,7 @@ impl Design<'_> {
         let Some(of_partitions) = load.concentrations.get(&self.shape.partitions).copied() else {
             return Err(CapacityError::Columns);
         };
-        let totals = Totals::of(arrivals);
+        let totals = Totals::from_arrivals(arrivals);
         let windows: Vec<Vec<u64>> =
             arrivals.windows.iter().map(|window| summed(&window.rows, &node_of, cluster.nodes)).collect();
         let by_nodes = |totals: &[u64]| {
@@ -86,9 +90,11 @@ impl Design<'_> {
         let by_partition = |window: &ArrivalWindow| window.rows.clone();
         let by_node = |window: &ArrivalWindow| summed(&window.rows, &node_of, cluster.nodes);
         let weights = &load.counts.weights;
-        let (room_of_nodes, room_of_partitions) = rooms(arrivals, &capacities, &node_of, cluster.nodes);
-        let room = room_of_nodes.and(room_of_partitions);
-        let rate = |room: f64| room.is_finite().then_some(room * self.figures.average_rows_per_second);
+        let (headroom_of_nodes, headroom_of_partitions) =
+            headrooms(arrivals, &capacities, &node_of, cluster.nodes);
+        let headroom = headroom_of_nodes.and(headroom_of_partitions);
+        let rate =
+            |headroom: f64| headroom.is_finite().then_some(headroom * self.figures.average_rows_per_second);
         let mut runs = vec![self.run(arrivals, &cluster, is_sustained, None)];
         for fault in faults {
             let planned = self.planned(fault, arrivals, &loads, &node_of)?;
@@ -101,18 +107,18 @@ impl Design<'_> {
             partitions: self.shape.partitions.len(),
             partitions_per_node: self.shape.partitions.len() as f64 / self.shape.nodes.max(1) as f64,
             capacities,
-            over_partitions: Unevenness::of(
+            over_partitions: Unevenness::from_arrivals(
                 arrivals,
                 self.shape.partitions.len(),
                 by_partition,
                 weights,
                 partition_rows,
             ),
-            over_nodes: Unevenness::of(arrivals, self.shape.nodes, by_node, weights, node_rows),
-            rows_per_second_without_queue: rate(room.in_every_slice),
+            over_nodes: Unevenness::from_arrivals(arrivals, self.shape.nodes, by_node, weights, node_rows),
+            rows_per_second_without_queue: rate(headroom.in_every_slice),
             sustained_rows_per_second: sustained,
             is_sustained,
-            rows_per_second_in_the_long_run: rate(room.in_the_long_run),
+            rows_per_second_in_the_long_run: rate(headroom.in_the_long_run),
             limited_by_partition,
             runs,
         })
@@ -121,7 +127,7 @@ impl Design<'_> {
     /// Resolves the node and the time of a fault.
     fn planned(
         &self,
-        fault: &Fault,
+        fault: &RequestedFault,
         arrivals: &Arrivals,
         loads: &[f64],
         node_of: &[usize],
@@ -133,13 +139,13 @@ impl Design<'_> {
         let last = arrivals.windows.last().map_or(0, |window| window.start_micros);
         let end = last.saturating_add(arrivals.window.get());
         let (planned, kind, factor, at_micros) = match fault {
-            Fault::Slow(Slow { factor, .. }) => {
+            RequestedFault::Slow(Slow { factor, .. }) => {
                 (NodeFault::Slow { node, factor: *factor }, FaultKind::Slow, *factor, arrivals.start_micros())
             }
-            Fault::Lost(Lost { at, .. }) => {
+            RequestedFault::Lost(Lost { at, .. }) => {
                 let at_micros = match at {
-                    Moment::After(after) => arrivals.start_micros().saturating_add(after.get()),
-                    Moment::Busiest => self.figures.busiest_start_micros,
+                    LossTime::After(after) => arrivals.start_micros().saturating_add(after.get()),
+                    LossTime::Busiest => self.figures.busiest_start_micros,
                 };
                 if at_micros >= end {
                     let fault = fault.to_string();
@@ -156,7 +162,7 @@ impl Design<'_> {
     fn run(
         &self,
         arrivals: &Arrivals,
-        cluster: &Cluster,
+        cluster: &NodeCluster,
         is_sustained: bool,
         fault: Option<(NodeFault, FaultReport)>,
     ) -> RunReport {
@@ -177,7 +183,7 @@ impl Design<'_> {
 }
 
 /// Returns the seconds from a fault until the backlog finally clears.
-fn drained_after(fault: &FaultReport, outcome: &Outcome) -> Option<f64> {
+fn drained_after(fault: &FaultReport, outcome: &RunOutcome) -> Option<f64> {
     let until = outcome.waiting_until_micros.filter(|until| *until > fault.at_micros)?;
     Some(until.saturating_sub(fault.at_micros) as f64 / 1e6)
 }
@@ -189,7 +195,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(arrivals: &Arrivals) -> Self {
+    fn from_arrivals(arrivals: &Arrivals) -> Self {
         let mut totals = Self { rows: vec![0; arrivals.partitions()], bytes: vec![0; arrivals.partitions()] };
         for window in &arrivals.windows {
             totals.rows.iter_mut().zip(&window.rows).for_each(|(total, rows)| *total += rows);
@@ -222,19 +228,27 @@ fn hottest(loads: &[f64], node_of: &[usize], nodes: usize) -> usize {
 }
 
 /// Returns the headroom of nodes and that of partitions.
-fn rooms(arrivals: &Arrivals, capacities: &Capacities, node_of: &[usize], nodes: usize) -> (Room, Room) {
+fn headrooms(
+    arrivals: &Arrivals,
+    capacities: &Capacities,
+    node_of: &[usize],
+    nodes: usize,
+) -> (Headroom, Headroom) {
     let seconds = arrivals.window.seconds();
     let work = arrivals.work(capacities);
     let of_nodes: Vec<Vec<f64>> = work.iter().map(|work| summed(&work.node, node_of, nodes)).collect();
     let node = of_nodes.iter().map(|seconds_of| (seconds, seconds_of.as_slice()));
     let partition = work.iter().map(|work| (seconds, work.partition.as_slice()));
-    (Room::of(node, &vec![1.0; nodes.max(1)]), Room::of(partition, &vec![1.0; arrivals.partitions()]))
+    (
+        Headroom::from_slices(node, &vec![1.0; nodes.max(1)]),
+        Headroom::from_slices(partition, &vec![1.0; arrivals.partitions()]),
+    )
 }
 
 impl Unevenness {
     /// Computes the unevenness of `count` partitions or nodes from the rows of each in every
     /// window.
-    fn of(
+    fn from_arrivals(
         arrivals: &Arrivals,
         count: usize,
         rows_of: impl Fn(&ArrivalWindow) -> Vec<u64>,
@@ -248,13 +262,13 @@ impl Unevenness {
             let rows = rows_of(window);
             hottest += rows.iter().copied().max().unwrap_or(0);
             let of_window: u64 = rows.iter().sum();
-            by_chance += chance.of(of_window) * of_window as f64;
+            by_chance += chance.expected(of_window) * of_window as f64;
             total.iter_mut().zip(rows).for_each(|(total, rows)| *total += rows);
         }
-        let in_total = SkewFigures::of(&total);
+        let in_total = SkewFigures::from_counts(&total);
         let rows = in_total.rows.max(1) as f64;
         Self {
-            noise_floor: NoiseFloor::of(&in_total, keys),
+            noise_floor: NoiseFloor::from_weights(&in_total, keys),
             max_over_mean_at_a_time: hottest as f64 * count as f64 / rows,
             max_over_mean_at_a_time_by_chance: by_chance / rows,
             sustained_over_mean: concentration.over_mean(),

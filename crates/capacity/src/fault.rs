@@ -19,7 +19,7 @@ pub enum NodeChoice {
 
 /// A point in time of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum LossTime {
     /// This long after the first window begins.
     After(Micros),
     /// Start of the window with the most rows.
@@ -40,13 +40,13 @@ pub struct Slow {
 pub struct Lost {
     /// Lost node.
     pub node: NodeChoice,
-    /// Moment of the loss.
-    pub at: Moment,
+    /// LossTime of the loss.
+    pub at: LossTime,
 }
 
 /// One fault, from which the cluster does not recover while rows arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Fault {
+pub enum RequestedFault {
     /// A node with reduced capacity from the first row on.
     Slow(Slow),
     /// A node that is lost.
@@ -61,7 +61,7 @@ pub struct FaultError {
     expected: &'static str,
 }
 
-impl Fault {
+impl RequestedFault {
     /// Returns the faulty node.
     #[must_use]
     pub fn node(&self) -> NodeChoice {
@@ -103,8 +103,8 @@ impl FromStr for Lost {
         let lost = || {
             let (number, at) = text.split_once('@')?;
             let at = match at.trim() {
-                busiest if busiest.eq_ignore_ascii_case("busiest") => Moment::Busiest,
-                length => Moment::After(length.parse().ok()?),
+                busiest if busiest.eq_ignore_ascii_case("busiest") => LossTime::Busiest,
+                length => LossTime::After(length.parse().ok()?),
             };
             Some(Self { node: node(number)?, at })
         };
@@ -121,13 +121,13 @@ impl fmt::Display for NodeChoice {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RequestedFault {
     /// Writes the fault as it is parsed, after its command-line option.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Slow(Slow { node, factor }) => write!(f, "--slow {node}:{factor}"),
-            Self::Lost(Lost { node, at: Moment::After(after) }) => write!(f, "--lost {node}@{after}"),
-            Self::Lost(Lost { node, at: Moment::Busiest }) => write!(f, "--lost {node}@busiest"),
+            Self::Lost(Lost { node, at: LossTime::After(after) }) => write!(f, "--lost {node}@{after}"),
+            Self::Lost(Lost { node, at: LossTime::Busiest }) => write!(f, "--lost {node}@busiest"),
         }
     }
 }
@@ -139,10 +139,10 @@ mod tests {
     #[test]
     fn faults_parse_as_they_print() {
         for text in ["2:0.5", "hottest:1"] {
-            assert_eq!(Fault::Slow(text.parse().unwrap()).to_string(), format!("--slow {text}"));
+            assert_eq!(RequestedFault::Slow(text.parse().unwrap()).to_string(), format!("--slow {text}"));
         }
         for text in ["0@6h", "hottest@busiest", "3@90s"] {
-            assert_eq!(Fault::Lost(text.parse().unwrap()).to_string(), format!("--lost {text}"));
+            assert_eq!(RequestedFault::Lost(text.parse().unwrap()).to_string(), format!("--lost {text}"));
         }
     }
 

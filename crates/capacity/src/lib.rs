@@ -8,7 +8,7 @@
 //!                             beside that of a perfect hash
 //!             Concentration   sustained rate, by the model of `evenkeel_stats::throughput`
 //!                             with the figures of an evaluation
-//!             Room            factor by which the load could grow, without a queue at the
+//!             Headroom        factor by which the load could grow, without a queue at the
 //!                             end of any window and in the long run
 //!             play            where backlog builds and for how long, without and with each fault
 //!        -> findings, the smallest design that keeps up
@@ -20,83 +20,33 @@
 
 mod advice;
 mod arrivals;
+mod backlog;
 mod capacity;
+mod cluster;
 mod design;
+mod error;
 mod fault;
 mod load;
+mod node;
 mod outcome;
 mod play;
 mod queue;
 mod result;
 mod run;
 #[cfg(test)]
-mod tests;
+mod testing;
 
 pub use arrivals::{ArrivalWindow, Arrivals};
-pub use capacity::{Capacities, Rate, Room, ScaleModel, Utilization};
-pub use fault::{Fault, FaultError, Lost, Moment, NodeChoice, Slow};
-pub use outcome::{NodeOutcome, Outcome, Peak};
-pub use play::{Cluster, NodeFault, play};
+pub use capacity::{Capacities, Headroom, Rate, ScaleModel, Utilization};
+pub use cluster::{NodeCluster, NodeFault};
+pub use error::CapacityError;
+pub use fault::{FaultError, LossTime, Lost, NodeChoice, RequestedFault, Slow};
+pub use outcome::{NodeOutcome, Peak, RunOutcome};
+pub use play::play;
 pub use result::{
     ArrivalFigures, DesignReport, FaultKind, FaultReport, NodeOptions, NodeParameters, NodeRecommendation,
     NodeSimulation, RunReport, Shape, Unevenness,
 };
 pub use run::simulate_nodes;
 
-use evenkeel_advisor::evaluate::EvaluateError;
-use evenkeel_input::source::SourceError;
-use evenkeel_model::bounded::{names, quote};
-use evenkeel_model::table::ColumnType;
-use evenkeel_model::units::Micros;
-use evenkeel_placement::placement::PlacementError;
-use thiserror::Error;
-
 pub use evenkeel_stats::throughput::{Assignment, AssignmentError};
-
-/// Reason why an export cannot be replayed.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the fields are named in the messages")]
-pub enum CapacityError {
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error(transparent)]
-    Placement(#[from] PlacementError),
-    #[error(transparent)]
-    Evaluate(Box<EvaluateError>),
-    #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]
-    UnknownColumn { column: String, known: Vec<String> },
-    #[error(
-        "rows come along a clock: name a column of time with --time, or say with --rate how many rows come in a second"
-    )]
-    NoClock,
-    #[error("column '{column}' is not a point in time or a date", column = quote(column))]
-    Time { column: String },
-    #[error("{part}: a column of type {column_type} is no point in time that can be cut", part = quote(part))]
-    NotCut { part: String, column_type: ColumnType },
-    #[error("windows of {length} are more than the {most} that fit; take longer ones")]
-    TooManyWindows { length: Micros, most: usize },
-    #[error("{fault}: there is no node {node}; a design with {nodes} nodes has the nodes 0 to {last}")]
-    UnknownNode { fault: String, node: usize, nodes: usize, last: usize },
-    #[error("{fault}: the rows have come by then, within {hours:.2} hours of the first")]
-    LateFault { fault: String, hours: f64 },
-    #[error("no row has a time")]
-    NoTimes,
-    #[error("there are no rows")]
-    NoRows,
-    #[error("the columns of a batch are not those of its export")]
-    Columns,
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl From<EvaluateError> for CapacityError {
-    fn from(error: EvaluateError) -> Self {
-        match error {
-            EvaluateError::Placement { source, .. } => Self::Placement(source),
-            EvaluateError::Source(source) => Self::Source(source),
-            EvaluateError::NoRows => Self::NoRows,
-            EvaluateError::Interrupted => Self::Interrupted,
-            other => Self::Evaluate(Box::new(other)),
-        }
-    }
-}

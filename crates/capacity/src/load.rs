@@ -10,8 +10,8 @@ use rayon::prelude::{
     IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
 
-use crate::CapacityError;
-use crate::{ArrivalWindow, Arrivals};
+use crate::arrivals::{ArrivalWindow, Arrivals};
+use crate::error::CapacityError;
 use evenkeel_advisor::evaluate::{EvaluateError, EvaluateOptions, Evaluator};
 use evenkeel_input::source::{Export, OnUnreadable};
 use evenkeel_model::table::{Candidate, Column, ColumnType, Transform};
@@ -196,75 +196,120 @@ pub(super) fn count(
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<Counted, CapacityError> {
-    let columns = export.columns();
-    let mut keys: Vec<KeyLoad> =
-        plan.keys.iter().map(|key| KeyLoad::new(key, columns, plan)).collect::<Result<_, _>>()?;
-    let mut named: Vec<usize> =
-        keys.iter().flat_map(|key| key.parts.iter().map(|(column, _)| *column)).collect();
-    if let Clock::Column(column) = plan.clock {
-        named.push(column);
+    let mut counter = Counter::new(export.columns(), plan)?;
+    let projection = counter.projection(export.columns());
+    let unreadable = std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
+        let reader = scope.spawn(move || {
+            // Sending fails only if counting has failed, which reports its own error.
+            let send = |block| sender.send(block).is_ok();
+            export.read_blocks::<CapacityError>(plan.on_unreadable, &projection, send)
+        });
+        let counted = receiver.iter().try_for_each(|block| {
+            counter.add(&block)?;
+            progress(counter.rows);
+            if stop.load(Ordering::Relaxed) { Err(CapacityError::Interrupted) } else { Ok(()) }
+        });
+        drop(receiver);
+        let read = reader.join().unwrap_or(Err(CapacityError::Interrupted));
+        counted.and(read)
+    })?;
+    counter.finish(unreadable.rows)
+}
+
+/// Counts of all keys so far.
+struct Counter<'a> {
+    plan: &'a Plan<'a>,
+    keys: Vec<KeyLoad>,
+    axis: TimeAxis,
+    most_windows: usize,
+    evaluator: Evaluator,
+    rows: u64,
+    bytes: u64,
+}
+
+impl<'a> Counter<'a> {
+    fn new(columns: &[Column], plan: &'a Plan<'a>) -> Result<Self, CapacityError> {
+        let keys: Vec<KeyLoad> =
+            plan.keys.iter().map(|key| KeyLoad::new(key, columns, plan)).collect::<Result<_, _>>()?;
+        let cells: usize = keys.iter().flat_map(|key| &key.groups).map(|group| group.joint.cells()).sum();
+        let most_windows = (WINDOW_BYTES / (2 * size_of::<u64>() * cells.max(1))).max(MOST_WINDOWS);
+        Ok(Self {
+            plan,
+            keys,
+            axis: TimeAxis::new(plan.window, most_windows, finest(plan, columns)),
+            most_windows,
+            evaluator: evaluator(plan, columns)?,
+            rows: 0,
+            bytes: 0,
+        })
     }
-    let asked = columns_to_read(columns, &named);
-    let mut evaluator = evaluator(plan, columns)?;
-    let cells: usize = keys.iter().flat_map(|key| &key.groups).map(|group| group.joint.cells()).sum();
-    let most = (WINDOW_BYTES / (2 * size_of::<u64>() * cells.max(1))).max(MOST_WINDOWS);
-    let mut axis = TimeAxis::new(plan.window, most, finest(plan, columns));
-    let (mut rows, mut bytes) = (0u64, 0u64);
-    let key_bytes = KEY_BYTES / keys.len().max(1);
-    let mut take = |block: &[RecordBatch]| -> Result<(), CapacityError> {
+
+    /// Returns for each column whether it must be read.
+    fn projection(&self, columns: &[Column]) -> Vec<bool> {
+        let mut named: Vec<usize> =
+            self.keys.iter().flat_map(|key| key.parts.iter().map(|(column, _)| *column)).collect();
+        if let Clock::Column(column) = self.plan.clock {
+            named.push(column);
+        }
+        columns_to_read(columns, &named)
+    }
+
+    fn add(&mut self, block: &[RecordBatch]) -> Result<(), CapacityError> {
         let lengths = block.iter().map(|batch| batch.num_rows() as u64);
         let first_rows: Vec<u64> = lengths
             .clone()
-            .scan(rows, |next, length| Some(std::mem::replace(next, *next + length)))
+            .scan(self.rows, |next, length| Some(std::mem::replace(next, *next + length)))
             .collect();
-        let prepare = |(batch, first): (&RecordBatch, &u64)| prepare(batch, *first, plan.clock, &keys);
+        let prepare =
+            |(batch, first): (&RecordBatch, &u64)| prepare(batch, *first, self.plan.clock, &self.keys);
         let prepared: Vec<Prepared> =
             block.par_iter().zip(&first_rows).map(prepare).collect::<Result<_, CapacityError>>()?;
         let mut windows = Vec::with_capacity(prepared.len());
         for batch in &prepared {
-            let length = plan.window.unwrap_or(Micros::SECOND);
-            windows.push(axis.add(&batch.times).ok_or(CapacityError::TooManyWindows { length, most })?);
-            bytes += batch.bytes.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
+            let windowed = self.axis.add(&batch.times);
+            windows.push(windowed.ok_or_else(|| CapacityError::TooManyWindows {
+                length: self.plan.window.unwrap_or(Micros::SECOND),
+                most: self.most_windows,
+            })?);
+            self.bytes += batch.bytes.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
         }
-        keys.par_iter_mut().enumerate().for_each(|(position, key)| {
-            prepared
-                .iter()
-                .zip(&windows)
-                .for_each(|(batch, windows)| key.count(batch, position, windows, key_bytes));
+        let key_bytes = KEY_BYTES / self.keys.len().max(1);
+        self.keys.par_iter_mut().enumerate().for_each(|(position, key)| {
+            let batches = prepared.iter().zip(&windows);
+            batches.for_each(|(batch, windows)| key.count(batch, position, windows, key_bytes));
         });
-        block.iter().try_for_each(|batch| evaluator.add(batch))?;
-        rows += lengths.sum::<u64>();
-        progress(rows);
-        if stop.load(Ordering::Relaxed) { Err(CapacityError::Interrupted) } else { Ok(()) }
-    };
-    let unreadable_rows = std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel::<Vec<RecordBatch>>(1);
-        let asked = &asked;
-        let reader = scope.spawn(move || {
-            // Sending fails only if counting has failed, which reports its own error.
-            export.read_blocks::<CapacityError>(plan.on_unreadable, asked, |block| sender.send(block).is_ok())
-        });
-        let counted = receiver.iter().try_for_each(|block| take(&block));
-        drop(receiver);
-        let read = reader.join().unwrap_or(Err(CapacityError::Interrupted));
-        counted.and(read).map(|unreadable| unreadable.rows)
-    })?;
-    if rows == 0 {
-        return Err(CapacityError::NoRows);
+        block.iter().try_for_each(|batch| self.evaluator.add(batch))?;
+        self.rows += lengths.sum::<u64>();
+        Ok(())
     }
-    let range = axis.range(1.0).ok_or(CapacityError::NoTimes)?;
-    let most_partitions = plan.partitions.iter().map(|count| u64::from(count.get())).max().unwrap_or(1);
-    let window = axis.final_length(ROWS_PER_PARTITION * most_partitions);
-    let mut keys: Vec<CountedKey> = keys.into_iter().map(|key| key.finish(window)).collect();
-    // Reports are in the order of the keys.
-    for (key, report) in keys.iter_mut().zip(evaluator.finish()?.candidates) {
-        for placement in &report.placements {
-            let count = PartitionCount::new(placement.skew.partitions as u64);
-            let count = count.map_err(|_| CapacityError::Columns)?;
-            key.concentrations.insert(count, placement.capacity.concentration);
+
+    fn finish(self, unreadable_rows: u64) -> Result<Counted, CapacityError> {
+        if self.rows == 0 {
+            return Err(CapacityError::NoRows);
         }
+        let range = self.axis.range(1.0).ok_or(CapacityError::NoTimes)?;
+        let most = self.plan.partitions.iter().map(|count| u64::from(count.get())).max().unwrap_or(1);
+        let window = self.axis.final_length(ROWS_PER_PARTITION * most);
+        let mut keys: Vec<CountedKey> = self.keys.into_iter().map(|key| key.finish(window)).collect();
+        // Reports are in the order of the keys.
+        for (key, report) in keys.iter_mut().zip(self.evaluator.finish()?.candidates) {
+            for placement in &report.placements {
+                let count = PartitionCount::new(placement.skew.partitions as u64);
+                let count = count.map_err(|_| CapacityError::Columns)?;
+                key.concentrations.insert(count, placement.capacity.concentration);
+            }
+        }
+        Ok(Counted {
+            rows: self.rows,
+            bytes: self.bytes,
+            unreadable_rows,
+            without_time: self.axis.null_rows,
+            window,
+            range,
+            keys,
+        })
     }
-    Ok(Counted { rows, bytes, unreadable_rows, without_time: axis.null_rows, window, range, keys })
 }
 
 /// Creates the evaluator of the same keys; the simulation adopts its judgement of the load at a

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Moment with the largest backlog.
+/// LossTime with the largest backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
     /// Time, in microseconds since 1970.
@@ -35,14 +35,14 @@ pub struct NodeOutcome {
 
 /// Backlog and delays of a run, as computed by a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Rows that arrived.
     pub arrived_rows: f64,
     /// Rows that were served by the end of the last window.
     pub served_rows: f64,
     /// Rows that were waiting at that moment.
     pub waiting_rows: f64,
-    /// Moment with the largest backlog; `None` if no rows ever waited at the end of a step.
+    /// LossTime with the largest backlog; `None` if no rows ever waited at the end of a step.
     pub peak: Option<Peak>,
     /// Seconds that the node or partition with the longest queue needs to serve it, at the worst
     /// moment.
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub nodes: Vec<NodeOutcome>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Whether some rows are never served because no node is left that has them.
     #[must_use]
     pub fn is_never_served(&self) -> bool {

@@ -19,79 +19,45 @@
 //! the end of a step. Queues that build and clear within a window are not visible; a shorter window
 //! shows more.
 
-use crate::arrivals::Work;
-use crate::capacity::Capacities;
+use crate::arrivals::{ArrivalWindow, Arrivals, Work};
+use crate::backlog::Backlog;
+use crate::cluster::{NodeCluster, NodeFault};
+use crate::node::Node;
+use crate::outcome::{NodeOutcome, Peak, RunOutcome};
 use crate::queue::{Piece, Queue, fair_share};
-use crate::{ArrivalWindow, Arrivals, Assignment, NodeOutcome, Outcome, Peak};
-use evenkeel_model::units::Micros;
 
 /// Steps without rows last one window, or this share of the time since the last rows, to bound
 /// their number.
 const REST: f64 = 1.0 / 64.0;
 
-/// Nodes and their capacities.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cluster {
-    /// Number of nodes; 0 counts as 1.
-    pub nodes: usize,
-    /// Rule that assigns partitions to nodes.
-    pub assignment: Assignment,
-    /// Capacities of nodes and partitions.
-    pub capacities: Capacities,
-    /// Time from the loss of a node until other nodes serve its partitions.
-    pub recovery: Micros,
-}
-
-/// A fault of one node of a cluster.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NodeFault {
-    /// The node and its partitions have only this share of their capacity.
-    Slow {
-        /// Number of the node.
-        node: usize,
-        /// Share that is left: above 0, at most 1.
-        factor: f64,
-    },
-    /// The node is lost for good.
-    Lost {
-        /// Number of the node.
-        node: usize,
-        /// Seconds from the start of the first window.
-        after_seconds: f64,
-    },
-}
-
 /// Plays arrivals against a cluster.
 #[must_use]
-pub fn play(arrivals: &Arrivals, cluster: &Cluster, fault: Option<NodeFault>) -> Outcome {
+pub fn play(arrivals: &Arrivals, cluster: &NodeCluster, fault: Option<NodeFault>) -> RunOutcome {
     let loads = arrivals.loads(&cluster.capacities);
     let mut player = Player::new(arrivals, cluster, &loads, fault);
     let window = arrivals.window.seconds();
     for (slice, work) in arrivals.windows.iter().zip(arrivals.work(&cluster.capacities)) {
         let begins = arrivals.seconds_of(slice.start_micros);
         player.rest(Some(begins));
-        player.advance(
-            begins,
-            begins + window,
-            Some(Coming { slice, work: &work, window, scale: arrivals.scale }),
-        );
+        let arriving = ArrivingRows { slice, work: &work, window, scale: arrivals.scale };
+        player.advance(begins, begins + window, Some(arriving));
         player.windows.push(player.waiting_rows());
     }
-    let (served, waiting) = (player.served_rows, player.waiting_rows());
+    let (served, waiting) = (player.backlog.served_rows, player.waiting_rows());
     player.rest(None);
     player.finish(served, waiting)
 }
 
 /// Rows that arrive in a window.
 #[derive(Clone, Copy)]
-struct Coming<'a> {
+struct ArrivingRows<'a> {
     slice: &'a ArrivalWindow,
     work: &'a Work,
     window: f64,
     scale: f64,
 }
 
-impl Coming<'_> {
+impl ArrivingRows<'_> {
     /// Returns the rows of a partition that arrive between two moments.
     fn piece(&self, partition: usize, from: f64, to: f64) -> Piece {
         let share = (to - from) / self.window;
@@ -116,24 +82,9 @@ enum Event {
     Recovered(usize),
 }
 
-/// State of a node during a run.
-#[derive(Debug, Clone, Default)]
-struct Node {
-    /// Share of its capacity that is available.
-    factor: f64,
-    outcome: NodeOutcome,
-    /// Demanded and available service time, in seconds, over windows with rows.
-    asked: f64,
-    had: f64,
-    /// Both since it took over partitions of a lost node.
-    asked_since: f64,
-    had_since: f64,
-    has_taken_over: bool,
-}
-
 struct Player<'a> {
     arrivals: &'a Arrivals,
-    cluster: &'a Cluster,
+    cluster: &'a NodeCluster,
     loads: &'a [f64],
     nodes: Vec<Node>,
     /// Node of each partition, including lost nodes.
@@ -143,21 +94,20 @@ struct Player<'a> {
     events: Vec<(f64, Event)>,
     now: f64,
     arrived_rows: f64,
-    served_rows: f64,
-    /// Sum over the served rows of the seconds that they waited.
-    row_seconds: f64,
-    longest_delay: f64,
-    peak: Option<Peak>,
-    waiting_from: Option<f64>,
-    waiting_until: f64,
-    waiting_seconds: f64,
+    backlog: Backlog,
+    /// Rows waiting at the end of each window.
     windows: Vec<f64>,
 }
 
 impl<'a> Player<'a> {
-    fn new(arrivals: &'a Arrivals, cluster: &'a Cluster, loads: &'a [f64], fault: Option<NodeFault>) -> Self {
+    fn new(
+        arrivals: &'a Arrivals,
+        cluster: &'a NodeCluster,
+        loads: &'a [f64],
+        fault: Option<NodeFault>,
+    ) -> Self {
         let count = cluster.nodes.max(1);
-        let mut nodes = vec![Node { factor: 1.0, ..Node::default() }; count];
+        let mut nodes = vec![Node::new(); count];
         let mut events = Vec::new();
         match fault {
             Some(NodeFault::Slow { node, factor }) => {
@@ -181,13 +131,7 @@ impl<'a> Player<'a> {
             events,
             now: 0.0,
             arrived_rows: 0.0,
-            served_rows: 0.0,
-            row_seconds: 0.0,
-            longest_delay: 0.0,
-            peak: None,
-            waiting_from: None,
-            waiting_until: 0.0,
-            waiting_seconds: 0.0,
+            backlog: Backlog::default(),
             windows: Vec::new(),
         }
     }
@@ -200,10 +144,17 @@ impl<'a> Player<'a> {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
+    /// Returns the share of its capacity that the node of a partition has.
+    fn factor(&self, node: usize) -> f64 {
+        self.nodes.get(node).map_or(0.0, |node| node.factor)
+    }
+
     /// Whether any waiting rows are at a node that can serve them.
     fn is_anything_served(&self) -> bool {
-        let is_served = |node: &usize| self.nodes.get(*node).is_some_and(|node| node.factor > 0.0);
-        self.queues.iter().zip(&self.node_of).any(|(queue, node)| !queue.is_empty() && is_served(node))
+        self.queues
+            .iter()
+            .zip(&self.node_of)
+            .any(|(queue, node)| !queue.is_empty() && self.factor(*node) > 0.0)
     }
 
     /// Serves the backlog while no rows arrive, until the next ones, or until nothing more can be
@@ -218,13 +169,13 @@ impl<'a> Player<'a> {
             self.advance(self.now, until.map_or(end, |until| end.min(until)), None);
         }
         if let Some(until) = until {
-            self.happen(until);
+            self.apply_events(until);
             self.now = until;
         }
     }
 
     /// Applies the events up to a moment.
-    fn happen(&mut self, now: f64) {
+    fn apply_events(&mut self, now: f64) {
         while let Some((_, event)) = self.events.first().copied().filter(|(at, _)| *at <= now) {
             self.events.remove(0);
             match event {
@@ -233,105 +184,87 @@ impl<'a> Player<'a> {
                         node.factor = 0.0;
                     }
                 }
-                Event::Recovered(lost) => {
-                    let assignment = self.cluster.assignment;
-                    let moved = assignment.without(lost, &self.node_of, self.loads, self.nodes.len());
-                    for (before, after) in self.node_of.iter().zip(&moved) {
-                        if let Some(node) = self.nodes.get_mut(*after).filter(|_| before != after) {
-                            node.has_taken_over = true;
-                        }
-                    }
-                    self.node_of = moved;
-                }
+                Event::Recovered(lost) => self.reassign_partitions(lost),
             }
         }
     }
 
+    /// Assigns the partitions of a lost node to others.
+    fn reassign_partitions(&mut self, lost: usize) {
+        let moved = self.cluster.assignment.without(lost, &self.node_of, self.loads, self.nodes.len());
+        for (before, after) in self.node_of.iter().zip(&moved) {
+            if let Some(node) = self.nodes.get_mut(*after).filter(|_| before != after) {
+                node.has_taken_over = true;
+            }
+        }
+        self.node_of = moved;
+    }
+
     /// Advances in steps that end at events.
-    fn advance(&mut self, from: f64, to: f64, coming: Option<Coming<'_>>) {
+    fn advance(&mut self, from: f64, to: f64, arriving: Option<ArrivingRows<'_>>) {
         let mut from = from;
-        self.happen(from);
+        self.apply_events(from);
         while from < to {
             let next = self.events.first().map_or(to, |(at, _)| at.clamp(from, to));
-            self.step(from, next, coming);
-            self.happen(next);
+            self.step(from, next, arriving);
+            self.apply_events(next);
             from = next;
         }
         self.now = to;
     }
 
-    fn step(&mut self, from: f64, to: f64, coming: Option<Coming<'_>>) {
+    fn step(&mut self, from: f64, to: f64, arriving: Option<ArrivingRows<'_>>) {
         let length = to - from;
         if length <= 0.0 {
             return;
         }
         let was_waiting = self.is_anything_waiting();
-        if let Some(coming) = coming {
-            self.arrive(&coming, from, to);
+        if let Some(arriving) = arriving {
+            self.arrive(&arriving, from, to);
         }
-        let mut asked: Vec<Vec<f64>> = vec![Vec::new(); self.nodes.len()];
-        for (queue, node) in self.queues.iter().zip(&self.node_of) {
-            let factor = self.nodes.get(*node).map_or(0.0, |node| node.factor);
-            if let Some(asked) = asked.get_mut(*node) {
-                asked.push(queue.node_seconds_within(factor * length));
-            }
-        }
-        let shares =
-            self.nodes.iter().zip(&asked).map(|(node, asked)| fair_share(asked, node.factor * length));
-        let shares: Vec<f64> = shares.collect();
+        let shares = self.shares(length);
         for (queue, node) in self.queues.iter_mut().zip(&self.node_of) {
-            let factor = self.nodes.get(*node).map_or(0.0, |node| node.factor);
+            let (Some(share), Some(node)) = (shares.get(*node), self.nodes.get(*node)) else { continue };
             // A lost node serves nothing, whether it is limited or not.
-            if factor <= 0.0 {
-                continue;
-            }
-            let share = shares.get(*node).copied().unwrap_or(0.0);
-            let served = queue.serve(share, factor * length);
-            let rows: f64 = served.iter().map(|piece| piece.rows).sum();
-            self.served_rows += rows;
-            let mut left = 0.0;
-            for piece in &served {
-                let delay = |left: f64, came: f64| (from + length * left / rows - came).max(0.0);
-                let first = delay(left, piece.begins);
-                left += piece.rows;
-                let last = delay(left, piece.ends);
-                self.row_seconds += piece.rows * (first + last) / 2.0;
-                self.longest_delay = self.longest_delay.max(first).max(last);
+            if !node.is_lost() {
+                self.backlog.serve(&queue.serve(*share, node.factor * length), from, length);
             }
         }
-        self.look(from, to, was_waiting);
+        self.record_backlog(from, to, was_waiting);
+    }
+
+    /// Returns the most seconds of its node that each partition gets in a step, by node.
+    fn shares(&self, length: f64) -> Vec<f64> {
+        let mut demands: Vec<Vec<f64>> = vec![Vec::new(); self.nodes.len()];
+        for (queue, node) in self.queues.iter().zip(&self.node_of) {
+            if let Some(demands) = demands.get_mut(*node) {
+                demands.push(queue.node_seconds_within(self.factor(*node) * length));
+            }
+        }
+        let share = |(node, demands): (&Node, &Vec<f64>)| fair_share(demands, node.factor * length);
+        self.nodes.iter().zip(&demands).map(share).collect()
     }
 
     /// Adds arriving rows to the queues of their partitions.
-    fn arrive(&mut self, coming: &Coming<'_>, from: f64, to: f64) {
-        let mut asked = vec![0.0; self.nodes.len()];
+    fn arrive(&mut self, arriving: &ArrivingRows<'_>, from: f64, to: f64) {
+        let mut demands = vec![0.0; self.nodes.len()];
         for (partition, (queue, node)) in self.queues.iter_mut().zip(&self.node_of).enumerate() {
-            let piece = coming.piece(partition, from, to);
+            let piece = arriving.piece(partition, from, to);
             self.arrived_rows += piece.rows;
-            if let (Some(asked), Some(node)) = (asked.get_mut(*node), self.nodes.get_mut(*node)) {
-                *asked += piece.node_seconds;
-                node.outcome.rows += if node.factor > 0.0 { piece.rows } else { 0.0 };
+            if let (Some(demand), Some(node)) = (demands.get_mut(*node), self.nodes.get_mut(*node)) {
+                *demand += piece.node_seconds;
+                node.arrive(piece.rows);
             }
             queue.push(piece);
         }
-        for (node, asked) in self.nodes.iter_mut().zip(asked).filter(|(node, _)| node.factor > 0.0) {
-            let had = (to - from) * node.factor;
-            (node.asked, node.had) = (node.asked + asked, node.had + had);
-            if node.has_taken_over {
-                (node.asked_since, node.had_since) = (node.asked_since + asked, node.had_since + had);
-            }
-            let highest = node.outcome.highest_utilization.unwrap_or(0.0).max(asked / had);
-            node.outcome.highest_utilization = Some(highest);
-        }
+        self.nodes.iter_mut().zip(demands).for_each(|(node, demand)| node.demand(demand, to - from));
     }
 
     /// Records the backlog at the end of a step.
-    fn look(&mut self, from: f64, to: f64, was_waiting: bool) {
+    fn record_backlog(&mut self, from: f64, to: f64, was_waiting: bool) {
         let is_waiting = self.is_anything_waiting();
         if was_waiting || is_waiting {
-            self.waiting_seconds += to - from;
-            self.waiting_until = to;
-            self.waiting_from.get_or_insert(from);
+            self.backlog.wait(from, to);
         }
         if !is_waiting {
             return;
@@ -341,61 +274,324 @@ impl<'a> Player<'a> {
         for (queue, number) in self.queues.iter().zip(&self.node_of).filter(|(queue, _)| !queue.is_empty()) {
             let waiting = queue.amount();
             (rows, bytes) = (rows + waiting.rows, bytes + waiting.bytes);
-            let (Some(of_node), Some(node)) = (of_nodes.get_mut(*number), self.nodes.get_mut(*number)) else {
-                continue;
-            };
-            *of_node = (of_node.0 + waiting.rows, of_node.1 + waiting.node_seconds);
-            if node.factor > 0.0 {
-                let alone = waiting.partition_seconds / node.factor;
-                node.outcome.most_waiting_seconds = node.outcome.most_waiting_seconds.max(alone);
+            if let (Some(of_node), Some(node)) = (of_nodes.get_mut(*number), self.nodes.get_mut(*number)) {
+                *of_node = (of_node.0 + waiting.rows, of_node.1 + waiting.node_seconds);
+                node.wait_seconds(waiting.partition_seconds);
             }
         }
         for (node, (rows, seconds)) in self.nodes.iter_mut().zip(of_nodes) {
-            let outcome = &mut node.outcome;
-            outcome.most_waiting_rows = outcome.most_waiting_rows.max(rows);
-            if node.factor > 0.0 {
-                outcome.most_waiting_seconds = outcome.most_waiting_seconds.max(seconds / node.factor);
-            }
+            node.wait(rows, seconds);
         }
-        if self.peak.is_none_or(|peak| rows > peak.rows) {
-            self.peak = Some(Peak { at_micros: self.arrivals.micros_of(to), rows, bytes });
-        }
+        self.backlog.record(Peak { at_micros: self.arrivals.micros_of(to), rows, bytes });
     }
 
     /// Builds the outcome from the rows served and waiting at the end of the last window.
-    fn finish(self, served_rows: f64, waiting_rows: f64) -> Outcome {
+    fn finish(self, served_rows: f64, waiting_rows: f64) -> RunOutcome {
         let is_limited = self.cluster.capacities.node.is_limited();
         let is_served = !self.is_anything_waiting();
-        let share = |asked: f64, had: f64| (is_limited && had > 0.0).then(|| asked / had);
-        let after = self.nodes.iter().filter(|node| node.has_taken_over && node.factor > 0.0);
-        let after = after.filter_map(|node| share(node.asked_since, node.had_since)).reduce(f64::max);
-        let mut nodes = Vec::new();
-        for (number, node) in self.nodes.iter().enumerate() {
-            nodes.push(NodeOutcome {
-                partitions: self.node_of.iter().filter(|of| **of == number).count(),
-                utilization: share(node.asked, node.had),
-                highest_utilization: node.outcome.highest_utilization.filter(|_| is_limited),
-                ..node.outcome.clone()
-            });
-        }
-        let began = self.waiting_from;
-        Outcome {
+        let after_loss = self.nodes.iter().filter_map(Node::utilization_after_loss).reduce(f64::max);
+        let partitions = |number: usize| self.node_of.iter().filter(|node| **node == number).count();
+        let nodes: Vec<NodeOutcome> = self
+            .nodes
+            .into_iter()
+            .enumerate()
+            .map(|(number, node)| node.finish(partitions(number), is_limited))
+            .collect();
+        let Backlog {
+            row_seconds, longest_delay, peak, waiting_from, waiting_until, waiting_seconds, ..
+        } = self.backlog;
+        let micros_of = |seconds: f64| self.arrivals.micros_of(seconds);
+        RunOutcome {
             arrived_rows: self.arrived_rows,
             served_rows,
             waiting_rows,
-            peak: self.peak,
+            peak,
             most_waiting_seconds: nodes.iter().map(|node| node.most_waiting_seconds).fold(0.0, f64::max),
-            waiting_from_micros: began.map(|seconds| self.arrivals.micros_of(seconds)),
-            waiting_until_micros: began
-                .filter(|_| is_served)
-                .map(|_| self.arrivals.micros_of(self.waiting_until)),
-            waiting_seconds: is_served.then_some(self.waiting_seconds),
-            longest_delay_seconds: is_served.then_some(self.longest_delay),
-            mean_delay_seconds: is_served
-                .then(|| self.row_seconds / self.arrived_rows.max(f64::MIN_POSITIVE)),
-            utilization_after_loss: after,
+            waiting_from_micros: waiting_from.map(micros_of),
+            waiting_until_micros: waiting_from.filter(|_| is_served).map(|_| micros_of(waiting_until)),
+            waiting_seconds: is_served.then_some(waiting_seconds),
+            longest_delay_seconds: is_served.then_some(longest_delay),
+            mean_delay_seconds: is_served.then(|| row_seconds / self.arrived_rows.max(f64::MIN_POSITIVE)),
+            utilization_after_loss: after_loss.filter(|_| is_limited),
             waiting_rows_by_window: self.windows,
             nodes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::units::Micros;
+    use evenkeel_stats::throughput::Assignment;
+    use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::capacity::{Capacities, Headroom, Rate};
+    use crate::testing::{SECOND, assert_close, plain_queue, rows_per_second};
+
+    /// Returns consecutive windows of ten seconds, with rows of ten bytes.
+    fn arrivals(windows: &[&[u64]]) -> Arrivals {
+        let window = |(number, rows): (usize, &&[u64])| ArrivalWindow {
+            start_micros: number as i64 * 10 * SECOND,
+            rows: rows.to_vec(),
+            bytes: rows.iter().map(|rows| rows * 10).collect(),
+        };
+        let windows = windows.iter().enumerate().filter(|(_, rows)| rows.iter().any(|rows| *rows > 0));
+        Arrivals { window: Micros::new(10 * SECOND), scale: 1.0, windows: windows.map(window).collect() }
+    }
+
+    fn cluster(nodes: usize, node: f64) -> NodeCluster {
+        NodeCluster {
+            nodes,
+            assignment: Assignment::RoundRobin,
+            capacities: Capacities { node: rows_per_second(node), partition: Rate::default() },
+            recovery: Micros::new(5 * SECOND),
+        }
+    }
+
+    #[test]
+    fn what_a_node_takes_does_not_wait() {
+        let outcome = play(&arrivals(&[&[60, 40], &[100, 0]]), &cluster(1, 10.0), None);
+        assert_eq!((outcome.arrived_rows, outcome.served_rows, outcome.waiting_rows), (200.0, 200.0, 0.0));
+        assert_eq!(
+            (outcome.peak, outcome.waiting_from_micros, outcome.waiting_seconds),
+            (None, None, Some(0.0))
+        );
+        assert_eq!((outcome.longest_delay_seconds, outcome.mean_delay_seconds), (Some(0.0), Some(0.0)));
+        assert_eq!(outcome.nodes[0].utilization, Some(1.0));
+    }
+
+    #[test]
+    fn a_queue_grows_and_drains_as_computed_by_hand() {
+        // The node serves 10 rows per second. 300 arrive in the first 10 s, none for 10 s, then 50.
+        let outcome = play(&arrivals(&[&[300], &[0], &[50]]), &cluster(1, 10.0), None);
+        // After 10 s 200 wait, after 20 s 100. In the third window 50 arrive, 100 leave and 50 wait;
+        // they leave in the step after it.
+        let [first, last] = outcome.waiting_rows_by_window.as_slice() else { panic!() };
+        [(*first, 200.0), (*last, 50.0), (outcome.served_rows, 300.0), (outcome.waiting_rows, 50.0)]
+            .iter()
+            .for_each(|(found, expected)| assert_close(*found, *expected));
+        let peak = outcome.peak.unwrap();
+        assert_eq!((peak.at_micros, peak.rows, peak.bytes), (10 * SECOND, 200.0, 2000.0));
+        assert_eq!((outcome.most_waiting_seconds, outcome.nodes[0].most_waiting_rows), (20.0, 200.0));
+        assert_eq!((outcome.waiting_from_micros, outcome.waiting_until_micros), (Some(0), Some(40 * SECOND)));
+        assert_eq!(outcome.waiting_seconds, Some(40.0));
+        // The last of the 300 rows arrives after 10 s and leaves after 30.
+        assert_close(outcome.longest_delay_seconds.unwrap(), 20.0);
+        // By Little's law: the area under 0, 200, 100, 50, 0 rows over 350 rows.
+        assert_close(outcome.mean_delay_seconds.unwrap(), 10.0 * (100.0 + 150.0 + 75.0 + 25.0) / 350.0);
+        assert_eq!(outcome.nodes[0].utilization, Some(350.0 / 200.0));
+        assert_eq!(outcome.nodes[0].highest_utilization, Some(3.0));
+    }
+
+    #[test]
+    fn partitions_of_a_node_share_it_evenly_and_a_partition_has_one_writer() {
+        // 100 rows fit: 20 of the small partition, and 80 of the large one.
+        let shared = play(&arrivals(&[&[20, 200]]), &cluster(1, 10.0), None);
+        assert_eq!(shared.waiting_rows_by_window, [120.0]);
+        assert_close(shared.longest_delay_seconds.unwrap(), 20.0);
+        // A second node helps only the small one.
+        assert_eq!(play(&arrivals(&[&[20, 200]]), &cluster(2, 10.0), None).waiting_rows_by_window, [100.0]);
+        // A writer that serves 5 rows per second holds the node up, whatever the node's capacity.
+        let mut narrow = cluster(1, 1000.0);
+        narrow.capacities.partition = rows_per_second(5.0);
+        let outcome = play(&arrivals(&[&[20, 200]]), &narrow, None);
+        assert_eq!(
+            (outcome.waiting_rows_by_window.as_slice(), outcome.most_waiting_seconds),
+            ([150.0].as_slice(), 30.0)
+        );
+        assert_eq!(outcome.waiting_until_micros, Some(40 * SECOND));
+    }
+
+    #[test]
+    fn bytes_may_be_what_limits() {
+        let mut in_bytes = cluster(1, 1000.0);
+        in_bytes.capacities.node.bytes_per_second = Some(100.0);
+        assert_eq!(
+            play(&arrivals(&[&[300], &[50]]), &in_bytes, None).waiting_rows_by_window,
+            play(&arrivals(&[&[300], &[50]]), &cluster(1, 10.0), None).waiting_rows_by_window
+        );
+    }
+
+    #[test]
+    fn a_slow_node_takes_a_share_of_what_it_should() {
+        let fault = NodeFault::Slow { node: 1, factor: 0.5 };
+        let outcome = play(&arrivals(&[&[100, 100]]), &cluster(2, 10.0), Some(fault));
+        let waiting: Vec<f64> = outcome.nodes.iter().map(|node| node.most_waiting_rows).collect();
+        assert_eq!((waiting, outcome.nodes[1].utilization), (vec![0.0, 50.0], Some(2.0)));
+        assert_eq!(outcome.nodes[1].most_waiting_seconds, 10.0);
+    }
+
+    #[test]
+    fn partitions_of_a_lost_node_wait_and_then_move_to_the_others() {
+        // Three nodes with two partitions each serve 10 rows per second each; 60 rows per node in a
+        // window.
+        let windows: [&[u64]; 4] = [&[30; 6], &[30; 6], &[30; 6], &[30; 6]];
+        let fault = NodeFault::Lost { node: 0, after_seconds: 13.0 };
+        let outcome = play(&arrivals(&windows), &cluster(3, 10.0), Some(fault));
+        let partitions: Vec<usize> = outcome.nodes.iter().map(|node| node.partitions).collect();
+        assert_eq!(partitions, [0, 3, 3]);
+        // From 13 s to 18 s two partitions wait with 3 rows per second each; then each of the others
+        // receives 9 rows per second.
+        let peak = outcome.peak.unwrap();
+        assert_eq!(peak.at_micros, 18 * SECOND);
+        assert_close(peak.rows, 30.0);
+        // Of 15 rows one node serves 2 s x 10 - 2 s x 9 = 2 in the second window, and 10 more in each
+        // of the next: drained after 15 s.
+        let waiting = &outcome.waiting_rows_by_window;
+        assert_eq!(waiting.len(), 4);
+        [0.0, 26.0, 6.0, 0.0]
+            .iter()
+            .zip(waiting)
+            .for_each(|(expected, found)| assert_close(*found, *expected));
+        assert_close(outcome.utilization_after_loss.unwrap(), 0.9);
+        // The first rows wait for at least 5 s.
+        assert!(outcome.longest_delay_seconds.unwrap() >= 5.0);
+        assert_close(outcome.served_rows, 720.0);
+        assert_close(outcome.nodes.iter().map(|node| node.rows).sum(), 720.0 - 30.0);
+    }
+
+    #[test]
+    fn without_another_node_rows_are_never_served() {
+        let fault = NodeFault::Lost { node: 0, after_seconds: 5.0 };
+        let outcome = play(&arrivals(&[&[100], &[100]]), &cluster(1, 10.0), Some(fault));
+        assert!(outcome.is_never_served());
+        assert_eq!((outcome.served_rows, outcome.waiting_rows), (50.0, 150.0));
+        assert_eq!((outcome.mean_delay_seconds, outcome.waiting_until_micros), (None, None));
+    }
+
+    #[test]
+    fn a_long_time_without_rows_is_none_of_waiting() {
+        let mut far = arrivals(&[&[150], &[10]]);
+        far.windows[1].start_micros = 50 * 365 * 86_400 * SECOND;
+        let outcome = play(&far, &cluster(1, 10.0), None);
+        assert_eq!(
+            (outcome.waiting_until_micros, outcome.longest_delay_seconds),
+            (Some(20 * SECOND), Some(10.0))
+        );
+    }
+
+    #[test]
+    fn far_too_little_capacity_still_serves_everything_in_the_end() {
+        let outcome = play(&arrivals(&[&[1_000_000_000_000]]), &cluster(1, 1e-6), None);
+        assert_close(outcome.waiting_rows, 1e12 - 1e-5);
+        // 1e18 seconds; steps of a 64th of the elapsed time make it slightly longer.
+        let drained = outcome.waiting_seconds.unwrap();
+        assert!((1e18..1.02e18).contains(&drained), "{drained}");
+        assert!((outcome.mean_delay_seconds.unwrap() / 5e17 - 1.0).abs() < 0.02);
+    }
+
+    /// Generates windows of up to five partitions, a cluster with rates of nodes and partitions, and a
+    /// fault.
+    fn scenes() -> impl Strategy<Value = (Vec<Vec<u64>>, NodeCluster, Option<NodeFault>)> {
+        let windows = proptest::collection::vec(proptest::collection::vec(0u64..200, 5), 1..12);
+        (windows, 1usize..6, 1.0f64..60.0, 1.0f64..60.0, 0u8..3, 0usize..6, 0.1f64..80.0, 0usize..3).prop_map(
+            |(windows, nodes, node, partition, limits, faulty, at, kind)| {
+                let mut cluster = cluster(nodes, node);
+                if limits > 0 {
+                    cluster.capacities.partition = rows_per_second(partition);
+                }
+                if limits > 1 {
+                    cluster.capacities.node = Rate::default();
+                }
+                let all = [Assignment::RoundRobin, Assignment::LeastLoaded, Assignment::Contiguous];
+                cluster.assignment = all[faulty % 3];
+                let faulty = faulty % nodes;
+                let fault = match kind {
+                    0 => None,
+                    1 => Some(NodeFault::Slow { node: faulty, factor: (at / 80.0).min(1.0) }),
+                    _ => Some(NodeFault::Lost { node: faulty, after_seconds: at }),
+                };
+                (windows, cluster, fault)
+            },
+        )
+    }
+
+    fn played(windows: &[Vec<u64>], cluster: &NodeCluster, fault: Option<NodeFault>) -> RunOutcome {
+        play(&arrivals(&windows.iter().map(Vec::as_slice).collect::<Vec<_>>()), cluster, fault)
+    }
+
+    proptest! {
+        #[test]
+        fn what_came_was_served_or_waits((windows, cluster, fault) in scenes()) {
+            let outcome = played(&windows, &cluster, fault);
+            let came: u64 = windows.iter().flatten().sum();
+            let near = |found: f64, expected: f64| (found - expected).abs() <= 1e-6 * expected.max(1.0);
+            prop_assert!(near(outcome.arrived_rows, came as f64));
+            prop_assert!(near(outcome.served_rows + outcome.waiting_rows, came as f64));
+            if let Some(last) = outcome.waiting_rows_by_window.last() {
+                prop_assert!(near(*last, outcome.waiting_rows));
+            }
+            if let Some(longest) = outcome.longest_delay_seconds {
+                prop_assert!(outcome.mean_delay_seconds.unwrap() <= longest + 1e-9);
+                prop_assert!(longest <= outcome.waiting_seconds.unwrap() + 1e-6);
+                prop_assert_eq!(longest > 1e-6, outcome.peak.is_some_and(|peak| peak.rows > 1e-6), "{:?}", outcome);
+            }
+        }
+
+        #[test]
+        fn more_capacity_never_makes_more_wait((windows, cluster, fault) in scenes(), more in 1.0f64..3.0) {
+            let times = |rate: Rate| Rate { rows_per_second: rate.rows_per_second.map(|rows| rows * more), ..rate };
+            let Capacities { node, partition } = cluster.capacities;
+            let stronger = NodeCluster { capacities: Capacities { node: times(node), partition: times(partition) }, ..cluster };
+            let (weak, strong) = (played(&windows, &cluster, fault), played(&windows, &stronger, fault));
+            for (weak, strong) in weak.waiting_rows_by_window.iter().zip(&strong.waiting_rows_by_window) {
+                prop_assert!(*strong <= weak * (1.0 + 1e-6) + 1e-6, "{} {}", strong, weak);
+            }
+            prop_assert!(strong.served_rows >= weak.served_rows * (1.0 - 1e-9) - 1e-6);
+        }
+
+        #[test]
+        fn one_node_is_a_plain_queue_however_its_partitions_share_it(
+            windows in proptest::collection::vec(proptest::collection::vec(0u64..200, 4), 1..12), rate in 1.0f64..90.0,
+        ) {
+            // Rows in every window, so that each is a step.
+            let windows: Vec<Vec<u64>> = windows.iter().map(|rows| [rows.as_slice(), &[1]].concat()).collect();
+            let sums: Vec<u64> = windows.iter().map(|rows| rows.iter().sum()).collect();
+            let found = played(&windows, &cluster(1, rate), None).waiting_rows_by_window;
+            for (found, expected) in found.iter().zip(plain_queue(&sums, rate)) {
+                prop_assert!((found - expected).abs() < 1e-5, "{} {}", found, expected);
+            }
+        }
+
+        #[test]
+        fn partitions_with_a_node_each_are_queues_apart(
+            windows in proptest::collection::vec(proptest::collection::vec(1u64..200, 4), 1..12), rate in 1.0f64..30.0,
+        ) {
+            let found = played(&windows, &cluster(4, rate), None);
+            let of = |partition: usize| plain_queue(&windows.iter().map(|rows| rows[partition]).collect::<Vec<_>>(), rate);
+            let queues: Vec<Vec<f64>> = (0..4).map(of).collect();
+            for (window, found) in found.waiting_rows_by_window.iter().enumerate() {
+                let expected: f64 = queues.iter().map(|queue| queue[window]).sum();
+                prop_assert!((found - expected).abs() < 1e-5, "{} {}", found, expected);
+            }
+            for (node, queue) in found.nodes.iter().zip(&queues) {
+                let most = queue.iter().copied().fold(0.0, f64::max);
+                prop_assert!((node.most_waiting_rows - most).abs() < 1e-5);
+            }
+        }
+
+        #[test]
+        fn up_to_its_room_nothing_waits_and_in_the_long_run_all_is_served(
+            windows in proptest::collection::vec(proptest::collection::vec(1u64..200, 3), 2..10), rate in 1.0f64..30.0,
+        ) {
+            let all = arrivals(&windows.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let slices: Vec<Vec<f64>> = windows.iter().map(|rows| rows.iter().map(|rows| *rows as f64).collect()).collect();
+            let headroom = Headroom::from_slices(slices.iter().map(|rows| (10.0, rows.as_slice())), &[rate; 3]);
+            let at = |times: f64| play(&Arrivals { scale: times, ..all.clone() }, &cluster(3, rate), None);
+            prop_assert_eq!(at(headroom.in_every_slice * 0.999).peak, None);
+            prop_assert!(at(headroom.in_every_slice * 1.01).peak.is_some());
+            // Played repeatedly, the backlog stays below the load of one round, or grows with every
+            // round.
+            let again = |times: f64, rounds: usize| {
+                let rounds: Vec<Vec<u64>> = (0..rounds).flat_map(|_| windows.clone()).collect();
+                let all = arrivals(&rounds.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                play(&Arrivals { scale: times, ..all }, &cluster(3, rate), None).waiting_rows
+            };
+            let below = headroom.in_the_long_run * 0.99;
+            let of_round = windows.iter().flatten().sum::<u64>() as f64 * below;
+            prop_assert!(again(below, 40) <= of_round, "{} {}", again(below, 40), of_round);
+            prop_assert!(again(headroom.in_the_long_run * 1.05, 8) > again(headroom.in_the_long_run * 1.05, 4));
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use serde::Serialize;
 
-use crate::{Assignment, Capacities, Fault, Outcome};
+use crate::capacity::Capacities;
+use crate::fault::RequestedFault;
+use crate::outcome::RunOutcome;
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::finding::Finding;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::skew::{NoiseFloor, SkewFigures};
+use evenkeel_stats::throughput::Assignment;
 
 /// Node and partition counts that are tried together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +47,7 @@ pub struct NodeOptions {
     /// Length of windows; derived from the data if `None`.
     pub window: Option<Micros>,
     /// Faults, each simulated in a run of its own.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<RequestedFault>,
     /// Time from the loss of a node until other nodes serve its partitions.
     pub recovery: Micros,
     /// Longest time that a row may wait if a design is to keep up; if `None`, one window, but at
@@ -150,7 +153,7 @@ pub struct RunReport {
     pub fault: Option<FaultReport>,
     /// Backlog and delays.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Whether the load is sustained and no row waits longer than allowed.
     pub keeps_up: bool,
     /// Seconds from the fault until the backlog finally clears; `None` without a fault, if nothing
@@ -200,12 +203,6 @@ impl DesignReport {
     #[must_use]
     pub fn without_fault(&self) -> Option<&RunReport> {
         self.runs.first()
-    }
-
-    /// Whether the design keeps up in every run.
-    #[must_use]
-    pub fn keeps_up_with_faults(&self) -> bool {
-        self.runs.iter().all(|run| run.keeps_up)
     }
 
     /// Returns the design in words: `(user_id), 4 nodes, 16 partitions`.

@@ -7,7 +7,7 @@ use crate::grid::{Heading, Layout, count, counted, grid, percent};
 use crate::simulation::number;
 use evenkeel_capacity::{
     Assignment, DesignReport, FaultKind, NodeOutcome, NodeParameters, NodeRecommendation, NodeSimulation,
-    Outcome, Rate, RunReport,
+    Rate, RunOutcome, RunReport,
 };
 use evenkeel_model::finding::Finding;
 use evenkeel_model::units::{ByteSize, elapsed};
@@ -207,7 +207,7 @@ fn runs(simulation: &NodeSimulation, layout: Layout) -> String {
         Heading::text("keeps up"),
     ];
     let row = |(design, run): (&DesignReport, &RunReport)| {
-        let Outcome { peak, most_waiting_seconds, .. } = &run.outcome;
+        let RunOutcome { peak, most_waiting_seconds, .. } = &run.outcome;
         let at = |micros: Option<i64>| micros.map(instant);
         let never = run.outcome.is_never_served();
         let or_never = |text: Option<String>| match text {

@@ -53,7 +53,7 @@ pub fn depths<K: Ord>(ranges: &[(K, K)]) -> Vec<u64> {
 impl OverlapDepth {
     /// Computes the figures from the depths of all portions.
     #[must_use]
-    pub fn of(mut depths: Vec<u64>) -> Self {
+    pub fn from_depths(mut depths: Vec<u64>) -> Self {
         depths.sort_unstable();
         let mut histogram: Vec<DepthBucket> = Vec::new();
         for depth in &depths {
@@ -79,11 +79,11 @@ mod tests {
 
     #[test]
     fn buckets_hold_depths_up_to_powers_of_two() {
-        let depth = OverlapDepth::of(vec![5, 1, 1, 2, 3, 4, 9]);
+        let depth = OverlapDepth::from_depths(vec![5, 1, 1, 2, 3, 4, 9]);
         let buckets: Vec<(u64, u64)> = depth.depth_histogram.iter().map(|b| (b.depth, b.portions)).collect();
         assert_eq!(buckets, [(1, 2), (2, 1), (4, 2), (8, 1), (16, 1)]);
         assert_eq!((depth.max_depth, depth.average_depth), (9, 25.0 / 7.0));
-        assert_eq!(OverlapDepth::of(Vec::new()), OverlapDepth::default());
+        assert_eq!(OverlapDepth::from_depths(Vec::new()), OverlapDepth::default());
     }
 
     proptest! {

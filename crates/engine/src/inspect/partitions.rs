@@ -34,7 +34,7 @@ pub(super) fn stored_partitions(snapshot: &Snapshot) -> Vec<PartitionOverview> {
         partition.stored_rows = portions.iter().map(|portion| portion.rows).sum();
         partition.bytes = portions.iter().map(|portion| portion.bytes).sum();
         partition.portions = portions.len() as u64;
-        partition.overlap = OverlapDepth::of(overlap_depths(portions));
+        partition.overlap = OverlapDepth::from_depths(overlap_depths(portions));
     }
     partitions
 }

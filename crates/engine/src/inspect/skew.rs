@@ -51,12 +51,12 @@ pub struct TableSkew {
 pub(crate) async fn skew(table: &SnapshotTable) -> Result<TableSkew, QueryError> {
     let snapshot = table.snapshot();
     let visible = count_visible_rows(table, PartitionKeys::Count).await?;
-    let figures = SkewFigures::of(&visible.rows_per_partition);
-    let noise_floor = visible.keys.map(|keys| NoiseFloor::of(&figures, &keys));
+    let figures = SkewFigures::from_counts(&visible.rows_per_partition);
+    let noise_floor = visible.keys.map(|keys| NoiseFloor::from_weights(&figures, &keys));
     let commits = snapshot.commits().iter();
     let with_rows = commits.filter(|commit| commit.info.operation.brings_rows() && commit.rows() > 0);
     let over_commits: Vec<CommitBalance> = with_rows.map(|commit| commit_balance(commit)).collect();
-    let verdict = Verdict::of(&figures, noise_floor.as_ref(), balance_at_a_time(&figures, &over_commits));
+    let verdict = Verdict::from_skew(&figures, noise_floor.as_ref(), balance_at_a_time(&figures, &over_commits));
     let partitions = stored_partitions(snapshot);
     Ok(TableSkew {
         figures,
@@ -70,7 +70,7 @@ pub(crate) async fn skew(table: &SnapshotTable) -> Result<TableSkew, QueryError>
 }
 
 fn commit_balance(commit: &CommitSummary) -> CommitBalance {
-    let figures = SkewFigures::of(&commit.rows_per_partition);
+    let figures = SkewFigures::from_counts(&commit.rows_per_partition);
     CommitBalance {
         version: commit.info.version,
         rows: figures.rows,
@@ -84,7 +84,7 @@ fn commit_balance(commit: &CommitSummary) -> CommitBalance {
 fn balance_at_a_time(figures: &SkewFigures, commits: &[CommitBalance]) -> AtATime {
     let Some(effective) = median_effective(commits, figures.partitions) else { return AtATime::Spread };
     let in_total = balance(figures.effective_partitions, figures.partitions);
-    AtATime::of(balance(effective, figures.partitions), in_total)
+    AtATime::from_balances(balance(effective, figures.partitions), in_total)
 }
 
 /// Fewest commits that allow a judgement over time.
@@ -110,7 +110,7 @@ mod tests {
         let overview = table.inspect().await.unwrap();
         let visible: Vec<u64> = overview.partitions.iter().map(|partition| partition.rows).collect();
         assert_eq!(skew.rows_per_partition, visible);
-        assert_eq!(skew.figures, SkewFigures::of(&visible));
+        assert_eq!(skew.figures, SkewFigures::from_counts(&visible));
         assert_eq!(skew.figures.rows, latest(&commits).len() as u64);
         assert!(skew.noise_floor.is_some());
         // The creation of the table wrote no rows.

@@ -108,8 +108,8 @@ pub(crate) async fn plan(
         rows_moving: moves.rows_moving,
         bytes: bytes.iter().sum(),
         bytes_moving: moves.bytes_moving as u64,
-        skew_before: SkewFigures::of(&moves.rows_before),
-        skew_after: SkewFigures::of(&moves.rows_after),
+        skew_before: SkewFigures::from_counts(&moves.rows_before),
+        skew_after: SkewFigures::from_counts(&moves.rows_after),
         rows_per_partition: moves.rows_after,
     })
 }

@@ -18,11 +18,12 @@ use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, StreamDecoder, read_footer_length};
 use arrow::ipc::{Block, root_as_footer};
 
-use crate::source::columnar::{RowCounter, failed, open_file, split_columns};
-use crate::source::stream::{TextStream, buffered};
-use crate::source::{
-    InputFormat, READ_BATCH_BYTES, RawBatch, RawReader, SeekableFile, SourceError, batch_bytes,
-};
+use crate::source::columnar::{RowCounter, failed, open_file};
+use crate::source::error::SourceError;
+use crate::source::options::{InputFormat, READ_BATCH_BYTES};
+use crate::source::raw::{RawBatch, RawReader, batch_bytes};
+use crate::source::selection::split_columns;
+use crate::source::stream::{SeekableFile, TextStream, buffered};
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };

@@ -12,8 +12,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::source::error::SourceError;
 use crate::source::lossless::{check_range, read_array};
-use crate::source::{InputOptions, Positions, RawBatch, RawCells, Reject, RowPosition, SourceError};
+use crate::source::options::InputOptions;
+use crate::source::raw::{Positions, RawBatch, RawCells};
+use crate::source::reject::{Reject, RowPosition};
 use evenkeel_model::note::Fault;
 use evenkeel_model::table::{Column, ColumnType, MAX_KEY_BYTES, TableSpec, as_view, view_schema};
 use evenkeel_model::text_value::{ParsedColumn, TextFormat, parse_text_column};
@@ -260,7 +263,7 @@ impl Conform {
             .into_iter()
             .map(|(row, (column, reason))| Reject {
                 file: self.file.clone(),
-                position: raw.positions.of(row),
+                position: raw.positions.position(row),
                 column,
                 reason,
                 record: record_of(&raw.cells, row),

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
+use crate::source::error::SourceError;
+use crate::source::options::{InputFormat, InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
+use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
+use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
-use crate::source::{
-    InputFormat, InputOptions, MAX_RECORD_BYTES, Positions, READ_BATCH_BYTES, RawBatch, RawCells, RawReader,
-    Reject, RowPosition, SourceError,
-};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::source::SourceError;
+use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::remote::{self, RemoteFile};
 use evenkeel_storage::Place;
@@ -191,8 +191,8 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::InputFormat;
     use crate::source::file_name::is_tab_separated;
+    use crate::source::options::InputFormat;
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

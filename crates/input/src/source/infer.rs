@@ -9,9 +9,11 @@ use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
 use crate::source::discover::InputPath;
-use crate::source::open::open_decompressed;
+use crate::source::error::{SourceError, wrong_separator};
+use crate::source::open::{Input, open_decompressed};
+use crate::source::options::InputOptions;
+use crate::source::raw::RawCells;
 use crate::source::remote::{self, RemoteFile};
-use crate::source::{Input, InputOptions, RawCells, SourceError, wrong_separator};
 use evenkeel_model::note::{Fault, Note};
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
@@ -152,24 +154,24 @@ struct Nearly {
 const NEARLY: usize = 100;
 
 impl Guess {
-    fn of(groups: &[&[ColumnType]]) -> Self {
+    fn among(groups: &[&[ColumnType]]) -> Self {
         Self { candidates: groups.concat(), seen_value: false, nearly: None }
     }
 
     fn any() -> Self {
-        Self::of(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
+        Self::among(&[&NUMBERS, &[ColumnType::Bool], &TIMES, &[ColumnType::Utf8]])
     }
 
     fn number() -> Self {
-        Self::of(&[&NUMBERS, &[ColumnType::Utf8]])
+        Self::among(&[&NUMBERS, &[ColumnType::Utf8]])
     }
 
     fn text() -> Self {
-        Self::of(&[&TIMES, &[ColumnType::Utf8]])
+        Self::among(&[&TIMES, &[ColumnType::Utf8]])
     }
 
     fn only(column_type: ColumnType) -> Self {
-        Self::of(&[&[column_type]])
+        Self::among(&[&[column_type]])
     }
 
     fn look_at(&mut self, cells: &BinaryArray, format: &TextFormat) {

@@ -9,11 +9,11 @@ use arrow::array::BinaryBuilder;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::source::error::SourceError;
+use crate::source::options::{InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
+use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
+use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
-use crate::source::{
-    InputOptions, Positions, RawBatch, RawCells, RawReader, Reject, RowPosition, SourceError,
-};
-use crate::source::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 

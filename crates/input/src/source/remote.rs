@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::source::SourceError;
+use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
 use crate::source::stream::{Fingerprint, StreamHash};
 use evenkeel_storage::{brief, handle, remote_store, wait_for};

@@ -2,13 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::MultiGzDecoder;
 use twox_hash::xxhash3_128::Hasher;
-
-use crate::source::SeekableFile;
 
 const READ_BUFFER: usize = 1 << 18;
 
@@ -19,6 +17,22 @@ pub struct Fingerprint {
     pub bytes: u64,
     /// XXH3 of those bytes with 128 bits and seed 0, in hexadecimal.
     pub xxh3: String,
+}
+
+/// A file that can be read repeatedly; deletes itself if it is temporary.
+#[derive(Debug)]
+pub(super) enum SeekableFile {
+    Kept(PathBuf),
+    Spooled(tempfile::NamedTempFile),
+}
+
+impl SeekableFile {
+    pub(super) fn open(&self) -> std::io::Result<std::fs::File> {
+        match self {
+            Self::Kept(path) => std::fs::File::open(path),
+            Self::Spooled(file) => file.reopen(),
+        }
+    }
 }
 
 /// Hash of the bytes read so far.

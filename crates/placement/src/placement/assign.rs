@@ -21,7 +21,7 @@ pub struct Placement {
 /// Returns the partition of `hash` among `partitions` equal intervals of the 64-bit hash space:
 /// min(hash / ((2^64 - 1) / N), N - 1), with integer division.
 #[must_use]
-pub fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
+pub(super) fn hash_interval(hash: u64, partitions: PartitionCount) -> PartitionId {
     let count = u64::from(partitions.get());
     let interval = u64::MAX / count;
     // The quotient is at most the count, which is 32 bits wide.
@@ -47,7 +47,7 @@ impl HashIntervals {
     }
 
     #[inline]
-    fn of(self, hash: u64) -> PartitionId {
+    fn partition_of(self, hash: u64) -> PartitionId {
         let quotient = ((u128::from(hash) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = hash.wrapping_sub(quotient.wrapping_mul(self.interval));
         let quotient = quotient + u64::from(rest >= self.interval);
@@ -111,7 +111,7 @@ impl Placement {
 
     /// Writes the partition of every row into `partitions`, from hashes that are already known.
     ///
-    /// - `ydb`: [`hash_interval`].
+    /// - `ydb`: min(hash / ((2^64 - 1) / N), N - 1), with integer division.
     /// - `ydb-modulo`: hash % N.
     /// - `ydb-cloud-logs` with A active partitions and period P: with i = (time / P) as 32 bits and
     ///   g = max(1, N / A), the partition is ((hash % A) + (i % g) x A) % N.
@@ -138,7 +138,7 @@ impl Placement {
         match function {
             PlacementFunction::Ydb => {
                 let intervals = HashIntervals::new(self.partitions);
-                partitions.extend(hashes.iter().map(|hash| intervals.of(*hash)));
+                partitions.extend(hashes.iter().map(|hash| intervals.partition_of(*hash)));
             }
             PlacementFunction::YdbModulo => {
                 partitions.extend(hashes.iter().map(|hash| PartitionId((hash % count) as u32)));
@@ -195,7 +195,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
-    use crate::placement::hash_keys;
+    use crate::placement::hash::hash_keys;
 
     fn place(function: PlacementFunction, count: u64, keys: &[(ColumnType, ArrayRef)]) -> Vec<u32> {
         let (types, arrays): (Vec<_>, Vec<_>) = keys.iter().cloned().unzip();
@@ -365,7 +365,7 @@ mod tests {
             let intervals = HashIntervals::new(partitions);
             let edge = (u64::MAX / count).wrapping_mul(near % (count + 2));
             for hash in [hash, edge, edge.wrapping_sub(1), edge.wrapping_add(1), 0, u64::MAX] {
-                prop_assert_eq!(intervals.of(hash), hash_interval(hash, partitions));
+                prop_assert_eq!(intervals.partition_of(hash), hash_interval(hash, partitions));
             }
         }
 

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::placement::hash::{hash_keys, key_bytes};
 use crate::placement::key_bytes::PlacementError;
-use crate::placement::systems::{Key, SYSTEMS, Status, System, status_of, system};
+use crate::placement::systems::{KeyColumns, SYSTEMS, Status, System, status_of, system};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 
@@ -198,7 +198,7 @@ impl Function {
     ) -> Result<Vec<u8>, PlacementError> {
         match self {
             Self::Ydb(_) => key_bytes(types, columns, row),
-            Self::System(system) => Ok(Key::read(system, types, columns)?.bytes(system, row)),
+            Self::System(system) => Ok(KeyColumns::read(system, types, columns)?.bytes(system, row)),
         }
     }
 
@@ -215,7 +215,7 @@ impl Function {
             }
             Self::System(system) => {
                 let mut hashes = Vec::new();
-                system.hash(&Key::read(system, types, columns)?, &mut hashes);
+                system.hash(&KeyColumns::read(system, types, columns)?, &mut hashes);
                 Ok(hashes)
             }
         }

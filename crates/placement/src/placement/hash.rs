@@ -127,7 +127,7 @@ pub(super) fn key_bytes(
 ///
 /// # Errors
 /// [`PlacementError`] if a column cannot be read as its type, or the lengths differ.
-pub fn hash_keys(columns: &[(ColumnType, ArrayRef)]) -> Result<Vec<u64>, PlacementError> {
+pub(super) fn hash_keys(columns: &[(ColumnType, ArrayRef)]) -> Result<Vec<u64>, PlacementError> {
     let keys = columns
         .iter()
         .enumerate()

@@ -2,7 +2,8 @@
 
 use arrow::array::ArrayRef;
 
-use crate::placement::{Function, Placement, PlacementError, hash_interval};
+use crate::placement::assign::hash_interval;
+use crate::placement::{Function, Placement, PlacementError};
 use evenkeel_model::table::{ColumnType, PlacementFunction};
 use evenkeel_model::units::{PartitionCount, PartitionId};
 

@@ -50,7 +50,7 @@ pub fn parse_key(types: &[ColumnType], values: &[String]) -> Result<Vec<ArrayRef
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::hash_keys;
+    use crate::placement::hash::hash_keys;
 
     fn hash(column_type: ColumnType, value: &str) -> u64 {
         let columns = parse_key(&[column_type], &[value.to_owned()]).unwrap();

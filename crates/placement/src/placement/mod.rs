@@ -27,9 +27,9 @@ mod literal;
 mod scatter;
 pub mod systems;
 
-pub use assign::{Placement, hash_interval};
+pub use assign::Placement;
 pub use function::{Function, FunctionError};
-pub use hash::{hash_bytes, hash_keys};
+pub use hash::hash_bytes;
 pub use joint::JointPlacement;
 pub use key_bytes::PlacementError;
 pub use literal::{KeyLiteralError, parse_key};

@@ -122,7 +122,7 @@ pub fn migrate(
         |place, batch| {
             let taken = if is_number { found.numbers(&batch, at) } else { found.uuids(&batch, at) };
             if let Err((row, reason)) = taken {
-                problem = Some(format!("{}, column '{column}': {reason}", place.of(row)));
+                problem = Some(format!("{}, column '{column}': {reason}", place.row_place(row)));
                 return Ok(false);
             }
             if stop.load(Ordering::Relaxed) { Err(SimulateError::Interrupted) } else { Ok(true) }
@@ -188,7 +188,7 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
         let uuids = (0..array.len()).map(|row| {
             let uuid = texts.uuid(array, row).map(|uuid| uuid.hyphenated().to_string());
             uuid.ok_or_else(|| SimulateError::Migration {
-                reason: format!("{}, column '{column}': is no UUID", place.of(row)),
+                reason: format!("{}, column '{column}': is no UUID", place.row_place(row)),
             })
         });
         *array =

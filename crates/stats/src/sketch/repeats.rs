@@ -150,7 +150,7 @@ impl RepeatedKeys {
             .buckets
             .into_par_iter()
             .zip(self.segments)
-            .map(|(held, segments)| Ok(Bucket::of(read_back(&file, &segments)?, held, most)))
+            .map(|(held, segments)| Ok(Bucket::from_records(read_back(&file, &segments)?, held, most)))
             .collect::<Result<_, RepeatsError>>()?;
         let mut conflicting = Vec::new();
         let mut identical = Vec::new();
@@ -194,7 +194,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn of(mut records: Vec<KeyOfRow>, held: Vec<KeyOfRow>, most: usize) -> Self {
+    fn from_records(mut records: Vec<KeyOfRow>, held: Vec<KeyOfRow>, most: usize) -> Self {
         records.extend(held);
         // The stable sort keeps the rows of a key in order of arrival.
         records.sort_by_key(|record| record.key);
@@ -248,7 +248,7 @@ mod tests {
         repeats
     }
 
-    fn found(rows: &[(u64, u64)], budget: usize) -> Repeats {
+    fn repeats_of(rows: &[(u64, u64)], budget: usize) -> Repeats {
         let mut keys = RepeatedKeys::new(budget);
         for batch in rows.chunks(7) {
             let (keys_of, rows_of): (Vec<u64>, Vec<u64>) = batch.iter().copied().unzip();
@@ -265,7 +265,7 @@ mod tests {
             let rows: Vec<(u64, u64)> = rows.into_iter().map(|(key, row)| (fold(key, 1), row)).collect();
             let expected = plain(&rows);
             for budget in [1 << 20, 500] {
-                let repeats = found(&rows, budget);
+                let repeats = repeats_of(&rows, budget);
                 prop_assert_eq!(repeats.examples.is_empty(), expected.duplicate_rows == 0);
                 prop_assert_eq!(Repeats { examples: Vec::new(), ..repeats }, expected.clone());
             }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn conflicting_keys_are_the_first_examples() {
         let (same, other) = (fold(1, 1), fold(2, 1));
-        let repeats = found(&[(same, 1), (same, 1), (other, 1), (other, 2)], 1 << 20);
+        let repeats = repeats_of(&[(same, 1), (same, 1), (other, 1), (other, 2)], 1 << 20);
         let example = |key, conflicting| RepeatedKey { key, conflicting };
         assert_eq!(repeats.examples, [example(other, true), example(same, false)]);
     }

@@ -71,7 +71,7 @@ impl SkewFigures {
     /// Computes the figures from one count per partition. Without partitions, they are those of a
     /// single one without rows.
     #[must_use]
-    pub fn of(counts: &[u64]) -> Self {
+    pub fn from_counts(counts: &[u64]) -> Self {
         let n = counts.len().max(1);
         let rows: u64 = counts.iter().sum();
         let (max, min) =
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn every_figure_follows_its_formula() {
         // 2, 4, 4, 10: m = 5, population variance 9, sample variance 12.
-        let figures = SkewFigures::of(&[2, 4, 4, 10]);
+        let figures = SkewFigures::from_counts(&[2, 4, 4, 10]);
         close(figures.max_over_mean, 2.0);
         close(figures.cv, 0.6);
         close(figures.idle_fraction, 0.5);
@@ -148,7 +148,7 @@ mod tests {
     fn the_figures_disagree_as_the_azure_documentation_was_told() {
         let mut counts = vec![100u64; 60];
         counts[17] = 0;
-        let figures = SkewFigures::of(&counts);
+        let figures = SkewFigures::from_counts(&counts);
         close(figures.synapse_skew, 1.0);
         close(figures.aps_skew, 1.0 / 59.0);
         assert_eq!((figures.redshift_skew_rows, figures.empty_partitions), (None, 1));
@@ -157,18 +157,18 @@ mod tests {
     #[test]
     fn no_rows_and_even_rows_are_even() {
         for counts in [vec![0u64; 4], vec![7; 4]] {
-            let figures = SkewFigures::of(&counts);
+            let figures = SkewFigures::from_counts(&counts);
             close(figures.max_over_mean, 1.0);
             close(figures.effective_partitions, 4.0);
             close(figures.idle_fraction, 0.0);
         }
-        close(SkewFigures::of(&[]).max_over_mean, 1.0);
-        close(SkewFigures::of(&[5]).greenplum_skccoeff, 0.0);
+        close(SkewFigures::from_counts(&[]).max_over_mean, 1.0);
+        close(SkewFigures::from_counts(&[5]).greenplum_skccoeff, 0.0);
     }
 
     #[test]
     fn everything_in_one_partition_is_the_worst() {
-        let figures = SkewFigures::of(&[0, 9, 0, 0]);
+        let figures = SkewFigures::from_counts(&[0, 9, 0, 0]);
         close(figures.max_over_mean, 4.0);
         close(figures.effective_partitions, 1.0);
         close(figures.idle_fraction, 0.75);

@@ -152,7 +152,7 @@ impl MaxOverMeanByChance {
 
     /// Returns the figure for `keys` keys, to less than 1 %. It varies slowly, and is computed once
     /// for all numbers with the same first seven bits.
-    pub fn of(&mut self, keys: u64) -> f64 {
+    pub fn expected(&mut self, keys: u64) -> f64 {
         let dropped = (u64::BITS - keys.leading_zeros()).saturating_sub(7);
         let keys = keys >> dropped << dropped;
         let partitions = self.partitions;
@@ -285,7 +285,7 @@ fn deviations(skew: &SkewFigures, keys: &KeyWeights) -> f64 {
 impl NoiseFloor {
     /// Computes the floor for keys of these weights, under a measured skew.
     #[must_use]
-    pub fn of(skew: &SkewFigures, keys: &KeyWeights) -> Self {
+    pub fn from_weights(skew: &SkewFigures, keys: &KeyWeights) -> Self {
         let rows = keys.rows.max(1) as f64;
         let partitions = skew.partitions;
         let equal = expected_cv_equal_keys(partitions, keys.distinct);
@@ -420,7 +420,7 @@ mod tests {
                     counts[(hash % partitions as u64) as usize] += rows;
                     weights.add(rows);
                 }
-                let floor = NoiseFloor::of(&SkewFigures::of(&counts), &weights);
+                let floor = NoiseFloor::from_weights(&SkewFigures::from_counts(&counts), &weights);
                 blamed += u32::from(floor.deviations > BEYOND_CHANCE);
             }
             assert_eq!(blamed, 0, "{partitions} {light} {heavy}");
@@ -429,7 +429,7 @@ mod tests {
         let mut weights = KeyWeights::default();
         (0..1600).for_each(|_| weights.add(10));
         let counts: Vec<u64> = (0..16).map(|partition| if partition % 2 == 0 { 2000 } else { 0 }).collect();
-        let floor = NoiseFloor::of(&SkewFigures::of(&counts), &weights);
+        let floor = NoiseFloor::from_weights(&SkewFigures::from_counts(&counts), &weights);
         assert!(floor.deviations > 20.0, "{floor:?}");
     }
 
@@ -455,7 +455,7 @@ mod tests {
             let hash = evenkeel_placement::placement::hash_bytes(&key.to_le_bytes());
             counts[(hash % 32) as usize] += 1;
         }
-        let cv = SkewFigures::of(&counts).cv;
+        let cv = SkewFigures::from_counts(&counts).cv;
         let expected = expected_cv_equal_keys(32, 20_000);
         // The CV of 32 counts itself varies by about 1 / sqrt(2 x 31) = 13 %; allow three times
         // that.

@@ -78,7 +78,7 @@ pub fn balance(effective: f64, partitions: usize) -> f64 {
 impl AtATime {
     /// Classifies by the [`balance`] at a time and that of all rows.
     #[must_use]
-    pub fn of(at_a_time: f64, in_total: f64) -> Self {
+    pub fn from_balances(at_a_time: f64, in_total: f64) -> Self {
         if at_a_time >= EVEN_BALANCE {
             Self::Spread
         } else if at_a_time < MOVING_FRACTION * in_total {
@@ -92,7 +92,7 @@ impl AtATime {
 impl Verdict {
     /// Judges a table or a candidate.
     #[must_use]
-    pub fn of(skew: &SkewFigures, floor: Option<&NoiseFloor>, at_a_time: AtATime) -> Self {
+    pub fn from_skew(skew: &SkewFigures, floor: Option<&NoiseFloor>, at_a_time: AtATime) -> Self {
         if skew.rows == 0 {
             return Self::Empty;
         }
@@ -203,8 +203,8 @@ mod tests {
     fn judged(counts: &[u64], keys: &[u64], at_a_time: AtATime) -> Verdict {
         let mut weights = KeyWeights::default();
         keys.iter().for_each(|rows| weights.add(*rows));
-        let figures = SkewFigures::of(counts);
-        Verdict::of(&figures, Some(&NoiseFloor::of(&figures, &weights)), at_a_time)
+        let figures = SkewFigures::from_counts(counts);
+        Verdict::from_skew(&figures, Some(&NoiseFloor::from_weights(&figures, &weights)), at_a_time)
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(judged(&[900, 100], &[[800].as_slice(), &[1; 200]].concat(), spread), Verdict::HeavyKeys);
         assert_eq!(judged(&[300, 100], &[100; 4], spread), Verdict::FewKeys);
         assert_eq!(judged(&[900, 100], &[1; 1000], spread), Verdict::Uneven);
-        assert_eq!(Verdict::of(&SkewFigures::of(&[90, 10]), None, spread), Verdict::Uneven);
+        assert_eq!(Verdict::from_skew(&SkewFigures::from_counts(&[90, 10]), None, spread), Verdict::Uneven);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let keys: Vec<u64> = (0..3200).map(|key| if key % 40 == 0 { 60 } else { 10 }).collect();
         let mut counts = vec![2250u64; 16];
         (counts[0], counts[1]) = (4072, 428);
-        let figures = SkewFigures::of(&counts);
+        let figures = SkewFigures::from_counts(&counts);
         assert!(figures.max_over_mean > 1.8);
         assert_ne!(judged(&counts, &keys, AtATime::Spread), Verdict::Even);
         // 100 keys for each of 2000 partitions: the fullest is more than a third above its share,
@@ -259,12 +259,16 @@ mod tests {
     fn two_partitions_can_move_as_many_can() {
         for partitions in [2, 3, 4, 16, 256] {
             let even = balance(partitions as f64, partitions);
-            assert_eq!(AtATime::of(balance(1.0, partitions), even), AtATime::Moves, "{partitions}");
-            assert_eq!(AtATime::of(even, even), AtATime::Spread, "{partitions}");
+            assert_eq!(
+                AtATime::from_balances(balance(1.0, partitions), even),
+                AtATime::Moves,
+                "{partitions}"
+            );
+            assert_eq!(AtATime::from_balances(even, even), AtATime::Spread, "{partitions}");
             let one = balance(1.0 + 0.1 * (partitions - 1) as f64, partitions);
-            assert_eq!(AtATime::of(one, one), AtATime::Stays, "{partitions}");
+            assert_eq!(AtATime::from_balances(one, one), AtATime::Stays, "{partitions}");
         }
-        assert_eq!(AtATime::of(balance(1.0, 1), balance(1.0, 1)), AtATime::Spread);
+        assert_eq!(AtATime::from_balances(balance(1.0, 1), balance(1.0, 1)), AtATime::Spread);
     }
 
     proptest! {
@@ -282,10 +286,10 @@ mod tests {
                 counts[(at % used) as usize] += rows;
                 weights.add(rows);
             }
-            let figures = SkewFigures::of(&counts);
-            let floor = NoiseFloor::of(&figures, &weights);
+            let figures = SkewFigures::from_counts(&counts);
+            let floor = NoiseFloor::from_weights(&figures, &weights);
             for at_a_time in [AtATime::Spread, AtATime::Moves, AtATime::Stays] {
-                if Verdict::of(&figures, Some(&floor), at_a_time) == Verdict::Even {
+                if Verdict::from_skew(&figures, Some(&floor), at_a_time) == Verdict::Even {
                     prop_assert_eq!(at_a_time, AtATime::Spread);
                     prop_assert!(figures.max_over_mean <= EVEN_BY_CHANCE, "{figures:?}");
                     prop_assert!(figures.effective_partitions >= EVEN_EFFECTIVE * partitions as f64);

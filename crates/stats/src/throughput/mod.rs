@@ -51,7 +51,7 @@ pub fn is_judged(rows: u64, partitions: usize) -> bool {
 #[must_use]
 pub fn lasting_share(share: f64, rows: u64, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
     let count = partitions.max(1) as f64;
-    let by_chance = (chance.of(rows) - 1.0) / count;
+    let by_chance = (chance.expected(rows) - 1.0) / count;
     (share - by_chance).max(1.0 / count)
 }
 
@@ -80,7 +80,7 @@ impl Lasting {
     /// Computes the shares from the rows of each resource in every window. `strengths` are the
     /// capacities of resources relative to their mean, empty if all are equal. `None` if no window
     /// has enough rows.
-    pub fn of<'a>(windows: impl Iterator<Item = &'a [u64]>, strengths: &[f64]) -> Option<Self> {
+    pub fn from_windows<'a>(windows: impl Iterator<Item = &'a [u64]>, strengths: &[f64]) -> Option<Self> {
         let mut chance: Option<MaxOverMeanByChance> = None;
         let mut shares = Vec::new();
         for window in windows {
@@ -99,7 +99,7 @@ impl Lasting {
 /// without load.
 fn share_of_busiest(amounts: &[u64], strengths: &[f64]) -> f64 {
     if strengths.is_empty() {
-        let figures = SkewFigures::of(amounts);
+        let figures = SkewFigures::from_counts(amounts);
         return if figures.rows == 0 { 1.0 / amounts.len().max(1) as f64 } else { figures.share_of_fullest };
     }
     let all: u64 = amounts.iter().sum();
@@ -125,7 +125,7 @@ pub struct Concentration {
 impl Concentration {
     /// Computes the concentration from the total load of each partition, and its share at a time.
     #[must_use]
-    pub fn of(amounts: &[u64], lasting: Option<Lasting>) -> Self {
+    pub fn from_amounts(amounts: &[u64], lasting: Option<Lasting>) -> Self {
         Self { resources: amounts.len(), in_total: share_of_busiest(amounts, &[]), lasting }
     }
 
@@ -146,7 +146,7 @@ impl Concentration {
         Self {
             resources: amounts.len(),
             in_total: share_of_busiest(amounts, strengths),
-            lasting: Lasting::at_least(Lasting::of(windows, strengths), of_partition),
+            lasting: Lasting::at_least(Lasting::from_windows(windows, strengths), of_partition),
         }
     }
 
@@ -164,7 +164,7 @@ impl Concentration {
 
     /// Returns the share of the busiest in the worst window.
     #[must_use]
-    pub fn at_worst(&self) -> f64 {
+    fn at_worst(&self) -> f64 {
         self.lasting.map_or(self.in_total, |lasting| lasting.worst.max(self.in_total))
     }
 
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn capacity(amounts: &[u64], lasting: Option<Lasting>) -> Capacity {
-        Capacity::new(Concentration::of(amounts, lasting), 1e6)
+        Capacity::new(Concentration::from_amounts(amounts, lasting), 1e6)
     }
 
     #[test]
@@ -244,26 +244,26 @@ mod tests {
     fn windows_limit_it_more_than_the_whole_time_and_never_less() {
         let only = |at: usize| (0..4).map(|p| if p == at { 4000 } else { 0 }).collect();
         let moving: Vec<Vec<u64>> = (0..4).map(only).collect();
-        let found = capacity(&[4000; 4], Lasting::of(moving.iter().map(Vec::as_slice), &[]));
+        let found = capacity(&[4000; 4], Lasting::from_windows(moving.iter().map(Vec::as_slice), &[]));
         assert_eq!(found.in_total, 4e6);
         assert!(
             (found.sustained / 1e6 - 1.0).abs() < 0.05 && found.sustains(0.99e6) && !found.sustains(1.1e6)
         );
         let even = vec![vec![1000u64; 4]; 3];
-        let heavy = capacity(&[3, 1, 1, 1], Lasting::of(even.iter().map(Vec::as_slice), &[]));
+        let heavy = capacity(&[3, 1, 1, 1], Lasting::from_windows(even.iter().map(Vec::as_slice), &[]));
         assert_eq!(heavy.sustained, 2e6);
         // Windows with few rows are not judged.
-        assert_eq!(Lasting::of([[15u64, 0].as_slice()].into_iter(), &[]), None);
+        assert_eq!(Lasting::from_windows([[15u64, 0].as_slice()].into_iter(), &[]), None);
     }
 
     #[test]
     fn a_stronger_node_may_get_more_and_no_node_less_than_its_partition() {
         // One of three nodes has twice the capacity of the others: strengths 1.5, 0.75 and 0.75.
-        let partitions = Concentration::of(&[25; 4], None);
+        let partitions = Concentration::from_amounts(&[25; 4], None);
         let strengths = [1.5, 0.75, 0.75];
         let found = partitions.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
         assert!((found.over_mean() - 1.0).abs() < 1e-12, "{found:?}");
-        let moving = Concentration::of(&[25; 4], Some(Lasting::ALL));
+        let moving = Concentration::from_amounts(&[25; 4], Some(Lasting::ALL));
         let found = moving.of_nodes(&[50, 25, 25], std::iter::empty(), &strengths);
         assert!((Capacity::new(found, 4.0).sustained - 3.0).abs() < 1e-12);
     }

@@ -24,7 +24,7 @@ impl WindowCounts {
     }
 
     /// Like [`WindowCounts::new`], for windows of a given length.
-    pub fn of_length(partitions: usize, length: Micros) -> Self {
+    pub(super) fn of_length(partitions: usize, length: Micros) -> Self {
         Self { length: Some(length), ..Self::new(partitions) }
     }
 
@@ -166,4 +166,89 @@ pub struct Window {
     pub start_micros: i64,
     /// Rows of each partition.
     pub rows_per_partition: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_model::wire::{seal, unseal};
+
+    const PARTITIONS: [PartitionId; 2] = [PartitionId(0), PartitionId(1)];
+
+    /// Counts rows given as seconds and partitions.
+    fn counted(length: Micros, rows: &[(i64, u32)]) -> WindowCounts {
+        let mut counts = WindowCounts::of_length(2, length);
+        for (second, partition) in rows {
+            let offset = counts.offset(length.slice_of(second * 1_000_000));
+            counts.add(offset, PartitionId(*partition), 1);
+        }
+        counts
+    }
+
+    fn shown(counts: &WindowCounts, length: Micros) -> Vec<(i64, Vec<u64>)> {
+        let windows = counts.windows(length, &PARTITIONS).into_iter();
+        windows.map(|window| (window.start_micros / 1_000_000, window.rows_per_partition)).collect()
+    }
+
+    const ROWS: [(i64, u32); 6] = [(-61, 0), (-1, 1), (0, 0), (59, 1), (60, 1), (3_600, 0)];
+
+    #[test]
+    fn windows_are_joined_into_longer_ones_before_1970_too() {
+        let mut counts = counted(Micros::SECOND, &ROWS);
+        let minutes =
+            [(-120, vec![1, 0]), (-60, vec![0, 1]), (0, vec![1, 1]), (60, vec![0, 1]), (3_600, vec![1, 0])];
+        assert_eq!(shown(&counts, Micros::MINUTE), minutes);
+        counts.lengthen(Micros::MINUTE);
+        assert_eq!(shown(&counts, Micros::MINUTE), minutes);
+        assert_eq!(
+            shown(&counts, Micros::HOUR),
+            [(-3_600, vec![1, 1]), (0, vec![1, 2]), (3_600, vec![1, 0])]
+        );
+    }
+
+    #[test]
+    fn cells_are_joined_into_their_partitions() {
+        let windows = counted(Micros::MINUTE, &ROWS).windows(Micros::DAY, &[PartitionId(0), PartitionId(0)]);
+        let rows: Vec<Vec<u64>> = windows.into_iter().map(|window| window.rows_per_partition).collect();
+        assert_eq!(rows, [[2], [4]]);
+    }
+
+    #[test]
+    fn parts_of_different_lengths_merge_to_the_longer_one() {
+        for (first, second) in [(Micros::SECOND, Micros::MINUTE), (Micros::MINUTE, Micros::SECOND)] {
+            let mut merged = WindowCounts::new(2);
+            merged.merge(counted(first, &ROWS[..3]));
+            merged.merge(WindowCounts::new(2));
+            merged.merge(counted(second, &ROWS[3..]));
+            let whole = shown(&counted(Micros::MINUTE, &ROWS), Micros::MINUTE);
+            assert_eq!(shown(&merged, Micros::MINUTE), whole);
+        }
+    }
+
+    #[test]
+    fn dropped_windows_leave_the_others_as_they_were() {
+        let mut counts = counted(Micros::MINUTE, &ROWS);
+        counts.retain(|minute| minute % 2 == 0);
+        let kept = [(-120, vec![1, 0]), (0, vec![1, 1]), (3_600, vec![1, 0])];
+        assert_eq!(shown(&counts, Micros::MINUTE), kept);
+    }
+
+    #[test]
+    fn counts_are_read_as_they_were_written_and_a_window_twice_is_refused() {
+        let counts = counted(Micros::MINUTE, &ROWS);
+        let sealed = seal(|bytes| counts.put(bytes));
+        let read = WindowCounts::new(2).take(&mut unseal(&sealed).unwrap()).unwrap();
+        assert_eq!(shown(&read, Micros::MINUTE), shown(&counts, Micros::MINUTE));
+        let twice = seal(|bytes| {
+            Some(Micros::MINUTE).put(bytes);
+            2usize.put(bytes);
+            for _ in 0..2 {
+                7i64.put(bytes);
+                (1u64, 1u64).put(bytes);
+            }
+        });
+        assert!(WindowCounts::new(2).take(&mut unseal(&twice).unwrap()).is_err());
+        let cut = seal(|bytes| Some(Micros::MINUTE).put(bytes));
+        assert!(WindowCounts::new(2).take(&mut unseal(&cut).unwrap()).is_err());
+    }
 }

@@ -93,7 +93,7 @@ pub(super) fn report(committed: Option<Committed>, partitions: usize, seconds: f
         portions: committed.as_ref().map_or(0, Committed::portions),
         seconds,
         rows_per_second: if seconds > 0.0 { rows as f64 / seconds } else { 0.0 },
-        skew: SkewFigures::of(&rows_per_partition),
+        skew: SkewFigures::from_counts(&rows_per_partition),
         rows_per_partition,
         notes: Vec::new(),
     }

@@ -8,7 +8,7 @@ use evenkeel_stats::throughput::{Capacity, Concentration, Lasting};
 pub(crate) fn capacity(bytes: &[u64], over_time: Option<&OverTime>, per_partition: f64) -> Capacity {
     let lasting = over_time.map(|time| time.lasting_share_of_fullest);
     let lasting = lasting.map(|spread| Lasting { median: spread.median, worst: spread.max });
-    Capacity::new(Concentration::of(bytes, lasting), per_partition)
+    Capacity::new(Concentration::from_amounts(bytes, lasting), per_partition)
 }
 
 #[cfg(test)]

@@ -457,7 +457,7 @@ mod tests {
             .par_iter()
             .map(|(shape, chance)| {
                 let mut random = ChaCha8Rng::seed_from_u64(11);
-                let truth = SkewFigures::of(&shape.partitions);
+                let truth = SkewFigures::from_counts(&shape.partitions);
                 let names = ["max/mean", "idle", "share of fullest", "CV", "effective"];
                 let mut held: [Held; 5] = Default::default();
                 for _ in 0..SAMPLES {
@@ -570,7 +570,7 @@ mod tests {
     fn the_limits_of_a_whole_export_are_its_figures_and_of_few_rows_there_is_no_cv() {
         let rows = [5u64, 9, 0, 2];
         let all = Drawn { chance: 1.0, of: 16, rows: 16 };
-        let (found, truth) = (Intervals::new(&rows, all), SkewFigures::of(&rows));
+        let (found, truth) = (Intervals::new(&rows, all), SkewFigures::from_counts(&rows));
         let same = |interval: Interval, truth: f64| {
             assert!(
                 (interval.lower - truth).abs() < 1e-9 && (interval.upper - truth).abs() < 1e-9,

@@ -256,7 +256,7 @@ struct Judged<'a> {
 
 impl<'a> Judged<'a> {
     fn of(window: &'a Window, fewest: u64) -> Option<Self> {
-        let figures = SkewFigures::of(&window.rows_per_partition);
+        let figures = SkewFigures::from_counts(&window.rows_per_partition);
         if figures.rows < fewest.max(1) {
             return None;
         }
@@ -381,7 +381,7 @@ impl Together {
     /// that chance alone explains becomes 1/N; and a much larger one hardly changes.
     fn lasting_share(&self, partitions: usize, chance: &mut MaxOverMeanByChance) -> f64 {
         let even = 1.0 / partitions.max(1) as f64;
-        let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.of(*rows) * even);
+        let by_chance = self.rows_of_windows.iter().map(|rows| *rows as f64 * chance.expected(*rows) * even);
         let above = |share: f64| ((share - even) / (1.0 - even).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let chance = above(by_chance.sum::<f64>() / self.rows.max(1) as f64);
         let found = above(self.share_of_fullest / self.rows.max(1) as f64);
@@ -408,7 +408,7 @@ fn evidence(judged: &[Judged<'_>], every: &[Judged<'_>], length: Micros, at_a_ti
     }
     let mut evidence = Evidence {
         balance: at_a_time,
-        balance_in_total: balance(SkewFigures::of(&in_total).effective_partitions, partitions),
+        balance_in_total: balance(SkewFigures::from_counts(&in_total).effective_partitions, partitions),
         alike_next: None,
         alike_far: None,
         period_micros: None,
@@ -476,7 +476,7 @@ impl Evidence {
     /// Returns how rows are spread at a time.
     #[must_use]
     pub fn at_a_time(&self) -> AtATime {
-        AtATime::of(self.balance, self.balance_in_total)
+        AtATime::from_balances(self.balance, self.balance_in_total)
     }
 }
 

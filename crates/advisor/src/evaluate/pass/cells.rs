@@ -285,13 +285,13 @@ impl PlacementCounts {
         heaviest: Option<PartitionId>,
         how: ReportContext<'_>,
     ) -> PlacementReport {
-        let skew = SkewFigures::of(&self.rows);
-        let mut noise_floor = NoiseFloor::of(&skew, of_key.weights);
+        let skew = SkewFigures::from_counts(&self.rows);
+        let mut noise_floor = NoiseFloor::from_weights(&skew, of_key.weights);
         // For a sample, the keys of the whole export count against the rule of 100 to 1000.
         noise_floor.keys_per_partition = of_key.distinct.estimate as f64 / skew.partitions.max(1) as f64;
         let over_time = self.over_time;
         let at_a_time = over_time.as_ref().map_or(AtATime::Spread, |time| time.evidence.at_a_time());
-        let verdict = Verdict::of(&skew, Some(&noise_floor), at_a_time);
+        let verdict = Verdict::from_skew(&skew, Some(&noise_floor), at_a_time);
         let rows_of_heaviest = heaviest.and_then(|partition| self.rows.get(partition.index())).copied();
         let per_batch = Spread::of(&self.batches.partitions_written)
             .zip(Spread::of(&self.batches.share_of_fullest))

@@ -137,7 +137,7 @@ impl Search {
         batch: &RecordBatch,
         row: usize,
     ) {
-        let met = Met { row: batch.slice(row, 1), place: place.of(row) };
+        let met = Met { row: batch.slice(row, 1), place: place.row_place(row) };
         if let Some(before) = self.before.replace(met)
             && let Some(met) = &self.before
         {

@@ -69,7 +69,7 @@ impl LayoutReport {
             batch_rows,
             batches,
             portions: depths.len() as u64,
-            depth: OverlapDepth::of(depths),
+            depth: OverlapDepth::from_depths(depths),
             write_amplification: 1.0 + rewritten as f64 / rows.max(1) as f64,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::placement::systems::hashes::murmur::murmur3_cassandra;
 use crate::placement::systems::key::push_big_endian;
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::PartitionId;
 
@@ -81,7 +81,7 @@ impl System for Cassandra {
         }
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         let begin = bytes.len();
         if place.columns > 1 {
             bytes.extend_from_slice(&[0, 0]);
@@ -108,7 +108,7 @@ impl System for Cassandra {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| {
             // The smallest number is not a valid token.
             let token = match murmur3_cassandra(bytes) {
@@ -184,11 +184,11 @@ impl System for Vnodes {
         Cassandra.refuses(column_type)
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         Cassandra.encode(value, place, bytes);
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         Cassandra.hash(key, hashes);
     }
 

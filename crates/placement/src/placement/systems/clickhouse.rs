@@ -10,7 +10,7 @@ use twox_hash::XxHash64;
 use crate::placement::systems::hashes::city::{city64, join};
 use crate::placement::systems::hashes::fmix64;
 use crate::placement::systems::key::{self, little_endian};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// A sharding key that uses one of ClickHouse's hash functions.
@@ -204,11 +204,11 @@ impl System for ClickHouse {
         }
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         with_bytes(value, |value| bytes.extend_from_slice(value));
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.each(hashes, |column, hash, value| {
             let of_value = self.value_hash(value).unwrap_or(0);
             if column == 0 { of_value } else { self.join(hash, of_value) }

@@ -5,7 +5,7 @@
 use md5::{Digest, Md5};
 
 use crate::placement::systems::hashes::fnv1_32;
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `USING HASH WITH (bucket_count = N)`.
@@ -98,7 +98,7 @@ impl System for Cockroach {
         !matches!(column_type, ColumnType::Int64)
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Null => bytes.push(0x00),
             Value::Bool(value) => varint(i64::from(value), bytes),
@@ -117,7 +117,7 @@ impl System for Cockroach {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| {
             let mut digits = [0; 32];
             let digest: [u8; 16] = Md5::digest(bytes).into();

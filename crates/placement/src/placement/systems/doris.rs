@@ -6,7 +6,7 @@
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 
 use crate::placement::systems::key::with_bytes;
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// Buckets of Apache Doris.
@@ -72,7 +72,7 @@ impl System for Doris {
         column_type.is_time()
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Null => bytes.extend_from_slice(&NULL),
             Value::Date(days) => {
@@ -98,7 +98,7 @@ impl System for Doris {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
     }
 }
@@ -112,7 +112,7 @@ impl System for StarRocks {
         Doris.refuses(column_type)
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Date(days) => {
                 let text = date_of(days).map(|date| date.format("%Y-%m-%d").to_string());
@@ -130,7 +130,7 @@ impl System for StarRocks {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(crc32fast::hash(bytes)));
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
 use crate::placement::systems::key::{java_double, java_float};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `CLUSTERED BY (...) INTO N BUCKETS`, bucketing version 1.
@@ -101,14 +101,14 @@ impl System for HiveV1 {
         matches!(column_type, ColumnType::Int8 | ColumnType::Int16)
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Text(value) | Value::Bytes(value) => bytes.extend_from_slice(value),
             other => bytes.extend_from_slice(&value_hash(other).to_be_bytes()),
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.chained(0, hashes, |hash, value| {
             u64::from((hash as u32).wrapping_mul(31).wrapping_add(value_hash(value)))
         });
@@ -153,13 +153,13 @@ impl System for Hive {
         }
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         if with_bytes(value, |value| bytes.extend_from_slice(value)).is_none() {
             bytes.extend_from_slice(&value_hash(value).to_be_bytes());
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.chained(0, hashes, |hash, value| {
             let hashed = with_bytes(value, |bytes| murmur3_32(bytes, 104_729, Tail::Signed));
             let of_value = hashed.unwrap_or_else(|| value_hash(value));

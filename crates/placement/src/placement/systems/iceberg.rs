@@ -3,7 +3,7 @@
 //! Source: the specification of Iceberg, appendix B.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `bucket[N]`.
@@ -42,7 +42,7 @@ impl System for Iceberg {
         }
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Int(value, _) | Value::Timestamp(value) => bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Date(days) => bytes.extend_from_slice(&i64::from(days).to_le_bytes()),
@@ -52,7 +52,7 @@ impl System for Iceberg {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(murmur3_32(bytes, 0, Tail::Together)));
     }
 

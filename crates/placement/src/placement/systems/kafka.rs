@@ -4,7 +4,7 @@
 
 use crate::placement::systems::hashes::murmur::murmur2_32;
 use crate::placement::systems::key::{java_double, java_float, push_big_endian};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// A client: its description, its hash function, and a mask of the hash bits that count.
@@ -85,7 +85,7 @@ impl System for Client {
         )
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Text(text) | Value::Bytes(text) => bytes.extend_from_slice(text),
             Value::Int(value, width) => push_big_endian(value.cast_unsigned(), width, bytes),
@@ -99,7 +99,7 @@ impl System for Client {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from((self.hash)(bytes)));
     }
 

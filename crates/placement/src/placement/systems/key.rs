@@ -293,3 +293,91 @@ pub(super) fn push_big_endian(value: u64, width: u8, bytes: &mut Vec<u8>) {
 /// Days and microseconds from 1970 to 2000, the epoch of PostgreSQL and of systems built on it.
 pub(super) const DAYS_TO_2000: i32 = 10_957;
 pub(super) const MICROS_TO_2000: i64 = DAYS_TO_2000 as i64 * 86_400_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, NullArray, StringArray, UInt64Array};
+
+    use super::*;
+    use crate::placement::systems::{SYSTEMS, System};
+
+    fn about(has_unsigned: bool) -> &'static About {
+        let mut all = SYSTEMS.iter().map(|system: &&dyn System| system.about());
+        all.find(|about| about.unsigned == has_unsigned && !about.narrow_times).unwrap()
+    }
+
+    fn read(column_type: ColumnType, array: ArrayRef, about: &About) -> Result<KeyValues, PlacementError> {
+        KeyValues::read(2, column_type, &array, about)
+    }
+
+    fn unsigned(values: &[Option<u64>]) -> ArrayRef {
+        Arc::new(UInt64Array::from(values.to_vec()))
+    }
+
+    #[test]
+    fn without_unsigned_integers_the_next_wider_signed_ones_are_taken() {
+        for (column_type, width, signed) in [
+            (ColumnType::Uint8, 1, 2),
+            (ColumnType::Uint16, 2, 4),
+            (ColumnType::Uint32, 4, 8),
+            (ColumnType::Uint64, 8, 8),
+        ] {
+            let taken =
+                |has_unsigned| read(column_type, unsigned(&[Some(200)]), about(has_unsigned)).unwrap();
+            assert_eq!(taken(true).value(0), Value::Uint(200, width), "{column_type}");
+            assert_eq!(taken(false).value(0), Value::Int(200, signed), "{column_type}");
+        }
+        let error = read(ColumnType::Uint64, unsigned(&[Some(1 << 63)]), about(false)).unwrap_err();
+        assert!(matches!(error, PlacementError::TooLarge { column: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn every_value_is_visited_in_order_and_null_where_it_is() {
+        let values =
+            read(ColumnType::Int32, Arc::new(Int64Array::from(vec![Some(-1), None, Some(7)])), about(true));
+        let values = values.unwrap();
+        let mut visited = Vec::new();
+        values.for_each(|row, value| visited.push((row, format!("{value:?}"))));
+        let expected = ["Int(-1, 4)", "Null", "Int(7, 4)"].map(str::to_owned);
+        assert_eq!(visited, expected.into_iter().enumerate().collect::<Vec<_>>());
+        assert_eq!((values.rows(), values.null_count(), values.value(3)), (3, 1, Value::Null));
+        let nothing = read(ColumnType::Int32, Arc::new(NullArray::new(2)), about(true)).unwrap();
+        assert_eq!((nothing.rows(), nothing.null_count(), nothing.value(1)), (2, 2, Value::Null));
+    }
+
+    #[test]
+    fn values_of_another_type_are_refused() {
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+        for column_type in [ColumnType::Int8, ColumnType::Uuid, ColumnType::Timestamp, ColumnType::Bool] {
+            let error = read(column_type, Arc::clone(&text), about(true)).unwrap_err();
+            assert!(matches!(error, PlacementError::Values { column: 2, .. }), "{error}");
+        }
+        let decimal = ColumnType::Decimal { precision: 22, scale: 9 };
+        let error = read(decimal, text, about(true)).unwrap_err();
+        assert!(matches!(error, PlacementError::Unmodelled { .. }), "{error}");
+    }
+
+    #[test]
+    fn bytes_of_values_are_those_of_their_width() {
+        let bytes = |value| with_bytes(value, <[u8]>::to_vec);
+        assert_eq!(bytes(Value::Int(-2, 2)), Some(vec![0xfe, 0xff]));
+        assert_eq!(bytes(Value::Date(1)), Some(vec![1, 0, 0, 0]));
+        assert_eq!(bytes(Value::Text(b"ab")), Some(b"ab".to_vec()));
+        assert_eq!(bytes(Value::Null), None);
+        let mut big = vec![9];
+        push_big_endian(0x0102_0304, 2, &mut big);
+        push_big_endian(1, 8, &mut big);
+        assert_eq!(big, [9, 3, 4, 0, 0, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn java_has_one_nan() {
+        for nan in [f64::NAN, -f64::NAN, f64::from_bits(0x7FF8_0000_0000_0001)] {
+            assert_eq!(java_double(nan), 0x7FF8_0000_0000_0000);
+            assert_eq!(java_float(nan as f32), 0x7FC0_0000);
+        }
+        assert_eq!((java_float(-0.0), java_double(1.0)), (0x8000_0000, 0x3FF0_0000_0000_0000));
+    }
+}

@@ -3,7 +3,7 @@
 //! Source: apache/kudu `partition.cc`, `key_encoder.h`, `hash_util.h`.
 
 use crate::placement::systems::hashes::murmur::murmur2_64;
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `PARTITION BY HASH (...) PARTITIONS N`.
@@ -45,7 +45,7 @@ impl System for Kudu {
         column_type.is_time()
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         let mut whole = |value: i64, width: usize| {
             let turned = value.cast_unsigned() ^ 1 << (8 * width - 1);
             bytes.extend_from_slice(turned.to_be_bytes().get(8 - width..).unwrap_or_default());
@@ -71,7 +71,7 @@ impl System for Kudu {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| murmur2_64(bytes, 0));
     }
 }

@@ -150,7 +150,7 @@ pub struct About {
 
 /// Position of a value in the key.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct ValuePlace {
     /// Number of its column, from 0.
     pub column: usize,
     /// Number of columns of the key.
@@ -175,10 +175,10 @@ pub trait System: fmt::Debug + Sync {
     }
 
     /// Appends the bytes that a value adds to the hash input.
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>);
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>);
 
     /// Writes the hash of every row into `hashes`.
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>);
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>);
 
     /// Returns the partition of a hash among `partitions`, which is at least 1: the remainder,
     /// unless the system defines it otherwise.
@@ -199,12 +199,12 @@ pub trait System: fmt::Debug + Sync {
 
 /// The key columns of some rows.
 #[derive(Debug)]
-pub struct Key {
+pub struct KeyColumns {
     columns: Vec<(ColumnType, KeyValues)>,
     rows: usize,
 }
 
-impl Key {
+impl KeyColumns {
     /// Reads the columns of a key for a system.
     ///
     /// # Errors
@@ -255,10 +255,10 @@ impl Key {
         rows
     }
 
-    fn places(&self) -> impl Iterator<Item = (Place, &KeyValues)> {
+    fn places(&self) -> impl Iterator<Item = (ValuePlace, &KeyValues)> {
         let columns = self.columns.len();
         self.columns.iter().enumerate().map(move |(column, (column_type, values))| {
-            (Place { column, columns, column_type: *column_type }, values)
+            (ValuePlace { column, columns, column_type: *column_type }, values)
         })
     }
 
@@ -291,7 +291,7 @@ impl Key {
         hashes.reserve(self.rows);
         let mut bytes = Vec::new();
         if let [(column_type, column)] = self.columns.as_slice() {
-            let place = Place { column: 0, columns: 1, column_type: *column_type };
+            let place = ValuePlace { column: 0, columns: 1, column_type: *column_type };
             column.for_each(|_, value| {
                 bytes.clear();
                 system.encode(value, place, &mut bytes);
@@ -333,7 +333,7 @@ pub(super) fn takes(system: &dyn System, types: &[ColumnType]) -> Result<(), Pla
 
 /// Returns how well a system is verified for keys of these types.
 #[must_use]
-pub fn status_of(system: &dyn System, types: &[ColumnType]) -> Status {
+pub(super) fn status_of(system: &dyn System, types: &[ColumnType]) -> Status {
     match system.about().status {
         Status::Verified if types.iter().any(|column_type| system.is_computed(*column_type)) => {
             Status::Computed

@@ -4,7 +4,7 @@
 
 use md5::{Digest, Md5};
 
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// Initial chunks of a collection.
@@ -47,7 +47,7 @@ impl System for MongoDb {
         column_type == ColumnType::Float
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         let canonical: i32 = match value {
             Value::Null => 5,
             Value::Bool(_) => 40,
@@ -84,7 +84,7 @@ impl System for MongoDb {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| {
             let digest: [u8; 16] = Md5::digest(bytes).into();
             digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))

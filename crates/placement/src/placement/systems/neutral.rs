@@ -3,7 +3,7 @@
 use twox_hash::XxHash64;
 
 use crate::placement::systems::key::with_bytes;
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// XXH64, which places keys as evenly as chance does.
@@ -36,7 +36,7 @@ impl System for Neutral {
         None
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         if let (Value::Text(text) | Value::Bytes(text), true) = (value, place.columns > 1) {
             bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
         }
@@ -45,7 +45,7 @@ impl System for Neutral {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| XxHash64::oneshot(0, bytes));
     }
 }

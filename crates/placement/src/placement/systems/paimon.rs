@@ -3,7 +3,7 @@
 //! Source: apache/paimon `BinaryRow`, `MurmurHashUtils`, `FixedBucketRowKeyExtractor`.
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `bucket = N` with the bucket function `default`.
@@ -53,7 +53,7 @@ impl System for Paimon {
         }
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         let fixed = null_bytes(place.columns);
         if place.column == 0 {
             bytes.resize(fixed + 8 * place.columns, 0);
@@ -95,7 +95,7 @@ impl System for Paimon {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| u64::from(murmur3_32(bytes, 42, Tail::Together)));
     }
 

@@ -6,7 +6,7 @@
 
 use crate::placement::systems::hashes::jenkins::{hash_bytes, hash_bytes_extended};
 use crate::placement::systems::key::{DAYS_TO_2000, MICROS_TO_2000};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `PARTITION BY HASH`.
@@ -140,11 +140,11 @@ impl System for Postgres {
         refuses(column_type)
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         encode(value, bytes);
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.chained(0, hashes, |hash, value| {
             let of_value = match value {
                 Value::Null => return hash,
@@ -167,11 +167,11 @@ impl System for Citus {
         refuses(column_type)
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         encode(value, bytes);
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.chained(0, hashes, |_, value| u64::from(hash_32(value)));
     }
 
@@ -197,11 +197,11 @@ impl System for Greenplum {
         !matches!(column_type, ColumnType::Int32 | ColumnType::Utf8)
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         encode(value, bytes);
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.chained(0, hashes, |hash, value| {
             let rotated = (hash as u32).rotate_left(1);
             u64::from(match value {

@@ -2,7 +2,7 @@
 //!
 //! Source: the GoogleSQL reference of `FARM_FINGERPRINT`.
 
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use crate::transform::{farm_fingerprint, instant_text};
 use evenkeel_model::table::ColumnType;
 
@@ -50,7 +50,7 @@ impl System for SpannerShard {
         column_type == ColumnType::Uuid || column_type.is_time()
     }
 
-    fn encode(&self, value: Value<'_>, place: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, place: ValuePlace, bytes: &mut Vec<u8>) {
         let text = match value {
             Value::Null | Value::Float(_) | Value::Double(_) => return,
             Value::Text(value) => return bytes.extend_from_slice(value),
@@ -68,7 +68,7 @@ impl System for SpannerShard {
         bytes.extend_from_slice(text.as_bytes());
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| farm_fingerprint(bytes).cast_unsigned());
     }
 

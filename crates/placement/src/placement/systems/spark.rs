@@ -4,7 +4,7 @@
 
 use crate::placement::systems::hashes::murmur::{Tail, murmur3_32};
 use crate::placement::systems::key::{java_double, java_float};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `bucketBy(N, ...)`.
@@ -61,11 +61,11 @@ impl System for Spark {
         }
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         with_bytes(value, |value| bytes.extend_from_slice(value));
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.chained(42, hashes, |hash, value| {
             let hashed = with_bytes(value, |bytes| murmur3_32(bytes, hash as u32, Tail::Each));
             hashed.map_or(hash, u64::from)

@@ -80,7 +80,7 @@ fn lines(name: &str) -> Vec<Line> {
 
 fn hashes(system: &dyn System, types: &[ColumnType], key: &[ArrayRef]) -> Vec<u64> {
     let mut hashes = Vec::new();
-    system.hash(&Key::read(system, types, key).unwrap(), &mut hashes);
+    system.hash(&KeyColumns::read(system, types, key).unwrap(), &mut hashes);
     hashes
 }
 
@@ -282,7 +282,7 @@ fn ranges_of_shards_and_tablets_are_those_that_are_documented() {
 fn keys_that_a_system_does_not_take_are_refused_with_the_reason() {
     let refused = |name: &str, types: &[ColumnType]| {
         let arrays: Vec<ArrayRef> = types.iter().map(|t| new_empty_array(&t.arrow_type())).collect();
-        Key::read(system(name).unwrap(), types, &arrays).unwrap_err().to_string()
+        KeyColumns::read(system(name).unwrap(), types, &arrays).unwrap_err().to_string()
     };
     assert_eq!(
         refused("iceberg", &[ColumnType::Int32, ColumnType::Int32]),
@@ -296,7 +296,8 @@ fn keys_that_a_system_does_not_take_are_refused_with_the_reason() {
     assert!(refused("spark", &[decimal]).contains("is not modelled"));
     // An unsigned number too large for any signed one.
     let large: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX]));
-    let error = Key::read(system("kudu").unwrap(), &[ColumnType::Uint64], &[large]).unwrap_err().to_string();
+    let error =
+        KeyColumns::read(system("kudu").unwrap(), &[ColumnType::Uint64], &[large]).unwrap_err().to_string();
     assert!(error.contains("kudu has no unsigned integers"), "{error}");
 }
 

@@ -4,7 +4,7 @@
 
 use crate::placement::systems::hashes::jenkins::lookup2_64;
 use crate::placement::systems::key::{DAYS_TO_2000, MICROS_TO_2000, push_big_endian};
-use crate::placement::systems::{About, HashType, Key, Place, Status, System, Value};
+use crate::placement::systems::{About, HashType, KeyColumns, Status, System, Value, ValuePlace};
 use evenkeel_model::table::ColumnType;
 
 /// `PRIMARY KEY (KEY HASH)`, split into N tablets.
@@ -47,7 +47,7 @@ impl System for Yugabyte {
         matches!(column_type, ColumnType::Uuid | ColumnType::Bool) || column_type.is_time()
     }
 
-    fn encode(&self, value: Value<'_>, _: Place, bytes: &mut Vec<u8>) {
+    fn encode(&self, value: Value<'_>, _: ValuePlace, bytes: &mut Vec<u8>) {
         match value {
             Value::Null => {}
             Value::Bool(value) => bytes.push(u8::from(value)),
@@ -68,7 +68,7 @@ impl System for Yugabyte {
         }
     }
 
-    fn hash(&self, key: &Key, hashes: &mut Vec<u64>) {
+    fn hash(&self, key: &KeyColumns, hashes: &mut Vec<u64>) {
         key.concatenated(self, hashes, |bytes| {
             let hash = lookup2_64(bytes, 97);
             let pieces = [

@@ -347,8 +347,8 @@ mod tests {
         let rows: Vec<u64> = outcome.spaces[0].splits.iter().map(|split| split.rows).collect();
         let mut weights = KeyWeights::default();
         (0..200_000).for_each(|_| weights.add(1));
-        let skew = SkewFigures::of(&rows);
-        let (floor, cv) = (NoiseFloor::of(&skew, &weights), skew.cv);
+        let skew = SkewFigures::from_counts(&rows);
+        let (floor, cv) = (NoiseFloor::from_weights(&skew, &weights), skew.cv);
         assert!(cv < 1.6 * floor.expected_cv_weighted, "{cv} {floor:?}");
         assert_eq!((outcome.whole.splits, outcome.whole.by_size), (16, 0));
     }

@@ -6,86 +6,23 @@
 //! too many    HyperLogLog and frequent items               sketches
 //! ```
 
+mod counts;
 mod numbered;
+mod result;
 mod sketches;
 mod spilled;
 mod values;
 
-use serde::Serialize;
-
+use crate::sketch::counter::counts::Counts;
 use crate::sketch::counter::numbered::Numbered;
+pub use crate::sketch::counter::result::{DistinctKeys, HeavyKey, KeyCounts};
 use crate::sketch::counter::sketches::Sketches;
 use crate::sketch::counter::spilled::{Spilled, Totals};
 use crate::sketch::counter::values::Values;
-use crate::skew::KeyWeights;
 use evenkeel_model::wire::{Left, Wire, WireError};
 
 /// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
 const MOST_NUMBERED: usize = 1 << 17;
-
-/// Number of distinct keys.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct DistinctKeys {
-    /// Exact number, or its best estimate.
-    pub estimate: u64,
-    /// Whether the number is counted, not estimated.
-    pub exact: bool,
-    /// Lower bound with 95 % confidence.
-    pub lower: u64,
-    /// Upper bound with 95 % confidence.
-    pub upper: u64,
-}
-
-impl DistinctKeys {
-    /// Estimates the distinct keys of a whole export from those of a sample that every row was
-    /// drawn into with probability `share`: the guaranteed-error estimator of Charikar and others
-    /// ("Towards Estimation Error Guarantees for Distinct Values", 2000). Keys with one row in the
-    /// sample represent at least themselves, and on average at most 1/share keys; their number
-    /// varies no more than a Poisson count. There are at most `most` keys, since each row that was
-    /// not drawn may have a key of its own.
-    #[must_use]
-    pub fn of_whole(self, keys_with_one_row: Option<u64>, share: f64, most: u64) -> Self {
-        let once = keys_with_one_row.unwrap_or(self.estimate).min(self.estimate) as f64;
-        let others = self.estimate as f64 - once;
-        let most_once = ((once + 1.0).sqrt() + 0.98).powi(2);
-        let most = most.max(self.lower);
-        let upper = ((most_once / share + others).ceil() as u64).max(self.upper).min(most);
-        let estimate = (once / share.sqrt() + others).round() as u64;
-        Self {
-            estimate: estimate.clamp(self.lower, upper.max(self.lower)),
-            exact: false,
-            lower: self.lower,
-            upper,
-        }
-    }
-}
-
-/// A key with many rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeavyKey<V> {
-    /// Identity of the key.
-    pub identity: u64,
-    /// Value remembered for the key; `None` if it never stood out while rows were counted.
-    pub value: Option<V>,
-    /// Lower bound of its rows; exact if `error` is 0.
-    pub rows: u64,
-    /// Maximum number of further rows that it may have.
-    pub error: u64,
-}
-
-/// Result of a counter.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KeyCounts<V> {
-    /// Number of distinct keys.
-    pub distinct: DistinctKeys,
-    /// Number of keys with one row; `None` if keys are not counted exactly.
-    pub keys_with_one_row: Option<u64>,
-    /// Weights of the keys: exact, or estimated by the sketches, with the rows of light keys spread
-    /// evenly.
-    pub weights: KeyWeights,
-    /// Heaviest keys, in descending order.
-    pub heaviest: Vec<HeavyKey<V>>,
-}
 
 /// Counts rows per key. `V` is the value remembered for the heaviest keys.
 #[derive(Debug, Clone)]
@@ -95,34 +32,6 @@ pub struct KeyCounter<V> {
     values: Values<V>,
     /// Whether numbered keys of other counters were merged in; lookups by number do not know these.
     merged: bool,
-}
-
-#[derive(Debug, Clone)]
-enum Counts {
-    Numbered(Numbered),
-    Spilled(Spilled),
-    Sketched(Box<Sketches>),
-}
-
-impl Counts {
-    /// Returns the rows of a key as far as they are known, which is a lower bound if more may turn
-    /// up.
-    fn rows_of(&self, identity: u64) -> u64 {
-        match self {
-            Self::Numbered(numbered) => numbered.rows_of(identity),
-            Self::Spilled(spilled) => spilled.rows_at_hand(identity),
-            Self::Sketched(sketches) => sketches.rows_of(identity).0,
-        }
-    }
-
-    /// Visits every key with its rows, some possibly in several parts.
-    fn each(self, mut count: impl FnMut(u64, u64)) {
-        match self {
-            Self::Numbered(numbered) => numbered.each(count),
-            Self::Spilled(spilled) => spilled.each(&mut count),
-            Self::Sketched(_) => {}
-        }
-    }
 }
 
 impl<V: Clone> Default for KeyCounter<V> {
@@ -363,35 +272,6 @@ impl<V: Clone> KeyCounter<V> {
                 KeyCounts { distinct, keys_with_one_row: None, weights, heaviest }
             }
         }
-    }
-}
-
-/// One byte gives the kind of counts that follows.
-impl Wire for Counts {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Numbered(numbered) => {
-                bytes.push(0);
-                numbered.put(bytes);
-            }
-            Self::Spilled(spilled) => {
-                bytes.push(1);
-                spilled.put(bytes);
-            }
-            Self::Sketched(sketches) => {
-                bytes.push(2);
-                sketches.put(bytes);
-            }
-        }
-    }
-
-    fn take(left: &mut Left<'_>) -> Result<Self, WireError> {
-        Ok(match left.bytes(1)? {
-            [0] => Self::Numbered(Numbered::take(left)?),
-            [1] => Self::Spilled(Spilled::take(left)?),
-            [2] => Self::Sketched(Box::new(Sketches::take(left)?)),
-            _ => return Err(WireError("there is no such kind of counts")),
-        })
     }
 }
 

@@ -4,7 +4,7 @@ use datasketches::common::NumStdDev;
 use datasketches::frequencies::{ErrorType, FrequentItemsSketch};
 use datasketches::hll::{HllSketch, HllType, HllUnion};
 
-use crate::sketch::counter::DistinctKeys;
+use crate::sketch::counter::result::DistinctKeys;
 use crate::skew::KeyWeights;
 use evenkeel_model::wire::{Left, Wire, WireError, put_bytes, take_bytes};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::sketch::counter::HeavyKey;
+use crate::sketch::counter::result::HeavyKey;
 use evenkeel_model::wire::{Left, Wire, WireError, put_words};
 
 /// Number of keys whose values are kept once the counter has found the heaviest.

@@ -18,11 +18,14 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use serde::Serialize;
 
-use crate::source::export::{Export, OnUnreadable, Unreadable};
+use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
+use crate::source::export::contents::Export;
+use crate::source::export::reading::{ExportPlace, OnUnreadable, Unreadable};
 use crate::source::file_name::is_tab_separated;
-use crate::source::open::open_decompressed;
+use crate::source::open::{Input, open_decompressed};
+use crate::source::options::{InputFormat, InputOptions, MAX_RECORD_BYTES};
 use crate::source::stream::buffered;
-use crate::source::{Input, InputFormat, InputOptions, InputPath, MAX_RECORD_BYTES, SourceError};
 
 /// Number of places to take rows from.
 const PLACES: usize = 200;
@@ -173,7 +176,7 @@ impl Export {
         each: &mut dyn FnMut(RecordBatch),
     ) -> Result<(), E> {
         let mut left_out = Unreadable::default();
-        let mut each = |_: &crate::source::ExportPlace, batch| {
+        let mut each = |_: &ExportPlace, batch| {
             each(batch);
             Ok::<bool, E>(true)
         };

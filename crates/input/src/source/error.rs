@@ -1,0 +1,144 @@
+//! Reasons why an input cannot be read, with hints at the likely cause.
+
+use arrow::error::ArrowError;
+use thiserror::Error;
+
+use crate::source::options::{InputFormat, MAX_RECORD_BYTES};
+use crate::source::reject::Reject;
+use evenkeel_model::bounded::{names, quote};
+use evenkeel_model::table::ColumnType;
+use evenkeel_storage::StorageError;
+
+/// Reason why an input cannot be read.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum SourceError {
+    #[error("no input '{path}': there is no such file or folder")]
+    NotFound { path: String },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(
+        "{path} is a table; its files hold rows that newer ones replace. Write its rows out first: \
+         evenkeel query {path} -c 'SELECT * FROM t' --output rows.parquet"
+    )]
+    Table { path: String },
+    #[error("no input matches '{pattern}'", pattern = quote(pattern))]
+    NoMatch { pattern: String },
+    #[error("'{pattern}' is not a glob pattern: {reason}", pattern = quote(pattern))]
+    Pattern { pattern: String, reason: String },
+    #[error(
+        "folder {path} holds no file with a known ending (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, .arrow, .ipc, \
+         .arrows, .feather; each also with .gz or .zst)"
+    )]
+    EmptyFolder { path: String },
+    #[error("standard input (-) can be given only once")]
+    StdinTwice,
+    #[error("{file}: cannot read: {source}")]
+    Read { file: String, source: std::io::Error },
+    #[error("{file}: is empty")]
+    Empty { file: String },
+    #[error(
+        "{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|ndjson|arrow"
+    )]
+    UnknownFormat { file: String },
+    #[error("{file}: is not readable as {format}: {reason}")]
+    Format { file: String, format: InputFormat, reason: String },
+    #[error("{file}: is one JSON array, not one object per line; turn it into lines with: jq -c '.[]' FILE")]
+    JsonArray { file: String },
+    #[error("{file}: the header names column '{column}' twice", column = quote(column))]
+    RepeatedColumn { file: String, column: String },
+    #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
+    MissingColumn { file: String, column: String, found: Vec<String> },
+    #[error(
+        "{file}: none of its columns is one of those that are wanted; the file has: {}; wanted are: {}{}",
+        names(found),
+        names(declared),
+        wrong_names(declared, found)
+    )]
+    NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
+    #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss", column = quote(column), found = quote(found))]
+    ColumnType { file: String, column: String, found: String, column_type: ColumnType },
+    #[error("{file}: the columns cannot be found: {reason}")]
+    Infer { file: String, reason: String },
+    #[error("{file}: there is no record to find types from")]
+    NoRecord { file: String },
+    #[error("there is no input")]
+    NoInput,
+    #[error("there is no column '{column}' with a YDB type; there are: {}{}", names(found), similar(column, found), column = quote(column))]
+    NoSuchColumn { column: String, found: Vec<String> },
+    #[error(
+        "{reject}. --on-error skip leaves such rows out; --type COLUMN:TYPE reads a column as another type, such as utf8"
+    )]
+    Unreadable { reject: Box<Reject> },
+    #[error("{file}, line {line}: a quote is opened here and never closed")]
+    UnclosedQuote { file: String, line: u64 },
+    #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]
+    RecordTooLong { file: String, line: u64 },
+    #[error("{file}: had {expected} rows when it was looked at, and has {found} now; leave files alone while they are read", found = found.map_or_else(|| "another format".to_owned(), |found| found.to_string()))]
+    Changed { file: String, expected: u64, found: Option<u64> },
+    #[error("{file}: cannot assemble rows: {source}")]
+    Arrow { file: String, source: ArrowError },
+}
+
+/// Returns a hint if a name differs only in case.
+fn similar(column: &str, found: &[String]) -> String {
+    found
+        .iter()
+        .find(|name| name.eq_ignore_ascii_case(column))
+        .map(|name| format!(" (names are case-sensitive: '{name}' is not '{column}')"))
+        .unwrap_or_default()
+}
+
+/// Returns the separator that a single heading seems to be written with.
+pub(super) fn wrong_separator(names: &[String]) -> Option<&'static str> {
+    let [only] = names else { return None };
+    let found = [";", "\t", "|"].into_iter().find(|separator| only.contains(separator))?;
+    Some(if found == "\t" { "tab" } else { found })
+}
+
+/// Returns a hint if names differ from the declared ones only in case, or if the separator is
+/// another one.
+fn wrong_names(declared: &[String], found: &[String]) -> String {
+    if let Some(separator) = wrong_separator(found) {
+        return format!(" (is the separator another one? Try --delimiter '{separator}')");
+    }
+    declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn no_common_column(found: &[&str], declared: &[&str]) -> String {
+        let (found, declared) = (strings(found), strings(declared));
+        SourceError::NoCommonColumn { file: "x.csv".to_owned(), found, declared }.to_string()
+    }
+
+    #[test]
+    fn a_name_that_differs_only_in_case_gives_a_hint() {
+        let error = SourceError::MissingColumn {
+            file: "x.csv".to_owned(),
+            column: "ID".to_owned(),
+            found: strings(&["id", "n"]),
+        };
+        assert!(error.to_string().ends_with("(names are case-sensitive: 'id' is not 'ID')"), "{error}");
+        let hint = "(names are case-sensitive: 'n' is not 'N')";
+        assert!(no_common_column(&["id", "n"], &["x", "N"]).ends_with(hint));
+        assert!(!no_common_column(&["id", "n"], &["x", "y"]).contains("case-sensitive"));
+    }
+
+    #[test]
+    fn a_single_heading_with_another_separator_gives_a_hint() {
+        for (heading, separator) in [("id;n", ";"), ("id\tn", "tab"), ("id|n", "|")] {
+            let text = no_common_column(&[heading], &["id", "n"]);
+            assert!(text.contains(&format!("Try --delimiter '{separator}'")), "{text}");
+        }
+        // A semicolon in one of several headings separates nothing.
+        assert!(!no_common_column(&["a;b", "c"], &["id"]).contains("--delimiter"));
+        assert!(!no_common_column(&[], &["id"]).contains("--delimiter"));
+    }
+}

@@ -1,0 +1,145 @@
+//! The files that are evaluated together, and their columns.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
+use crate::source::open::Input;
+use crate::source::options::{InputFormat, InputOptions};
+use evenkeel_model::note::Note;
+use evenkeel_model::table::{Column, ColumnType};
+
+/// Files that are evaluated together, with the columns they have. All columns take NULL: an export
+/// is examined as it is.
+#[derive(Debug)]
+pub struct Export {
+    pub(super) inputs: Vec<InputPath>,
+    pub(super) options: InputOptions,
+    pub(super) columns: Arc<[Column]>,
+    pub(super) schema: SchemaRef,
+    notes: Vec<Note>,
+    types: BTreeMap<String, ColumnType>,
+    /// Copies of pipes, deleted when the export is dropped.
+    _copies: Vec<tempfile::TempPath>,
+}
+
+impl Export {
+    /// Creates an export whose columns are known; nothing is read yet. With the results of
+    /// [`Export::inputs`], [`Export::options`] and [`Export::columns`] of another export it has the
+    /// same rows.
+    #[must_use]
+    pub fn with_columns(inputs: Vec<InputPath>, options: InputOptions, columns: Vec<Column>) -> Self {
+        let fields = columns.iter().map(|c| Field::new(&c.name, c.column_type.arrow_type(), true));
+        Self {
+            inputs,
+            options,
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: columns.into(),
+            notes: Vec::new(),
+            types: BTreeMap::new(),
+            _copies: Vec::new(),
+        }
+    }
+
+    /// Adds what opening the export led to: copies of pipes, notes, and types that were overridden.
+    pub(super) fn keeping(
+        self,
+        copies: Vec<tempfile::TempPath>,
+        notes: Vec<Note>,
+        types: BTreeMap<String, ColumnType>,
+    ) -> Self {
+        Self { notes, types, _copies: copies, ..self }
+    }
+
+    /// Returns an export of the same rows with every column as the text in the files, if all of
+    /// them are CSV.
+    ///
+    /// # Errors
+    /// [`SourceError`] if an input cannot be read.
+    pub fn as_text(&self) -> Result<Option<Self>, SourceError> {
+        for input in &self.inputs {
+            if Input::open_unknown(input, &[], &self.options)?.format() != InputFormat::Csv {
+                return Ok(None);
+            }
+        }
+        let text = |column: &Column| Column::nullable(&column.name, ColumnType::Utf8);
+        let columns: Vec<Column> = self.columns.iter().map(text).collect();
+        let fields = columns.iter().map(|column| Field::new(&column.name, DataType::Utf8, true));
+        Ok(Some(Self {
+            inputs: self.inputs.clone(),
+            options: InputOptions { null_values: Vec::new(), ..self.options.clone() },
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: columns.into(),
+            notes: self.notes.clone(),
+            types: BTreeMap::new(),
+            // The copies belong to the original export, which must outlive this one.
+            _copies: Vec::new(),
+        }))
+    }
+
+    /// Returns the columns, in the order of the first input.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Returns the Arrow schema of the batches.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Returns the columns whose types were overridden, with these types.
+    #[must_use]
+    pub fn changed_types(&self) -> &BTreeMap<String, ColumnType> {
+        &self.types
+    }
+
+    /// Returns remarks on columns and values that were left out or changed.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Returns the inputs.
+    #[must_use]
+    pub fn inputs(&self) -> &[InputPath] {
+        &self.inputs
+    }
+
+    /// Returns the options for reading the inputs.
+    #[must_use]
+    pub fn options(&self) -> &InputOptions {
+        &self.options
+    }
+
+    /// Returns the names of the inputs.
+    #[must_use]
+    pub fn input_names(&self) -> Vec<String> {
+        self.inputs.iter().map(InputPath::name).collect()
+    }
+
+    /// Returns the paths of the inputs, if all of them are files.
+    #[must_use]
+    pub fn files(&self) -> Option<Vec<PathBuf>> {
+        let file = |input: &InputPath| match input {
+            InputPath::File(path) => Some(path.clone()),
+            InputPath::Stdin | InputPath::Copy { .. } | InputPath::Remote(_) => None,
+        };
+        self.inputs.iter().map(file).collect()
+    }
+
+    /// Returns the stored size of the inputs in bytes; an input that is not a file counts as 0.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.inputs.iter().map(InputPath::stored_bytes).sum()
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Formats of inputs, and options for what inputs do not specify themselves.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use arrow::datatypes::DataType;
+use serde::{Deserialize, Serialize};
+
+use evenkeel_model::text_value::{TextFormat, TimestampFormat};
+
+/// Maximum number of rows to read at one time.
+const READ_BATCH_ROWS: usize = 16 * 1024;
+/// Approximate number of bytes to read at one time; if rows are wide, fewer of them are read.
+pub(super) const READ_BATCH_BYTES: usize = 8 << 20;
+
+/// Maximum length of a record in a text file. A longer one is most likely an unclosed quote.
+pub(super) const MAX_RECORD_BYTES: usize = 64 << 20;
+
+/// Input formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputFormat {
+    /// Parquet.
+    Parquet,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Newline-delimited JSON objects.
+    Ndjson,
+    /// Arrow IPC, file or stream.
+    Arrow,
+}
+
+impl fmt::Display for InputFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "Parquet",
+            Self::Csv => "CSV",
+            Self::Ndjson => "NDJSON",
+            Self::Arrow => "Arrow IPC",
+        })
+    }
+}
+
+/// Options for what inputs do not specify themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputOptions {
+    /// Spelling of points in time in individual columns, by name.
+    pub column_timestamps: BTreeMap<String, TimestampFormat>,
+    /// Input format; if not given, detected from name and content.
+    pub format: Option<InputFormat>,
+    /// Spelling of values in text.
+    pub text: TextFormat,
+    /// Byte between CSV fields; if not given, a comma, or a tab in `.tsv` files.
+    pub delimiter: Option<u8>,
+    /// CSV fields that are read as NULL.
+    pub null_values: Vec<String>,
+    /// Maximum number of rows to read at one time.
+    pub batch_rows: usize,
+    /// Columns outside the projection, with their types. A columnar file that has such a column in
+    /// exactly this type does not read it, and it is NULL. In text files such
+    /// columns are read anyway, because their unreadable values must be reported.
+    #[serde(skip)]
+    pub unprojected: BTreeMap<String, DataType>,
+    /// Rows of a Parquet file to read, counted from 0; `None` reads all. Other files are read
+    /// whole.
+    pub rows: Option<Range<u64>>,
+    /// Ranges of rows of a Parquet file to read, in ascending order and disjoint. If not empty,
+    /// only these are read, and `rows` is ignored.
+    #[serde(skip)]
+    pub places: Vec<Range<u64>>,
+    /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
+    pub views: bool,
+}
+
+impl Default for InputOptions {
+    fn default() -> Self {
+        Self {
+            column_timestamps: BTreeMap::new(),
+            format: None,
+            text: TextFormat::default(),
+            delimiter: None,
+            null_values: vec![String::new()],
+            batch_rows: READ_BATCH_ROWS,
+            unprojected: BTreeMap::new(),
+            rows: None,
+            places: Vec::new(),
+            views: false,
+        }
+    }
+}
+
+impl InputOptions {
+    /// Returns the spelling of the values of one column.
+    #[must_use]
+    pub(super) fn text_of(&self, column: &str) -> TextFormat {
+        match self.column_timestamps.get(column) {
+            Some(timestamps) => TextFormat { timestamps: timestamps.clone(), ..self.text.clone() },
+            None => self.text.clone(),
+        }
+    }
+}

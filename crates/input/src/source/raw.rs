@@ -1,0 +1,80 @@
+//! Rows of an input as they are stored, before they are converted to a table.
+
+use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
+use arrow::datatypes::SchemaRef;
+
+use crate::source::error::SourceError;
+use crate::source::reject::{Reject, RowPosition};
+
+/// Rows of an input before they are converted to a table.
+#[derive(Debug, Clone)]
+pub struct RawBatch {
+    /// The cells.
+    pub cells: RawCells,
+    /// Place of each row.
+    pub positions: Positions,
+    /// Rows that are not even records: too few fields, broken JSON.
+    pub broken: Vec<Reject>,
+}
+
+/// Cells as text or as arrays.
+#[derive(Debug, Clone)]
+pub enum RawCells {
+    /// Named columns of text.
+    Text(Vec<(String, BinaryArray)>),
+    /// Arrays with their schema.
+    Arrow(RecordBatch),
+}
+
+/// Places of the rows of a batch.
+#[derive(Debug, Clone)]
+pub enum Positions {
+    /// A line number per row.
+    Lines(Vec<u64>),
+    /// Consecutive rows; the number of the first one.
+    RowsFrom(u64),
+}
+
+impl Positions {
+    pub(super) fn position(&self, row: usize) -> RowPosition {
+        match self {
+            Self::Lines(lines) => RowPosition::Line(lines.get(row).copied().unwrap_or(0)),
+            Self::RowsFrom(first) => RowPosition::Row(first + row as u64),
+        }
+    }
+}
+
+/// Returns the size in bytes of the rows of a batch, without the rest of larger buffers that it is
+/// a slice of.
+#[must_use]
+pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes_of = |array: &ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes_of).sum()
+}
+
+/// Reads an input batch by batch.
+pub(super) trait RawReader: Send {
+    /// Returns the next rows; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError>;
+
+    /// Returns names in the input that the table does not have, among those seen so far.
+    fn unknown_columns(&self) -> Vec<String>;
+
+    /// Returns all columns of the input, if they are known before its rows.
+    fn column_names(&self) -> Option<Vec<String>> {
+        self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// Returns the number of rows of a whole Parquet file, if ranges of it can be read; `None` if
+    /// it was copied to a temporary file first, for example to decompress it.
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the whole schema, if the file has one.
+    fn file_schema(&self) -> Option<&SchemaRef> {
+        None
+    }
+}

@@ -1,0 +1,407 @@
+//! The time axis of an export, whose windows grow until they are few enough.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::compute::min;
+use arrow::datatypes::TimestampMicrosecondType;
+
+use crate::windows::lengths::{LENGTHS, USUAL};
+use crate::windows::range::{TimeRange, count_late};
+use evenkeel_model::units::Micros;
+use evenkeel_model::wire::{Left, Wire, WireError};
+
+/// Maximum number of windows that are counted separately while reading.
+pub const MOST_WINDOWS: usize = 1000;
+/// Maximum number of windows that are shown at the end.
+const MOST_SHOWN: usize = 500;
+/// Below this number, windows are not joined any further for lack of rows.
+const FEWEST_SHOWN: usize = 24;
+/// Marks a row without a time, which is in no window.
+pub const NO_WINDOW: u32 = u32::MAX;
+
+/// The windows of a batch of rows.
+#[derive(Debug, Clone)]
+pub struct WindowedRows {
+    /// Length of the windows.
+    pub length: Micros,
+    /// Numbers of the windows that have rows.
+    pub windows: Vec<i64>,
+    /// Window of each row, as a position in `windows`, or [`NO_WINDOW`].
+    pub slots: Vec<u32>,
+}
+
+/// Time axis that all candidates share.
+#[derive(Debug, Clone)]
+pub struct TimeAxis {
+    /// Position in [`LENGTHS`]; `None` if the length was requested.
+    level: Option<usize>,
+    /// Maximum number of windows of a requested length.
+    most_requested: usize,
+    length: Micros,
+    rows_of_window: BTreeMap<i64, u64>,
+    /// The latest instant so far.
+    latest: Option<i64>,
+    earliest: Option<i64>,
+    /// Rows with a time.
+    rows: u64,
+    /// Rows without a time.
+    pub null_rows: u64,
+    /// Rows that follow one that is later by more than each of [`LATE_BY`].
+    late_by: [u64; 4],
+}
+
+impl TimeAxis {
+    /// Creates an axis with windows of length `requested`, at most `most_requested` of them, or of a length
+    /// derived from the data, which is `finest` or longer.
+    pub fn new(requested: Option<Micros>, most_requested: usize, finest: Micros) -> Self {
+        let level = LENGTHS.iter().position(|length| *length >= finest.get()).unwrap_or(0);
+        let finest = LENGTHS.get(level).map_or(finest, |length| Micros::new(*length));
+        Self {
+            most_requested,
+            level: requested.is_none().then_some(level),
+            length: requested.unwrap_or(finest),
+            rows_of_window: BTreeMap::new(),
+            latest: None,
+            earliest: None,
+            rows: 0,
+            null_rows: 0,
+            late_by: [0; 4],
+        }
+    }
+
+    /// Sorts the rows of a batch into windows. `times` are instants in microseconds. Returns `None`
+    /// if a requested length makes more than `most_requested` windows.
+    pub fn add(&mut self, times: &ArrayRef) -> Option<WindowedRows> {
+        let times = times.as_primitive::<TimestampMicrosecondType>();
+        self.null_rows += times.null_count() as u64;
+        self.rows += (times.len() - times.null_count()) as u64;
+        let Some(low) = min(times) else {
+            let slots = vec![NO_WINDOW; times.len()];
+            return Some(WindowedRows { length: self.length, windows: Vec::new(), slots });
+        };
+        self.note_times(times, low);
+        // The first batch alone may span a day: avoid sorting it into microseconds first.
+        while self.level.is_some()
+            && self.rows_of_window.is_empty()
+            && self.are_too_many(times)
+            && self.lengthen()
+        {}
+        loop {
+            let windowed = self.slots(times);
+            let fresh = windowed.windows.iter().filter(|w| !self.rows_of_window.contains_key(w)).count();
+            let windows = self.rows_of_window.len() + fresh;
+            if self.level.is_none() && windows > self.most_requested {
+                return None;
+            }
+            if self.level.is_none() || windows <= MOST_WINDOWS || !self.lengthen() {
+                self.count(&windowed);
+                return Some(windowed);
+            }
+        }
+    }
+
+    /// Updates the range of times and the late rows; `low` is the earliest of these times.
+    fn note_times(&mut self, times: &PrimitiveArray<TimestampMicrosecondType>, low: i64) {
+        let mut latest = self.latest.unwrap_or(low);
+        for at in times.iter().flatten() {
+            if at < latest {
+                count_late(&mut self.late_by, latest.saturating_sub(at));
+            }
+            latest = latest.max(at);
+        }
+        self.latest = Some(latest);
+        self.earliest = Some(self.earliest.map_or(low, |earliest| earliest.min(low)));
+    }
+
+    fn count(&mut self, windowed: &WindowedRows) {
+        let mut rows = vec![0u64; windowed.windows.len()];
+        for slot in &windowed.slots {
+            if let Some(rows) = rows.get_mut(*slot as usize) {
+                *rows += 1;
+            }
+        }
+        for (window, rows) in windowed.windows.iter().zip(rows) {
+            *self.rows_of_window.entry(*window).or_default() += rows;
+        }
+    }
+
+    /// Whether rows fall into more than [`MOST_WINDOWS`] windows, which the first rows usually
+    /// show.
+    fn are_too_many(&self, times: &PrimitiveArray<TimestampMicrosecondType>) -> bool {
+        let mut windows = HashSet::new();
+        let mut fresh = times.iter().flatten().filter(|at| windows.insert(self.length.slice_of(*at)));
+        fresh.nth(MOST_WINDOWS).is_some()
+    }
+
+    /// Switches to the next length; returns false after the last one.
+    fn lengthen(&mut self) -> bool {
+        let Some(next) = self.level.map(|level| level + 1) else { return false };
+        let Some(length) = LENGTHS.get(next) else { return false };
+        let factor = length / self.length.get();
+        self.level = Some(next);
+        self.length = Micros::new(*length);
+        let mut joined = BTreeMap::new();
+        for (window, rows) in &self.rows_of_window {
+            *joined.entry(window.div_euclid(factor)).or_default() += rows;
+        }
+        self.rows_of_window = joined;
+        true
+    }
+
+    fn slots(&self, times: &PrimitiveArray<TimestampMicrosecondType>) -> WindowedRows {
+        let mut slot_of: HashMap<i64, u32> = HashMap::new();
+        let mut windows = Vec::new();
+        let mut slots = Vec::with_capacity(times.len());
+        // Consecutive rows usually share a window.
+        let (mut begin, mut end, mut slot) = (1i64, 0i64, NO_WINDOW);
+        for row in 0..times.len() {
+            if times.is_null(row) {
+                slots.push(NO_WINDOW);
+                continue;
+            }
+            let at = times.value(row);
+            if !(begin..end).contains(&at) {
+                let window = self.length.slice_of(at);
+                begin = window.saturating_mul(self.length.get());
+                end = begin.saturating_add(self.length.get());
+                // A batch has fewer than 2^32 rows.
+                slot = *slot_of.entry(window).or_insert_with(|| {
+                    windows.push(window);
+                    windows.len() as u32 - 1
+                });
+            }
+            slots.push(slot);
+        }
+        WindowedRows { length: self.length, windows, slots }
+    }
+
+    /// Adds the rows of another part of the export, which follow these. Returns `None` if a
+    /// requested length then makes more than `most_requested` windows.
+    pub fn merge(&mut self, mut other: Self) -> Option<()> {
+        while self.length < other.length && self.lengthen() {}
+        while other.length < self.length && other.lengthen() {}
+        // It is unknown which of the other's rows follow a later one of these; only its own are
+        // counted.
+        self.late_by.iter_mut().zip(other.late_by).for_each(|(rows, more)| *rows += more);
+        for (window, rows) in other.rows_of_window {
+            *self.rows_of_window.entry(window).or_default() += rows;
+        }
+        while self.level.is_some() && self.rows_of_window.len() > MOST_WINDOWS && self.lengthen() {}
+        self.earliest = [self.earliest, other.earliest].into_iter().flatten().min();
+        self.latest = self.latest.max(other.latest);
+        self.rows += other.rows;
+        self.null_rows += other.null_rows;
+        (self.level.is_some() || self.rows_of_window.len() <= self.most_requested).then_some(())
+    }
+
+    /// Returns the length of the windows by which rows are counted.
+    pub fn length(&self) -> Micros {
+        self.length
+    }
+
+    /// Appends the counts.
+    pub fn put(&self, bytes: &mut Vec<u8>) {
+        self.level.put(bytes);
+        self.rows_of_window.len().put(bytes);
+        self.rows_of_window.iter().for_each(|(window, rows)| (*window, *rows).put(bytes));
+        (self.earliest, self.latest).put(bytes);
+        (self.rows, self.null_rows).put(bytes);
+        self.late_by.put(bytes);
+    }
+
+    /// Reads the counts of another axis with the same options.
+    pub fn take(&self, left: &mut Left<'_>) -> Result<Self, WireError> {
+        let level: Option<usize> = Wire::take(left)?;
+        let length = match (level, self.level) {
+            (None, None) => Some(self.length),
+            (Some(level), Some(_)) => LENGTHS.get(level).map(|length| Micros::new(*length)),
+            _ => None,
+        };
+        let length = length.ok_or(WireError("its windows have another length"))?;
+        let rows_of_window = Vec::<(i64, u64)>::take(left)?.into_iter().collect();
+        let (earliest, latest) = Wire::take(left)?;
+        let (rows, null_rows) = Wire::take(left)?;
+        Ok(Self {
+            level,
+            most_requested: self.most_requested,
+            length,
+            rows_of_window,
+            latest,
+            earliest,
+            rows,
+            null_rows,
+            late_by: Wire::take(left)?,
+        })
+    }
+
+    /// Returns the time range of the export; `None` if no row has a time. `read` is the number of
+    /// rows of the export for each row counted.
+    pub fn range(&self, read: f64) -> Option<TimeRange> {
+        // Rates are computed over a second or more; a shorter time is not a load.
+        let length = self.final_length(1).max(Micros::SECOND);
+        let counts = self.rows_by((length.get() / self.length.get()).max(1));
+        let seconds = length.max(self.length).seconds();
+        let busy = counts.get((counts.len() * 99 / 100).min(counts.len().saturating_sub(1)))?;
+        Some(TimeRange {
+            average_rows_per_second: self.rows as f64 * read / (counts.len() as f64 * seconds),
+            busy_rows_per_second: *busy as f64 * read / seconds,
+            earliest_micros: self.earliest?,
+            latest_micros: self.latest?,
+            null_rows: self.null_rows,
+            late_rows_by_more_than: self.late_by,
+        })
+    }
+
+    /// Returns the length of the windows that are shown: the shortest usual one that makes at most
+    /// `MOST_SHOWN` of them and, if possible, gives the median one at least `rows` rows.
+    pub fn final_length(&self, rows: u64) -> Micros {
+        if self.level.is_none() {
+            return self.length;
+        }
+        let mut usual: Vec<i64> =
+            LENGTHS.iter().chain(&USUAL).copied().chain([2 * self.length.get()]).collect();
+        usual.retain(|length| *length >= self.length.get() && length % self.length.get() == 0);
+        usual.sort_unstable();
+        let mut best = self.length;
+        for length in usual {
+            let counts = self.rows_by(length / self.length.get());
+            if counts.len() <= MOST_SHOWN {
+                let enough = counts.get(counts.len() / 2).is_none_or(|median| *median >= rows);
+                if counts.len() >= FEWEST_SHOWN || best.get() == self.length.get() {
+                    best = Micros::new(length);
+                }
+                if enough || counts.len() < FEWEST_SHOWN {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
+    /// Returns the rows of every window of `factor` times the length, in ascending order.
+    fn rows_by(&self, factor: i64) -> Vec<u64> {
+        let mut joined: BTreeMap<i64, u64> = BTreeMap::new();
+        for (window, rows) in &self.rows_of_window {
+            *joined.entry(window.div_euclid(factor)).or_default() += rows;
+        }
+        let mut counts: Vec<u64> = joined.into_values().collect();
+        counts.sort_unstable();
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::TimestampMicrosecondArray;
+
+    use super::*;
+    use crate::windows::counts::WindowCounts;
+    use evenkeel_model::units::PartitionId;
+    use evenkeel_model::wire::{seal, unseal};
+
+    fn times(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(TimestampMicrosecondArray::from_iter_values(values))
+    }
+
+    #[test]
+    fn whatever_the_span_there_are_200_to_500_windows() {
+        for span in [1_000i64, 77_777, 1_000_000, 3_600_000_000, 49 * 3_600_000_000, 400 * 86_400_000_000] {
+            let mut axis = TimeAxis::new(None, 0, Micros::new(1));
+            let rows = 50_000i64;
+            for batch in 0..10 {
+                let first = batch * rows / 10;
+                axis.add(&times((first..first + rows / 10).map(|row| row * span / rows))).unwrap();
+            }
+            let length = axis.final_length(1);
+            let windows = axis.rows_by(length.get() / axis.length.get()).len();
+            assert!((200..=501).contains(&windows), "{span}: {windows} windows of {length}");
+        }
+    }
+
+    #[test]
+    fn few_rows_get_longer_windows() {
+        let mut axis = TimeAxis::new(None, 0, Micros::new(1));
+        axis.add(&times((0..10_000).map(|row| row * 1_000_000))).unwrap();
+        let length = axis.final_length(160);
+        let counts = axis.rows_by(length.get() / axis.length.get());
+        assert!(counts[counts.len() / 2] >= 160, "{length}: {counts:?}");
+    }
+
+    #[test]
+    fn one_row_far_away_does_not_lengthen_the_windows_of_the_others() {
+        let mut axis = TimeAxis::new(None, 0, Micros::new(1));
+        axis.add(&times((0..400).map(|row| 1_700_000_000_000_000 + row * 1_000_000))).unwrap();
+        axis.add(&times([0])).unwrap();
+        assert!(axis.final_length(1) <= Micros::SECOND);
+        let range = axis.range(1.0).unwrap();
+        assert_eq!((range.late_rows_by_more_than, range.rows_late_for(Micros::HOUR)), ([1; 4], 1));
+        assert_eq!(range.earliest_micros, 0);
+    }
+
+    #[test]
+    fn counts_are_those_of_plain_division_whatever_the_batches() {
+        let values: Vec<i64> = (0..20_000).map(|row| (row * 7_919) % 3_000_000_000).collect();
+        let partition = |row: usize| PartitionId((row % 4) as u32);
+        let counted = |batch_rows: usize| {
+            let (mut axis, mut counts) = (TimeAxis::new(None, 0, Micros::new(1)), WindowCounts::new(4));
+            for (batch, chunk) in values.chunks(batch_rows).enumerate() {
+                let rows = axis.add(&times(chunk.iter().copied())).unwrap();
+                let offsets = counts.offsets(&rows);
+                for (row, slot) in rows.slots.iter().enumerate() {
+                    counts.add(offsets[*slot as usize], partition(batch * batch_rows + row), 1);
+                }
+            }
+            counts.windows(Micros::MINUTE, &[0, 1, 2, 3].map(PartitionId))
+        };
+        let mut expected: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+        for (row, at) in values.iter().enumerate() {
+            expected.entry(at / 60_000_000).or_insert_with(|| vec![0; 4])[row % 4] += 1;
+        }
+        for batch_rows in [1, 333, 20_000] {
+            let found: BTreeMap<_, _> =
+                counted(batch_rows).into_iter().map(|w| (w.number, w.rows_per_partition)).collect();
+            assert_eq!(found, expected, "{batch_rows}");
+        }
+    }
+
+    #[test]
+    fn windows_do_not_depend_on_the_batches_or_the_parts() {
+        // Two bursts, years apart; every batch has rows of both, or not.
+        let burst = |begin: i64| (0..1500).map(move |row| begin + row * 700);
+        let values: Vec<i64> = burst(0).chain(burst(300_000_000_000_000)).collect();
+        let counted = |values: &[i64], batch_rows: usize| {
+            let mut axis = TimeAxis::new(None, 0, Micros::new(1));
+            values
+                .chunks(batch_rows)
+                .for_each(|batch| assert!(axis.add(&times(batch.iter().copied())).is_some()));
+            axis
+        };
+        let whole = counted(&values, 100);
+        for batch_rows in [1, 2, 1501, 3000] {
+            let axis = counted(&values, batch_rows);
+            assert_eq!((axis.length, &axis.rows_of_window), (whole.length, &whole.rows_of_window));
+        }
+        for parts in [2, 3, 7] {
+            let mut merged = TimeAxis::new(None, 0, Micros::new(1));
+            for part in values.chunks(values.len().div_ceil(parts)) {
+                let mut bytes = Vec::new();
+                counted(part, 100).put(&mut bytes);
+                let sealed = seal(|sealed| sealed.extend_from_slice(&bytes));
+                merged.merge(merged.take(&mut unseal(&sealed).unwrap()).unwrap()).unwrap();
+            }
+            assert_eq!((merged.length, &merged.rows_of_window), (whole.length, &whole.rows_of_window));
+            assert_eq!(merged.range(1.0), whole.range(1.0));
+        }
+    }
+
+    #[test]
+    fn a_requested_length_stays_and_has_a_limit() {
+        let mut axis = TimeAxis::new(Some(Micros::SECOND), 50_000, Micros::new(1));
+        assert!(axis.add(&times((0..5000).map(|row| row * 1_000_000))).is_some());
+        assert_eq!(axis.final_length(1_000_000), Micros::SECOND);
+        assert!(axis.add(&times((0..100_000).map(|row| row * 1_000_000))).is_none());
+    }
+}
