@@ -151,6 +151,17 @@ pub fn percent(fraction: f64) -> String {
     }
 }
 
+/// Formats a number with no more digits than it needs.
+pub(super) fn number(number: f64) -> String {
+    if number >= 100.0 || number.fract() == 0.0 {
+        count(number.round() as u64)
+    } else if number >= 1.0 {
+        format!("{number:.1}")
+    } else {
+        format!("{number:.2}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::evaluation::{heading, instant, rate, rows_per_second, spark_of};
-use crate::grid::{Heading, Layout, count, counted, grid, percent};
-use crate::simulation::number;
+use crate::findings::findings;
+use crate::grid::{Heading, Layout, count, counted, grid, number, percent};
 use evenkeel_capacity::{
     Assignment, DesignReport, FaultKind, NodeOutcome, NodeParameters, NodeRecommendation, NodeSimulation,
     Outcome, Rate, RunReport,
