@@ -306,7 +306,7 @@ fn an_ingest_that_rejects_every_row_fails_and_can_be_mended() {
     std::fs::write(dir.path().join("a.csv"), "k,v\nx,1\n7,2\n").unwrap();
     done(dir.path(), "ingest {}/t {}/a.csv --on-error reject");
     let known = done(dir.path(), "ingest {}/t {}/a.csv");
-    assert!(known.contains("already ingested as version 1, less 1 row that could not be taken"), "{known}");
+    assert!(known.contains("already ingested as version 1, less 1 row rejected"), "{known}");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn results_come_as_text_and_markdown_with_what_is_assumed() {
     let text = done(dir.path(), command);
     for part in [
         "NODES: A MODEL, NOT A MEASUREMENT",
-        "assumed, as no capacity is given: all nodes of a design together take 1.5 times the rows of the busiest window",
+        "assumed, as no capacity is given: all nodes of a design together handle 1.5 times the rows of the busiest window",
         "a lost node stays lost; 1m later",
         "recommended of these: HASH(user_id), 4 nodes,",
         "note [assumed_capacity]",
@@ -144,7 +144,7 @@ fn results_come_as_text_and_markdown_with_what_is_assumed() {
     let rows = text.lines().filter(|line| line.trim_start().starts_with("user_id "));
     assert_eq!(rows.count(), 4 + 8, "{text}");
     let markdown = done(dir.path(), &format!("{command} --format markdown --lost none"));
-    assert!(markdown.contains("## What waits\n\n| partition key"), "{markdown}");
+    assert!(markdown.contains("## Backlog\n\n| partition key"), "{markdown}");
     let shapes = json(dir.path(), &format!("{command} --lost none --format json"));
     let shapes: Vec<u64> =
         shapes["designs"].as_array().unwrap().iter().map(|d| d["partitions"].as_u64().unwrap()).collect();

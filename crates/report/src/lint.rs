@@ -32,7 +32,7 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
             format!("{:+.1}", spread.deviations),
         ]
     };
-    let mut rows = vec![row("as asked".to_owned(), &lint.spread)];
+    let mut rows = vec![row("as requested".to_owned(), &lint.spread)];
     rows.extend(lint.alternatives.iter().map(|other| row(other.words.clone(), &other.spread)));
     let headings = [
         Heading::text(""),
@@ -46,8 +46,8 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
         Layout::Markdown => "\n",
         Layout::Plain => "",
     });
-    text.push_str("deviations of the chi-square sum from chance: above 5 the function is at fault, as where far fewer partitions have a key; \
-                   below -5 keys are more even than chance\n");
+    text.push_str("deviations: of the chi-square sum from chance; above 5 the function is at fault, as it is if far fewer \
+                   partitions have a key; below -5 keys are more even than by chance\n");
     if let Some(workers) = &lint.workers {
         let _ = write!(
             text,
@@ -71,9 +71,9 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
         );
     }
     if lint.findings.is_empty() && lint.keys < 20 {
-        text.push_str("\ntoo few keys to tell the function from chance\n");
+        text.push_str("\ntoo few keys to tell the effect of the function from chance\n");
     } else if lint.findings.is_empty() {
-        text.push_str("\nnothing is wrong with this function on these keys\n");
+        text.push_str("\nthis function shows no problem on these keys\n");
     }
     text
 }
@@ -81,6 +81,6 @@ pub fn lint(lint: &Lint, layout: Layout) -> String {
 /// Renders the placement functions: name, how far each is verified, and what it places.
 #[must_use]
 pub fn placements(layout: Layout, rows: Vec<Vec<String>>) -> String {
-    let headings = [Heading::text("placement"), Heading::text("status"), Heading::text("what it places")];
+    let headings = [Heading::text("placement"), Heading::text("status"), Heading::text("places")];
     grid(layout, &headings, rows)
 }

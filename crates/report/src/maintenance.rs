@@ -46,7 +46,7 @@ pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
     }
     if report.rows_superseded > 0 {
         let _ =
-            writeln!(text, "{} removed that newer rows had replaced", counted(report.rows_superseded, "row"));
+            writeln!(text, "{} removed, superseded by newer rows", counted(report.rows_superseded, "row"));
     }
     if report.rows_expired > 0 {
         let dropped = match report.portions_expired {
@@ -71,7 +71,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     let mut parts = Vec::new();
     if report.portions > 0 {
         let portions = sized(report.portions, "portion", report.portion_bytes);
-        parts.push(format!("{portions} that only versions before {} have", report.oldest_version));
+        parts.push(format!("{portions} that only versions before {} use", report.oldest_version));
     }
     if report.log_files > 0 {
         parts.push(format!("{} of the log", counted(report.log_files, "file")));
@@ -88,7 +88,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     if report.young_files > 0 {
         let _ = writeln!(
             text,
-            "{} that no commit names stay: perhaps still being written (--unnamed says how old they must be)",
+            "{} that no commit names kept, as they may still be written (--unnamed sets the age from which they are deleted)",
             counted(report.young_files, "file")
         );
     }
@@ -96,7 +96,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
         let files = sized(report.delta_files, "file", report.delta_bytes);
         let _ = writeln!(
             text,
-            "{files} that no kept version needs stay for readers of the Delta log, until it is exported anew"
+            "{files} that no kept version needs kept for readers of the Delta log, until it is exported again"
         );
     }
     let can = if report.dry_run { "could then" } else { "can" };
@@ -159,9 +159,9 @@ pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
         ByteSize(plan.bytes),
     );
     text.push_str(match plan.movement {
-        Movement::Split => "each partition p is cut into 2p, which stays, and 2p + 1, which moves\n",
-        Movement::Join => "of partitions 2p and 2p + 1, which become p, the second moves\n",
-        Movement::Scatter => "a row stays where its partition has the number that it had\n",
+        Movement::Split => "each partition p is split into 2p, which stays, and 2p + 1, which moves\n",
+        Movement::Join => "partitions 2p and 2p + 1 become p; the rows of 2p + 1 move\n",
+        Movement::Scatter => "a row stays only if the number of its partition is unchanged\n",
     });
     let row = |name: &str, figures: &evenkeel_stats::skew::SkewFigures| {
         vec![

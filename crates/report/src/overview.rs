@@ -25,20 +25,20 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
         let replaced = count(overview.stored_rows - overview.rows);
         let _ = writeln!(
             text,
-            "{replaced} more rows are stored that newer rows with the same primary key replace"
+            "{replaced} more rows are stored, but superseded by newer rows with the same primary key"
         );
     }
     if overview.write_amplification > 0.0 {
         let _ = writeln!(
             text,
-            "compaction wrote {:.2} bytes again for each byte that was ingested",
+            "compaction rewrote {:.2} bytes for each ingested byte",
             overview.write_amplification
         );
     }
     if overview.other_files > 0 {
         let _ = writeln!(
             text,
-            "beside them {} ({}) of other versions, or left over: 'evenkeel clean' deletes what no kept version needs",
+            "{} more ({}) of other versions, or left over; 'evenkeel clean' deletes those that no kept version needs",
             counted(overview.other_files, "file"),
             ByteSize(overview.other_bytes)
         );
@@ -84,7 +84,7 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     ];
     text.push_str(&grid(layout, &headings, partitions.collect()));
     text.push_str(
-        "\ndepth: portions that cover the key at which a portion begins, on average; 1 is no overlap\n",
+        "\ndepth: average number of portions that cover the first key of a portion; 1 means no overlap\n",
     );
     text
 }
@@ -95,9 +95,9 @@ pub fn files(files: &TableFiles, layout: Layout) -> String {
     let mut text =
         format!("{}: version {}, {}\n", files.name, files.version, counted(files.files.len() as u64, "file"));
     text.push_str(&match files.max_depth {
-        0 | 1 => "each row is in one of them\n\n".to_owned(),
+        0 | 1 => "each row is in exactly one of them\n\n".to_owned(),
         depth => format!(
-            "up to {depth} of them share keys: rows may be in them that newer rows replace, until 'evenkeel compact --max-depth 1'\n\n"
+            "up to {depth} of them share keys, so they may contain superseded rows; 'evenkeel compact --max-depth 1' removes these\n\n"
         ),
     });
     let rows = files.files.iter().map(|file| {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::evaluation::instant;
 use crate::grid::{Layout, count, number, percent};
 use crate::html::heat_map::{key_heat_map, legend};
-use crate::html::{END, begin, escape, list, table};
+use crate::html::page::{END, begin, escape, list, table};
 use crate::simulation::{
     against_hash, assumptions, cost_of_change, hottest_share, patterns, sentence,
     simulation as simulation_text,
@@ -134,7 +134,7 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
         ("made by load", count(whole.by_load)),
         ("joined again", count(whole.merges)),
         ("servers busy", format!("{:.1}", whole.busy_servers)),
-        ("servers as if even", format!("{:.1}", whole.effective_servers)),
+        ("even servers", format!("{:.1}", whole.effective_servers)),
         ("splits per transaction", format!("{:.1}", report.outcome.splits_per_transaction)),
     ];
     page.push_str(&lines(&report.outcome.timeline));

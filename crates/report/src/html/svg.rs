@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::evaluation::key_text;
 use crate::grid::{count, percent};
-use crate::html::escape;
+use crate::html::page::escape;
 use evenkeel_advisor::evaluate::HeavyHitter;
 
 const WIDTH: f64 = 480.0;
@@ -111,7 +111,7 @@ pub(super) fn heavy_values(hitters: &[HeavyHitter], even_share: f64) -> String {
     const RIGHT: f64 = 60.0;
     if hitters.first().is_none_or(|heaviest| heaviest.rows <= 1) {
         return format!(
-            "<svg viewBox=\"0 0 {WIDTH} {ROW}\"><text x=\"0\" y=\"13\">No value comes twice.</text></svg>\n"
+            "<svg viewBox=\"0 0 {WIDTH} {ROW}\"><text x=\"0\" y=\"13\">No value occurs twice.</text></svg>\n"
         );
     }
     let most = hitters.first().map_or(0.0, |hitter| hitter.share).max(even_share).max(f64::MIN_POSITIVE);
