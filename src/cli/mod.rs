@@ -23,6 +23,7 @@ mod local_path;
 #[cfg(feature = "cluster")]
 mod logging;
 mod output;
+mod numbers;
 mod place;
 mod query;
 mod repartition;

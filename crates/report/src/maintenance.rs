@@ -88,7 +88,8 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     if report.young_files > 0 {
         let _ = writeln!(
             text,
-            "{} that no commit names kept, as they may still be written (--unnamed sets the age from which they are deleted)",
+            "kept, as they may still be in use by a writer: {} that no commit names (--unnamed sets the age from \
+             which they are deleted)",
             counted(report.young_files, "file")
         );
     }
@@ -96,7 +97,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
         let files = sized(report.delta_files, "file", report.delta_bytes);
         let _ = writeln!(
             text,
-            "{files} that no kept version needs kept for readers of the Delta log, until it is exported again"
+            "kept for readers of the Delta log, until its next export: {files} that no kept version needs"
         );
     }
     let can = if report.dry_run { "could then" } else { "can" };

@@ -16,7 +16,7 @@ use evenkeel::table::{TableSpec, only_time_column};
 use evenkeel::{Table, report};
 
 use crate::cli::query::write;
-use crate::cli::spanner::in_background;
+use crate::cli::spanner::replay::in_background;
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 

@@ -19,7 +19,8 @@ use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
-use crate::cli::spanner::{failure, share};
+use crate::cli::numbers::share;
+use crate::cli::spanner::replay::failure;
 use crate::cli::{Failure, Output};
 
 /// Plan how a table with generated keys moves to Spanner: existing values stay, and the statements
