@@ -17,8 +17,8 @@ use indicatif::ProgressBar;
 
 use crate::cli::evaluate::column_type;
 use crate::cli::input::InputArgs;
-use crate::cli::output::Format;
 use crate::cli::numbers::positive;
+use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
 /// Replay an export against nodes of limited capacity: show which partition keys, node counts and

@@ -22,8 +22,8 @@ mod lint;
 mod local_path;
 #[cfg(feature = "cluster")]
 mod logging;
-mod output;
 mod numbers;
+mod output;
 mod place;
 mod query;
 mod repartition;

@@ -18,8 +18,8 @@ use serde::Serialize;
 use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
-use crate::cli::output::Format;
 use crate::cli::numbers::share;
+use crate::cli::output::Format;
 use crate::cli::spanner::replay::failure;
 use crate::cli::{Failure, Output};
 

@@ -12,7 +12,8 @@ use indicatif::ProgressBar;
 use crate::cli::{Failure, Output};
 
 /// Strategies of the guide.
-pub(super) const GUIDE: &str = "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16";
+pub(super) const GUIDE: &str =
+    "declared,swapped,desc,shard-16,generated-2048,bit-reversed,uuid4,uuid1,uuid7,hash-16";
 
 /// Children interleaved in a parent, with their key.
 pub(super) struct Tree {

@@ -28,7 +28,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let (export, children, declared, child) = open(&args, out).await?;
     let columns = export.columns().to_vec();
     let child_columns = children.as_ref().map(|export| export.columns().to_vec()).unwrap_or_default();
-    let parent = args.parent.clone().or_else(|| declared.table.clone()).unwrap_or_else(|| "parent".to_owned());
+    let parent =
+        args.parent.clone().or_else(|| declared.table.clone()).unwrap_or_else(|| "parent".to_owned());
     let tree = children.zip(child.as_ref());
     let tree = tree.map(|(export, child)| Tree { export, key: child.primary_key.clone(), parent });
     let options = options(&args, &declared, &columns, out)?;
