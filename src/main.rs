@@ -99,7 +99,7 @@ fn out_of_memory(bytes: usize) -> ! {
         // The watch ends the query, and then the program, within this time.
         std::thread::sleep(TIME_TO_CLEAN_UP);
     }
-    let _ = writeln!(std::io::stderr(), "error: there is not enough memory: {bytes} bytes are not to be had");
+    let _ = writeln!(std::io::stderr(), "error: out of memory: an allocation of {bytes} bytes failed");
     std::process::exit(1)
 }
 

@@ -236,7 +236,10 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
     out.result(args.load.format, &scenario, |scenario, layout| {
         let mut text = ingest_table(&scenario.ingest, layout);
         for key in &scenario.queries {
-            text.push_str(&format!("\nqueries on HASH({}), not merged yet\n", key.partition_key.join(", ")));
+            text.push_str(&format!(
+                "\nqueries on HASH({}), before compaction\n",
+                key.partition_key.join(", ")
+            ));
             key.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
         }
         text
@@ -261,7 +264,7 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
         queries.push((sql.clone(), sql));
     }
     if queries.is_empty() {
-        return Err(Failure::wrong_usage("which queries? Give them behind the table, or with -f FILE"));
+        return Err(Failure::wrong_usage("which queries? Give them after the table, or with -f FILE"));
     }
     let asks_for = |sql: &str, param: &str| {
         let name = param.split('=').next().unwrap_or_default();
@@ -270,7 +273,7 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
     if let Some(unused) =
         args.params.iter().find(|param| !queries.iter().any(|(_, sql)| asks_for(sql, param)))
     {
-        return Err(Failure::wrong_usage(format!("no query has the parameter of --param {unused}")));
+        return Err(Failure::wrong_usage(format!("no query uses the parameter of --param {unused}")));
     }
     let table = crate::cli::open(&args.dir, None).await?;
     let session = table.session_with(limits)?;

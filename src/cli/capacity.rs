@@ -33,7 +33,7 @@ Examples:
       --nodes 2,4,8 --node-rows-per-second 20000 --rate 50000 \\
       --lost hottest@busiest --slow 0:0.5
 
-Nodes and partitions are counted from 0. All figures are those of a model; what it assumes is printed with them.")]
+Nodes and partitions are counted from 0. All figures are those of a model, whose assumptions are printed with them.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -172,7 +172,7 @@ fn lost(text: &str) -> Result<LostArg, String> {
 impl CapacityArgs {
     fn capacities(&self) -> Result<Capacities, Failure> {
         let bytes = |name: &str, rate: Option<ByteSize>| match rate {
-            Some(ByteSize(0)) => Err(Failure::wrong_usage(format!("{name} 0: a rate is above 0"))),
+            Some(ByteSize(0)) => Err(Failure::wrong_usage(format!("{name} 0: a rate must be above 0"))),
             rate => Ok(rate.map(|rate| rate.0 as f64)),
         };
         Ok(Capacities {
@@ -198,7 +198,7 @@ impl FaultArgs {
         faults.extend(of_nodes);
         let is_none = self.lost.iter().any(|lost| matches!(lost, LostArg::None));
         if is_none && self.lost.len() > 1 {
-            return Err(Failure::wrong_usage("--lost none: with it no other --lost makes sense"));
+            return Err(Failure::wrong_usage("--lost none excludes any other --lost"));
         }
         if self.lost.is_empty() {
             faults.push(Fault::Lost("hottest@busiest".parse().map_err(Failure::usage)?));

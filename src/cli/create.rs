@@ -128,7 +128,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     if args.ydb_version.is_some() && args.ddl.is_none() {
         return Err(Failure::wrong_usage(
-            "--ydb-version is about the statement of --ddl; give that, or leave it out",
+            "--ydb-version applies to the statement of --ddl; add --ddl FILE, or omit it",
         ));
     }
     let (mut definition, mut notes) = match &args.ddl {
@@ -146,9 +146,11 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         Some(partitions) => Some(partitions),
         None if args.ddl.is_some() => None,
         None => {
-            notes.push("4 partitions: 4 for each node, and 1 node, because neither --nodes nor --partitions is given; \
-                        only 'evenkeel repartition' changes the number later"
-                .to_owned());
+            notes.push(
+                "4 partitions: 4 per node for 1 node, because neither --nodes nor --partitions is \
+                given; only 'evenkeel repartition' changes the number later"
+                    .to_owned(),
+            );
             Some(PartitionCount::for_nodes(1).map_err(Failure::usage)?)
         }
     };

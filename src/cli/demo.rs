@@ -88,7 +88,10 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
     let (rows, batches) = (count(args.rows), args.batches);
     teller.tell(|_| {
-        format!("1. {rows} ad events in {batches} batches, weighed by five partition keys over {partitions} partitions\n")
+        format!(
+            "1. {rows} ad events in {batches} batches, under five partition keys over {partitions} \
+            partitions\n"
+        )
     })?;
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
     let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, teller.out)?;
@@ -224,7 +227,8 @@ fn ingested(reports: &[IngestReport]) -> String {
     let rows = sum(|report| report.rows);
     let worst = reports.iter().map(|report| report.skew.share_of_fullest).fold(0.0, f64::max);
     format!(
-        "{} rows in {} commits, {:.2} s ({} rows/s), {} in {} portions; no batch put more than {} on one partition\n",
+        "{} rows in {} commits, {:.2} s ({} rows/s), {} in {} portions; no batch put more than {} in one \
+            partition\n",
         count(rows),
         reports.len(),
         seconds,

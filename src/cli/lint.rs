@@ -27,7 +27,7 @@ Examples:
   evenkeel lint exports --key user_id --placement citus --partitions 128
   evenkeel lint exports --key user_id --placement kafka --partitions 64 --workers 8 --threads 8
 
-Keys count once each, whatever rows they have. 'evenkeel place --list' has the placement functions. \
+Each key counts once, however many rows it has. 'evenkeel place --list' lists the placement functions. \
 Exit code 3 if a problem is found; warnings and notes do not count.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input; their distinct keys are checked.
@@ -86,7 +86,7 @@ fn range(text: &str) -> Result<Numbers, String> {
     let (from, to): (i64, i64) =
         (from.trim().parse().map_err(|_| wrong())?, to.trim().parse().map_err(|_| wrong())?);
     if to < from {
-        return Err(format!("the last number comes first; write {to}..{from}"));
+        return Err(format!("the range is reversed; write {to}..{from}"));
     }
     let after = to.checked_add(1).ok_or_else(wrong)?;
     match after.checked_sub(from) {
@@ -112,7 +112,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         _ => {
             if args.types.is_some() {
                 return Err(Failure::wrong_usage(
-                    "--types is of the numbers of --range; columns of files take --type COLUMN:TYPE",
+                    "--types applies to the numbers of --range; for columns of files use --type COLUMN:TYPE",
                 ));
             }
             if args.key.is_empty() {

@@ -20,7 +20,7 @@ const OF_BALLISTA: [(&str, Option<&str>); 7] = [
     ("Task has been aborted", None),
     ("Executor failed to run task", None),
     ("Job failed", None),
-    ("Executor poll work loop failed", Some("the scheduler does not answer; it is asked again and again")),
+    ("Executor poll work loop failed", Some("the scheduler does not answer; polling continues")),
 ];
 
 /// Kind of process that logs.

@@ -103,7 +103,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("clean", "Delete files that no kept version needs"),
             ("check", "Verify every file against its checksum"),
             ("alter", "Add columns, or change the time to live"),
-            ("repartition", "Write a table anew with another partition key or number of partitions"),
+            ("repartition", "Rewrite a table with another partition key or number of partitions"),
             ("ddl", "Print the YQL statement of a table"),
             ("export", "Write a Delta log, so that other engines can read the table"),
         ],

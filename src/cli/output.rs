@@ -108,8 +108,8 @@ impl Failure {
             Self::Failed(error) if may_be_damage(&error) => {
                 let dir = dir.display();
                 Self::Failed(anyhow::anyhow!(
-                    "{error}. A file of the table may be damaged, or was cleaned away while it was read: 'evenkeel check {dir}' \
-                     tells; 'evenkeel query {dir} --skip-damaged' reads the rest"
+                    "{error}. A file of the table may be damaged, or was deleted by a cleaning while it \
+                        was read: 'evenkeel check {dir}' finds out; 'evenkeel query {dir} --skip-damaged' reads the rest"
                 ))
             }
             other => other,

@@ -44,7 +44,8 @@ Examples:
   evenkeel query events 'SELECT * FROM t' --output events.parquet
   evenkeel query events 'SELECT * FROM sys.partition_stats'
 
-System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions besides those of DataFusion: farm_fingerprint(value, ...),
+System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions in addition to those of \
+DataFusion: farm_fingerprint(value, ...),
 bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), ydb_partition(N, value, ...). $now is by default the newest event in the table.
 Names of tables and columns are case-sensitive, as in YQL.")]
 pub(crate) struct Args {
@@ -128,7 +129,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
         }
         (None, Some(file)) => sql_of_file(file)?,
         (None, None) => {
-            return Err(Failure::wrong_usage("what is the query? Give it behind the table, or with -f FILE"));
+            return Err(Failure::wrong_usage("what is the query? Give it after the table, or with -f FILE"));
         }
     };
     let mut table = open(&args.dir, args.at_version).await?;
@@ -167,7 +168,10 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
         None => {
             let (stdout, terminal) = out.stdout();
             if terminal && format == OutputFormat::Parquet {
-                return Err(Failure::wrong_usage("Parquet is not for a terminal; add --output FILE"));
+                return Err(Failure::wrong_usage(
+                    "Parquet is binary and not shown on a terminal; add \
+                    --output FILE",
+                ));
             }
             let closed = Arc::new(AtomicBool::new(false));
             let pipe = Pipe { out: stdout, closed: Arc::clone(&closed) };
@@ -339,7 +343,7 @@ async fn print_table(
     let mut text = report::batches(layout, &result.schema, &shown)?;
     if all > rows {
         text.push_str(&format!(
-            "({} of {} rows; --rows COUNT shows more, --format csv or json all)\n",
+            "({} of {} rows; --rows COUNT shows more, --format csv or json shows all)\n",
             report::count(rows as u64),
             report::count(all as u64)
         ));

@@ -277,7 +277,7 @@ fn a_log_of_another_writer_or_with_a_gap_is_left_alone() {
         let damaged = run(dir, command);
         assert_eq!(damaged.code, 1);
         assert!(
-            damaged.stderr.contains("00000000000000000001.json is no commit of Delta"),
+            damaged.stderr.contains("00000000000000000001.json is not a commit of Delta"),
             "{}",
             damaged.stderr
         );

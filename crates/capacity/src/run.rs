@@ -139,15 +139,16 @@ fn clock(columns: &[Column], options: &NodeOptions) -> Result<Clock, CapacityErr
 fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
-        notes.push(format!("{} rows cannot be read and are left out", counted.unreadable_rows));
+        notes.push(format!("{} rows cannot be read and were left out", counted.unreadable_rows));
     }
     if counted.without_time > 0 {
-        notes.push(format!("{} rows have no time and are left out", counted.without_time));
+        notes.push(format!("{} rows have no time and were left out", counted.without_time));
     }
     let late = counted.range.rows_late_for(parameters.window);
     if late * 20 > counted.rows {
         notes.push(format!(
-            "{late} rows stand behind one that is later by more than a window: here they come at their own time, whatever the order of the export"
+            "{late} rows follow one that is later by more than a window: the model replays them at their \
+                own time, whatever the order of the export"
         ));
     }
     notes

@@ -540,7 +540,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     );
     assert!(
         error(&|options| options.faults = vec![Fault::Lost("1@2h".parse().unwrap())])
-            .starts_with("--lost 1@2h: the rows have come by then, within 0.02 hours"),
+            .starts_with("--lost 1@2h: all rows have arrived by then, within 0.02 hours"),
     );
     assert_eq!(
         error(&|options| options.time = Some("user".to_owned())),
@@ -555,6 +555,6 @@ fn what_cannot_be_is_refused_with_the_reason() {
     );
     assert_eq!(
         error(&|options| options.partition_keys = vec!["hour(user)".parse().unwrap()]),
-        "hour(user): a column of type Uint64 is no point in time that can be cut"
+        "hour(user): a column of type Uint64 is not a point in time that can be truncated"
     );
 }

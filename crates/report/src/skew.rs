@@ -127,7 +127,11 @@ fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
             format!("{:.3}", floor.expected_max_over_mean_equal_keys),
             "expected of a perfect hash of as many equal keys",
         ),
-        row("CV of equal keys", percent(floor.expected_cv_equal_keys), "expected likewise: the cost of too few keys"),
+        row(
+            "CV of equal keys",
+            percent(floor.expected_cv_equal_keys),
+            "expected likewise: the cost of too few keys",
+        ),
         row("heavy keys add", signed(floor.cv_of_heavy_keys), "to the CV, since keys differ in rows"),
         row(
             "remainder",

@@ -28,9 +28,7 @@ fn quick_retry() -> RetryConfig {
 
 /// Neither the environment nor the machine has credentials.
 #[derive(Debug, Error)]
-#[error(
-    "no credentials for {store}: set {settings}. Nor does this machine get any from its provider: {reason}"
-)]
+#[error("no credentials for {store}: set {settings}. The provider of this machine has none either: {reason}")]
 struct NoCredentials {
     store: String,
     settings: &'static str,

@@ -30,9 +30,10 @@ Examples:
   evenkeel spanner ddl events
   evenkeel spanner ddl events --target spanner-postgres --strategy shard-16
 
-Without --strategy the rows of the table are inserted into the model of 'evenkeel spanner simulate', in the order of their times, and
-the statements are those of the strategy that it recommends. So that few rows divide splits too, each stands for as many as make sixteen
-full ones.")]
+Without --strategy, the rows of the table are replayed through the model of 'evenkeel spanner simulate', \
+in the order of their times, and
+the statements are those of the strategy that it recommends. To make splits divide even with few rows, the rows are scaled up to sixteen
+full splits.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
@@ -76,7 +77,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let schema = declaration.statements(strategy, args.target).ok_or_else(|| {
         Failure::wrong_usage(match strategy {
             Strategy::Swapped => "strategy swapped needs a key of two columns".to_owned(),
-            _ => format!("strategy {strategy} is there to be compared with; no schema is written for it"),
+            _ => format!("strategy {strategy} is only for comparison; no schema is written for it"),
         })
     })?;
     out.text(&schema)
@@ -109,7 +110,7 @@ async fn suited(
     let by_types = |reason: &str| {
         let strategy = by_type(spec);
         out.note(&format!(
-            "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy takes another"
+            "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy sets another"
         ));
         strategy
     };
@@ -120,8 +121,8 @@ async fn suited(
         let times = spec.columns().iter().filter(|column| column.column_type.is_time());
         let times: Vec<&str> = times.map(|column| column.name.as_str()).collect();
         return Ok(by_types(&match times.as_slice() {
-            [] => "no column says when rows came".to_owned(),
-            times => format!("{} say when rows came, and --time names one of them", times.join(" and ")),
+            [] => "no column says when rows arrived".to_owned(),
+            times => format!("{} may say when rows arrived; choose one with --time", times.join(" and ")),
         }));
     };
     let simulation = simulated(table, key, &time.name, out).await?;
@@ -132,12 +133,14 @@ async fn suited(
     let recommended: Option<Strategy> = simulation.recommended.and_then(StrategyName::table);
     let Some(strategy) = recommended else {
         out.note(
-            "no strategy cools the hot splits of these rows, so the key is that of the table; 'evenkeel spanner simulate' shows why",
+            "no strategy cools the hot splits of these rows, so the key of the table is kept; 'evenkeel \
+                spanner simulate' shows why",
         );
         return Ok(Strategy::Declared);
     };
     out.note(&format!(
-        "by the rows of the table, each of them for {}, in a model of Spanner's splits: strategy {strategy}, {}; --strategy takes another",
+        "by the rows of the table, each standing for {}, in a model of Spanner's splits: strategy \
+            {strategy}, {}; --strategy sets another",
         report::count(simulation.parameters.scale.round() as u64),
         strategy.words()
     ));

@@ -105,14 +105,14 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         inputs.paths.iter().any(same)
     };
     if let Some(path) = args.output.as_ref().filter(is_input) {
-        return Err(Failure::wrong_usage(format!("{} is read; write to another file", path.display())));
+        return Err(Failure::wrong_usage(format!("{} is an input; write to another file", path.display())));
     }
     let written = args.output.clone();
     let to = written
         .map(|path| match OutputFormat::of_file(&path) {
             Some(format) => Ok((path, format)),
             None => Err(Failure::wrong_usage(format!(
-                "{}: its ending says no format; there are .csv, .parquet, .ndjson and .json",
+                "{}: unknown file extension; use .csv, .parquet, .ndjson or .json",
                 path.display()
             ))),
         })
@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         if let Some((path, format)) = &to {
             if migration.kind != KeyKind::Uuid {
                 return Err(Failure::wrong_usage(format!(
-                    "--output rewrites UUIDs; '{key}' holds numbers, which stay as they are"
+                    "--output rewrites UUIDs; '{key}' has numbers, which are not rewritten"
                 )));
             }
             write(&export, &key, path, *format, stop)?;
@@ -141,12 +141,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let mut ddl = write_migrated_table(&name, &columns, &migration.column, &made, args.target);
     match &args.output {
         Some(path) => {
-            ddl.push_str(&format!("\n-- what is loaded: {}, where they are so\n", path.display()));
+            ddl.push_str(&format!("\n-- to load: {}, whose UUIDs are in this form\n", path.display()));
         }
         None if migration.kind == KeyKind::Uuid && migration.to_normalize > 0 => {
             let key = &migration.column;
             ddl.push_str(&format!(
-                "\n-- in what is loaded: LOWER({key}), with hyphens, for {} of its values; --output FILE writes the rows so\n",
+                "\n-- while loading: LOWER({key}), with hyphens, for {} of its values; --output FILE \
+                    writes the rows in this form\n",
                 migration.to_normalize
             ));
         }

@@ -61,9 +61,9 @@ pub async fn compact(
         snapshot = commit(log, snapshot, done, &mut report).await?;
         spoilt = if report.partitions_lost > lost_before { spoilt + 1 } else { 0 };
         if spoilt == PATIENCE {
-            report.notes.push(
-                "another compaction is at work on the same portions; the rest was left to it".to_owned(),
-            );
+            report
+                .notes
+                .push("another compaction is merging the same portions, which were left to it".to_owned());
             break;
         }
     }

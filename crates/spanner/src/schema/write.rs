@@ -216,13 +216,15 @@ impl TableDraft {
         let typed: &[Column] = if self.declared.is_some() { &[] } else { &self.columns };
         if typed.iter().any(|column| column.column_type == ColumnType::Uint64) {
             comments.push(
-                "Uint64 is wider than any integer of Spanner: NUMERIC, where that can be; take INT64 for ids below 2^63".into(),
+                "Uint64 is wider than any integer of Spanner: NUMERIC if that is possible; use INT64 for \
+                    ids below 2^63"
+                    .into(),
             );
         }
         let wide =
             |column: &Column| matches!(column.column_type, ColumnType::Decimal { scale, .. } if scale > 9);
         if dialect == Dialect::GoogleSql && typed.iter().any(wide) {
-            comments.push("NUMERIC has 9 digits behind the point; a Decimal of the table has more".into());
+            comments.push("NUMERIC has 9 decimal places; a Decimal of the table has more".into());
         }
         let falls = |part: &&SchemaKey| part.descending;
         if dialect == Dialect::Postgres && self.key.iter().any(|part| falls(&part)) {
@@ -238,14 +240,15 @@ impl TableDraft {
                 "{column} is NULL in some rows{}",
                 match dialect {
                     Dialect::GoogleSql => "",
-                    Dialect::Postgres => ", and a primary key of the PostgreSQL dialect takes none",
+                    Dialect::Postgres => ", which a primary key of the PostgreSQL dialect does not allow",
                 }
             ));
         }
         for index in self.indexes.iter().filter(|index| index.shard.is_some() && !index.null_filtered) {
             for column in index.shard_columns().iter().filter(|column| self.nullable.contains(column)) {
                 comments.push(format!(
-                    "rows with a NULL in {column} have no shard: their entries of {} stand in one place; NULL_FILTERED leaves them out",
+                    "rows with a NULL in {column} have no shard: their entries of {} are all in one \
+                        place; NULL_FILTERED leaves them out",
                     index.name
                 ));
             }
@@ -279,7 +282,7 @@ impl TableDraft {
             .collect();
         if !changed.is_empty() {
             comments
-                .push(format!("names of Spanner have letters, digits and _ alone: {}", changed.join(", ")));
+                .push(format!("names of Spanner have only letters, digits and _: {}", changed.join(", ")));
         }
         comments
     }

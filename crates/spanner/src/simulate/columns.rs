@@ -50,8 +50,8 @@ pub(super) fn indexes_of(
         let of_index = key_columns(columns, &spec.columns)?;
         if spec.interleaved && of_index.first() != key.first() {
             notes.push(format!(
-                "index {} is not interleaved: its first column is not that of the primary key, so that its entries have no place among the \
-                 rows",
+                "index {} is not interleaved: its first column is not that of the primary key, so its \
+                    entries cannot lie among the rows",
                 spec.name
             ));
         }

@@ -119,9 +119,7 @@ pub fn simulate_interleaved(
         Ok::<_, SimulateError>(StrategyReport {
             strategy,
             words: match strategy {
-                StrategyName::Interleaved => {
-                    "children stand behind their parent, in one order of rows".to_owned()
-                }
+                StrategyName::Interleaved => "children follow their parent, in one order of rows".to_owned(),
                 _ => "children in a table of their own".to_owned(),
             },
             is_range: true,
@@ -206,7 +204,8 @@ impl Family {
         let mut notes = Vec::new();
         if self.repeated > 0 {
             notes.push(format!(
-                "{} parents have a key that is there already: Spanner refuses to insert them; they count as writes here",
+                "{} parents have a key that exists already: Spanner refuses to insert them; they count as \
+                    writes here",
                 self.repeated
             ));
         }
@@ -257,7 +256,7 @@ fn check_prefix(
     let [parents, children] = columns;
     if child.len() <= root.len() {
         return Err(SimulateError::ChildKey {
-            reason: "it is the parent's key and at least one column more".to_owned(),
+            reason: "it must consist of the parent's key and at least one more column".to_owned(),
         });
     }
     for (ours, theirs) in root.iter().zip(child) {
@@ -268,7 +267,8 @@ fn check_prefix(
         if ours_named.column_type != theirs_named.column_type || ours.descending != theirs.descending {
             return Err(SimulateError::ChildKey {
                 reason: format!(
-                    "column '{}' of type {} stands where the parent has '{}' of type {}, in the same order",
+                    "column '{}' of type {} is in the place of the parent's '{}' of type {}; both and \
+                        their order must agree",
                     theirs_named.name, theirs_named.column_type, ours_named.name, ours_named.column_type
                 ),
             });

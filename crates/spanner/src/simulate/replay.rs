@@ -210,7 +210,8 @@ impl<'a> Plan<'a> {
         let rows_per_window = survey.rows as f64 * window / span.max(window);
         if rows_per_window < FEWEST_HOT_ROWS {
             notes.push(format!(
-                "a window has {rows_per_window:.1} rows of the export on average: the hottest split has many of so few by chance; a longer --window has more"
+                "a window has {rows_per_window:.1} rows of the export on average, so that the hottest \
+                    split may have many of them by chance; use a longer --window"
             ));
         }
         let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
@@ -326,7 +327,8 @@ fn note_on_repeated_keys(rows: u64, distinct: DistinctKeys) -> Option<String> {
     let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
     (repeated > 0).then(|| {
         format!(
-            "{} {repeated} rows have a key that is there already: Spanner refuses to insert them; they count as writes here",
+            "{} {repeated} rows have a key that exists already: Spanner refuses to insert them; they \
+                count as writes here",
             if distinct.exact { "exactly" } else { "at least" }
         )
     })
@@ -409,8 +411,8 @@ fn few_rows(parameters: &ModelParameters) -> Option<String> {
     // Rounding may lower the number slightly.
     (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
         format!(
-            "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
-             --window or a smaller --scale"
+            "a split is hot from {rows:.1} rows of the export in a window on, which so few rows reach by \
+                chance: use more rows, a longer --window or a smaller --scale"
         )
     })
 }
@@ -421,7 +423,8 @@ pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> 
     few_rows(parameters).or_else(|| {
         (windows < FEWEST_WINDOWS).then(|| {
             format!(
-                "all rows come within {windows:.1} windows of {}, too few to see splits divide: give more rows, a shorter --window or a lower --rate",
+                "all rows arrive within {windows:.1} windows of {}, too few to see splits divide: use \
+                    more rows, a shorter --window or a lower --rate",
                 parameters.window
             )
         })
@@ -452,7 +455,9 @@ pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f
 /// Returns the reason why load cannot be judged, if the arrival order of the rows is unknown.
 pub(super) fn unknown_order(order: Order) -> Option<String> {
     (order == Order::Unknown).then(|| {
-        "the export is not in the order of its times, and too large to be sorted here: sort it by time, or give part of it".to_owned()
+        "the export is not in the order of its times, and too large to sort here: sort it by time, or use \
+            a part of it"
+            .to_owned()
     })
 }
 
@@ -461,12 +466,17 @@ pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocke
     let mut notes = Vec::new();
     if order == Order::Time {
         notes.push(format!(
-            "the export is not in the order of {time}: {:.0} % of its rows stand behind a later one. They are replayed in the order of their times",
+            "the export is not in the order of {time}: {:.0} % of its rows follow a later one. They are \
+                replayed in the order of their times",
             100.0 * survey.out_of_order as f64 / survey.rows.max(1) as f64
         ));
     }
     if is_clocked && survey.without_time > 0 {
-        notes.push(format!("{} rows have no time: they come with the row before them, the first ones before the clock begins", survey.without_time));
+        notes.push(format!(
+            "{} rows have no time: they arrive with the row before them, or before all \
+            others if there is none",
+            survey.without_time
+        ));
     }
     notes
 }

@@ -103,7 +103,7 @@ impl Snapshot {
                 }
                 LogEntry::Remove { path } => {
                     if self.portions.remove(path).is_none() {
-                        return Err(damaged(format!("portion {path} is removed but not there")));
+                        return Err(damaged(format!("portion {path} is removed but was not visible")));
                     }
                     if let Some(summary) = summary.as_mut() {
                         summary.removed += 1;
@@ -129,7 +129,7 @@ impl Snapshot {
                     self.spec = Arc::new(altered.map_err(|error| damaged(error.to_string()))?);
                 }
                 LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
-                    return Err(damaged("this line does not belong into a commit".into()));
+                    return Err(damaged("this line does not belong in a commit".into()));
                 }
             }
         }
