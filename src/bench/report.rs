@@ -181,3 +181,23 @@ fn line(values: &[f64], full: Option<f64>) -> String {
     let values = values.chunks(together).map(|chunk| chunk.iter().copied().fold(0.0, f64::max));
     values.map(|value| spark_of(value, full)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_scaled_to_the_given_or_the_largest_value() {
+        assert_eq!(line(&[0.0, 1.0, 2.0, 8.0], None), "·▁▂█");
+        assert_eq!(line(&[0.0, 1.0, 2.0, 8.0], Some(16.0)), "·▁▁▄");
+        assert_eq!(line(&[], None), "");
+        assert_eq!(line(&[0.0], None), "·");
+    }
+
+    #[test]
+    fn neighbours_share_the_bar_of_the_largest() {
+        let mut values = vec![0.0; 120];
+        values[3] = 1.0;
+        assert_eq!(line(&values, None), format!("·█{}", "·".repeat(58)));
+    }
+}

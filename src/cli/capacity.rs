@@ -274,3 +274,47 @@ fn failure(error: CapacityError) -> Failure {
         other => other.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &str) -> Args {
+        let words = ["capacity", "x.csv", "--partition-key", "a"].into_iter().chain(words.split_whitespace());
+        Command::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn node_counts_are_combined_with_partition_counts_each_pair_once() {
+        let pairs = |words: &str| -> Vec<(usize, u32)> {
+            let shapes = shapes(&args(words)).unwrap();
+            shapes.iter().map(|shape| (shape.nodes, shape.partitions.get())).collect()
+        };
+        assert_eq!(pairs(""), [(4, 16)]);
+        assert_eq!(pairs("--nodes 2,8,2"), [(2, 8), (8, 32)]);
+        assert_eq!(pairs("--nodes 2,3 --partitions 6,64,6"), [(2, 6), (2, 64), (3, 6), (3, 64)]);
+        assert_eq!(pairs("--nodes 2 --partitions-per-node 1,3"), [(2, 2), (2, 6)]);
+        assert!(shapes(&args("--partitions 0")).is_err());
+        assert!(shapes(&args("--nodes 2 --partitions-per-node 18446744073709551615")).is_err());
+    }
+
+    #[test]
+    fn the_default_fault_gives_way_to_given_ones_and_to_none() {
+        let faults = |words: &str| args(words).faults.faults().unwrap();
+        let count =
+            |words: &str| faults(words).iter().filter(|fault| matches!(fault, Fault::Lost(_))).count();
+        assert_eq!((count(""), faults("").len()), (1, 1));
+        assert_eq!((count("--slow 0:0.5"), faults("--slow 0:0.5").len()), (1, 2));
+        assert_eq!(count("--lost 1@6h --lost 2@busiest"), 2);
+        assert_eq!(faults("--lost none"), []);
+        assert!(args("--lost none --lost 1@6h").faults.faults().is_err());
+    }
+}

@@ -242,7 +242,7 @@ async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure>
     let scheduler = RunningScheduler::start(options).await?;
     warning.iter().for_each(|warning| out.note(warning));
     out.text(&format!("scheduler at {scheme}://{}\n", scheduler.address()))?;
-    told_to_stop(&interrupt).await?;
+    stop_requested(&interrupt).await?;
     scheduler.stop().await;
     Ok(())
 }
@@ -276,16 +276,16 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
     let executor = RunningExecutor::start(options).await?;
     warning.iter().for_each(|warning| out.note(warning));
     out.text(&format!("executor at {}, {cores} concurrent tasks\n", executor.address()))?;
-    told_to_stop(&interrupt).await?;
+    stop_requested(&interrupt).await?;
     out.note("stopping after the running tasks; interrupt again to stop at once");
     tokio::select! {
         () = executor.stop() => Ok(()),
-        stopped = told_to_stop(&interrupt) => stopped,
+        stopped = stop_requested(&interrupt) => stopped,
     }
 }
 
 /// Waits for Ctrl-C or, on Unix, SIGTERM.
-async fn told_to_stop(interrupt: &Notify) -> Result<(), Failure> {
+async fn stop_requested(interrupt: &Notify) -> Result<(), Failure> {
     #[cfg(unix)]
     {
         let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

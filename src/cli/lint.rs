@@ -146,3 +146,27 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         problems.map(|problem| format!("problem {} found: {}", problem.code, problem.subject)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_includes_both_ends() {
+        assert_eq!(range("0..511").unwrap().0, 0..512);
+        assert_eq!(range(" -3 .. -3 ").unwrap().0, -3..-2);
+        assert_eq!(range("1..100000000").unwrap().0, 1..100_000_001);
+    }
+
+    #[test]
+    fn ranges_that_are_reversed_too_long_or_no_numbers_are_refused() {
+        assert_eq!(range("5..1").unwrap_err(), "the range is reversed; write 1..5");
+        assert_eq!(range("0..100000000").unwrap_err(), "at most 100000000 numbers");
+        let all = format!("{}..{}", i64::MIN, i64::MAX - 1);
+        assert_eq!(range(&all).unwrap_err(), "at most 100000000 numbers");
+        let highest = format!("0..{}", i64::MAX);
+        for wrong in ["", "5", "a..b", "1..", "..1", "1...2", highest.as_str()] {
+            assert!(range(wrong).unwrap_err().starts_with("write the first and the last"), "{wrong}");
+        }
+    }
+}

@@ -185,3 +185,60 @@ pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
     text.push_str(&grid(layout, &headings, rows));
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::units::Version;
+
+    use super::*;
+
+    #[test]
+    fn a_cleaning_lists_what_it_deleted_and_what_it_kept() {
+        let mut report = CleanReport {
+            version: Version(9),
+            oldest_version: Version(7),
+            portions: 2,
+            portion_bytes: 2048,
+            log_files: 1,
+            ..CleanReport::default()
+        };
+        let text = "deleted 2 portions (2.0 KiB) that only versions before 7 use, and 1 file of the log\n";
+        assert_eq!(clean(&report, Layout::Plain), format!("{text}versions 7 to 9 can be read\n"));
+        report.dry_run = true;
+        report.young_files = 3;
+        let text = clean(&report, Layout::Plain);
+        assert!(
+            text.starts_with("would delete 2 portions") && text.contains(": 3 files that no commit names")
+        );
+        assert!(text.ends_with("versions 7 to 9 could then be read\n"), "{text}");
+    }
+
+    #[test]
+    fn a_cleaning_without_work_says_so() {
+        let report =
+            CleanReport { version: Version(4), oldest_version: Version(4), ..CleanReport::default() };
+        assert_eq!(clean(&report, Layout::Plain), "nothing to delete\nonly version 4 can be read\n");
+    }
+
+    #[test]
+    fn a_compaction_names_its_versions_or_why_there_are_none() {
+        let text = |report: CompactionReport| compaction(&report, Layout::Plain);
+        let done = CompactionReport {
+            versions: vec![Version(3), Version(4), Version(5)],
+            rows_superseded: 1,
+            rows_expired: 20,
+            portions_expired: 2,
+            ..CompactionReport::default()
+        };
+        let done = text(done);
+        assert!(done.starts_with("versions 3 to 5: "), "{done}");
+        assert!(done.contains("\n1 row removed, superseded by newer rows\n"), "{done}");
+        assert!(done.ends_with("\n20 rows expired; 2 portions dropped unread\n"), "{done}");
+        let one = text(CompactionReport { versions: vec![Version(3)], ..CompactionReport::default() });
+        assert!(one.starts_with("version 3: "), "{one}");
+        let idle = text(CompactionReport { portions_before: 1, ..CompactionReport::default() });
+        assert_eq!(idle, "nothing to compact: 1 portion, overlapping at most 0 deep\n");
+        let lost = text(CompactionReport { partitions_lost: 1, ..CompactionReport::default() });
+        assert!(lost.starts_with("nothing was committed: another compaction"), "{lost}");
+    }
+}

@@ -51,3 +51,40 @@ pub fn migration(migration: &Migration, ddl: &str, layout: Layout) -> String {
     text.push_str(ddl);
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_migration_lists_only_the_steps_that_it_has() {
+        let mut steps = Migration {
+            inputs: Vec::new(),
+            column: "id".to_owned(),
+            kind: KeyKind::Uuid,
+            rows: 1000,
+            range: None,
+            counters: None,
+            to_normalize: 0,
+            versions: vec![(4, 1000)],
+            skip_range: None,
+            start_counter: None,
+            free_values: None,
+            tried: 0,
+            collisions: 0,
+            proof: "a proof".to_owned(),
+        };
+        let text = migration(&steps, "CREATE;\n", Layout::Plain);
+        let expected = "MOVING ID TO SPANNER\n1,000 rows; the key holds UUIDs\n1,000 of version 4\n\
+                        safe: a proof\n\nCREATE;\n";
+        assert_eq!(text, expected);
+        steps.kind = KeyKind::Sequential;
+        steps.versions.clear();
+        (steps.range, steps.skip_range, steps.tried) = (Some((1, 900)), Some((1, 1024)), 5000);
+        let text = migration(&steps, "", Layout::Plain);
+        for line in ["values from 1 to 900", "the sequence skips 1 to 1024", "tried: the first 5,000 values"]
+        {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+}

@@ -158,7 +158,7 @@ impl Lane {
             let loads: Vec<_> = batches.iter().map(|batch| batch.bytes_per_partition.clone()).collect();
             let load = LoadAtATime { partitions: &placement.capacity, windows: &placement.windows };
             let offered = options.rows_per_second.map(|rate| rate * row_bytes);
-            Backlog::of(&loads, options.limits, load, offered)
+            Backlog::simulate(&loads, options.limits, load, offered)
         });
         let rows_per_partition = rows_per_partition(&batches, options.partitions.len());
         Ok(KeyBench {

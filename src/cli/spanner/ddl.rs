@@ -195,3 +195,37 @@ fn by_type(spec: &TableSpec) -> Strategy {
         (true, _) => Strategy::Shards(SHARDS),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition};
+    use evenkeel::units::PartitionCount;
+
+    use super::*;
+
+    /// Returns the strategy for a table whose key has columns of these types.
+    fn strategy(key: &[ColumnType]) -> Strategy {
+        let names: Vec<String> = (0..key.len()).map(|number| format!("k{number}")).collect();
+        let column = |(name, column_type): (&String, &ColumnType)| Column::required(name, *column_type);
+        let definition = TableDefinition {
+            name: "t".to_owned(),
+            columns: names.iter().zip(key).map(column).collect(),
+            primary_key: names.clone(),
+            partition_key: names[..1].to_vec(),
+            partitions: PartitionCount::new(4).unwrap(),
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        };
+        by_type(&TableSpec::new(definition).unwrap())
+    }
+
+    #[test]
+    fn a_key_that_begins_with_a_time_gets_another_column_or_a_shard_in_front() {
+        use ColumnType::{Date, Timestamp, Uint64, Utf8};
+        assert_eq!(strategy(&[Utf8]), Strategy::Declared);
+        assert_eq!(strategy(&[Uint64, Timestamp]), Strategy::Declared);
+        assert_eq!(strategy(&[Timestamp, Uint64]), Strategy::Swapped);
+        assert_eq!(strategy(&[Timestamp]), Strategy::Shards(SHARDS));
+        assert_eq!(strategy(&[Date, Timestamp, Utf8]), Strategy::Shards(SHARDS));
+    }
+}

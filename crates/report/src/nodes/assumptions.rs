@@ -99,3 +99,17 @@ pub(super) fn rate_text(limits: Rate) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_lists_its_limits_and_is_none_without_any() {
+        let rate = |rows_per_second, bytes_per_second| rate_text(Rate { rows_per_second, bytes_per_second });
+        assert_eq!(rate(Some(16_000.0), None).as_deref(), Some("16,000 rows/s"));
+        assert_eq!(rate(None, Some(2e6)).as_deref(), Some("2.0 MB/s"));
+        assert_eq!(rate(Some(0.5), Some(2e6)).as_deref(), Some("0.50 rows/s, 2.0 MB/s"));
+        assert_eq!(rate(None, None), None);
+    }
+}

@@ -99,3 +99,17 @@ fn seconds(seconds: f64) -> String {
         long => elapsed((long * 1e6) as i64),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_times_are_seconds_and_long_ones_have_larger_units() {
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(3.94), "3.9 s");
+        assert_eq!(seconds(99.9), "99.9 s");
+        assert_eq!(seconds(323.0), "5 m 23 s");
+        assert_eq!(seconds(86_400.0 + 20.0 * 3600.0), "1 d 20 h");
+    }
+}

@@ -37,7 +37,7 @@ pub(super) fn writes(simulation: &Simulation, layout: Layout) -> String {
             percent(hottest_share(&report.outcome)),
             number(whole.highest_score),
             few_digits(simulation.parameters.rows_per_second(whole.highest_score)),
-            number(last_score(&report.outcome)),
+            number(last_score(&report.outcome.timeline.periods)),
             count(relief.hot_windows),
             match (relief.first_hot, relief.relieved_after) {
                 (None, _) => "-".to_owned(),
@@ -62,7 +62,7 @@ pub(super) fn over_time(simulation: &Simulation) -> String {
         simulation.strategies.iter().map(|report| report.strategy.to_string().len()).max().unwrap_or(0);
     let mut text = String::new();
     for report in &simulation.strategies {
-        let periods = slices(report);
+        let periods = slices(&report.outcome.timeline.periods);
         let shares: String = periods.iter().map(|(share, _)| spark_of(*share, 1.0)).collect();
         let splits: Vec<u64> = periods.iter().map(|(_, splits)| *splits).collect();
         let _ =
@@ -76,8 +76,7 @@ const SLICES: usize = 40;
 
 /// Returns the share of the hottest split and the number of live splits, in slices of equally many
 /// periods.
-fn slices(report: &StrategyReport) -> Vec<(f64, u64)> {
-    let periods = &report.outcome.timeline.periods;
+fn slices(periods: &[Period]) -> Vec<(f64, u64)> {
     let of_slice = |slice: &[Period]| {
         let rows: u64 = slice.iter().map(|period| period.rows).sum();
         let hottest: u64 = slice.iter().map(|period| period.hottest_rows).sum();
@@ -87,8 +86,7 @@ fn slices(report: &StrategyReport) -> Vec<(f64, u64)> {
 }
 
 /// Returns the highest score in the last quarter of the time, when splits have been divided.
-fn last_score(outcome: &Outcome) -> f64 {
-    let periods = &outcome.timeline.periods;
+fn last_score(periods: &[Period]) -> f64 {
     periods.iter().skip(periods.len() * 3 / 4).map(|period| period.highest_score).fold(0.0, f64::max)
 }
 
@@ -108,4 +106,38 @@ pub(crate) fn patterns(outcome: &Outcome) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn period(rows: u64, hottest_rows: u64, highest_score: f64, splits: usize) -> Period {
+        Period { rows, hottest_rows, highest_score, splits, ..Period::default() }
+    }
+
+    #[test]
+    fn a_slice_has_the_rows_of_its_periods_and_the_splits_of_the_last() {
+        // 100 periods make 34 slices: 33 of 3 periods and one of 1.
+        let periods: Vec<Period> = (0..100).map(|n| period(10, n % 3, 0.0, n as usize)).collect();
+        let slices = slices(&periods);
+        assert_eq!(slices.len(), 34);
+        assert_eq!(slices[0], (0.1, 2));
+        assert_eq!(slices[33], (0.0, 99));
+    }
+
+    #[test]
+    fn no_periods_and_periods_without_rows_have_no_share() {
+        assert_eq!(slices(&[]), []);
+        assert_eq!(slices(&[period(0, 0, 0.0, 1)]), [(0.0, 1)]);
+    }
+
+    #[test]
+    fn the_last_score_is_the_highest_of_the_last_quarter() {
+        let periods = [900.0, 800.0, 700.0, 600.0, 500.0, 400.0, 30.0, 40.0];
+        let periods = periods.map(|score| period(1, 1, score, 1));
+        assert_eq!(last_score(&periods), 40.0);
+        assert_eq!(last_score(&periods[..3]), 700.0);
+        assert_eq!(last_score(&[]), 0.0);
+    }
 }
