@@ -105,10 +105,10 @@ fn out_of_memory(bytes: usize) -> ! {
 
 fn main() -> ExitCode {
     limit_arenas();
-    let tell = std::panic::take_hook();
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !evenkeel::source::panics_are_caught() && !evenkeel::query::panics_are_caught() {
-            tell(panic);
+            report(panic);
         }
     }));
     let cli = match Cli::read() {

@@ -30,11 +30,11 @@ use crate::cli::{Failure, Output};
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Command {
     Ingest(IngestArgs),
     AdEvents(AdEventsArgs),
     Queries(QueriesArgs),
@@ -195,10 +195,10 @@ struct QueriesOfKey {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    match args.what {
-        What::Ingest(args) => run_ingest(args, out).await,
-        What::AdEvents(args) => run_ad_events(args, out).await,
-        What::Queries(args) => run_queries(args, out).await,
+    match args.command {
+        Command::Ingest(args) => run_ingest(args, out).await,
+        Command::AdEvents(args) => run_ad_events(args, out).await,
+        Command::Queries(args) => run_queries(args, out).await,
     }
 }
 

@@ -158,12 +158,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
     match error {
         ClusterError::Ingest(error @ IngestError::Interrupted) => {
-            let told = format!(
+            let message = format!(
                 "{error}. Executors may still be running tasks for a moment; 'evenkeel clean {}' removes \
                     their files once these are a day old (--unnamed sets another age)",
                 dir.display()
             );
-            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(told))
+            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(message))
         }
         ClusterError::Ingest(error) => TableError::from(error).into(),
         error => error.into(),

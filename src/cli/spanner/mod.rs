@@ -14,11 +14,11 @@ use crate::cli::{Failure, Output};
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Command {
     Simulate(Box<simulate::Args>),
     Migrate(migrate::Args),
     Ddl(ddl::Args),
@@ -26,10 +26,10 @@ enum What {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    match args.what {
-        What::Simulate(args) => simulate::run(*args, out).await,
-        What::Migrate(args) => migrate::run(args, out).await,
-        What::Ddl(args) => ddl::run(args, out).await,
-        What::AccessLog(args) => access_log::run(args, out).await,
+    match args.command {
+        Command::Simulate(args) => simulate::run(*args, out).await,
+        Command::Migrate(args) => migrate::run(args, out).await,
+        Command::Ddl(args) => ddl::run(args, out).await,
+        Command::AccessLog(args) => access_log::run(args, out).await,
     }
 }
