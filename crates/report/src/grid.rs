@@ -107,8 +107,7 @@ fn one_line(layout: Layout, text: &str) -> String {
 }
 
 /// Draws a bar of at most `width` characters for `value` of `most`, in eighths of a character.
-#[must_use]
-pub fn bar(value: f64, most: f64, width: usize) -> String {
+pub(crate) fn bar(value: f64, most: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if most <= 0.0 || value <= 0.0 {
         return String::new();

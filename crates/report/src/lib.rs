@@ -18,7 +18,7 @@ mod simulation;
 mod skew;
 
 pub use delta::delta_export;
-pub use evaluation::{assessment, drifts, rate, spark, spark_of};
+pub use evaluation::{assessment, drifts, instant, key_text, rate, spark, spark_of};
 pub use explain::scans;
 pub use grid::{Heading, Layout, batches, count, counted, grid, percent};
 pub use html::{html, simulation_html};
