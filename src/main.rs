@@ -99,16 +99,16 @@ fn out_of_memory(bytes: usize) -> ! {
         // The watch ends the query, and then the program, within this time.
         std::thread::sleep(TIME_TO_CLEAN_UP);
     }
-    let _ = writeln!(std::io::stderr(), "error: there is not enough memory: {bytes} bytes are not to be had");
+    let _ = writeln!(std::io::stderr(), "error: out of memory: an allocation of {bytes} bytes failed");
     std::process::exit(1)
 }
 
 fn main() -> ExitCode {
     limit_arenas();
-    let tell = std::panic::take_hook();
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !evenkeel::source::panics_are_caught() && !evenkeel::query::panics_are_caught() {
-            tell(panic);
+            report(panic);
         }
     }));
     let cli = match Cli::read() {

@@ -136,7 +136,7 @@ async fn one_key_gets_one_answer() {
             let limits = Limits { partition_rate: 1e6, nodes: None };
             for times in [0.98, 1.02] {
                 let rate = capacity.sustained * times;
-                let backlog = Backlog::of(&loads, limits, load, Some(rate)).unwrap();
+                let backlog = Backlog::simulate(&loads, limits, load, Some(rate)).unwrap();
                 let found = simulated(&export, key, Some(rate / row_bytes));
                 let design = &found.designs[0];
                 let verdicts = [capacity.sustains(rate), backlog.is_sustained, design.is_sustained];

@@ -118,7 +118,7 @@ impl Backlog {
     /// Simulates the queues for `batches` of bytes per partition, offered at `rate`; if it is
     /// `None`, at 80 % of the combined capacity of all partitions. Returns `None` without batches.
     #[must_use]
-    pub fn of(
+    pub fn simulate(
         batches: &[Vec<u64>],
         limits: Limits,
         load: LoadAtATime<'_>,
@@ -180,7 +180,7 @@ mod tests {
         let in_batches = Lasting::from_windows(batches.iter().map(Vec::as_slice), &[]);
         let lasting = if moment { Some(Lasting::ALL) } else { in_batches };
         let partitions = Capacity::new(Concentration::from_amounts(&bytes, lasting), limits.partition_rate);
-        Backlog::of(batches, limits, LoadAtATime { partitions: &partitions, windows: &windows }, rate)
+        Backlog::simulate(batches, limits, LoadAtATime { partitions: &partitions, windows: &windows }, rate)
     }
 
     #[test]

@@ -77,13 +77,14 @@ pub fn ingest_table(bench: &IngestBench, layout: Layout) -> String {
     );
     text.push_str(&grid(layout, &headings, rows.collect()));
     text.push_str(
-        "\nfullest: share of the rows in the fullest partition, in total and in the middle batch; writes: how often merging the \
-         portions writes a row (model; from 8 batches on)\n\n",
+        "\nfullest: share of the rows in the fullest partition, in total and in the median batch; writes: \
+            number of times that compaction writes a row (model; from 8 batches on)\n\n",
     );
     for key in bench.keys.iter().filter(|key| key.replaced > 0) {
         let _ = writeln!(
             text,
-            "({}) is not unique: {} rows of HASH({}) were replaced by later ones of their batch, so its figures are not those of all rows\n",
+            "({}) is not unique: {} rows of HASH({}) were superseded by later ones of their batch, so its \
+                figures are not those of all rows\n",
             key.primary_key.join(", "),
             count(key.replaced),
             key.partition_key.join(", ")
@@ -123,13 +124,12 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
     ];
     let resource = bench.keys.iter().find_map(|key| Some(key.backlog.as_ref()?.resource));
     let each = match resource {
-        Some(Resource::Node) => "those of a node share what they take",
+        Some(Resource::Node) => "those of a node share their combined capacity",
         _ => "each partition on its own",
     };
     let mut text = format!(
-        "{}\nmodel: a partition takes {} of values, {each}; sustains: the rate at which the busiest is offered what it takes \
-         at a time, as evaluate and capacity have it; no backlog up to: the same, and no batch leaves anything waiting; \
-         long run: if all that waits may wait, however long; waiting: at the end of a batch, within one not looked at\n",
+        "{}\nmodel: a partition handles {} of values, {each}; sustains: the rate at which the busiest at \
+            a time is at its capacity, as in evaluate and capacity; no backlog up to: the highest such rate at which no batch leaves a backlog; long run: the highest rate at which every backlog drains in the end; waiting: at the end of a batch\n",
         grid(layout, &headings, rows.collect()),
         rate(bench.limits.partition_rate)
     );
@@ -138,8 +138,8 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
         if let Some(backlog) = key.backlog.as_ref().filter(unseen) {
             let _ = writeln!(
                 text,
-                "HASH({}) sustains {}, not {}: at a time few partitions get all rows. Others get those of the next moments, \
-                 so that nothing waits by the end of a batch; a shorter --batch shows more",
+                "HASH({}) sustains {}, not {}: at a time few partitions get all rows. Others get those of \
+                    the next moments, so nothing waits at the end of a batch; a smaller --batch shows more",
                 key.partition_key.join(", "),
                 rate(backlog.sustained_rate),
                 rate(backlog.offered_rate)
@@ -180,4 +180,24 @@ fn line(values: &[f64], full: Option<f64>) -> String {
     let full = full.unwrap_or_else(|| values.iter().copied().fold(0.0, f64::max));
     let values = values.chunks(together).map(|chunk| chunk.iter().copied().fold(0.0, f64::max));
     values.map(|value| spark_of(value, full)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_scaled_to_the_given_or_the_largest_value() {
+        assert_eq!(line(&[0.0, 1.0, 2.0, 8.0], None), "·▁▂█");
+        assert_eq!(line(&[0.0, 1.0, 2.0, 8.0], Some(16.0)), "·▁▁▄");
+        assert_eq!(line(&[], None), "");
+        assert_eq!(line(&[0.0], None), "·");
+    }
+
+    #[test]
+    fn neighbours_share_the_bar_of_the_largest() {
+        let mut values = vec![0.0; 120];
+        values[3] = 1.0;
+        assert_eq!(line(&values, None), format!("·█{}", "·".repeat(58)));
+    }
 }

@@ -88,11 +88,15 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
                 altered.version,
                 altered.ddl
             ),
-            false => format!("{} is so already, version {}\n", altered.directory.display(), altered.version),
+            false => format!(
+                "{} already has this definition, version {}\n",
+                altered.directory.display(),
+                altered.version
+            ),
         };
         if altered.rows_expired > 0 {
             let rows = report::counted(altered.rows_expired, "row");
-            text.push_str(&format!("\n{rows} or more have expired and go with the next compaction\n"));
+            text.push_str(&format!("\nat least {rows} have expired; the next compaction removes them\n"));
         }
         text
     })

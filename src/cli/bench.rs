@@ -30,11 +30,11 @@ use crate::cli::{Failure, Output};
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Command {
     Ingest(IngestArgs),
     AdEvents(AdEventsArgs),
     Queries(QueriesArgs),
@@ -195,10 +195,10 @@ struct QueriesOfKey {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    match args.what {
-        What::Ingest(args) => run_ingest(args, out).await,
-        What::AdEvents(args) => run_ad_events(args, out).await,
-        What::Queries(args) => run_queries(args, out).await,
+    match args.command {
+        Command::Ingest(args) => run_ingest(args, out).await,
+        Command::AdEvents(args) => run_ad_events(args, out).await,
+        Command::Queries(args) => run_queries(args, out).await,
     }
 }
 
@@ -236,7 +236,10 @@ async fn run_ad_events(args: AdEventsArgs, out: &mut Output) -> Result<(), Failu
     out.result(args.load.format, &scenario, |scenario, layout| {
         let mut text = ingest_table(&scenario.ingest, layout);
         for key in &scenario.queries {
-            text.push_str(&format!("\nqueries on HASH({}), not merged yet\n", key.partition_key.join(", ")));
+            text.push_str(&format!(
+                "\nqueries on HASH({}), before compaction\n",
+                key.partition_key.join(", ")
+            ));
             key.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
         }
         text
@@ -261,23 +264,18 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
         queries.push((sql.clone(), sql));
     }
     if queries.is_empty() {
-        return Err(Failure::wrong_usage("which queries? Give them behind the table, or with -f FILE"));
+        return Err(Failure::wrong_usage("which queries? Give them after the table, or with -f FILE"));
     }
-    let asks_for = |sql: &str, param: &str| {
-        let name = param.split('=').next().unwrap_or_default();
-        sql.contains(&format!("${name}"))
-    };
-    if let Some(unused) =
-        args.params.iter().find(|param| !queries.iter().any(|(_, sql)| asks_for(sql, param)))
-    {
-        return Err(Failure::wrong_usage(format!("no query has the parameter of --param {unused}")));
+    let is_used = |param: &&String| queries.iter().any(|(_, sql)| uses(sql, param));
+    if let Some(unused) = args.params.iter().find(|param| !is_used(param)) {
+        return Err(Failure::wrong_usage(format!("no query uses the parameter of --param {unused}")));
     }
     let table = crate::cli::open(&args.dir, None).await?;
     let session = table.session_with(limits)?;
     let mut planned = Vec::new();
     let several = queries.len() > 1;
     for (name, sql) in &queries {
-        let own: Vec<String> = args.params.iter().filter(|param| asks_for(sql, param)).cloned().collect();
+        let own: Vec<String> = params_of(sql, &args.params).cloned().collect();
         let params = Params::parse(&own).map_err(Failure::usage)?;
         // Report queries that cannot be planned before timing any.
         session.explain(sql, &params).await.map_err(|error| match several {
@@ -292,6 +290,17 @@ async fn time_queries(args: QueriesArgs, limits: &QueryLimits, out: &mut Output)
         benches.push(bench.map_err(|error| anyhow::anyhow!("{name}: {error}"))?);
     }
     out.result(args.format, &benches, |benches, layout| query_table(benches, layout))
+}
+
+/// Whether a query uses the parameter that `param` gives as NAME=VALUE.
+fn uses(sql: &str, param: &str) -> bool {
+    let name = param.split('=').next().unwrap_or_default();
+    sql.contains(&format!("${name}"))
+}
+
+/// Returns those parameters that a query uses.
+fn params_of<'a>(sql: &'a str, params: &'a [String]) -> impl Iterator<Item = &'a String> {
+    params.iter().filter(move |param| uses(sql, param))
 }
 
 async fn open(inputs: Vec<InputPath>, options: InputOptions) -> Result<Arc<Export>, Failure> {
@@ -330,4 +339,27 @@ async fn measure(
     let bench = bench_ingest(export, &options, folder, &|rows| bar.set_position(rows)).await;
     bar.finish_and_clear();
     Ok(bench?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_max_or_a_number_above_0() {
+        assert_eq!(rate("MAX"), Ok(Rate::Max));
+        assert_eq!(rate("50_000"), Ok(Rate::RowsPerSecond(50_000.0)));
+        for wrong in ["0", "-1", "inf", "NaN", "", "fast"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_query_has_the_parameters_that_it_names() {
+        let params = ["campaign=1".to_owned(), "now=2026-01-01T00:00:00Z".to_owned()];
+        let names = |sql: &str| params_of(sql, &params).cloned().collect::<Vec<_>>();
+        assert_eq!(names("SELECT $campaign"), params[..1]);
+        assert_eq!(names("SELECT $campaign, $now"), params);
+        assert!(names("SELECT campaign").is_empty());
+    }
 }

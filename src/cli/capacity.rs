@@ -17,8 +17,8 @@ use indicatif::ProgressBar;
 
 use crate::cli::evaluate::column_type;
 use crate::cli::input::InputArgs;
+use crate::cli::numbers::positive;
 use crate::cli::output::Format;
-use crate::cli::spanner::positive;
 use crate::cli::{Failure, Output};
 
 /// Replay an export against nodes of limited capacity: show which partition keys, node counts and
@@ -33,7 +33,7 @@ Examples:
       --nodes 2,4,8 --node-rows-per-second 20000 --rate 50000 \\
       --lost hottest@busiest --slow 0:0.5
 
-Nodes and partitions are counted from 0. All figures are those of a model; what it assumes is printed with them.")]
+Nodes and partitions are counted from 0. All figures are those of a model, whose assumptions are printed with them.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -172,7 +172,7 @@ fn lost(text: &str) -> Result<LostArg, String> {
 impl CapacityArgs {
     fn capacities(&self) -> Result<Capacities, Failure> {
         let bytes = |name: &str, rate: Option<ByteSize>| match rate {
-            Some(ByteSize(0)) => Err(Failure::wrong_usage(format!("{name} 0: a rate is above 0"))),
+            Some(ByteSize(0)) => Err(Failure::wrong_usage(format!("{name} 0: a rate must be above 0"))),
             rate => Ok(rate.map(|rate| rate.0 as f64)),
         };
         Ok(Capacities {
@@ -198,7 +198,7 @@ impl FaultArgs {
         faults.extend(of_nodes);
         let is_none = self.lost.iter().any(|lost| matches!(lost, LostArg::None));
         if is_none && self.lost.len() > 1 {
-            return Err(Failure::wrong_usage("--lost none: with it no other --lost makes sense"));
+            return Err(Failure::wrong_usage("--lost none excludes any other --lost"));
         }
         if self.lost.is_empty() {
             faults.push(RequestedFault::Lost("hottest@busiest".parse().map_err(Failure::usage)?));
@@ -272,5 +272,49 @@ fn failure(error: CapacityError) -> Failure {
         | CapacityError::Placement(PlacementError::System { .. } | PlacementError::CloudLogsKey)
         | CapacityError::Time { .. }) => Failure::usage(error),
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &str) -> Args {
+        let words = ["capacity", "x.csv", "--partition-key", "a"].into_iter().chain(words.split_whitespace());
+        Command::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn node_counts_are_combined_with_partition_counts_each_pair_once() {
+        let pairs = |words: &str| -> Vec<(usize, u32)> {
+            let shapes = shapes(&args(words)).unwrap();
+            shapes.iter().map(|shape| (shape.nodes, shape.partitions.get())).collect()
+        };
+        assert_eq!(pairs(""), [(4, 16)]);
+        assert_eq!(pairs("--nodes 2,8,2"), [(2, 8), (8, 32)]);
+        assert_eq!(pairs("--nodes 2,3 --partitions 6,64,6"), [(2, 6), (2, 64), (3, 6), (3, 64)]);
+        assert_eq!(pairs("--nodes 2 --partitions-per-node 1,3"), [(2, 2), (2, 6)]);
+        assert!(shapes(&args("--partitions 0")).is_err());
+        assert!(shapes(&args("--nodes 2 --partitions-per-node 18446744073709551615")).is_err());
+    }
+
+    #[test]
+    fn the_default_fault_gives_way_to_given_ones_and_to_none() {
+        let faults = |words: &str| args(words).faults.faults().unwrap();
+        let count =
+            |words: &str| faults(words).iter().filter(|fault| matches!(fault, RequestedFault::Lost(_))).count();
+        assert_eq!((count(""), faults("").len()), (1, 1));
+        assert_eq!((count("--slow 0:0.5"), faults("--slow 0:0.5").len()), (1, 2));
+        assert_eq!(count("--lost 1@6h --lost 2@busiest"), 2);
+        assert_eq!(faults("--lost none"), []);
+        assert!(args("--lost none --lost 1@6h").faults.faults().is_err());
     }
 }

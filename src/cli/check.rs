@@ -13,7 +13,8 @@ use crate::cli::{Failure, Output, open};
 /// version.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Example:\n  evenkeel check events --all\n\nExit code 1 where a file is damaged. 'evenkeel query --skip-damaged' reads the rest."
+    after_help = "Example:\n  evenkeel check events --all\n\nExit code 1 if a file is damaged. 'evenkeel \
+        query --skip-damaged' reads the rest."
 )]
 pub(crate) struct Args {
     /// Directory of the table.
@@ -41,8 +42,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     match damaged {
         0 => Ok(()),
         _ => Err(anyhow::anyhow!(
-            "{}: {} damaged. Restore from a copy; where there is none, 'evenkeel query --skip-damaged' reads the rest, and \
-             with -c 'SELECT * FROM t' --output rows.parquet writes it for a new table",
+            "{}: {} damaged. Restore from a copy; without one, 'evenkeel query --skip-damaged' reads the \
+                rest; with -c 'SELECT * FROM t' --output rows.parquet it writes the rest to a file for a new table",
             args.dir.display(),
             report::counted(damaged as u64, "file")
         )

@@ -31,7 +31,8 @@ Examples, each in a terminal of its own:
   evenkeel cluster executor --scheduler http://127.0.0.1:50050
   evenkeel query s3://bucket/events 'SELECT count(*) FROM t' --cluster http://127.0.0.1:50050
 
-Tables and inputs must lie where all machines reach them: in an object store, or in a directory that they share. Each machine takes the
+Tables and inputs must be in a place that all machines reach: an object store, or a shared directory. \
+Each machine takes the
 credentials of stores from its own environment.")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -168,8 +169,8 @@ fn token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     // An empty token is refused, since requests would seem to be protected.
     if text.trim().is_empty() {
         return Err(Failure::wrong_usage(format!(
-            "{place} is empty: 'openssl rand -hex 32' makes a token; without the option and with the variable unset there is none, and \
-             everyone is served"
+            "{place} is empty: make a token with 'openssl rand -hex 32'; to serve requests without a \
+                token, omit the option and unset the variable"
         )));
     }
     let token = Token::new(&text).map_err(|reason| Failure::wrong_usage(format!("{place}: {reason}")))?;
@@ -220,7 +221,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure> {
     let security = args.server.security()?;
     if duration(args.executor_timeout) < LEAST_EXECUTOR_TIMEOUT {
-        let message = "--executor-timeout is at least 6s: an executor that is busy is heard of every 5 s";
+        let message = "--executor-timeout must be at least 6s: a busy executor sends a heartbeat every 5 s";
         return Err(Failure::wrong_usage(message));
     }
     let interrupt = out.interrupt();
@@ -228,7 +229,7 @@ async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure>
     let scheme = if security.identity.is_some() { "https" } else { "http" };
     let client = args.client.security(security.token.clone())?;
     if security.identity.is_some() && !client.is_encrypted() {
-        out.note("without --tls-ca the scheduler cannot tell executors to stop tasks that nobody waits for");
+        out.note("without --tls-ca the scheduler cannot cancel tasks of executors whose client is gone");
     }
     let options = SchedulerOptions {
         listen: args.listen,
@@ -241,7 +242,7 @@ async fn scheduler(args: SchedulerArgs, out: &mut Output) -> Result<(), Failure>
     let scheduler = RunningScheduler::start(options).await?;
     warning.iter().for_each(|warning| out.note(warning));
     out.text(&format!("scheduler at {scheme}://{}\n", scheduler.address()))?;
-    told_to_stop(&interrupt).await?;
+    stop_requested(&interrupt).await?;
     scheduler.stop().await;
     Ok(())
 }
@@ -254,8 +255,8 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
     let host = match args.host {
         Some(host) => host,
         None if args.listen.ip().is_unspecified() => {
-            let message =
-                "an executor that listens on all addresses needs --host, the one that others reach it by";
+            let message = "an executor that listens on all addresses needs --host, the name or address under which \
+                    others reach it";
             return Err(Failure::wrong_usage(message));
         }
         None => args.listen.ip().to_string(),
@@ -274,17 +275,17 @@ async fn executor(args: ExecutorArgs, out: &mut Output) -> Result<(), Failure> {
     };
     let executor = RunningExecutor::start(options).await?;
     warning.iter().for_each(|warning| out.note(warning));
-    out.text(&format!("executor at {}, {cores} tasks at one time\n", executor.address()))?;
-    told_to_stop(&interrupt).await?;
-    out.note("stopping: tasks under way are finished first; once more stops at once");
+    out.text(&format!("executor at {}, {cores} concurrent tasks\n", executor.address()))?;
+    stop_requested(&interrupt).await?;
+    out.note("stopping after the running tasks; interrupt again to stop at once");
     tokio::select! {
         () = executor.stop() => Ok(()),
-        stopped = told_to_stop(&interrupt) => stopped,
+        stopped = stop_requested(&interrupt) => stopped,
     }
 }
 
 /// Waits for Ctrl-C or, on Unix, SIGTERM.
-async fn told_to_stop(interrupt: &Notify) -> Result<(), Failure> {
+async fn stop_requested(interrupt: &Notify) -> Result<(), Failure> {
     #[cfg(unix)]
     {
         let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

@@ -46,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     check_memory(args.memory, LEAST_MEMORY)?;
     if args.max_depth == 0 || args.target.0 == 0 {
-        return Err(Failure::wrong_usage("--max-depth and --target are at least 1"));
+        return Err(Failure::wrong_usage("--max-depth and --target must be at least 1"));
     }
     let mut table = Table::open(&args.dir).await?;
     let options = CompactionOptions {

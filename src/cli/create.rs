@@ -128,7 +128,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     if args.ydb_version.is_some() && args.ddl.is_none() {
         return Err(Failure::wrong_usage(
-            "--ydb-version is about the statement of --ddl; give that, or leave it out",
+            "--ydb-version applies to the statement of --ddl; add --ddl FILE, or omit it",
         ));
     }
     let (mut definition, mut notes) = match &args.ddl {
@@ -146,9 +146,11 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
         Some(partitions) => Some(partitions),
         None if args.ddl.is_some() => None,
         None => {
-            notes.push("4 partitions: 4 for each node, and 1 node, because neither --nodes nor --partitions is given; \
-                        only 'evenkeel repartition' changes the number later"
-                .to_owned());
+            notes.push(
+                "4 partitions: 4 per node for 1 node, because neither --nodes nor --partitions is \
+                given; only 'evenkeel repartition' changes the number later"
+                    .to_owned(),
+            );
             Some(PartitionCount::for_nodes(1).map_err(Failure::usage)?)
         }
     };
@@ -257,4 +259,43 @@ pub(super) fn column(option: &str, text: &str) -> Result<Column, Failure> {
 fn name_of(dir: &Path) -> String {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     absolute.file_name().map_or_else(|| "table".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel::table::ColumnType;
+
+    use super::*;
+
+    #[test]
+    fn a_column_is_a_name_and_a_type_and_may_be_marked_not_null() {
+        let read = |text: &str| {
+            let column = column("--column", text).unwrap();
+            (column.name, column.column_type, column.nullable)
+        };
+        assert_eq!(read("at:timestamp"), ("at".to_owned(), ColumnType::Timestamp, true));
+        assert_eq!(read(" id :Uint64:NOT-NULL"), ("id".to_owned(), ColumnType::Uint64, false));
+        assert_eq!(read("x:utf8:null"), ("x".to_owned(), ColumnType::Utf8, true));
+    }
+
+    #[test]
+    fn columns_without_a_type_or_with_another_mark_are_refused() {
+        for (text, reason) in [
+            ("id", "--column 'id': has no type"),
+            ("id:number", "unknown column type 'number'"),
+            ("id:uint64:required", "'required' is neither not-null nor null"),
+        ] {
+            match column("--column", text) {
+                Err(Failure::Usage(error)) => assert!(error.to_string().contains(reason), "{error}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_is_named_after_its_directory() {
+        assert_eq!(name_of(Path::new("/tables/events")), "events");
+        assert_eq!(name_of(Path::new("/tables/events/")), "events");
+        assert_eq!(name_of(Path::new("/")), "table");
+    }
 }

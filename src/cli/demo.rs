@@ -68,13 +68,13 @@ struct Story {
 }
 
 /// Printer of results as they arise, unless they are requested as JSON at the end.
-struct Teller<'a> {
+struct Printer<'a> {
     out: &'a mut Output,
     layout: Option<Layout>,
 }
 
-impl Teller<'_> {
-    fn tell(&mut self, text: impl FnOnce(Layout) -> String) -> Result<(), Failure> {
+impl Printer<'_> {
+    fn print(&mut self, text: impl FnOnce(Layout) -> String) -> Result<(), Failure> {
         self.layout.map_or(Ok(()), |layout| self.out.text(&text(layout)))
     }
 }
@@ -84,39 +84,42 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let partitions = PartitionCount::for_nodes(args.nodes).map_err(Failure::usage)?;
     let workplace = Workplace::open(args.dir.as_deref())?;
     let (exports, table_dir) = (workplace.path().join("exports"), workplace.path().join("ad_events"));
-    let mut teller = Teller { layout: args.format.layout(), out };
+    let mut printer = Printer { layout: args.format.layout(), out };
 
     let (rows, batches) = (count(args.rows), args.batches);
-    teller.tell(|_| {
-        format!("1. {rows} ad events in {batches} batches, weighed by five partition keys over {partitions} partitions\n")
+    printer.print(|_| {
+        format!(
+            "1. {rows} ad events in {batches} batches, under five partition keys over {partitions} \
+            partitions\n"
+        )
     })?;
     let events = AdEvents { rows: args.rows, seed: args.seed, ..AdEvents::default() };
-    let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, teller.out)?;
-    teller.tell(|layout| weighed(&keys, partitions, layout))?;
+    let (files, keys) = generate_and_weigh(&events, args.batches, partitions, &exports, printer.out)?;
+    printer.print(|layout| weighed(&keys, partitions, layout))?;
 
-    teller.tell(|_| {
+    printer.print(|_| {
         "\n2. The table, as in the YDB documentation: HASH(user_id, event_timestamp), sorted by time\n\n"
             .to_owned()
     })?;
     let mut definition = ad_events_definition()?;
     definition.partitions = partitions;
     let mut table = Table::create(&table_dir, &TableSpec::new(definition)?).await?;
-    let ingests = ingest(&mut table, &files, args.rows, teller.out).await?;
-    teller.tell(|_| ingested(&ingests))?;
+    let ingests = ingest(&mut table, &files, args.rows, printer.out).await?;
+    printer.print(|_| ingested(&ingests))?;
 
-    teller.tell(|_| "\n3. Queries\n".to_owned())?;
+    printer.print(|_| "\n3. Queries\n".to_owned())?;
     let session = table.session()?;
     let user = busiest_user(&session).await?;
     let mut queries = Vec::new();
     for (title, sql) in QUERIES {
         let answer = answer(&session, title, sql, &user).await?;
-        teller.tell(|_| answered(&answer))?;
+        printer.print(|_| answered(&answer))?;
         queries.push(answer);
     }
 
-    teller.tell(|_| "\n4. How even the stored table is\n\n".to_owned())?;
+    printer.print(|_| "\n4. How even the stored table is\n\n".to_owned())?;
     let skew = table.skew().await?;
-    teller.tell(|layout| report::skew(&skew, layout))?;
+    printer.print(|layout| report::skew(&skew, layout))?;
     let story = Story { keys, ingests, queries, skew, seconds: started.elapsed().as_secs_f64() };
     if args.format == Format::Json {
         return out.text(&format!("{}\n", serde_json::to_string_pretty(&story)?));
@@ -134,13 +137,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 /// Renders the candidates side by side, then each verdict in words with the keys that have it.
 fn weighed(keys: &[PartitionKeyReport], partitions: PartitionCount, layout: Layout) -> String {
     let mut text = format!("\n{}\n", report::keys(keys, partitions, layout));
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     let verdict_of = |report: &PartitionKeyReport| report.over(partitions).map(|placement| placement.verdict);
     for verdict in keys.iter().filter_map(verdict_of) {
-        if told.contains(&verdict) {
+        if shown.contains(&verdict) {
             continue;
         }
-        told.push(verdict);
+        shown.push(verdict);
         let same = keys.iter().filter(|report| verdict_of(report) == Some(verdict));
         let names: Vec<String> =
             same.map(|report| format!("({})", report.partition_key.join(", "))).collect();
@@ -224,7 +227,8 @@ fn ingested(reports: &[IngestReport]) -> String {
     let rows = sum(|report| report.rows);
     let worst = reports.iter().map(|report| report.skew.share_of_fullest).fold(0.0, f64::max);
     format!(
-        "{} rows in {} commits, {:.2} s ({} rows/s), {} in {} portions; no batch put more than {} on one partition\n",
+        "{} rows in {} commits, {:.2} s ({} rows/s), {} in {} portions; no batch put more than {} in one \
+            partition\n",
         count(rows),
         reports.len(),
         seconds,

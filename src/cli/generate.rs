@@ -25,11 +25,11 @@ enum FileFormat {
 #[command(after_help = "Example:\n  evenkeel generate ad-events --rows 1000000 --out exports")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Command {
     AdEvents(AdEventsArgs),
 }
 
@@ -103,7 +103,7 @@ struct Generated {
 }
 
 pub(crate) fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let What::AdEvents(args) = args.what;
+    let Command::AdEvents(args) = args.command;
     let events = AdEvents {
         rows: args.rows,
         seed: args.seed,

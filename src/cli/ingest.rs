@@ -66,7 +66,7 @@ Examples:
   evenkeel ingest events exports/                        every known file below a folder
   evenkeel ingest events 'exports/2026-01-*.csv.gz'      files by a pattern
   zcat events.ndjson.gz | evenkeel ingest events -       standard input
-  evenkeel ingest events late.csv --on-error reject      set bad rows aside
+  evenkeel ingest events late.csv --on-error reject      write bad rows to a file
 
 An input is known by its content: ingesting it again does nothing and says so.")]
 pub(crate) struct Args {
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if args.dir.is_file() {
         let dir = args.dir.display();
         return Err(Failure::wrong_usage(format!(
-            "{dir} is a file; the directory of the table comes first, then the files"
+            "{dir} is a file; name the directory of the table first, then the files"
         )));
     }
     let (plan, notes) = plan(&args, out)?;
@@ -158,12 +158,12 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 fn of_cluster(error: ClusterError, dir: &Path) -> Failure {
     match error {
         ClusterError::Ingest(error @ IngestError::Interrupted) => {
-            let told = format!(
-                "{error}. Executors may be at tasks for a moment longer; 'evenkeel clean {}' removes what they wrote, once it is a day old \
-                 (--unnamed sets another age)",
+            let message = format!(
+                "{error}. Executors may still be running tasks for a moment; 'evenkeel clean {}' removes \
+                    their files once these are a day old (--unnamed sets another age)",
                 dir.display()
             );
-            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(told))
+            Failure::Failed(anyhow::Error::from(TableError::from(error)).context(message))
         }
         ClusterError::Ingest(error) => TableError::from(error).into(),
         error => error.into(),

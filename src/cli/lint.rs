@@ -27,7 +27,7 @@ Examples:
   evenkeel lint exports --key user_id --placement citus --partitions 128
   evenkeel lint exports --key user_id --placement kafka --partitions 64 --workers 8 --threads 8
 
-Keys count once each, whatever rows they have. 'evenkeel place --list' has the placement functions. \
+Each key counts once, however many rows it has. 'evenkeel place --list' lists the placement functions. \
 Exit code 3 if a problem is found; warnings and notes do not count.")]
 pub(crate) struct Args {
     /// Files, folders, glob patterns, or - for standard input; their distinct keys are checked.
@@ -86,7 +86,7 @@ fn range(text: &str) -> Result<Numbers, String> {
     let (from, to): (i64, i64) =
         (from.trim().parse().map_err(|_| wrong())?, to.trim().parse().map_err(|_| wrong())?);
     if to < from {
-        return Err(format!("the last number comes first; write {to}..{from}"));
+        return Err(format!("the range is reversed; write {to}..{from}"));
     }
     let after = to.checked_add(1).ok_or_else(wrong)?;
     match after.checked_sub(from) {
@@ -112,7 +112,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         _ => {
             if args.types.is_some() {
                 return Err(Failure::wrong_usage(
-                    "--types is of the numbers of --range; columns of files take --type COLUMN:TYPE",
+                    "--types applies to the numbers of --range; for columns of files use --type COLUMN:TYPE",
                 ));
             }
             if args.key.is_empty() {
@@ -145,4 +145,28 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let lines: Vec<String> =
         problems.map(|problem| format!("problem {} found: {}", problem.code, problem.subject)).collect();
     if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_includes_both_ends() {
+        assert_eq!(range("0..511").unwrap().0, 0..512);
+        assert_eq!(range(" -3 .. -3 ").unwrap().0, -3..-2);
+        assert_eq!(range("1..100000000").unwrap().0, 1..100_000_001);
+    }
+
+    #[test]
+    fn ranges_that_are_reversed_too_long_or_no_numbers_are_refused() {
+        assert_eq!(range("5..1").unwrap_err(), "the range is reversed; write 1..5");
+        assert_eq!(range("0..100000000").unwrap_err(), "at most 100000000 numbers");
+        let all = format!("{}..{}", i64::MIN, i64::MAX - 1);
+        assert_eq!(range(&all).unwrap_err(), "at most 100000000 numbers");
+        let highest = format!("0..{}", i64::MAX);
+        for wrong in ["", "5", "a..b", "1..", "..1", "1...2", highest.as_str()] {
+            assert!(range(wrong).unwrap_err().starts_with("write the first and the last"), "{wrong}");
+        }
+    }
 }

@@ -82,6 +82,6 @@ mod tests {
         {
             assert!(parse(url).unwrap_err().contains("takes a path of this machine"), "{url}");
         }
-        assert!(parse("file://host/x").unwrap_err().contains("names no path of this machine"));
+        assert!(parse("file://host/x").unwrap_err().contains("is not a path of this machine"));
     }
 }

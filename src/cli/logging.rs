@@ -20,7 +20,7 @@ const OF_BALLISTA: [(&str, Option<&str>); 7] = [
     ("Task has been aborted", None),
     ("Executor failed to run task", None),
     ("Job failed", None),
-    ("Executor poll work loop failed", Some("the scheduler does not answer; it is asked again and again")),
+    ("Executor poll work loop failed", Some("the scheduler does not answer; polling continues")),
 ];
 
 /// Kind of process that logs.
@@ -36,18 +36,18 @@ struct Lines {
     /// Level from the environment, else the kind of process.
     level: Result<LevelFilter, Whose>,
     /// Beginnings of logged lines, and when they were logged.
-    told: Mutex<Vec<(String, Instant)>>,
+    printed: Mutex<Vec<(String, Instant)>>,
 }
 
 impl Lines {
     fn is_news(&self, line: &str) -> bool {
         let beginning: String = line.chars().filter(|c| !c.is_ascii_digit()).take(BEGINNING).collect();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        told.retain(|(_, at)| now.duration_since(*at) < AGAIN_AFTER);
-        let news = told.iter().all(|(known, _)| *known != beginning);
+        printed.retain(|(_, at)| now.duration_since(*at) < AGAIN_AFTER);
+        let news = printed.iter().all(|(known, _)| *known != beginning);
         if news {
-            told.push((beginning, now));
+            printed.push((beginning, now));
         }
         news
     }
@@ -58,7 +58,7 @@ impl log::Log for Lines {
         let ours = metadata.target().starts_with("evenkeel");
         metadata.level()
             <= match (self.level, ours) {
-                (Ok(asked), _) => asked,
+                (Ok(requested), _) => requested,
                 (Err(_), true) => LevelFilter::Info,
                 (Err(Whose::Server), false) => LevelFilter::Warn,
                 (Err(Whose::Client), false) => LevelFilter::Off,
@@ -75,7 +75,7 @@ impl log::Log for Lines {
         if let Err(whose) = self.level {
             match OF_BALLISTA.iter().find(|(said, _)| line.starts_with(said)) {
                 Some((_, None)) => return,
-                Some((_, Some(told))) => (*told).clone_into(&mut line),
+                Some((_, Some(printed))) => (*printed).clone_into(&mut line),
                 None => {}
             }
             // A command has few things to wait for, and logs each of them.
@@ -96,10 +96,10 @@ impl log::Log for Lines {
 /// Logs to standard error; `EVENKEEL_LOG` (error, warn, info, debug) shows everything from a level
 /// on.
 pub(crate) fn to_stderr(whose: Whose) {
-    let asked = std::env::var("EVENKEEL_LOG").ok().and_then(|level| level.parse().ok());
-    let lines = Lines { level: asked.ok_or(whose), told: Mutex::default() };
+    let requested = std::env::var("EVENKEEL_LOG").ok().and_then(|level| level.parse().ok());
+    let lines = Lines { level: requested.ok_or(whose), printed: Mutex::default() };
     // The logger can be set only once: the first one stays.
     if log::set_logger(Box::leak(Box::new(lines))).is_ok() {
-        log::set_max_level(asked.unwrap_or(LevelFilter::Info));
+        log::set_max_level(requested.unwrap_or(LevelFilter::Info));
     }
 }

@@ -22,6 +22,7 @@ mod lint;
 mod local_path;
 #[cfg(feature = "cluster")]
 mod logging;
+mod numbers;
 mod output;
 mod place;
 mod query;
@@ -102,7 +103,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("clean", "Delete files that no kept version needs"),
             ("check", "Verify every file against its checksum"),
             ("alter", "Add columns, or change the time to live"),
-            ("repartition", "Write a table anew with another partition key or number of partitions"),
+            ("repartition", "Rewrite a table with another partition key or number of partitions"),
             ("ddl", "Print the YQL statement of a table"),
             ("export", "Write a Delta log, so that other engines can read the table"),
         ],

@@ -108,8 +108,8 @@ impl Failure {
             Self::Failed(error) if may_be_damage(&error) => {
                 let dir = dir.display();
                 Self::Failed(anyhow::anyhow!(
-                    "{error}. A file of the table may be damaged, or was cleaned away while it was read: 'evenkeel check {dir}' \
-                     tells; 'evenkeel query {dir} --skip-damaged' reads the rest"
+                    "{error}. A file of the table may be damaged, or was deleted by a cleaning while it \
+                        was read: 'evenkeel check {dir}' finds out; 'evenkeel query {dir} --skip-damaged' reads the rest"
                 ))
             }
             other => other,
@@ -285,5 +285,55 @@ impl Output {
         }));
         bar.enable_steady_tick(TICK);
         bar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(failure: &Failure) -> String {
+        match failure {
+            Failure::Usage(error) => format!("usage: {error}"),
+            Failure::Failed(error) => format!("failed: {error}"),
+            Failure::Threshold(text) => format!("threshold: {text}"),
+        }
+    }
+
+    #[test]
+    fn a_hint_keeps_the_kind_of_the_failure() {
+        let hinted = |failure: Failure| text(&failure.with_hint(|_| Some("try again".to_owned())));
+        assert_eq!(hinted(Failure::wrong_usage("no column 'x'")), "usage: no column 'x'. try again");
+        assert_eq!(hinted(anyhow::anyhow!("disk full").into()), "failed: disk full. try again");
+        assert_eq!(hinted(Failure::Threshold("met".to_owned())), "threshold: met");
+        assert_eq!(text(&Failure::wrong_usage("x").with_hint(|_| None)), "usage: x");
+    }
+
+    #[test]
+    fn a_hint_of_damage_needs_a_query_that_failed_on_a_file() {
+        let other = Failure::from(anyhow::anyhow!("disk full")).with_hint_of_damage(Path::new("events"));
+        assert_eq!(text(&other), "failed: disk full");
+    }
+
+    #[test]
+    fn interrupts_of_every_kind_of_work_are_recognized() {
+        for error in [
+            anyhow::Error::from(TableError::Ingest(IngestError::Interrupted)),
+            TableError::Compaction(CompactionError::Interrupted).into(),
+            EvaluateError::Interrupted.into(),
+            SimulateError::Interrupted.into(),
+            CapacityError::Interrupted.into(),
+        ] {
+            assert!(is_interrupt(&error), "{error:?}");
+        }
+        assert!(!is_interrupt(&anyhow::anyhow!("interrupted")));
+    }
+
+    #[test]
+    fn pressing_ctrl_c_is_left_to_a_command_only_once_it_listens() {
+        let interrupt = Arc::new(Interrupt::default());
+        assert!(!interrupt.press());
+        let _listens = Output::new(Arc::clone(&interrupt)).interrupt();
+        assert!(interrupt.press());
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let (Some(hash), Some(partition)) = (hash, partition) else {
         return Err(Failure::wrong_usage("the key has no columns"));
     };
-    let known = Known::of(args.placement);
+    let known = Known::from_function(args.placement);
     let bytes = args.placement.bytes(&types, &key, 0).map_err(Failure::usage)?;
     let placed = Placed {
         bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -147,7 +147,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(function: Function) -> Self {
+    fn from_function(function: Function) -> Self {
         match function {
             Function::System(system) => {
                 let about = system.about();
@@ -184,7 +184,7 @@ fn list(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let listed: Vec<Listed> = functions
         .into_iter()
         .map(|function| {
-            let known = Known::of(function);
+            let known = Known::from_function(function);
             Listed {
                 placement: function.to_string(),
                 status: function.status(&[]),
@@ -239,4 +239,31 @@ fn computed(function: Function) -> Vec<String> {
             && function.status(&[*column_type]) == Status::Computed
     };
     types_of_systems().filter(is_computed).map(|column_type| column_type.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_in_parentheses_belongs_to_its_type() {
+        let decimal = ColumnType::Decimal { precision: 22, scale: 9 };
+        assert_eq!(
+            types("uint64,Decimal(22,9),utf8").unwrap(),
+            [ColumnType::Uint64, decimal, ColumnType::Utf8]
+        );
+        for wrong in ["", "uint64,", "Decimal(22", "number"] {
+            assert!(matches!(types(wrong), Err(Failure::Usage(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_type_of_a_system_is_either_refused_or_supported() {
+        for function in Function::all() {
+            let refused = refused(function);
+            let is_refused =
+                |name: &String| refused.iter().any(|text| text.starts_with(&format!("{name}: ")));
+            assert!(!computed(function).iter().any(is_refused), "{function}");
+        }
+    }
 }

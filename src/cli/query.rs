@@ -44,7 +44,8 @@ Examples:
   evenkeel query events 'SELECT * FROM t' --output events.parquet
   evenkeel query events 'SELECT * FROM sys.partition_stats'
 
-System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions besides those of DataFusion: farm_fingerprint(value, ...),
+System tables: sys.partition_stats, sys.primary_index_portion_stats. Functions in addition to those of \
+DataFusion: farm_fingerprint(value, ...),
 bit_reverse(value[, preserve_sign]), shard_id(N, value, ...), ydb_partition(N, value, ...). $now is by default the newest event in the table.
 Names of tables and columns are case-sensitive, as in YQL.")]
 pub(crate) struct Args {
@@ -120,25 +121,16 @@ pub(crate) fn no_file(sql: &str) -> Result<(), Failure> {
 
 async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<(), Failure> {
     let params = Params::parse(&args.params).map_err(Failure::usage)?;
-    let asked = format(&args)?;
-    let sql = match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
-        (Some(sql), _) => {
-            no_file(sql)?;
-            sql.clone()
-        }
-        (None, Some(file)) => sql_of_file(file)?,
-        (None, None) => {
-            return Err(Failure::wrong_usage("what is the query? Give it behind the table, or with -f FILE"));
-        }
-    };
+    let format = format(&args)?;
+    let sql = sql(&args)?;
     let mut table = open(&args.dir, args.at_version).await?;
     if args.skip_damaged {
         table = without_damaged(&table, out).await?;
     }
-    let answering = Answering::of(&args, limits, table, out).await?;
+    let answering = Answering::connect(&args, limits, table, out).await?;
     if args.explain {
         let (scans, plan) = answering.explain(&sql, &params).await?;
-        return match asked {
+        return match format {
             Format::Json => {
                 let value = serde_json::json!({ "scans": scans, "plan": plan });
                 out.text(&format!("{}\n", serde_json::to_string_pretty(&value)?))
@@ -147,7 +139,7 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
         };
     }
     let result = answering.query(&sql, &params).await?;
-    let format = match asked {
+    let format = match format {
         Format::Table => return print_table(result, Layout::Plain, &args, out).await,
         Format::Markdown => return print_table(result, Layout::Markdown, &args, out).await,
         Format::Json => OutputFormat::Json,
@@ -156,30 +148,46 @@ async fn answer(args: Args, limits: &QueryLimits, out: &mut Output) -> Result<()
         Format::Parquet => OutputFormat::Parquet,
     };
     match &args.output {
-        Some(path) => {
-            let file = PartFile::create(path).map_err(cannot_write(path))?;
-            // An error while rows are computed is no fault of the file.
-            let written = write(result, BufWriter::new(file.file()), format).await;
-            let written = written.map_err(|failure| failure.of_sink(path))?.flush();
-            written.map_err(cannot_write(path))?;
-            file.publish().map_err(cannot_write(path))?;
+        Some(path) => write_file(result, path, format).await,
+        None => write_stdout(result, format, out).await,
+    }
+}
+
+/// Returns the query that is given as an argument or in a file.
+fn sql(args: &Args) -> Result<String, Failure> {
+    match (args.sql.as_ref().or(args.command.as_ref()), &args.file) {
+        (Some(sql), _) => {
+            no_file(sql)?;
+            Ok(sql.clone())
         }
-        None => {
-            let (stdout, terminal) = out.stdout();
-            if terminal && format == OutputFormat::Parquet {
-                return Err(Failure::wrong_usage("Parquet is not for a terminal; add --output FILE"));
-            }
-            let closed = Arc::new(AtomicBool::new(false));
-            let pipe = Pipe { out: stdout, closed: Arc::clone(&closed) };
-            let written = write(result, BufWriter::new(pipe), format).await;
-            let flushed = written.and_then(|mut out| Ok(out.flush()?));
-            // A closed pipe, as left by `head`, is no failure.
-            if !closed.load(Ordering::Relaxed) {
-                flushed?;
-            }
+        (None, Some(file)) => sql_of_file(file),
+        (None, None) => {
+            Err(Failure::wrong_usage("what is the query? Give it after the table, or with -f FILE"))
         }
     }
-    Ok(())
+}
+
+/// Writes all rows to a file, which gets its name when it is complete.
+async fn write_file(result: QueryResult, path: &Path, format: OutputFormat) -> Result<(), Failure> {
+    let file = PartFile::create(path).map_err(cannot_write(path))?;
+    // An error while rows are computed is no fault of the file.
+    let written = write(result, BufWriter::new(file.file()), format).await;
+    let written = written.map_err(|failure| failure.of_sink(path))?.flush();
+    written.map_err(cannot_write(path))?;
+    Ok(file.publish().map_err(cannot_write(path))?)
+}
+
+/// Writes all rows to standard output. A closed pipe, as left by `head`, is no failure.
+async fn write_stdout(result: QueryResult, format: OutputFormat, out: &Output) -> Result<(), Failure> {
+    let (stdout, terminal) = out.stdout();
+    if terminal && format == OutputFormat::Parquet {
+        return Err(Failure::wrong_usage("Parquet is binary and not shown on a terminal; add --output FILE"));
+    }
+    let closed = Arc::new(AtomicBool::new(false));
+    let pipe = Pipe { out: stdout, closed: Arc::clone(&closed) };
+    let written = write(result, BufWriter::new(pipe), format).await;
+    let flushed = written.and_then(|mut out| Ok(out.flush()?));
+    if closed.load(Ordering::Relaxed) { Ok(()) } else { flushed }
 }
 
 /// Machine or cluster that answers queries.
@@ -190,7 +198,8 @@ enum Answering {
 }
 
 impl Answering {
-    async fn of(args: &Args, limits: &QueryLimits, table: Table, out: &Output) -> Result<Self, Failure> {
+    /// Connects to the requested cluster, else opens a session here.
+    async fn connect(args: &Args, limits: &QueryLimits, table: Table, out: &Output) -> Result<Self, Failure> {
         #[cfg(feature = "cluster")]
         if let Some(cluster) = args.cluster.connect(out).await? {
             return Ok(Self::OnCluster(Box::new(cluster), Box::new(table)));
@@ -339,7 +348,7 @@ async fn print_table(
     let mut text = report::batches(layout, &result.schema, &shown)?;
     if all > rows {
         text.push_str(&format!(
-            "({} of {} rows; --rows COUNT shows more, --format csv or json all)\n",
+            "({} of {} rows; --rows COUNT shows more, --format csv or json shows all)\n",
             report::count(rows as u64),
             report::count(all as u64)
         ));
@@ -351,5 +360,59 @@ async fn print_table(
             Ok(file.publish().map_err(cannot_write(path))?)
         }
         None => out.text(&text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Query {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(words: &[&str]) -> Args {
+        Query::try_parse_from([&["query", "events", "SELECT 1"], words].concat()).unwrap().args
+    }
+
+    #[test]
+    fn the_extension_of_the_output_file_is_its_format_unless_one_is_given() {
+        let found = |words: &[&str]| format(&args(words)).unwrap();
+        assert_eq!(found(&[]), Format::Table);
+        assert_eq!(found(&["--format", "csv"]), Format::Csv);
+        for (file, expected) in [
+            ("x.csv", Format::Csv),
+            ("x.PARQUET", Format::Parquet),
+            ("x.json", Format::Json),
+            ("x.ndjson", Format::Ndjson),
+            ("x.md", Format::Markdown),
+            ("x.TXT", Format::Table),
+        ] {
+            assert_eq!(found(&["--output", file]), expected, "{file}");
+        }
+        assert_eq!(found(&["--output", "x.csv", "--format", "json"]), Format::Json);
+        assert_eq!(found(&["--output", "x", "--format", "json"]), Format::Json);
+    }
+
+    #[test]
+    fn a_file_without_a_known_extension_needs_a_format() {
+        for file in ["x", "x.xls", ".csv"] {
+            let refused = format(&args(&["--output", file]));
+            assert!(matches!(refused, Err(Failure::Usage(_))), "{file}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_refused_in_place_of_a_query() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("query.sql");
+        std::fs::write(&file, "SELECT 1").unwrap();
+        assert!(matches!(no_file(file.to_str().unwrap()), Err(Failure::Usage(_))));
+        assert!(no_file("SELECT 1").is_ok());
+        assert!(no_file("absent.sql").is_ok());
     }
 }

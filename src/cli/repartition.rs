@@ -148,7 +148,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         let version = done.version.unwrap_or_default();
         let portions = written.snapshot().portion_count() as u64;
         format!(
-            "\n{place}: version {version}, {} in {}; {} is as before\n",
+            "\n{place}: version {version}, {} in {}; {} is unchanged\n",
             report::counted(done.plan.rows, "row"),
             report::counted(portions, "portion"),
             args.dir.display(),

@@ -7,7 +7,7 @@ fn the_demo_tells_the_whole_story() {
     let dir = tempfile::tempdir().unwrap();
     let out = done(dir.path(), "demo --dir {}/demo --rows 30000 --batches 6");
     for expected in [
-        "weighed by five partition keys over 16 partitions",
+        "under five partition keys over 16 partitions",
         "date(event_timestamp)",
         "moving hotspot",
         "heavy keys",

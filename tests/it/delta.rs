@@ -277,7 +277,7 @@ fn a_log_of_another_writer_or_with_a_gap_is_left_alone() {
         let damaged = run(dir, command);
         assert_eq!(damaged.code, 1);
         assert!(
-            damaged.stderr.contains("00000000000000000001.json is no commit of Delta"),
+            damaged.stderr.contains("00000000000000000001.json is not a commit of Delta"),
             "{}",
             damaged.stderr
         );
@@ -317,7 +317,7 @@ fn cleaning_keeps_what_the_newest_version_names_until_the_next_export() {
     }
     assert!(named().iter().all(|file| file.exists()) && named().len() == 2);
     let text = done(dir, "clean {}/t --keep 0s");
-    assert!(text.contains("that no kept version needs stay for readers of the Delta log"), "{text}");
+    assert!(text.contains("kept for readers of the Delta log, until its next export: "), "{text}");
     // Neither other command takes the Delta log for its own, or for somebody's.
     let overview = json(dir, "inspect {}/t --format json");
     assert_eq!((&overview["rows"], &overview["other_files"]), (&30.into(), &2.into()));

@@ -287,11 +287,7 @@ fn a_table_is_not_taken_for_a_folder_of_exports() {
     done(dir.path(), CREATE);
     let failed = run(dir.path(), "ingest {}/t {}/t");
     assert_eq!(failed.code, 1);
-    assert!(
-        failed.stderr.contains("is a table; its files hold rows that newer ones replace"),
-        "{}",
-        failed.stderr
-    );
+    assert!(failed.stderr.contains("is a table; its files contain superseded rows"), "{}", failed.stderr);
 }
 
 #[test]
@@ -301,12 +297,12 @@ fn an_ingest_that_rejects_every_row_fails_and_can_be_mended() {
     std::fs::write(dir.path().join("a.csv"), "k,v\nx,1\ny,2\n").unwrap();
     let failed = run(dir.path(), "ingest {}/t {}/a.csv --on-error reject");
     assert_eq!(failed.code, 1);
-    assert!(failed.stderr.contains("none of 2 rows can be taken; the first: "), "{}", failed.stderr);
+    assert!(failed.stderr.contains("all 2 rows are rejected; the first: "), "{}", failed.stderr);
     assert_eq!(std::fs::read_dir(dir.path().join("t/_rejects")).unwrap().count(), 0);
     std::fs::write(dir.path().join("a.csv"), "k,v\nx,1\n7,2\n").unwrap();
     done(dir.path(), "ingest {}/t {}/a.csv --on-error reject");
     let known = done(dir.path(), "ingest {}/t {}/a.csv");
-    assert!(known.contains("already ingested as version 1, less 1 row that could not be taken"), "{known}");
+    assert!(known.contains("already ingested as version 1, less 1 row rejected"), "{known}");
 }
 
 #[test]

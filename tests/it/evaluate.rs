@@ -606,7 +606,7 @@ fn wrong_input_gets_a_clear_answer() {
         ("{}/x.csv --batch 0", 2, "0 is not in 1.."),
         ("{}/none.csv", 1, "there is no such file or folder"),
         ("{}/empty.csv", 1, "is empty"),
-        ("{}/header.csv", 1, "there is no record to find types from"),
+        ("{}/header.csv", 1, "has no record from which types could be detected"),
         ("{}/bad.csv --partition-key a", 1, "bad.csv, line 150002, column 'a': 'x' is not of type Int64"),
     ];
     for (arguments, code, message) in cases {
@@ -951,8 +951,8 @@ fn queries_are_timed_on_an_open_table() {
     let table = done(dir.path(), "bench queries {}/t SELECT/**/count(*)/**/FROM/**/t --runs 1");
     assert!(table.contains("16 of 16") && table.contains("median ms"), "{table}");
     for (arguments, code, message) in [
-        ("", 2, "which queries? Give them behind the table, or with -f FILE"),
-        ("SELECT/**/1 --param campaign=1", 2, "no query has the parameter of --param campaign=1"),
+        ("", 2, "which queries? Give them after the table, or with -f FILE"),
+        ("SELECT/**/1 --param campaign=1", 2, "no query uses the parameter of --param campaign=1"),
         ("-f {}/nothing.sql", 1, "nothing.sql: cannot read"),
         ("SELECT/**/nope/**/FROM/**/t", 1, "nope"),
         ("SELECT/**/1 --runs 0", 2, "0 is not in 1.."),

@@ -311,9 +311,9 @@ fn no_finding_and_no_note_holds_a_value() {
     for note in [
         "is read as text, because a few values",
         "rows cannot be read and were left out; the first: ",
-        "counts nanoseconds; it is evaluated",
+        "has nanoseconds; it is evaluated",
         "has no YDB column type and is left out",
-        "no primary key was looked for",
+        "no primary key was searched for",
         "left out: key (u)",
         "times are masked",
     ] {

@@ -134,7 +134,7 @@ fn results_come_as_text_and_markdown_with_what_is_assumed() {
     let text = done(dir.path(), command);
     for part in [
         "NODES: A MODEL, NOT A MEASUREMENT",
-        "assumed, as no capacity is given: all nodes of a design together take 1.5 times the rows of the busiest window",
+        "assumed, as no capacity is given: all nodes of a design together handle 1.5 times the rows of the busiest window",
         "a lost node stays lost; 1m later",
         "recommended of these: HASH(user_id), 4 nodes,",
         "note [assumed_capacity]",
@@ -144,7 +144,7 @@ fn results_come_as_text_and_markdown_with_what_is_assumed() {
     let rows = text.lines().filter(|line| line.trim_start().starts_with("user_id "));
     assert_eq!(rows.count(), 4 + 8, "{text}");
     let markdown = done(dir.path(), &format!("{command} --format markdown --lost none"));
-    assert!(markdown.contains("## What waits\n\n| partition key"), "{markdown}");
+    assert!(markdown.contains("## Backlog\n\n| partition key"), "{markdown}");
     let shapes = json(dir.path(), &format!("{command} --lost none --format json"));
     let shapes: Vec<u64> =
         shapes["designs"].as_array().unwrap().iter().map(|d| d["partitions"].as_u64().unwrap()).collect();
@@ -222,18 +222,18 @@ fn what_cannot_be_is_refused_before_it_is_played() {
         ("--slow 1:-2", "above 0 and at most 1"),
         ("--slow 1", "such as 2:0.5"),
         ("--lost 1", "such as 2@6h"),
-        ("--lost 1@90d", "the rows have come by then"),
+        ("--lost 1@90d", "all rows have arrived by then"),
         ("--lost none --lost 1@1h", "--lost none"),
         ("--time user_id", "column 'user_id' is not a point in time or a date"),
         ("--time when", "there is no column 'when'"),
         ("--partition-key nobody", "there is no column 'nobody'"),
-        ("--partition-key hour(user_id)", "is no point in time that can be cut"),
+        ("--partition-key hour(user_id)", "is not a point in time that can be truncated"),
         ("--node-rows-per-second 0", "write a number above 0"),
-        ("--node-bytes-per-second 0", "a rate is above 0"),
+        ("--node-bytes-per-second 0", "a rate must be above 0"),
         ("--nodes 0", "0 is not in"),
         ("--partitions 0", "a table has 1 to 100000 partitions"),
         ("--placement oracle", "unknown placement function 'oracle'"),
-        ("--assign random", "there are: round-robin, least-loaded, contiguous"),
+        ("--assign random", "known: round-robin, least-loaded, contiguous"),
         ("--partitions 100000 --window 1us", "are more than the 1000 that fit"),
         ("--type nobody:int64", "there is no column 'nobody'"),
         ("--placement ydb-cloud-logs", "needs a key of at least two columns"),

@@ -173,7 +173,7 @@ fn urls_that_name_no_place_are_refused() {
     for (arguments, message) in [
         ("query http://host/t -c x", "stores are s3://BUCKET/, gs://BUCKET/ and az://CONTAINER/"),
         ("inspect s3:///t", "the bucket is missing"),
-        ("evaluate s3://key:secret@bucket/x.csv", "credentials do not belong into a URL"),
+        ("evaluate s3://key:secret@bucket/x.csv", "credentials do not belong in a URL"),
         ("inspect file:///nowhere/at/all", "there is no such directory"),
     ] {
         let refused = refused(arguments);
@@ -253,7 +253,7 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
     }
     let several = run(dir, &format!("create {{}}/u --like {url}/in/events --primary-key user_id"));
     assert!(
-        several.code == 1 && several.stderr.contains("must be one file, and it names 2"),
+        several.code == 1 && several.stderr.contains("must be one file, but it names 2"),
         "{}",
         several.stderr
     );

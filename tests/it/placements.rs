@@ -212,7 +212,7 @@ fn wrong_placements_get_a_clear_answer() {
     for (arguments, message) in [
         (
             "place --placement oracle --types int64 --partitions 4 1",
-            "unknown placement function 'oracle'; there are: ydb, ydb-modulo",
+            "unknown placement function 'oracle'; known: ydb, ydb-modulo",
         ),
         ("place --placement kudu --types double --partitions 4 1", "kudu takes no Double in a key"),
         ("place --partitions 4 1", "--types"),
@@ -226,10 +226,10 @@ fn wrong_placements_get_a_clear_answer() {
             "there is no column 'nope'; there are: ",
         ),
         ("lint --types int8 --range 0..511 --partitions 4", "0 to 511 are no values of Int8"),
-        ("lint --types int64 --range 5..1 --partitions 4", "the last number comes first; write 1..5"),
+        ("lint --types int64 --range 5..1 --partitions 4", "the range is reversed; write 1..5"),
         (
             "lint {}/exports --key user_id --types utf8 --partitions 4",
-            "columns of files take --type COLUMN:TYPE",
+            "for columns of files use --type COLUMN:TYPE",
         ),
         ("place --placement clickhouse --types int64 --partitions 4 1", "; take clickhouse-cityhash64"),
         ("place --types bigint --partitions 4 1", "; bigint is Int64 here"),

@@ -287,7 +287,7 @@ fn who_interrupts_an_ingest_on_a_cluster_is_told_what_may_be_left() {
     assert_eq!(ended.code, 130, "{}", ended.stderr);
     for told in [
         "nothing was committed",
-        "Executors may be at tasks for a moment longer",
+        "Executors may still be running tasks for a moment",
         "'evenkeel clean ",
         "/t' removes",
     ] {

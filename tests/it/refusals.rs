@@ -38,7 +38,7 @@ fn wrong_declarations_are_refused_with_the_next_step() {
             "cannot be used with",
         ),
         ("create {}/t --column a:number --primary-key a", "unknown column type 'number'; known types: Bool"),
-        ("create {}/t --column a:dynumber --primary-key a", "has no Arrow twin"),
+        ("create {}/t --column a:dynumber --primary-key a", "has no equivalent in Arrow"),
         ("create {}/t --column a --primary-key a", "write name:type or name:type:not-null"),
         ("create {}/t --column a:int64:maybe --primary-key a", "'maybe' is neither not-null nor null"),
         ("create {}/t --ddl data/ad_events.sql --primary-key a", "cannot be used with"),
@@ -158,7 +158,7 @@ fn wrong_queries_are_refused_in_plain_words() {
             "EXPLAIN ANALYZE COPY t TO '/tmp/never.csv'",
             "only queries are run; this statement would write files",
         ),
-        ("SELECT 1; SELECT 2", "2 statements are given; run one at a time"),
+        ("SELECT 1; SELECT 2", "there are 2 statements; run one at a time"),
         (
             "CREATE TABLE x AS SELECT 1",
             "only queries are run; this statement would change what tables there are",
@@ -344,7 +344,7 @@ fn an_empty_token_is_refused_rather_than_taken_for_none() {
         {
             let stderr = refused(arguments, Some(variable));
             assert!(
-                stderr.contains("EVENKEEL_CLUSTER_TOKEN is empty: 'openssl rand -hex 32' makes a token"),
+                stderr.contains("EVENKEEL_CLUSTER_TOKEN is empty: make a token with 'openssl rand -hex 32'"),
                 "{stderr}"
             );
         }

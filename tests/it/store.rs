@@ -304,7 +304,7 @@ fn repartitioning_says_what_moves_and_moves_exactly_that() {
         (
             "repartition {}/t --partitions 4 --dry-run",
             2,
-            "has this partition key, number of partitions and placement already",
+            "already has this partition key, number of partitions and placement",
         ),
         ("repartition {}/t --partitions 8 --to {}/t", 1, "is not empty; choose a new directory"),
         ("repartition {}/t --partitions 8 --to {}/t/sub", 1, "lies within the table"),

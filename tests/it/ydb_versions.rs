@@ -57,7 +57,7 @@ fn ddl_is_read_for_the_version() {
     // Without a version it is noted, and this store takes it.
     let noted = run(dir.path(), "create {}/t --ddl {}/t.sql");
     assert!(
-        noted.code == 0 && noted.stderr.contains("a column table of YDB 26.2 does not take it"),
+        noted.code == 0 && noted.stderr.contains("a column table of YDB 26.2 does not support it"),
         "{}",
         noted.stderr
     );

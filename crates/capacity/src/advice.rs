@@ -124,8 +124,8 @@ fn first_of(designs: &[&DesignReport], of: impl Fn(&DesignReport) -> Option<Find
     let mut first = all.next()?;
     match all.count() {
         0 => {}
-        1 => first.message.push_str("; so with another design of this key"),
-        others => first.message.push_str(&format!("; so with {others} other designs of this key")),
+        1 => first.message.push_str("; the same holds for another design of this key"),
+        others => first.message.push_str(&format!("; the same holds for {others} other designs of this key")),
     }
     Some(first)
 }
@@ -176,15 +176,18 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
     let share = hottest.sustained_over_mean / count.max(1) as f64;
     let why = match (design.is_sustained, grows) {
         (false, true) => format!(
-            "{average} rows come in a second on average, and it sustains {sustained_rows}: the queue grows as long as rows come"
+            "{average} rows arrive per second on average, but it sustains {sustained_rows}: the queue \
+                grows for as long as rows arrive"
         ),
         (false, false) => format!(
-            "{average} rows come in a second on average, and it sustains {sustained_rows}: at a time one {} gets {:.0} % of them",
+            "{average} rows arrive per second on average, but it sustains {sustained_rows}: at a time one \
+                {} gets {:.0} % of them",
             if design.limited_by_partition { "partition" } else { "node" },
             share * 100.0
         ),
         (true, _) => format!(
-            "it sustains {sustained_rows} rows per second, more than the {average} that come on average, but not the busy times"
+            "it sustains {sustained_rows} rows per second, more than the average of {average}, but not \
+                the busy times"
         ),
     };
     // A queue may be invisible because it clears within its window.
@@ -198,12 +201,14 @@ fn falls_behind(simulation: &NodeSimulation, design: &DesignReport) -> Option<Fi
     let is_uneven = nodes_at_a_time >= UNEVEN_NODES;
     let what = match (design.limited_by_partition, is_uneven) {
         (true, _) => {
-            "The hottest partition limits it, so that more nodes do not help: take another partition key, or more partitions."
+            "The hottest partition is the limit, so more nodes do not help: use another partition key, or \
+                more partitions."
         }
         (false, true) => {
-            "At a time few nodes carry the load, so that more nodes hardly help: take a partition key that spreads what comes at a time."
+            "At a time few nodes carry the load, so more nodes hardly help: use a partition key that \
+                spreads the rows of each moment."
         }
-        (false, false) => "Take more nodes or stronger ones.",
+        (false, false) => "Use more nodes, or larger ones.",
     };
     Some(Finding {
         code: FindingCode::FallsBehind,
@@ -228,14 +233,16 @@ fn falls_behind_with_fault(
     let fault = run.fault.as_ref()?;
     let (measured, threshold, words) = delay(simulation, run);
     let others = run.outcome.utilization_after_loss.map(|others| {
-        format!("; what a node that takes over is asked for is {:.0} % of what it takes", others * 100.0)
+        format!("; after failover a surviving node would run at {:.0} % of its capacity", others * 100.0)
     });
     let advice = match fault.kind {
         FaultKind::Lost => {
-            "Take a node more than the load needs, and enough partitions for each that those of a lost one spread over all others."
+            "Use one node more than the load needs, and enough partitions per node that those of a lost \
+                one spread over all others."
         }
         FaultKind::Slow => {
-            "A slow node holds its partitions up: move some of them away from it, or take so many nodes that a share of one suffices."
+            "A slow node delays its partitions: move some of them away from it, or use so many nodes that \
+                a fraction of one suffices for its share."
         }
     };
     Some(Finding {
@@ -260,13 +267,13 @@ fn idle_nodes(design: &DesignReport) -> Option<Finding> {
         severity: Severity::Warning,
         subject: design.name(),
         message: format!(
-            "{} of {} nodes have no partition, and so nothing to do",
+            "{} of {} nodes have no partition, and are idle",
             design.nodes - design.partitions,
             design.nodes
         ),
         measured: design.partitions_per_node,
         threshold: 1.0,
-        advice: "Take at least as many partitions as nodes; YDB advises 4 for each.".to_owned(),
+        advice: "Use at least as many partitions as nodes; YDB advises 4 per node.".to_owned(),
     })
 }
 
@@ -278,13 +285,13 @@ fn uneven_deal(design: &DesignReport) -> Option<Finding> {
         severity: Severity::Note,
         subject: design.name(),
         message: format!(
-            "partitions do not go evenly into nodes: some have {}, {:.0} % more than the mean",
+            "partitions do not divide evenly among nodes: some have {}, {:.0} % more than the mean",
             design.partitions.div_ceil(design.nodes.max(1)),
             (most - 1.0) * 100.0
         ),
         measured: most,
         threshold: UNEVEN_DEAL,
-        advice: "Take a multiple of the nodes.".to_owned(),
+        advice: "Use a multiple of the number of nodes.".to_owned(),
     })
 }
 
@@ -296,7 +303,8 @@ fn hot_partition(design: &DesignReport) -> Option<Finding> {
         severity: Severity::Warning,
         subject: design.name(),
         message: format!(
-            "partition {} has {:.1} % of the rows, more than the {:.1} % that a node should have: its node is the hottest, however partitions are dealt",
+            "partition {} has {:.1} % of the rows, more than the {:.1} % that a node should have: its \
+                node is the hottest, however partitions are assigned",
             design.over_partitions.in_total.fullest_partition,
             share * 100.0,
             even * 100.0
@@ -330,7 +338,8 @@ fn moving_hotspot(windows: usize, design: &DesignReport) -> Option<Finding> {
         ),
         measured: at_a_time,
         threshold,
-        advice: "Hash a column with many values at any moment, such as a user id; then a queue is not carried by one node at a time.".to_owned(),
+        advice: "Hash a column with many values at any moment, such as a user id, so that the queue is \
+            not on one node at a time.".to_owned(),
     })
 }
 
@@ -342,12 +351,13 @@ fn few_keys(design: &DesignReport) -> Option<Finding> {
         severity: Severity::Note,
         subject: design.name(),
         message: format!(
-            "{} distinct keys are {:.1} for each partition: a perfect hash would give the fullest {:.2} times the mean, were they equal",
+            "{} distinct keys are {:.1} per partition: even a perfect hash of equal keys would give the \
+                fullest {:.2} times the mean",
             floor.distinct_keys, floor.keys_per_partition, floor.expected_max_over_mean_equal_keys
         ),
         measured: floor.keys_per_partition,
         threshold: FEWEST_KEYS,
-        advice: "Add a column to the partition key, or take fewer partitions.".to_owned(),
+        advice: "Add a column to the partition key, or use fewer partitions.".to_owned(),
     })
 }
 
@@ -360,10 +370,13 @@ fn few_rows(simulation: &NodeSimulation) -> Option<Finding> {
         code: FindingCode::FewRows,
         severity: Severity::Note,
         subject: format!("windows of {}", simulation.parameters.window),
-        message: format!("a window has {of_window:.1} rows of the export on average, {each:.1} for each of {most} partitions: chance makes peaks of so few"),
+        message: format!(
+            "a window has {of_window:.1} rows of the export on average, {each:.1} for each \
+            of {most} partitions: with so few, peaks arise by chance"
+        ),
         measured: each,
         threshold: ROWS_PER_PARTITION as f64,
-        advice: "Take more rows, fewer partitions or a longer --window.".to_owned(),
+        advice: "Use more rows, fewer partitions or a longer --window.".to_owned(),
     })
 }
 
@@ -374,14 +387,15 @@ fn assumed_capacity(simulation: &NodeSimulation) -> Option<Finding> {
         severity: Severity::Note,
         subject: "capacity".to_owned(),
         message: format!(
-            "none is given: all nodes of a design together take {headroom} times the {} rows per second of the busiest window",
+            "none is given: all nodes of a design together are assumed to handle {headroom} times the {} \
+                rows per second of the busiest window",
             rows(simulation.arrivals.busiest_rows_per_second)
         ),
         measured: headroom,
         threshold: 1.0,
-        advice:
-            "Measure what a node takes, and give it with --node-rows-per-second or --node-bytes-per-second."
-                .to_owned(),
+        advice: "Measure the capacity of a node, and set it with --node-rows-per-second or \
+                --node-bytes-per-second."
+            .to_owned(),
     })
 }
 

@@ -21,19 +21,17 @@ pub enum CapacityError {
     Evaluate(Box<EvaluateError>),
     #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]
     UnknownColumn { column: String, known: Vec<String> },
-    #[error(
-        "rows come along a clock: name a column of time with --time, or say with --rate how many rows come in a second"
-    )]
+    #[error("rows need times: name a column of time with --time, or set the rows per second with --rate")]
     NoClock,
     #[error("column '{column}' is not a point in time or a date", column = quote(column))]
     Time { column: String },
-    #[error("{part}: a column of type {column_type} is no point in time that can be cut", part = quote(part))]
+    #[error("{part}: a column of type {column_type} is not a point in time that can be truncated", part = quote(part))]
     NotCut { part: String, column_type: ColumnType },
-    #[error("windows of {length} are more than the {most} that fit; take longer ones")]
+    #[error("windows of {length} are more than the limit of {most}; use longer ones")]
     TooManyWindows { length: Micros, most: usize },
     #[error("{fault}: there is no node {node}; a design with {nodes} nodes has the nodes 0 to {last}")]
     UnknownNode { fault: String, node: usize, nodes: usize, last: usize },
-    #[error("{fault}: the rows have come by then, within {hours:.2} hours of the first")]
+    #[error("{fault}: all rows have arrived by then, within {hours:.2} hours of the first")]
     LateFault { fault: String, hours: f64 },
     #[error("no row has a time")]
     NoTimes,

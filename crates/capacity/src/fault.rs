@@ -84,14 +84,15 @@ impl FromStr for Slow {
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
         let error = |expected| FaultError { found: text.to_owned(), expected };
-        let syntax = "write a node and the share of its capacity that is left, such as 2:0.5 or hottest:0.5; nodes are counted from 0";
+        let syntax = "write a node and the remaining share of its capacity, such as 2:0.5 or hottest:0.5; \
+            nodes are counted from 0";
         let (number, factor) = text.split_once(':').ok_or_else(|| error(syntax))?;
         let node = node(number).ok_or_else(|| error(syntax))?;
         let factor: f64 = factor.trim().parse().map_err(|_| error(syntax))?;
         let is_share = factor > 0.0 && factor <= 1.0;
         is_share
             .then_some(Self { node, factor })
-            .ok_or_else(|| error("what is left of a capacity is above 0 and at most 1; --lost loses a node"))
+            .ok_or_else(|| error("the remaining share is above 0 and at most 1; for a lost node use --lost"))
     }
 }
 
@@ -99,7 +100,8 @@ impl FromStr for Lost {
     type Err = FaultError;
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
-        let expected = "write a node and when it is lost after the first row, such as 2@6h, 2@busiest or hottest@busiest; nodes are counted from 0";
+        let expected = "write a node and the time of its loss after the first row, such as 2@6h, \
+            2@busiest or hottest@busiest; nodes are counted from 0";
         let lost = || {
             let (number, at) = text.split_once('@')?;
             let at = match at.trim() {

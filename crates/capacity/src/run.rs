@@ -156,15 +156,16 @@ fn clock(columns: &[Column], options: &NodeOptions) -> Result<Clock, CapacityErr
 fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
-        notes.push(format!("{} rows cannot be read and are left out", counted.unreadable_rows));
+        notes.push(format!("{} rows cannot be read and were left out", counted.unreadable_rows));
     }
     if counted.without_time > 0 {
-        notes.push(format!("{} rows have no time and are left out", counted.without_time));
+        notes.push(format!("{} rows have no time and were left out", counted.without_time));
     }
     let late = counted.range.rows_late_for(parameters.window);
     if late * 20 > counted.rows {
         notes.push(format!(
-            "{late} rows stand behind one that is later by more than a window: here they come at their own time, whatever the order of the export"
+            "{late} rows follow one that is later by more than a window: the model replays them at their \
+                own time, whatever the order of the export"
         ));
     }
     notes
@@ -478,7 +479,7 @@ mod tests {
         );
         assert!(
             error(&|options| options.faults = vec![RequestedFault::Lost("1@2h".parse().unwrap())])
-                .starts_with("--lost 1@2h: the rows have come by then, within 0.02 hours"),
+                .starts_with("--lost 1@2h: all rows have arrived by then, within 0.02 hours"),
         );
         assert_eq!(
             error(&|options| options.time = Some("user".to_owned())),
@@ -494,7 +495,7 @@ mod tests {
         );
         assert_eq!(
             error(&|options| options.partition_keys = vec!["hour(user)".parse().unwrap()]),
-            "hour(user): a column of type Uint64 is no point in time that can be cut"
+            "hour(user): a column of type Uint64 is not a point in time that can be truncated"
         );
     }
 }

@@ -91,7 +91,9 @@ pub(super) async fn channel(url: &str, security: &ClientSecurity) -> Result<Chan
     let wrong = |reason: String| ClusterError::Url { url: url.to_owned(), reason };
     if full.starts_with("https://") && !security.is_encrypted() {
         return Err(wrong(
-            "https:// is encrypted; name the certificates to check it against with --tls-ca, such as --tls-ca ca.pem, or write http:// where it is not".to_owned(),
+            "https:// is encrypted; name the certificates to check it against with --tls-ca, such as \
+                --tls-ca ca.pem, or write http:// if the scheduler is not encrypted"
+                .to_owned(),
         ));
     }
     let endpoint = Endpoint::from_shared(full).map_err(|error| wrong(error.to_string()))?;
@@ -124,8 +126,10 @@ pub(super) fn refused(url: &str, status: &tonic::Status) -> ClusterError {
     let reason = status.message().split_whitespace().collect::<Vec<_>>().join(" ");
     match status.code() {
         tonic::Code::Unauthenticated => {
-            let reason =
-                format!("{reason}; give the scheduler's with --token-file or EVENKEEL_CLUSTER_TOKEN");
+            let reason = format!(
+                "{reason}; set the token of the scheduler with --token-file or \
+                    EVENKEEL_CLUSTER_TOKEN"
+            );
             ClusterError::Refused { url: url.to_owned(), reason }
         }
         _ if ["h2 protocol error", "operation was canceled"].iter().any(|sign| reason.contains(sign)) => {
@@ -234,7 +238,7 @@ impl Cluster {
             [executors, cores] => Ok(ClusterSize { executors: *executors, cores: *cores }),
             _ => Err(ClusterError::Refused {
                 url: self.url.clone(),
-                reason: "it is no scheduler of evenkeel".to_owned(),
+                reason: "it is not a scheduler of evenkeel".to_owned(),
             }),
         }
     }
@@ -305,7 +309,7 @@ impl Cluster {
         let job = match answer.into_inner().result {
             Some(execute_query_result::Result::Success(success)) => success.job_id,
             other => {
-                let message = format!("the scheduler does not take the plan: {other:?}");
+                let message = format!("the scheduler refuses the plan: {other:?}");
                 return Err(Attempt::Ended(ClusterError::Refused { url: self.url.clone(), reason: message }));
             }
         };
@@ -341,7 +345,7 @@ impl Cluster {
                 None => {
                     let since = *unknown_since.get_or_insert_with(Instant::now);
                     if since.elapsed() > UNKNOWN_FOR {
-                        let message = "the scheduler does not know the job; it was started anew".to_owned();
+                        let message = "the scheduler does not know the job; it was restarted".to_owned();
                         return Err(Attempt::Failed(TaskError::passing(message)));
                     }
                 }
@@ -357,7 +361,7 @@ impl Cluster {
         };
         let lost = |error: String| {
             let message =
-                format!("executor {}:{} does not give its results: {error}", executor.host, executor.port);
+                format!("executor {}:{} does not return its results: {error}", executor.host, executor.port);
             Attempt::Failed(TaskError::passing(message))
         };
         let partition: PartitionId = partition.into();

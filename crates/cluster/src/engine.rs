@@ -258,7 +258,7 @@ impl ExecutorGrpc for TaskCancellation {
 }
 
 fn fetches_its_own() -> Status {
-    Status::unimplemented("this executor asks for its work by itself")
+    Status::unimplemented("this executor polls for its work")
 }
 
 #[cfg(test)]

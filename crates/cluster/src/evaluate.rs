@@ -158,7 +158,7 @@ impl States {
                         let unreadable =
                             serde_json::from_str(told).map_err(|error| wrong(&error.to_string()))?;
                         if states.insert(number, State { unreadable, bytes: Vec::new() }).is_some() {
-                            return Err(wrong("a share of the rows came twice"));
+                            return Err(wrong("a share of the rows was reported twice"));
                         }
                         states.get_mut(&number)
                     }

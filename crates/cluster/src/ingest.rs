@@ -302,7 +302,7 @@ fn verify(
         let found = read.get(&place);
         if found.is_some() == others.contains(&place) {
             return Err(wrong(format!(
-                "nobody, or more than one, read input {} from row {} on",
+                "input {}, row {} on: expected exactly one task to read it",
                 place.0, place.1
             )));
         }
@@ -312,13 +312,13 @@ fn verify(
         {
             let came = found.rows + found.rejected;
             return Err(wrong(format!(
-                "{came} of {expected} rows came of input {} from row {} on",
+                "input {}, row {} on: {came} of {expected} rows arrived",
                 place.0, place.1
             )));
         }
     }
     if read.len() + others.len() != parts.len() {
-        return Err(wrong("more was read than was asked for"));
+        return Err(wrong("more was read than was assigned"));
     }
     for ((number, _), part) in read {
         manifest.rows += part.rows;
@@ -334,14 +334,14 @@ fn verify(
     }
     if let Some((partition, of_partition)) = stored.iter().find(|(_, of_partition)| !of_partition.is_whole())
     {
-        return Err(wrong(format!("partition {partition} is not whole: {of_partition:?}")));
+        return Err(wrong(format!("partition {partition} is incomplete: {of_partition:?}")));
     }
     if rows_written != manifest.rows {
-        return Err(wrong(format!("{} rows were read and {rows_written} came to be written", manifest.rows)));
+        return Err(wrong(format!("{} rows were read but {rows_written} were written", manifest.rows)));
     }
     let rejected: u64 = manifest.sources.values().map(|source| source.rejected).sum();
     if rejected != manifest.rejected {
-        return Err(wrong(format!("{rejected} rows were rejected and {} are told", manifest.rejected)));
+        return Err(wrong(format!("{rejected} rows were rejected but {} were reported", manifest.rejected)));
     }
     manifest.notes.sort();
     manifest.notes.dedup();
@@ -378,7 +378,7 @@ fn entries(batches: Batches) -> impl Iterator<Item = Result<ManifestEntry, Clust
 
 fn read(batch: &RecordBatch) -> Result<Vec<ManifestEntry>, ClusterError> {
     let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
-    let lines = column.ok_or_else(|| wrong("it is no text"))?.iter().flatten();
+    let lines = column.ok_or_else(|| wrong("it is not valid UTF-8"))?.iter().flatten();
     lines
         .map(|line| serde_json::from_str(line).map_err(|error| wrong(format!("{error} in {line}"))))
         .collect()

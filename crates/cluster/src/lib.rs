@@ -68,19 +68,20 @@ pub enum ClusterError {
         length(*within)
     )]
     NoExecutor { url: String, within: Duration },
-    #[error("the job was not done within {} and was cancelled; --deadline gives it longer", length(*within))]
+    #[error("the job was not done within {} and was cancelled; give it more time with --deadline", length(*within))]
     Deadline { within: Duration },
     #[error("the job failed {tries} times, the last time: {reason}")]
     Failed { tries: u32, reason: String },
     #[error("{reason}")]
     Job { reason: String, too_large: bool },
     #[error(
-        "{url}: the cluster cannot reach {path}, which is a path of this machine alone; name a place in an object store, or a directory that all machines share"
+        "{url}: the cluster cannot reach {path}, a path of this machine; name a place in an object store, \
+            or a directory that all machines share"
     )]
     NotShared { url: String, path: String },
     #[error("standard input cannot be read by other machines; write it to a file that they share")]
     Stdin,
-    #[error("what the executors report does not add up: {reason}. Nothing was committed")]
+    #[error("the reports of the executors do not add up: {reason}. Nothing was committed")]
     Manifest { reason: String },
     #[error(transparent)]
     Read(#[from] ReadError),

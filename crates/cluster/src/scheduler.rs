@@ -192,7 +192,7 @@ async fn cancel_abandoned(server: Server, jobs: Jobs, timeout: Duration) {
         tokio::time::sleep(timeout / 6).await;
         for job in server.state.task_manager.get_running_job_cache().keys() {
             if jobs.is_abandoned(job.as_ref(), timeout) {
-                log::warn!("nobody has asked for job {job} for {} s: it is cancelled", timeout.as_secs());
+                log::warn!("no client has polled job {job} for {} s: it is cancelled", timeout.as_secs());
                 let _ = server.cancel_job(job.clone()).await;
             }
         }

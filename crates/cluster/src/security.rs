@@ -46,7 +46,7 @@ impl Token {
             ));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("a token has letters, digits and signs of ASCII, and no blanks".to_owned());
+            return Err("a token has only letters, digits and signs of ASCII, without blanks".to_owned());
         }
         Ok(Self(text.into()))
     }
@@ -194,7 +194,7 @@ impl tonic::service::Interceptor for TokenCheck {
         let found = agent.split(' ').next().unwrap_or_default();
         match is_same(found.as_bytes(), wanted.as_bytes()) {
             true => Ok(request),
-            false => Err(Status::unauthenticated("the token is missing or another one")),
+            false => Err(Status::unauthenticated("the token is missing or wrong")),
         }
     }
 }

@@ -165,13 +165,13 @@ impl fmt::Display for Note {
         match self {
             Self::NanosecondsRefused { column } => write!(
                 f,
-                "column '{0}' counts nanoseconds and a Timestamp microseconds: an ingest refuses finer values; \
-                 --column {0}:utf8 keeps them as text",
+                "column '{0}' has nanoseconds, but a Timestamp has microseconds: an ingest refuses finer \
+                    values; --column {0}:utf8 keeps them as text",
                 quote(column)
             ),
             Self::NanosecondsCut { column } => write!(
                 f,
-                "column '{}' counts nanoseconds; it is evaluated as the Timestamp of YDB, in microseconds",
+                "column '{}' has nanoseconds; it is evaluated as a YDB Timestamp, in microseconds",
                 quote(column)
             ),
             Self::ColumnLeftOut { column, found } => {
@@ -191,7 +191,7 @@ impl fmt::Display for Note {
                 first.iter().try_for_each(|first| write!(f, ": {first}"))
             }
             Self::NoPrimaryKey => {
-                f.write_str("no primary key was looked for, so no CREATE TABLE is proposed")
+                f.write_str("no primary key was searched for, so no CREATE TABLE is proposed")
             }
             Self::PlacementsLeftOut { reason } => write!(f, "left out: {reason}"),
             Self::CandidatesFromSample { rows, of_rows, places, inputs, of_inputs } => write!(
@@ -200,12 +200,12 @@ impl fmt::Display for Note {
             ),
             Self::MoreValuesThanSampled { column } => write!(
                 f,
-                "column '{}' was dropped as a candidate for its few values among these rows; all rows have more: name it with \
-                 --partition-key to have it evaluated",
+                "column '{}' was dropped as a candidate because it has few values in these rows; all rows \
+                    have more: to evaluate it, name it with --partition-key",
                 quote(column)
             ),
             Self::TimesMasked => f.write_str(
-                "times are masked: the first one is shown as 1970-01-01, and others as the time since then",
+                "times are masked: the first is shown as 1970-01-01, the others by their distance from it",
             ),
         }
     }

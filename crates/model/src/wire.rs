@@ -188,7 +188,7 @@ impl Wire for bool {
         match left.bytes(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
-            _ => Err(WireError("a truth value is none")),
+            _ => Err(WireError("invalid boolean")),
         }
     }
 }

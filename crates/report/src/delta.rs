@@ -38,14 +38,14 @@ pub fn delta_export(report: &DeltaExport, _layout: Layout) -> String {
     if !report.converted.is_empty() {
         let _ = writeln!(
             text,
-            "signed 64-bit integers in Delta: {}; Polars reads them with use_pyarrow=True",
+            "written as signed 64-bit integers in Delta: {}; Polars reads them with use_pyarrow=True",
             report.converted.join(", ")
         );
     }
     if report.expired_rows > 0 {
         let _ = writeln!(
             text,
-            "{} or more of them have expired and are seen, as in queries, until a compaction drops them",
+            "at least {} of them have expired, but stay visible, as in queries, until a compaction drops them",
             counted(report.expired_rows, "row")
         );
     }

@@ -107,8 +107,7 @@ fn one_line(layout: Layout, text: &str) -> String {
 }
 
 /// Draws a bar of at most `width` characters for `value` of `most`, in eighths of a character.
-#[must_use]
-pub fn bar(value: f64, most: f64, width: usize) -> String {
+pub(crate) fn bar(value: f64, most: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if most <= 0.0 || value <= 0.0 {
         return String::new();
@@ -148,6 +147,17 @@ pub fn percent(fraction: f64) -> String {
         nearly_nothing if nearly_nothing > 0.0 && nearly_nothing < 0.001 => "<0.001 %".to_owned(),
         little if little > 0.0 && little < 0.05 => format!("{little:.3} %"),
         _ => format!("{percent:.1} %"),
+    }
+}
+
+/// Formats a number with no more digits than it needs.
+pub(super) fn number(number: f64) -> String {
+    if number >= 100.0 || number.fract() == 0.0 {
+        count(number.round() as u64)
+    } else if number >= 1.0 {
+        format!("{number:.1}")
+    } else {
+        format!("{number:.2}")
     }
 }
 

@@ -14,10 +14,10 @@ pub fn ingest(report: &IngestReport, layout: Layout) -> String {
         if let Some(version) = source.skipped_since {
             let _ = writeln!(
                 text,
-                "{}: already ingested as version {version}{}; nothing to do (--again takes it once more)",
+                "{}: already ingested as version {version}{}; nothing to do (--again ingests it again)",
                 source.name,
                 if source.rejected > 0 {
-                    format!(", less {} that could not be taken", counted(source.rejected, "row"))
+                    format!(", less {} rejected", counted(source.rejected, "row"))
                 } else {
                     String::new()
                 }
@@ -31,7 +31,7 @@ pub fn ingest(report: &IngestReport, layout: Layout) -> String {
         let file = report.rejects_file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let _ = writeln!(
             text,
-            "{} rejected, with reasons in {file} (jq -c .record FILE gives the rows back)",
+            "{} rejected, with reasons in {file} (jq -c .record FILE extracts the rows)",
             counted(report.rejected, "row")
         );
     }
@@ -56,7 +56,7 @@ fn committed(report: &IngestReport, version: &str, layout: Layout) -> String {
     if report.replaced > 0 && report.mode == IngestMode::Upsert {
         let _ = writeln!(
             text,
-            "{} of them have the primary key of a later row of this ingest, which replaced them",
+            "{} of them were superseded by later rows of this ingest with the same primary key",
             count(report.replaced)
         );
     }

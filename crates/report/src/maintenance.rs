@@ -46,7 +46,7 @@ pub fn compaction(report: &CompactionReport, _layout: Layout) -> String {
     }
     if report.rows_superseded > 0 {
         let _ =
-            writeln!(text, "{} removed that newer rows had replaced", counted(report.rows_superseded, "row"));
+            writeln!(text, "{} removed, superseded by newer rows", counted(report.rows_superseded, "row"));
     }
     if report.rows_expired > 0 {
         let dropped = match report.portions_expired {
@@ -71,7 +71,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     let mut parts = Vec::new();
     if report.portions > 0 {
         let portions = sized(report.portions, "portion", report.portion_bytes);
-        parts.push(format!("{portions} that only versions before {} have", report.oldest_version));
+        parts.push(format!("{portions} that only versions before {} use", report.oldest_version));
     }
     if report.log_files > 0 {
         parts.push(format!("{} of the log", counted(report.log_files, "file")));
@@ -88,7 +88,8 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
     if report.young_files > 0 {
         let _ = writeln!(
             text,
-            "{} that no commit names stay: perhaps still being written (--unnamed says how old they must be)",
+            "kept, as they may still be in use by a writer: {} that no commit names (--unnamed sets the age from \
+             which they are deleted)",
             counted(report.young_files, "file")
         );
     }
@@ -96,7 +97,7 @@ pub fn clean(report: &CleanReport, _layout: Layout) -> String {
         let files = sized(report.delta_files, "file", report.delta_bytes);
         let _ = writeln!(
             text,
-            "{files} that no kept version needs stay for readers of the Delta log, until it is exported anew"
+            "kept for readers of the Delta log, until its next export: {files} that no kept version needs"
         );
     }
     let can = if report.dry_run { "could then" } else { "can" };
@@ -159,9 +160,9 @@ pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
         ByteSize(plan.bytes),
     );
     text.push_str(match plan.movement {
-        Movement::Split => "each partition p is cut into 2p, which stays, and 2p + 1, which moves\n",
-        Movement::Join => "of partitions 2p and 2p + 1, which become p, the second moves\n",
-        Movement::Scatter => "a row stays where its partition has the number that it had\n",
+        Movement::Split => "each partition p is split into 2p, which stays, and 2p + 1, which moves\n",
+        Movement::Join => "partitions 2p and 2p + 1 become p; the rows of 2p + 1 move\n",
+        Movement::Scatter => "a row stays only if the number of its partition is unchanged\n",
     });
     let row = |name: &str, figures: &evenkeel_stats::skew::SkewFigures| {
         vec![
@@ -183,4 +184,61 @@ pub fn repartition_plan(plan: &RepartitionPlan, layout: Layout) -> String {
     let rows = vec![row("now", &plan.skew_before), row("then", &plan.skew_after)];
     text.push_str(&grid(layout, &headings, rows));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_model::units::Version;
+
+    use super::*;
+
+    #[test]
+    fn a_cleaning_lists_what_it_deleted_and_what_it_kept() {
+        let mut report = CleanReport {
+            version: Version(9),
+            oldest_version: Version(7),
+            portions: 2,
+            portion_bytes: 2048,
+            log_files: 1,
+            ..CleanReport::default()
+        };
+        let text = "deleted 2 portions (2.0 KiB) that only versions before 7 use, and 1 file of the log\n";
+        assert_eq!(clean(&report, Layout::Plain), format!("{text}versions 7 to 9 can be read\n"));
+        report.dry_run = true;
+        report.young_files = 3;
+        let text = clean(&report, Layout::Plain);
+        assert!(
+            text.starts_with("would delete 2 portions") && text.contains(": 3 files that no commit names")
+        );
+        assert!(text.ends_with("versions 7 to 9 could then be read\n"), "{text}");
+    }
+
+    #[test]
+    fn a_cleaning_without_work_says_so() {
+        let report =
+            CleanReport { version: Version(4), oldest_version: Version(4), ..CleanReport::default() };
+        assert_eq!(clean(&report, Layout::Plain), "nothing to delete\nonly version 4 can be read\n");
+    }
+
+    #[test]
+    fn a_compaction_names_its_versions_or_why_there_are_none() {
+        let text = |report: CompactionReport| compaction(&report, Layout::Plain);
+        let done = CompactionReport {
+            versions: vec![Version(3), Version(4), Version(5)],
+            rows_superseded: 1,
+            rows_expired: 20,
+            portions_expired: 2,
+            ..CompactionReport::default()
+        };
+        let done = text(done);
+        assert!(done.starts_with("versions 3 to 5: "), "{done}");
+        assert!(done.contains("\n1 row removed, superseded by newer rows\n"), "{done}");
+        assert!(done.ends_with("\n20 rows expired; 2 portions dropped unread\n"), "{done}");
+        let one = text(CompactionReport { versions: vec![Version(3)], ..CompactionReport::default() });
+        assert!(one.starts_with("version 3: "), "{one}");
+        let idle = text(CompactionReport { portions_before: 1, ..CompactionReport::default() });
+        assert_eq!(idle, "nothing to compact: 1 portion, overlapping at most 0 deep\n");
+        let lost = text(CompactionReport { partitions_lost: 1, ..CompactionReport::default() });
+        assert!(lost.starts_with("nothing was committed: another compaction"), "{lost}");
+    }
 }

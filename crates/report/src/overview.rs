@@ -11,10 +11,25 @@ use evenkeel_stats::overlap::{DepthBucket, OverlapDepth};
 /// Renders a table and its partitions.
 #[must_use]
 pub fn overview(overview: &TableOverview, layout: Layout) -> String {
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{}: version {}, {}, {} in {}",
+    let columns = overview.columns.iter().map(|column| {
+        let null = if column.nullable { "" } else { "NOT NULL" };
+        vec![column.name.clone(), column.column_type.to_string(), null.to_owned()]
+    });
+    let headings = [Heading::text("column"), Heading::text("type"), Heading::text("")];
+    format!(
+        "{}{}{}\n{}\ndepth: average number of portions that cover the first key of a portion; 1 means no \
+         overlap\n",
+        contents(overview),
+        keys(overview),
+        grid(layout, &headings, columns.collect()),
+        partitions(overview, layout)
+    )
+}
+
+/// Describes version, rows and files of a table.
+fn contents(overview: &TableOverview) -> String {
+    let mut text = format!(
+        "{}: version {}, {}, {} in {}\n",
         overview.name,
         overview.version,
         counted(overview.rows, "row"),
@@ -22,31 +37,36 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
         counted(overview.portions, "portion"),
     );
     if overview.stored_rows > overview.rows {
-        let replaced = count(overview.stored_rows - overview.rows);
+        let superseded = count(overview.stored_rows - overview.rows);
         let _ = writeln!(
             text,
-            "{replaced} more rows are stored that newer rows with the same primary key replace"
+            "{superseded} more rows are stored, but superseded by newer rows with the same primary key"
         );
     }
     if overview.write_amplification > 0.0 {
         let _ = writeln!(
             text,
-            "compaction wrote {:.2} bytes again for each byte that was ingested",
+            "compaction rewrote {:.2} bytes for each ingested byte",
             overview.write_amplification
         );
     }
     if overview.other_files > 0 {
         let _ = writeln!(
             text,
-            "beside them {} ({}) of other versions, or left over: 'evenkeel clean' deletes what no kept version needs",
+            "{} more ({}) of other versions, or left over; 'evenkeel clean' deletes those that no kept version \
+             needs",
             counted(overview.other_files, "file"),
             ByteSize(overview.other_bytes)
         );
     }
-    let _ = writeln!(text, "primary key    ({})", overview.primary_key.join(", "));
-    let _ = writeln!(
-        text,
-        "partition key  ({}), {} partitions, placement {}\n",
+    text
+}
+
+/// Describes keys, placement and time to live of a table.
+fn keys(overview: &TableOverview) -> String {
+    let mut text = format!(
+        "primary key    ({})\npartition key  ({}), {} partitions, placement {}\n\n",
+        overview.primary_key.join(", "),
         overview.partition_key.join(", "),
         overview.partitions.len(),
         overview.placement
@@ -54,17 +74,11 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
     if let Some(ttl) = &overview.ttl {
         let _ = writeln!(text, "time to live   {ttl}\n");
     }
-    let columns = overview.columns.iter().map(|column| {
-        let null = if column.nullable { "" } else { "NOT NULL" };
-        vec![column.name.clone(), column.column_type.to_string(), null.to_owned()]
-    });
-    text.push_str(&grid(
-        layout,
-        &[Heading::text("column"), Heading::text("type"), Heading::text("")],
-        columns.collect(),
-    ));
-    text.push('\n');
-    let partitions = overview.partitions.iter().map(|partition| {
+    text
+}
+
+fn partitions(overview: &TableOverview, layout: Layout) -> String {
+    let rows = overview.partitions.iter().map(|partition| {
         vec![
             partition.partition.to_string(),
             count(partition.rows),
@@ -82,11 +96,7 @@ pub fn overview(overview: &TableOverview, layout: Layout) -> String {
         Heading::number("depth"),
         Heading::text("portions by depth"),
     ];
-    text.push_str(&grid(layout, &headings, partitions.collect()));
-    text.push_str(
-        "\ndepth: portions that cover the key at which a portion begins, on average; 1 is no overlap\n",
-    );
-    text
+    grid(layout, &headings, rows.collect())
 }
 
 /// Renders the files of a table.
@@ -95,9 +105,9 @@ pub fn files(files: &TableFiles, layout: Layout) -> String {
     let mut text =
         format!("{}: version {}, {}\n", files.name, files.version, counted(files.files.len() as u64, "file"));
     text.push_str(&match files.max_depth {
-        0 | 1 => "each row is in one of them\n\n".to_owned(),
+        0 | 1 => "each row is in exactly one of them\n\n".to_owned(),
         depth => format!(
-            "up to {depth} of them share keys: rows may be in them that newer rows replace, until 'evenkeel compact --max-depth 1'\n\n"
+            "up to {depth} of them share keys, so they may contain superseded rows; 'evenkeel compact --max-depth 1' removes these\n\n"
         ),
     });
     let rows = files.files.iter().map(|file| {
@@ -159,4 +169,18 @@ pub fn history(history: &TableHistory, layout: Layout) -> String {
         Heading::text("inputs"),
     ];
     grid(layout, &headings, rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths_are_exact_up_to_2_and_ranges_beyond() {
+        let bucket = |depth, portions| DepthBucket { depth, portions };
+        let depth_histogram = vec![bucket(1, 3), bucket(2, 5), bucket(4, 7), bucket(8, 9)];
+        let overlap = OverlapDepth { depth_histogram, ..OverlapDepth::default() };
+        assert_eq!(super::depth_histogram(&overlap), "3 of 1, 5 of 2, 7 of 3-4, 9 of 5-8");
+        assert_eq!(super::depth_histogram(&OverlapDepth::default()), "");
+    }
 }

@@ -35,7 +35,7 @@ pub fn skew(skew: &TableSkew, layout: Layout) -> String {
     let _ = writeln!(text, "\nverdict: {}. {}", skew.verdict.word(), skew.verdict.sentence());
     if skew.verdict == Verdict::Even && skew.figures.synapse_skew >= SYNAPSE_LIMIT {
         text.push_str(
-            "What unevenness there is comes with how few the keys are, or how unequal; no hash would spread them better.\n",
+            "The remaining unevenness comes from too few or too unequal keys; no hash would spread them better.\n",
         );
     }
     text
@@ -78,17 +78,17 @@ fn figures(figures: &SkewFigures) -> Vec<Vec<String>> {
         row(
             "idle fraction",
             percent(figures.idle_fraction),
-            "of a parallel scan, the average partition waits for the fullest",
+            "of a parallel scan, during which the average partition waits for the fullest",
         ),
         row(
             "effective partitions",
             format!("{:.1}", figures.effective_partitions),
-            format!("as many evenly filled ones would be as concentrated, of {}", figures.partitions),
+            format!("of {}: number of evenly filled ones that would be as concentrated", figures.partitions),
         ),
         row(
             "max / mean",
             format!("{:.3}", figures.max_over_mean),
-            format!("the fullest partition ({}) against its share", figures.fullest_partition),
+            format!("rows of the fullest partition ({}) over the mean", figures.fullest_partition),
         ),
         row("share of fullest", percent(figures.share_of_fullest), "of all rows in the fullest partition"),
         row("CV", percent(figures.cv), "standard deviation of the rows over their mean"),
@@ -107,7 +107,7 @@ fn figures(figures: &SkewFigures) -> Vec<Vec<String>> {
         row(
             "Redshift skew_rows",
             figures.redshift_skew_rows.map_or("-".to_owned(), |value| format!("{value:.3}")),
-            "max / min; none where a partition is empty",
+            "max / min; - if a partition is empty",
         ),
     ]
 }
@@ -125,14 +125,18 @@ fn noise_floor(floor: &NoiseFloor) -> Vec<Vec<String>> {
         row(
             "max / mean of equal keys",
             format!("{:.3}", floor.expected_max_over_mean_equal_keys),
-            "a perfect hash of so many equal keys gives",
+            "expected of a perfect hash of as many equal keys",
         ),
-        row("CV of equal keys", percent(floor.expected_cv_equal_keys), "the same: what too few keys cost"),
+        row(
+            "CV of equal keys",
+            percent(floor.expected_cv_equal_keys),
+            "expected likewise: the cost of too few keys",
+        ),
         row("heavy keys add", signed(floor.cv_of_heavy_keys), "to the CV, since keys differ in rows"),
         row(
-            "what is left",
+            "remainder",
             signed(floor.cv_left),
-            "of the CV: about 0 is chance; far above, the hash itself",
+            "of the CV: about 0 is chance; far above is the fault of the hash",
         ),
     ]
 }

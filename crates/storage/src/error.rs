@@ -17,7 +17,7 @@ pub enum StorageError {
     NoCloud { url: String },
     #[error("{url}: {reason}")]
     Url { url: String, reason: String },
-    #[error("{url}: the store cannot be reached with what the environment says: {}", brief(source))]
+    #[error("{url}: the store cannot be reached with the settings in the environment: {}", brief(source))]
     Client { url: String, source: object_store::Error },
     #[error("there are no credentials of AWS: {reason}")]
     Profile { reason: String },
@@ -62,9 +62,9 @@ pub fn brief(error: &object_store::Error) -> String {
     let text = error.to_string();
     let between = |open: &str, close: &str| Some(text.split_once(open)?.1.split_once(close)?.0);
     let hint = match between("<Code>", "</Code>") {
-        Some("NoSuchBucket") => "; create the bucket first, or look at the region and the endpoint",
+        Some("NoSuchBucket") => "; create the bucket first, or check the region and the endpoint",
         Some("AccessDenied" | "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
-            "; look at the credentials in the environment"
+            "; check the credentials in the environment"
         }
         _ => "",
     };

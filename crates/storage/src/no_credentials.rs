@@ -6,9 +6,7 @@ use thiserror::Error;
 
 /// Neither the environment nor the machine has credentials.
 #[derive(Debug, Error)]
-#[error(
-    "no credentials for {store}: set {settings}. Nor does this machine get any from its provider: {reason}"
-)]
+#[error("no credentials for {store}: set {settings}. The provider of this machine has none either: {reason}")]
 pub(super) struct NoCredentials {
     pub(super) store: String,
     pub(super) settings: &'static str,

@@ -35,7 +35,7 @@ impl Place {
         let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
         if url.scheme() == "file" {
             let path =
-                url.to_file_path().map_err(|()| wrong("it names no path of this machine".to_owned()))?;
+                url.to_file_path().map_err(|()| wrong("it is not a path of this machine".to_owned()))?;
             return Ok(Self::Local(path));
         }
         if !SCHEMES.contains(&url.scheme()) {
@@ -49,7 +49,7 @@ impl Place {
         let in_azure = matches!(url.scheme(), "abfs" | "abfss");
         if url.password().is_some() || (!url.username().is_empty() && !in_azure) {
             return Err(wrong(
-                "credentials do not belong into a URL; set the environment variables".to_owned(),
+                "credentials do not belong in a URL; set the environment variables".to_owned(),
             ));
         }
         if url.query().is_some() || url.fragment().is_some() {

@@ -81,7 +81,8 @@ impl Profile {
         };
         let name = &self.name;
         let reason = format!(
-            "profile '{name}' gets its keys by {setting}, which the tools of AWS alone follow. Let them put the keys into the environment: \
+            "profile '{name}' gets its keys by {setting}, which only the tools of AWS support. Let them \
+                put the keys into the environment: \
              eval \"$(aws configure export-credentials --profile {name} --format env)\""
         );
         Err(StorageError::Profile { reason })

@@ -200,7 +200,7 @@ fn retry(url: &Url) -> Result<RetryConfig, StorageError> {
     let seconds = match std::env::var(TIMEOUT_VARIABLE) {
         Ok(text) => text.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| StorageError::Url {
             url: url.to_string(),
-            reason: format!("{TIMEOUT_VARIABLE} is '{text}'; it takes a number of seconds"),
+            reason: format!("{TIMEOUT_VARIABLE} is '{text}'; set it to a number of seconds"),
         })?,
         Err(_) => RETRY_SECONDS,
     };

@@ -11,8 +11,9 @@ use evenkeel::spanner::simulate::{KeyOrder, SimulateOptions, Strategy};
 
 use crate::cli::evaluate::write_report;
 use crate::cli::local_path::LocalPath;
+use crate::cli::numbers::positive;
 use crate::cli::output::Format;
-use crate::cli::spanner::{GUIDE, in_background, positive};
+use crate::cli::spanner::replay::{GUIDE, in_background};
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
@@ -43,6 +44,7 @@ pub(crate) struct Args {
 
 /// Approximate size of a row of the access log, in bytes.
 const ROW_BYTES: f64 = 21.0;
+
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let workplace = Workplace::open(None)?;
     let path = workplace.path().join("access-log.parquet");

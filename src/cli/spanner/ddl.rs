@@ -16,7 +16,7 @@ use evenkeel::table::{TableSpec, only_time_column};
 use evenkeel::{Table, report};
 
 use crate::cli::query::write;
-use crate::cli::spanner::in_background;
+use crate::cli::spanner::replay::in_background;
 use crate::cli::workplace::Workplace;
 use crate::cli::{Failure, Output};
 
@@ -30,9 +30,10 @@ Examples:
   evenkeel spanner ddl events
   evenkeel spanner ddl events --target spanner-postgres --strategy shard-16
 
-Without --strategy the rows of the table are inserted into the model of 'evenkeel spanner simulate', in the order of their times, and
-the statements are those of the strategy that it recommends. So that few rows divide splits too, each stands for as many as make sixteen
-full ones.")]
+Without --strategy, the rows of the table are replayed through the model of 'evenkeel spanner simulate', \
+in the order of their times, and
+the statements are those of the strategy that it recommends. To make splits divide even with few rows, the rows are scaled up to sixteen
+full splits.")]
 pub(crate) struct Args {
     /// Directory of the table.
     dir: PathBuf,
@@ -76,7 +77,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let schema = declaration.statements(strategy, args.target).ok_or_else(|| {
         Failure::wrong_usage(match strategy {
             Strategy::Swapped => "strategy swapped needs a key of two columns".to_owned(),
-            _ => format!("strategy {strategy} is there to be compared with; no schema is written for it"),
+            _ => format!("strategy {strategy} is only for comparison; no schema is written for it"),
         })
     })?;
     out.text(&schema)
@@ -109,7 +110,7 @@ async fn suited(
     let by_types = |reason: &str| {
         let strategy = by_type(spec);
         out.note(&format!(
-            "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy takes another"
+            "{reason}, so the key is chosen by its types: strategy {strategy}; --strategy sets another"
         ));
         strategy
     };
@@ -120,8 +121,8 @@ async fn suited(
         let times = spec.columns().iter().filter(|column| column.column_type.is_time());
         let times: Vec<&str> = times.map(|column| column.name.as_str()).collect();
         return Ok(by_types(&match times.as_slice() {
-            [] => "no column says when rows came".to_owned(),
-            times => format!("{} say when rows came, and --time names one of them", times.join(" and ")),
+            [] => "no column says when rows arrived".to_owned(),
+            times => format!("{} may say when rows arrived; choose one with --time", times.join(" and ")),
         }));
     };
     let simulation = simulated(table, key, &time.name, out).await?;
@@ -132,12 +133,14 @@ async fn suited(
     let recommended: Option<Strategy> = simulation.recommended.and_then(StrategyName::table);
     let Some(strategy) = recommended else {
         out.note(
-            "no strategy cools the hot splits of these rows, so the key is that of the table; 'evenkeel spanner simulate' shows why",
+            "no strategy cools the hot splits of these rows, so the key of the table is kept; 'evenkeel \
+                spanner simulate' shows why",
         );
         return Ok(Strategy::Declared);
     };
     out.note(&format!(
-        "by the rows of the table, each of them for {}, in a model of Spanner's splits: strategy {strategy}, {}; --strategy takes another",
+        "by the rows of the table, each standing for {}, in a model of Spanner's splits: strategy \
+            {strategy}, {}; --strategy sets another",
         report::count(simulation.parameters.scale.round() as u64),
         strategy.words()
     ));
@@ -190,5 +193,39 @@ fn by_type(spec: &TableSpec) -> Strategy {
         (false, _) => Strategy::Declared,
         (true, Some(second)) if !second.column_type.is_time() => Strategy::Swapped,
         (true, _) => Strategy::Shards(SHARDS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition};
+    use evenkeel::units::PartitionCount;
+
+    use super::*;
+
+    /// Returns the strategy for a table whose key has columns of these types.
+    fn strategy(key: &[ColumnType]) -> Strategy {
+        let names: Vec<String> = (0..key.len()).map(|number| format!("k{number}")).collect();
+        let column = |(name, column_type): (&String, &ColumnType)| Column::required(name, *column_type);
+        let definition = TableDefinition {
+            name: "t".to_owned(),
+            columns: names.iter().zip(key).map(column).collect(),
+            primary_key: names.clone(),
+            partition_key: names[..1].to_vec(),
+            partitions: PartitionCount::new(4).unwrap(),
+            placement: PlacementFunction::Ydb,
+            ttl: None,
+        };
+        by_type(&TableSpec::new(definition).unwrap())
+    }
+
+    #[test]
+    fn a_key_that_begins_with_a_time_gets_another_column_or_a_shard_in_front() {
+        use ColumnType::{Date, Timestamp, Uint64, Utf8};
+        assert_eq!(strategy(&[Utf8]), Strategy::Declared);
+        assert_eq!(strategy(&[Uint64, Timestamp]), Strategy::Declared);
+        assert_eq!(strategy(&[Timestamp, Uint64]), Strategy::Swapped);
+        assert_eq!(strategy(&[Timestamp]), Strategy::Shards(SHARDS));
+        assert_eq!(strategy(&[Date, Timestamp, Utf8]), Strategy::Shards(SHARDS));
     }
 }

@@ -12,14 +12,16 @@ use evenkeel::sink::{OutputFormat, PartFile, Sink};
 use evenkeel::source::{Export, InputPath, find_inputs};
 use evenkeel::spanner::schema::{Dialect, MadeKey, write_migrated_table};
 use evenkeel::spanner::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
+use evenkeel::table::Column;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::cli::evaluate::table_name;
 use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
+use crate::cli::numbers::share;
 use crate::cli::output::Format;
-use crate::cli::spanner::{failure, share};
+use crate::cli::spanner::replay::failure;
 use crate::cli::{Failure, Output};
 
 /// Plan how a table with generated keys moves to Spanner: existing values stay, and the statements
@@ -93,36 +95,14 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         KindArg::BitReversed => KeyKind::BitReversed,
     });
     let (key, room) = (args.key.clone(), args.room);
-    let is_input = |path: &&LocalPath| {
-        let same = |input: &InputPath| match input {
-            InputPath::File(file) | InputPath::Copy { path: file, .. } => file
-                .canonicalize()
-                .ok()
-                .is_some_and(|file| path.canonicalize().is_ok_and(|path| path == file)),
-            InputPath::Stdin | InputPath::Remote(_) => false,
-        };
-        inputs.paths.iter().any(same)
-    };
-    if let Some(path) = args.output.as_ref().filter(is_input) {
-        return Err(Failure::wrong_usage(format!("{} is read; write to another file", path.display())));
-    }
-    let written = args.output.clone();
-    let to = written
-        .map(|path| match OutputFormat::of_file(&path) {
-            Some(format) => Ok((path, format)),
-            None => Err(Failure::wrong_usage(format!(
-                "{}: its ending says no format; there are .csv, .parquet, .ndjson and .json",
-                path.display()
-            ))),
-        })
-        .transpose()?;
+    let output = args.output.as_ref().map(|path| output(path, &inputs.paths)).transpose()?;
     let work = move |_: &ProgressBar, stop: &AtomicBool| {
         let export = Export::open(&inputs.paths, reading, &BTreeMap::new()).map_err(SimulateError::from)?;
         let migration = migrate(&export, &key, kind, room, stop).map_err(failure)?;
-        if let Some((path, format)) = &to {
+        if let Some((path, format)) = &output {
             if migration.kind != KeyKind::Uuid {
                 return Err(Failure::wrong_usage(format!(
-                    "--output rewrites UUIDs; '{key}' holds numbers, which stay as they are"
+                    "--output rewrites UUIDs; '{key}' has numbers, which are not rewritten"
                 )));
             }
             write(&export, &key, path, *format, stop)?;
@@ -130,6 +110,34 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         Ok((migration, export.columns().to_vec()))
     };
     let (migration, columns) = out.in_background(work).await??;
+    let planned = Planned { migration: &migration, ddl: ddl(&args, &migration, &columns) };
+    out.result(args.format, &planned, |planned, layout| {
+        report::migration(planned.migration, &planned.ddl, layout)
+    })
+}
+
+/// Checks the output file, and returns it with its format.
+fn output(path: &LocalPath, inputs: &[InputPath]) -> Result<(LocalPath, OutputFormat), Failure> {
+    let is_same = |input: &InputPath| match input {
+        InputPath::File(file) | InputPath::Copy { path: file, .. } => {
+            file.canonicalize().ok().is_some_and(|file| path.canonicalize().is_ok_and(|path| path == file))
+        }
+        InputPath::Stdin | InputPath::Remote(_) => false,
+    };
+    if inputs.iter().any(is_same) {
+        return Err(Failure::wrong_usage(format!("{} is an input; write to another file", path.display())));
+    }
+    let format = OutputFormat::of_file(path).ok_or_else(|| {
+        Failure::wrong_usage(format!(
+            "{}: unknown file extension; use .csv, .parquet, .ndjson or .json",
+            path.display()
+        ))
+    })?;
+    Ok((path.clone(), format))
+}
+
+/// Returns the statements that declare the table, and the form of UUIDs that it needs.
+fn ddl(args: &Args, migration: &Migration, columns: &[Column]) -> String {
     let made = match migration.kind {
         KeyKind::Uuid => MadeKey::Uuid,
         KeyKind::Sequential | KeyKind::BitReversed => {
@@ -137,24 +145,21 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
     };
     let name = args.name.clone().unwrap_or_else(|| table_name(&args.inputs));
-    let mut ddl = write_migrated_table(&name, &columns, &migration.column, &made, args.target);
+    let mut ddl = write_migrated_table(&name, columns, &migration.column, &made, args.target);
     match &args.output {
         Some(path) => {
-            ddl.push_str(&format!("\n-- what is loaded: {}, where they are so\n", path.display()));
+            ddl.push_str(&format!("\n-- to load: {}, whose UUIDs are in this form\n", path.display()));
         }
         None if migration.kind == KeyKind::Uuid && migration.to_normalize > 0 => {
-            let key = &migration.column;
             ddl.push_str(&format!(
-                "\n-- in what is loaded: LOWER({key}), with hyphens, for {} of its values; --output FILE writes the rows so\n",
-                migration.to_normalize
+                "\n-- while loading: LOWER({}), with hyphens, for {} of its values; --output FILE writes the rows \
+                 in this form\n",
+                migration.column, migration.to_normalize
             ));
         }
         None => {}
     }
-    let planned = Planned { migration: &migration, ddl };
-    out.result(args.format, &planned, |planned, layout| {
-        report::migration(planned.migration, &planned.ddl, layout)
-    })
+    ddl
 }
 
 /// Writes all rows with their UUIDs in the form of Spanner; the file gets its name when it is

@@ -28,6 +28,6 @@ pub enum CompactionError {
     Worker { reason: String },
     #[error("a memory budget of {found} is too small; the least is {LEAST_MEMORY}")]
     Memory { found: ByteSize },
-    #[error("interrupted; what was committed stays, and the rest is as before")]
+    #[error("interrupted; commits made so far stay, and the rest is unchanged")]
     Interrupted,
 }

@@ -53,9 +53,9 @@ pub(crate) async fn compact(
         snapshot = commit(log, snapshot, done, &mut report).await?;
         spoilt = if report.partitions_lost > lost_before { spoilt + 1 } else { 0 };
         if spoilt == PATIENCE {
-            report.notes.push(
-                "another compaction is at work on the same portions; the rest was left to it".to_owned(),
-            );
+            report
+                .notes
+                .push("another compaction is merging the same portions, which were left to it".to_owned());
             break;
         }
     }

@@ -56,7 +56,8 @@ pub(crate) async fn skew(table: &SnapshotTable) -> Result<TableSkew, QueryError>
     let commits = snapshot.commits().iter();
     let with_rows = commits.filter(|commit| commit.info.operation.brings_rows() && commit.rows() > 0);
     let over_commits: Vec<CommitBalance> = with_rows.map(|commit| commit_balance(commit)).collect();
-    let verdict = Verdict::from_skew(&figures, noise_floor.as_ref(), balance_at_a_time(&figures, &over_commits));
+    let verdict =
+        Verdict::from_skew(&figures, noise_floor.as_ref(), balance_at_a_time(&figures, &over_commits));
     let partitions = stored_partitions(snapshot);
     Ok(TableSkew {
         figures,

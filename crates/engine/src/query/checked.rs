@@ -130,7 +130,7 @@ impl ScalarUDFImpl for Checked {
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         match arguments {
             [left, right] if left == right && left.is_integer() => Ok(left.clone()),
-            _ => exec_err!("{} takes two whole numbers of one type", self.name()),
+            _ => exec_err!("{} needs two whole numbers of the same type", self.name()),
         }
     }
 

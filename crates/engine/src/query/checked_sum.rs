@@ -44,7 +44,8 @@ fn state_type(data_type: &DataType) -> DataType {
 
 fn beyond(data_type: &DataType) -> DataFusionError {
     DataFusionError::Execution(format!(
-        "the sum is beyond the range of {data_type}; sum(CAST(... AS DECIMAL(38, 0))) or sum(CAST(... AS DOUBLE)) has a larger one"
+        "the sum is beyond the range of {data_type}; use sum(CAST(... AS DECIMAL(38, 0))) or sum(CAST(... \
+            AS DOUBLE))"
     ))
 }
 

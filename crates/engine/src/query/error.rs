@@ -31,9 +31,9 @@ pub enum QueryError {
     UnknownTable { name: String, known: String },
     #[error("no SQL is given")]
     Empty,
-    #[error("{count} statements are given; run one at a time")]
+    #[error("there are {count} statements; run one at a time")]
     Several { count: usize },
-    #[error("only queries are run; this statement would {action}. Rows come in with 'evenkeel ingest'")]
+    #[error("only queries are run; this statement would {action}. To add rows, use 'evenkeel ingest'")]
     NotAQuery { action: &'static str },
     #[error("cannot count the rows of partition {partition}: {reason}")]
     Count { partition: PartitionId, reason: String },

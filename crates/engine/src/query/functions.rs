@@ -55,13 +55,13 @@ impl KeyFunction {
     fn count(&self, args: &ScalarFunctionArgs) -> Result<PartitionCount> {
         let name = self.name();
         let Some(ColumnarValue::Scalar(count)) = args.args.first() else {
-            return exec_err!("the first argument of {name} is how many there are, a number, not a column");
+            return exec_err!("the first argument of {name} is a number of partitions, not a column");
         };
         if !count.data_type().is_integer() {
-            return exec_err!("the first argument of {name} is how many there are, a whole number");
+            return exec_err!("the first argument of {name} is a number of partitions, a whole number");
         }
         let ScalarValue::Int64(Some(count)) = count.cast_to(&DataType::Int64)? else {
-            return exec_err!("the first argument of {name} is how many there are, not NULL");
+            return exec_err!("the first argument of {name} is a number of partitions, not NULL");
         };
         let count = u64::try_from(count)
             .map_err(|_| DataFusionError::Execution(format!("{name}({count}, ...): at least 1")))?;
@@ -91,7 +91,10 @@ impl ScalarUDFImpl for KeyFunction {
                 plan_err!("write {name}(value) or {name}(value, preserve_sign)")
             }
             Function::ShardId | Function::YdbPartition if count < 2 => {
-                plan_err!("write {name}(N, value, ...): how many there are, and the columns of the key")
+                plan_err!(
+                    "write {name}(N, value, ...): the number of partitions, then the columns of the \
+                    key"
+                )
             }
             _ => Ok(DataType::Int64),
         }
@@ -137,7 +140,7 @@ fn reversed(arrays: &[ArrayRef]) -> Result<Int64Array> {
     let Some(values) = arrays.first() else { return exec_err!("bit_reverse needs a value") };
     let whole = values.data_type().is_integer() || values.data_type() == &DataType::Null;
     if !whole {
-        return exec_err!("bit_reverse takes whole numbers, not {}", values.data_type());
+        return exec_err!("bit_reverse needs a whole number, not {}", values.data_type());
     }
     let values = strict(values, &DataType::Int64)?;
     let values = values.as_primitive::<Int64Type>();

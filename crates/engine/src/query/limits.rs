@@ -85,7 +85,8 @@ pub enum LimitExceeded {
     )]
     Allocation { limit: ByteSize, demanded: ByteSize },
     #[error(
-        "the query took longer than its limit of {}; give it more with --timeout, or let it read less ('--explain' shows how much)",
+        "the query took longer than its limit of {}; raise it with --timeout, or read less ('--explain' \
+            shows how much is read)",
         elapsed(i64::try_from(limit.as_micros()).unwrap_or(i64::MAX))
     )]
     Time { limit: Duration },
@@ -93,7 +94,7 @@ pub enum LimitExceeded {
 
 /// Advice for a query that has too little memory.
 const MEMORY_ADVICE: &str =
-    "give it more with --memory, or let it hold less: fewer columns, a condition, a join over equal keys";
+    "raise it with --memory, or hold less in memory: fewer columns, a condition, a join over equal keys";
 
 impl LimitExceeded {
     /// Returns the limit that an error of DataFusion carries, if any.

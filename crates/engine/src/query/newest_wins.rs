@@ -141,7 +141,7 @@ impl NewestWinsExec {
         );
         if found != (plain, overlapping) {
             return internal_err!(
-                "NewestWinsExec expects {plain} stretches and {overlapping} runs, not {found:?}"
+                "NewestWinsExec expects {plain} chains and {overlapping} runs, not {found:?}"
             );
         }
         Ok(())

@@ -23,7 +23,7 @@ pub enum RepartitionError {
     Ingest(#[from] IngestError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    #[error("{table} has this partition key, number of partitions and placement already")]
+    #[error("{table} already has this partition key, number of partitions and placement")]
     Nothing { table: String },
 }
 

@@ -16,7 +16,7 @@ pub fn plain_message(error: &DataFusionError) -> String {
                 known.sort_unstable();
                 known.dedup();
                 format!(
-                    "there is no column '{}'; there are: {} (text stands in single quotes)",
+                    "there is no column '{}'; there are: {} (text is written in single quotes)",
                     field.name(),
                     known.join(", ")
                 )

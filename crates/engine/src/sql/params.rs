@@ -47,9 +47,7 @@ pub enum ParamError {
     Unknown { name: String, known: Vec<String> },
     #[error("parameter {name}: '{value}' is not a value of type {data_type}{}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default(), name = quote(name), value = quote(value))]
     Value { name: String, value: String, data_type: DataType, reason: Option<String> },
-    #[error(
-        "the query counts back from $now, and the table has no column of points in time; give --param now=TIME"
-    )]
+    #[error("the query uses $now, but the table has no column of points in time; give --param now=TIME")]
     NoTime,
 }
 
@@ -217,7 +215,7 @@ fn lost(text: &str, value: &ScalarValue) -> Option<&'static str> {
             let digits = text.split_once('.').map_or("", |(_, digits)| digits.trim_end_matches('0'));
             let too_fine = digits.bytes().all(|byte| byte.is_ascii_digit())
                 && i64::try_from(digits.len()).is_ok_and(|digits| digits > i64::from(*scale).max(0));
-            return too_fine.then_some("it has more digits behind the point than the type");
+            return too_fine.then_some("it has more decimal places than the type");
         }
         _ => false,
     };

@@ -157,7 +157,7 @@ async fn plan(
     read_times_in_microseconds(&mut statement);
     let plan = state.statement_to_plan(statement).await?;
     if let Some(action) = side_effect(&plan)? {
-        return Err(DataFusionError::Plan(format!("it is no query: it would {action}")));
+        return Err(DataFusionError::Plan(format!("it is not a query: it would {action}")));
     }
     let types = parameters_of(&plan)?;
     let bound = params.only(&types).bind_or_invent(&types, untyped);

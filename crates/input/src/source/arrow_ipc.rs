@@ -127,7 +127,7 @@ impl ArrowFileReader {
 fn read_footer(source: &mut File, length: u64) -> Result<Footer, ArrowError> {
     /// A file ends with the length of the footer in 4 bytes and a magic of 6 bytes.
     const TRAILER: u64 = 10;
-    let damaged = || ArrowError::IpcError("the file is shorter than it says".to_owned());
+    let damaged = || ArrowError::IpcError("the file is shorter than its header says".to_owned());
     let mut trailer = [0u8; TRAILER as usize];
     let at = length.checked_sub(TRAILER).ok_or_else(damaged)?;
     source.seek(SeekFrom::Start(at))?;

@@ -146,7 +146,7 @@ fn left_out(unknown: &[String]) -> Option<String> {
     let more = if unknown.len() > 3 { ", ..." } else { "" };
     let files = if unknown.len() == 1 { "file" } else { "files" };
     let note =
-        || format!("{} {files} with unknown endings left out: {}{more}", unknown.len(), first.join(", "));
+        || format!("{} {files} with unknown extensions left out: {}{more}", unknown.len(), first.join(", "));
     (!unknown.is_empty()).then(note)
 }
 
@@ -237,7 +237,7 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
         let found = find_inputs(&[folder.path().join("*").display().to_string()]).unwrap();
-        assert!(found.notes[0].contains("1 file with unknown endings left out"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("1 file with unknown extensions left out"), "{:?}", found.notes);
         assert!(found.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
         assert!(found.paths.len() < 10, "{:?}", found.paths);
     }

@@ -18,7 +18,7 @@ pub enum SourceError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(
-        "{path} is a table; its files hold rows that newer ones replace. Write its rows out first: \
+        "{path} is a table; its files contain superseded rows. Write its rows to a file first: \
          evenkeel query {path} -c 'SELECT * FROM t' --output rows.parquet"
     )]
     Table { path: String },
@@ -27,7 +27,8 @@ pub enum SourceError {
     #[error("'{pattern}' is not a glob pattern: {reason}", pattern = quote(pattern))]
     Pattern { pattern: String, reason: String },
     #[error(
-        "folder {path} holds no file with a known ending (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, .arrow, .ipc, \
+        "folder {path} has no file with a known extension (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, \
+            .arrow, .ipc, \
          .arrows, .feather; each also with .gz or .zst)"
     )]
     EmptyFolder { path: String },
@@ -50,7 +51,7 @@ pub enum SourceError {
     #[error("{file}: has no column '{column}', which is NOT NULL in the table; the file has: {}{}", names(found), similar(column, found), column = quote(column))]
     MissingColumn { file: String, column: String, found: Vec<String> },
     #[error(
-        "{file}: none of its columns is one of those that are wanted; the file has: {}; wanted are: {}{}",
+        "{file}: it has none of the expected columns; the file has: {}; expected: {}{}",
         names(found),
         names(declared),
         wrong_names(declared, found)
@@ -58,9 +59,9 @@ pub enum SourceError {
     NoCommonColumn { file: String, found: Vec<String>, declared: Vec<String> },
     #[error("{file}: column '{column}' of type {found} cannot be read as {column_type} without loss", column = quote(column), found = quote(found))]
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },
-    #[error("{file}: the columns cannot be found: {reason}")]
+    #[error("{file}: cannot detect the columns: {reason}")]
     Infer { file: String, reason: String },
-    #[error("{file}: there is no record to find types from")]
+    #[error("{file}: has no record from which types could be detected")]
     NoRecord { file: String },
     #[error("there is no input")]
     NoInput,
@@ -74,7 +75,8 @@ pub enum SourceError {
     UnclosedQuote { file: String, line: u64 },
     #[error("{file}, line {line}: a record has more than {} MiB; is a quote not closed?", MAX_RECORD_BYTES >> 20)]
     RecordTooLong { file: String, line: u64 },
-    #[error("{file}: had {expected} rows when it was looked at, and has {found} now; leave files alone while they are read", found = found.map_or_else(|| "another format".to_owned(), |found| found.to_string()))]
+    #[error("{file}: had {expected} rows when it was opened, and has {found} now; do not change files \
+        while they are read", found = found.map_or_else(|| "another format".to_owned(), |found| found.to_string()))]
     Changed { file: String, expected: u64, found: Option<u64> },
     #[error("{file}: cannot assemble rows: {source}")]
     Arrow { file: String, source: ArrowError },
@@ -100,7 +102,7 @@ pub(super) fn wrong_separator(names: &[String]) -> Option<&'static str> {
 /// another one.
 fn wrong_names(declared: &[String], found: &[String]) -> String {
     if let Some(separator) = wrong_separator(found) {
-        return format!(" (is the separator another one? Try --delimiter '{separator}')");
+        return format!(" (is the delimiter a different one? Try --delimiter '{separator}')");
     }
     declared.iter().map(|column| similar(column, found)).find(|hint| !hint.is_empty()).unwrap_or_default()
 }

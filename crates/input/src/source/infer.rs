@@ -54,7 +54,7 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
             let (files, _) = remote::find(&name(), &url)?;
             let [file] = <[RemoteFile; 1]>::try_from(files).map_err(|files| SourceError::Infer {
                 file: name(),
-                reason: format!("a sample must be one file, and it names {}", files.len()),
+                reason: format!("a sample must be one file, but it names {}", files.len()),
             })?;
             InputPath::Remote(file)
         }
@@ -85,7 +85,7 @@ fn single_column_hint(input: &Input, names: &[String]) -> Result<Vec<String>, So
         ([only], Some(separator)) => Err(SourceError::Infer {
             file: input.name().to_owned(),
             reason: format!(
-                "it has one column, '{only}'; is the separator another one? Try --delimiter '{separator}'"
+                "it has one column, '{only}'; is the delimiter a different one? Try --delimiter '{separator}'"
             ),
         }),
         _ => Ok(names.to_vec()),

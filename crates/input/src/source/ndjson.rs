@@ -127,7 +127,7 @@ impl RawReader for NdjsonReader {
 fn plain_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
-    let hint = if error.is_eof() { "; each object stands on one line, as 'jq -c .' writes them" } else { "" };
+    let hint = if error.is_eof() { "; write each object on one line, as 'jq -c .' does" } else { "" };
     format!("{reason} (character {}){hint}", error.column())
 }
 

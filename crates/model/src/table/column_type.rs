@@ -61,7 +61,8 @@ pub enum ColumnTypeError {
         found: String,
     },
     /// YDB knows the type, but Arrow has no equivalent.
-    #[error("column type '{found}' has no Arrow twin and cannot be stored; use Utf8 or Decimal(p,s)", found = quote(found))]
+    #[error("column type '{found}' has no equivalent in Arrow and cannot be stored; use Utf8 or \
+        Decimal(p,s)", found = quote(found))]
     NoArrowTwin {
         /// The text that was given.
         found: String,

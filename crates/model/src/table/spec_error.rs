@@ -43,7 +43,7 @@ pub enum SpecError {
     KeyType { name: String, column_type: ColumnType },
     #[error(
         "partition-key column '{name}' is not in the primary key ({}); the partition key is a subset of the primary \
-         key, so that equal primary keys meet in one partition. Add it to the primary key or partition by another column",
+         key, so that rows with equal primary keys are in one partition. Add it to the primary key or partition by another column",
         names(primary_key), name = quote(name)
 )]
     PartitionKeyOutsidePrimaryKey { name: String, primary_key: Vec<String> },
@@ -58,8 +58,8 @@ pub enum SpecError {
     )]
     CloudLogsParameters,
     #[error(
-        "the time to live names column '{name}', which is not in the primary key ({}); all versions of a row must expire \
-         together, and portions know the range of key columns alone", names(primary_key), name = quote(name)
+        "the time to live names column '{name}', which is not in the primary key ({}); all versions of a \
+            row must expire together, and portions record only the ranges of key columns", names(primary_key), name = quote(name)
 )]
     TtlOutsidePrimaryKey { name: String, primary_key: Vec<String> },
     #[error(
@@ -71,7 +71,7 @@ pub enum SpecError {
     #[error("{what} cannot be changed once a table is declared; {instead}")]
     Fixed { what: String, instead: &'static str },
     #[error(
-        "column '{name}' cannot be added as NOT NULL: the rows that are there have no value for it. Declare it as \
+        "column '{name}' cannot be added as NOT NULL: existing rows have no value for it. Declare it as \
          {name}:{column_type}", name = quote(name)
 )]
     AddedNotNull { name: String, column_type: ColumnType },

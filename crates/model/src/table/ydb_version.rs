@@ -49,7 +49,7 @@ pub enum YdbVersion {
 
 /// Error for an unknown version.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}' is no version of YDB that is known here; there are: {}", YdbVersion::names())]
+#[error("unknown version of YDB '{found}'; known: {}", YdbVersion::names())]
 pub struct YdbVersionError {
     found: String,
 }
@@ -79,7 +79,8 @@ pub struct TypeRule {
 /// Error for a column type that a version does not support.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "column '{column}' of type {column_type}: a column table of YDB {version} does not take it {place}; {next}"
+    "column '{column}' of type {column_type}: a column table of YDB {version} does not support it \
+        {place}; {next}"
 )]
 #[allow(missing_docs, reason = "the fields are named in the message")]
 pub struct YdbTypeError {
@@ -241,11 +242,11 @@ fn refused(
     };
     let next = match (nearest, since) {
         (Some(nearest), Some(since)) => {
-            format!("take {nearest} ({}), or --ydb-version {since} or newer", how(column_type, nearest))
+            format!("use {nearest} ({}), or --ydb-version {since} or newer", how(column_type, nearest))
         }
         (Some(nearest), None) => format!("take {nearest} ({})", how(column_type, nearest)),
-        (None, Some(since)) => format!("take another type, or --ydb-version {since} or newer"),
-        (None, None) => "no version does: take another column".to_owned(),
+        (None, Some(since)) => format!("use another type, or --ydb-version {since} or newer"),
+        (None, None) => "no version does: use another column".to_owned(),
     };
     YdbTypeError { column: column.to_owned(), column_type, version, place, next }
 }
@@ -268,7 +269,8 @@ pub fn write_create_table_for(spec: &TableSpec, version: YdbVersion) -> Result<Y
         };
         if nearest != found {
             notes.push(format!(
-                "column {} is {nearest} in place of {found}, which column tables of YDB {version} do not take: {}",
+                "column {} is {nearest} in place of {found}, which column tables of YDB {version} do not \
+                    support: {}",
                 column.name,
                 how(found, nearest)
             ));
@@ -445,14 +447,14 @@ mod tests {
             parse_create_table(&text).unwrap().definition
         };
         for (column_type, version, message) in [
-            ("Double", "26.3", "does not take it in a primary key; no version does: take another column"),
-            ("Uuid", "25.4", "take Utf8 (its text of 36 characters), or --ydb-version 26.3 or newer"),
+            ("Double", "26.3", "does not support it in a primary key; no version does: use another column"),
+            ("Uuid", "25.4", "use Utf8 (its text of 36 characters), or --ydb-version 26.3 or newer"),
             (
                 "Bool",
                 "26.2",
-                "in a primary key; take Uint8 (0 is false, 1 is true), or --ydb-version 26.3 or newer",
+                "in a primary key; use Uint8 (0 is false, 1 is true), or --ydb-version 26.3 or newer",
             ),
-            ("Decimal(35,10)", "25.1", "take another type, or --ydb-version 25.2 or newer"),
+            ("Decimal(35,10)", "25.1", "use another type, or --ydb-version 25.2 or newer"),
         ] {
             let error =
                 check_ydb_types(&parsed(column_type), version.parse().unwrap()).unwrap_err().to_string();

@@ -43,7 +43,7 @@ pub enum UnixUnit {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "'{}' is not a timestamp format; write unix-s, unix-ms, unix-us, unix-ns or a strftime format such as \
-     '%d/%m/%Y %H:%M:%S'; of zones it has offsets alone (%z)",
+     '%d/%m/%Y %H:%M:%S'; zones can only be offsets (%z)",
     quote(found)
 )]
 pub struct TimestampFormatError {

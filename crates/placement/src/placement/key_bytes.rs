@@ -30,12 +30,13 @@ pub enum PlacementError {
     #[error("{system} {reason}")]
     System { system: &'static str, reason: String },
     #[error(
-        "{system} has no unsigned integers, and key column {column} has one above 2^63 - 1; take it as text (--type COLUMN:utf8)"
+        "{system} has no unsigned integers, and key column {column} has one above 2^63 - 1; read it as \
+            text (--type COLUMN:utf8)"
     )]
     TooLarge { system: &'static str, column: usize },
     #[error("key column {column}: value {value} is outside {column_type}")]
     OutOfRange { column: usize, column_type: ColumnType, value: i64 },
-    #[error("the key has {expected} columns, {found} were given")]
+    #[error("the key has {expected} columns, but {found} were given")]
     ColumnCount { expected: usize, found: usize },
     #[error("key column {column} has {found} rows, the first column has {expected}")]
     RowCount { column: usize, expected: usize, found: usize },

@@ -12,7 +12,7 @@ use evenkeel_model::text_value::{TextFormat, parse_text_column};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum KeyLiteralError {
-    #[error("the key has {expected} columns ({types}), {found} values were given")]
+    #[error("the key has {expected} columns ({types}), but {found} values were given")]
     Count { expected: usize, types: String, found: usize },
     #[error("value {position} of the key: {reason}")]
     Value { position: usize, reason: String },

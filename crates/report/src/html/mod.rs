@@ -1,42 +1,24 @@
 //! Renders an evaluation as one HTML file that includes its pictures: no script, no network.
 
+mod candidate;
 mod heat_map;
+mod page;
+mod primary_keys;
 mod simulation;
 mod svg;
 
 use std::fmt::Write as _;
 
-use crate::evaluation::{checked, instant, key_text, of_systems, ranked, rate, rows_per_second, visited};
+use crate::evaluation::{checked, instant, of_systems, ranked, rate, visited};
 use crate::grid::{count, percent};
-use crate::html::heat_map::heat_map;
-use crate::html::svg::{heavy_values, keys_per_partition, partition_bars};
-use evenkeel_advisor::evaluate::{
-    AdvisorReport, Interval, PartitionKeyReport, PlacementReport, PrimaryKeyReport, RankedKey,
-};
+use crate::html::candidate::{candidate, distinct};
+use crate::html::page::{END, begin, escape, list, table};
+use crate::html::primary_keys::primary_keys;
+use crate::html::svg::keys_per_partition;
+use evenkeel_advisor::evaluate::AdvisorReport;
 use evenkeel_model::units::ByteSize;
 
 pub use crate::html::simulation::simulation_html;
-
-const STYLE: &str = include_str!("style.css");
-
-/// Escapes text for HTML.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            character if character.is_control() && character != '\n' => {
-                escaped.extend(character.escape_default())
-            }
-            character => escaped.push(character),
-        }
-    }
-    escaped
-}
 
 /// Renders the whole report.
 #[must_use]
@@ -58,44 +40,6 @@ pub fn html(assessment: &AdvisorReport) -> String {
     considered(&mut page, assessment);
     page.push_str(END);
     page
-}
-
-const END: &str = "</main>\n</body>\n</html>\n";
-
-/// Writes the head of a page and its title, which is HTML already.
-fn begin(page: &mut String, title: &str) {
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-    );
-}
-
-/// Writes a table; numbers are aligned to the right if the heading begins with `#`.
-fn table(page: &mut String, headings: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    page.push_str("<div class=\"wide\"><table>\n<thead><tr>");
-    let class = |heading: &str| if heading.starts_with('#') { " class=\"n\"" } else { "" };
-    for heading in headings {
-        let _ = write!(page, "<th{}>{}</th>", class(heading), escape(heading.trim_start_matches('#')));
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        page.push_str("<tr>");
-        for (cell, heading) in row.iter().zip(headings) {
-            let _ = write!(page, "<td{}>{}</td>", class(heading), escape(cell));
-        }
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody></table></div>\n");
-}
-
-fn list(page: &mut String, lines: &[String]) {
-    page.push_str("<ul>\n");
-    for line in lines {
-        let _ = writeln!(page, "<li>{}</li>", escape(line));
-    }
-    page.push_str("</ul>\n");
 }
 
 fn header(page: &mut String, assessment: &AdvisorReport) {
@@ -121,7 +65,8 @@ fn header(page: &mut String, assessment: &AdvisorReport) {
     if let Some(sample) = &evaluation.sample {
         let _ = writeln!(
             page,
-            "<p>Figures are those of a sample of {} of {} rows; intervals hold those of the export with 95 % confidence.</p>",
+            "<p>Figures describe a sample of {} of {} rows; intervals contain the figures of the export with 95 % \
+             confidence.</p>",
             count(sample.rows_sampled),
             count(sample.rows_read)
         );
@@ -133,27 +78,27 @@ fn header(page: &mut String, assessment: &AdvisorReport) {
 }
 
 fn recommendation(page: &mut String, assessment: &AdvisorReport) {
-    let found = &assessment.recommendation;
+    let chosen = &assessment.recommendation;
     page.push_str("<section class=\"card long\">\n<h2>Recommendation</h2>\n");
-    if !found.partition_key.is_empty() {
-        let primary_key = match found.primary_key.as_slice() {
+    if !chosen.partition_key.is_empty() {
+        let primary_key = match chosen.primary_key.as_slice() {
             [] => String::new(),
             key => format!("PRIMARY KEY ({})<br>", escape(&key.join(", "))),
         };
         let _ = writeln!(
             page,
             "<p class=\"answer\">PARTITION BY HASH({})<br>{primary_key}{} partitions</p>",
-            escape(&found.partition_key.join(", ")),
-            found.partitions
+            escape(&chosen.partition_key.join(", ")),
+            chosen.partitions
         );
     }
-    list(page, &found.reasons);
-    if !found.trade_offs.is_empty() {
-        page.push_str("<p>What another choice gives and costs:</p>\n");
-        list(page, &found.trade_offs);
+    list(page, &chosen.reasons);
+    if !chosen.trade_offs.is_empty() {
+        page.push_str("<p>Benefits and costs of other choices:</p>\n");
+        list(page, &chosen.trade_offs);
     }
-    if let Some(ddl) = &found.ddl {
-        let commands = found.commands.join("\n");
+    if let Some(ddl) = &chosen.ddl {
+        let commands = chosen.commands.join("\n");
         let _ = writeln!(page, "<pre>{}</pre>\n<pre>{}</pre>", escape(ddl.trim_end()), escape(&commands));
     }
     page.push_str("</section>\n");
@@ -193,13 +138,18 @@ fn overview(page: &mut String, assessment: &AdvisorReport) {
         ]
     });
     table(page, &headings, rows);
+    cardinality(page, assessment);
+}
+
+/// Draws the number of distinct values per partition of each key.
+fn cardinality(page: &mut String, assessment: &AdvisorReport) {
     let keys = ranked(assessment)
         .map(|(_, key, placement)| (key.partition_key.join(", "), placement.noise_floor.keys_per_partition));
     page.push_str("<figure class=\"cardinality\">\n");
     page.push_str(&keys_per_partition(&keys.collect::<Vec<_>>()));
     page.push_str(
-        "<figcaption>Distinct values for each partition, each step ten times the one before. The band is what YDB advises, 100 to \
-         1000; more is better still.</figcaption>\n</figure>\n",
+        "<figcaption>Distinct values per partition, on a logarithmic scale. The band is the range that YDB advises, 100 to \
+         1000; more is even better.</figcaption>\n</figure>\n",
     );
 }
 
@@ -242,125 +192,6 @@ fn every_number(page: &mut String, assessment: &AdvisorReport) {
     table(page, &headings, rows);
 }
 
-fn distinct(key: &PartitionKeyReport) -> String {
-    let found = &key.distinct;
-    if found.exact {
-        count(found.estimate)
-    } else {
-        format!("{} ({} to {})", count(found.estimate), count(found.lower), count(found.upper))
-    }
-}
-
-fn candidate(
-    page: &mut String,
-    assessment: &AdvisorReport,
-    ranked: &RankedKey,
-    key: &PartitionKeyReport,
-    placement: &PlacementReport,
-) {
-    let name = escape(&format!("HASH({})", key.partition_key.join(", ")));
-    let _ = writeln!(
-        page,
-        "<section class=\"card\">\n<h2>{name} <span class=\"badge {}\">{}</span></h2>",
-        if placement.verdict == evenkeel_stats::skew::Verdict::Even { "good" } else { "bad" },
-        placement.verdict.word()
-    );
-    let _ = writeln!(page, "<p>{}</p>", escape(placement.verdict.sentence()));
-    if let Some(obstacle) = &ranked.obstacle {
-        let _ = writeln!(page, "<p>Cannot be chosen: {}.</p>", escape(obstacle));
-    }
-    figures(page, key, placement);
-    page.push_str("<div class=\"charts\">\n<figure>\n");
-    page.push_str(&partition_bars(&placement.rows_per_partition, placement.noise_floor.expected_cv_weighted));
-    let _ = writeln!(
-        page,
-        "<figcaption>Rows per partition. The band is what a perfect hash gives to these keys, two standard deviations to each \
-         side. {}</figcaption>\n</figure>",
-        escape(&sentence(&placement.causes.words))
-    );
-    page.push_str("<figure>\n");
-    page.push_str(&heavy_values(&key.heavy_hitters, 1.0 / placement.skew.partitions.max(1) as f64));
-    page.push_str("<figcaption>The heaviest values; the line is the even share of a partition.</figcaption>\n</figure>\n</div>\n");
-    if let Some(time) = &placement.over_time {
-        page.push_str("<figure>\n");
-        page.push_str(&heat_map(&placement.windows, placement.skew.partitions, time.window_micros));
-        let evidence = &time.evidence;
-        let _ = write!(
-            page,
-            "<figcaption>Partitions (from the first at the top) over time, from {} to {} in windows of {}: {}. At a time ({}), the \
-             fullest partition gets {} of the rows; at worst, at {}, {}. {} partitions were the fullest at some time",
-            placement.windows.first().map_or(String::new(), |window| instant(window.start_micros)),
-            placement.windows.last().map_or(String::new(), |window| instant(window.start_micros)),
-            time.window_micros,
-            time.pattern.word(),
-            escape(&time.examined_words()),
-            percent(time.share_of_fullest.median),
-            instant(time.worst_window.start_micros),
-            percent(time.worst_window.share_of_fullest),
-            evidence.partitions_that_were_fullest,
-        );
-        if let Some(alike) = evidence.alike_next {
-            let _ = write!(
-                page,
-                "; from one window to the next {} of the rows stay on their partitions",
-                percent(alike)
-            );
-        }
-        page.push_str(".</figcaption>\n</figure>\n");
-    } else if assessment.evaluation.time.is_some() {
-        page.push_str("<p>No window of time has enough rows to be judged.</p>\n");
-    }
-    page.push_str("</section>\n");
-}
-
-fn sentence(words: &str) -> String {
-    let mut characters = words.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", characters.as_str())
-}
-
-fn figures(page: &mut String, key: &PartitionKeyReport, placement: &PlacementReport) {
-    let skew = &placement.skew;
-    let mut figures = vec![
-        ("distinct values", distinct(key)),
-        ("for each partition", format!("{:.1}", placement.noise_floor.keys_per_partition)),
-        ("idle fraction", percent(skew.idle_fraction)),
-        ("max / mean", format!("{:.3}", skew.max_over_mean)),
-        ("CV", percent(skew.cv)),
-        ("CV by chance", percent(placement.noise_floor.expected_cv_weighted)),
-        ("empty partitions", count(skew.empty_partitions as u64)),
-        ("sustained inserts", rate(placement.capacity.sustained)),
-        ("in the worst window", rate(placement.capacity.worst_window)),
-        ("if even", rate(placement.capacity.if_even)),
-        ("rows with NULL", count(key.null_rows)),
-        ("bytes of a key", format!("{:.1}", key.mean_key_bytes)),
-    ];
-    if let Some(batch) = &placement.per_batch {
-        figures.push(("partitions per batch", format!("{:.0}", batch.partitions_written.median)));
-    }
-    if let Some(time) = &placement.over_time {
-        figures.push(("peak of one partition", rows_per_second(time.peak.rows_per_second_of_fullest)));
-    }
-    if let Some(intervals) = &placement.intervals {
-        let interval = intervals.max_over_mean;
-        figures.push(("max / mean of all rows", format!("{:.3} to {:.3}", interval.lower, interval.upper)));
-        let between = |interval: Option<Interval>, shown: fn(f64) -> String| {
-            let both = |Interval { lower, upper }| format!("{} to {}", shown(lower), shown(upper));
-            interval.map_or_else(|| "no interval: the sample has too few rows".to_owned(), both)
-        };
-        figures.push(("CV of all rows", between(intervals.cv, percent)));
-        figures.push((
-            "effective partitions of all rows",
-            between(intervals.effective_partitions, |x| format!("{x:.1}")),
-        ));
-    }
-    page.push_str("<dl>\n");
-    for (name, value) in figures {
-        let _ = writeln!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
-    }
-    page.push_str("</dl>\n");
-}
-
 fn statements(page: &mut String, assessment: &AdvisorReport) {
     let planned: Vec<_> =
         assessment.statements.iter().filter(|statement| statement.problem.is_none()).collect();
@@ -378,77 +209,6 @@ fn statements(page: &mut String, assessment: &AdvisorReport) {
         page.push_str("</tr>\n");
     }
     page.push_str("</tbody></table></div>\n");
-}
-
-fn primary_keys(page: &mut String, assessment: &AdvisorReport) {
-    let keys = &assessment.evaluation.primary_keys;
-    if keys.is_empty() {
-        return;
-    }
-    page.push_str("<h2>Primary keys</h2>\n");
-    let row = |key: &PrimaryKeyReport| {
-        vec![
-            key.columns.join(", "),
-            count(key.identical_rows),
-            count(key.conflicting_rows),
-            percent(key.in_order_fraction),
-            format!("{:.1}", key.layout.depth.average_depth),
-            format!("{:.1}", key.layout.write_amplification),
-            key.rank_correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.2}")),
-            key.obstacles.join("; "),
-        ]
-    };
-    let headings = [
-        "primary key",
-        "#copies",
-        "#conflicts",
-        "#in order",
-        "#overlap depth",
-        "#writes per row",
-        "#rank correlation",
-        "",
-    ];
-    table(page, &headings, keys.iter().map(row));
-    let examples: Vec<Vec<String>> = keys
-        .iter()
-        .flat_map(|key| {
-            key.examples.iter().map(|example| {
-                let differs = if example.differs_in.is_empty() {
-                    "nothing".to_owned()
-                } else {
-                    example.differs_in.join(", ")
-                };
-                vec![
-                    key.columns.join(", "),
-                    key_text(&example.key),
-                    example.first.clone(),
-                    example.second.clone(),
-                    differs,
-                ]
-            })
-        })
-        .collect();
-    if !examples.is_empty() {
-        page.push_str("<h3>Rows that share a primary key</h3>\n");
-        table(page, &["primary key", "value", "first row", "next row", "differs in"], examples.into_iter());
-    }
-    let pruning: Vec<Vec<String>> = keys
-        .iter()
-        .flat_map(|key| {
-            key.pruning.iter().map(|pruning| {
-                let (portions, groups) = (pruning.portions_pruned, pruning.merged_row_groups_pruned);
-                vec![key.columns.join(", "), pruning.condition.clone(), percent(portions), percent(groups)]
-            })
-        })
-        .collect();
-    if !pruning.is_empty() {
-        page.push_str("<h3>What a condition leaves unread</h3>\n");
-        table(
-            page,
-            &["primary key", "condition", "#portions", "#row groups once merged"],
-            pruning.into_iter(),
-        );
-    }
 }
 
 fn findings(page: &mut String, assessment: &AdvisorReport) {
@@ -473,23 +233,10 @@ fn considered(page: &mut String, assessment: &AdvisorReport) {
     if assessment.considered.is_empty() {
         return;
     }
-    page.push_str("<h2>What was considered</h2>\n");
+    page.push_str("<h2>Keys considered</h2>\n");
     let rows = assessment.considered.iter().map(|considered| {
         let kept = if considered.kept { "evaluated" } else { "dropped" };
         vec![considered.key.join(", "), kept.to_owned(), considered.reason.clone()]
     });
     table(page, &["key", "", "why"], rows);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_of_the_data_cannot_become_markup() {
-        assert_eq!(
-            escape("<script>\"a\" & 'b'\u{0}</script>"),
-            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;\\u{0}&lt;/script&gt;"
-        );
-    }
 }

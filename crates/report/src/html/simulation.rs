@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::evaluation::instant;
-use crate::grid::{Layout, count, percent};
+use crate::grid::{Layout, count, number, percent};
 use crate::html::heat_map::{key_heat_map, legend};
-use crate::html::{END, begin, escape, list, table};
+use crate::html::page::{END, begin, escape, list, table};
 use crate::simulation::{
-    against_hash, assumptions, hottest_share, number, patterns, sentence, simulation as simulation_text,
-    undone,
+    against_hash, assumptions, cost_of_change, hottest_share, patterns, sentence,
+    simulation as simulation_text,
 };
 use evenkeel_spanner::simulate::splits::{Period, Timeline};
 use evenkeel_spanner::simulate::{Simulation, StrategyReport};
@@ -20,9 +20,7 @@ pub fn simulation_html(simulation: &Simulation) -> String {
     let mut page = String::new();
     let input = simulation.inputs.first().map_or("an export", String::as_str);
     begin(&mut page, &escape(&format!("Range splits for {input}: a model")));
-    let mut assumed = String::new();
-    assumptions(&mut assumed, simulation);
-    list(&mut page, &assumed.lines().map(str::to_owned).collect::<Vec<_>>());
+    list(&mut page, &assumptions(simulation).lines().map(str::to_owned).collect::<Vec<_>>());
     page.push_str("<section class=\"card long\">\n<h2>Strategies</h2>\n");
     let headings = [
         "strategy",
@@ -34,7 +32,7 @@ pub fn simulation_html(simulation: &Simulation) -> String {
         "a wrong choice",
     ];
     table(&mut page, &headings, against_hash(simulation).into_iter());
-    let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&undone(simulation)));
+    let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&cost_of_change(simulation)));
     page.push_str("</section>\n");
     if let Some(strategy) = &simulation.recommended {
         let _ =
@@ -136,7 +134,7 @@ fn strategy(page: &mut String, simulation: &Simulation, report: &StrategyReport)
         ("made by load", count(whole.by_load)),
         ("joined again", count(whole.merges)),
         ("servers busy", format!("{:.1}", whole.busy_servers)),
-        ("servers as if even", format!("{:.1}", whole.effective_servers)),
+        ("even servers", format!("{:.1}", whole.effective_servers)),
         ("splits per transaction", format!("{:.1}", report.outcome.splits_per_transaction)),
     ];
     page.push_str(&lines(&report.outcome.timeline));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::evaluation::key_text;
 use crate::grid::{count, percent};
-use crate::html::escape;
+use crate::html::page::escape;
 use evenkeel_advisor::evaluate::HeavyHitter;
 
 const WIDTH: f64 = 480.0;
@@ -111,7 +111,7 @@ pub(super) fn heavy_values(hitters: &[HeavyHitter], even_share: f64) -> String {
     const RIGHT: f64 = 60.0;
     if hitters.first().is_none_or(|heaviest| heaviest.rows <= 1) {
         return format!(
-            "<svg viewBox=\"0 0 {WIDTH} {ROW}\"><text x=\"0\" y=\"13\">No value comes twice.</text></svg>\n"
+            "<svg viewBox=\"0 0 {WIDTH} {ROW}\"><text x=\"0\" y=\"13\">No value occurs twice.</text></svg>\n"
         );
     }
     let most = hitters.first().map_or(0.0, |hitter| hitter.share).max(even_share).max(f64::MIN_POSITIVE);
@@ -149,4 +149,52 @@ pub(super) fn heavy_values(hitters: &[HeavyHitter], even_share: f64) -> String {
         "<line class=\"mean\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{height:.0}\"/>\n</svg>"
     );
     svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the values of an attribute of the elements of a class.
+    fn values(svg: &str, class: &str, attribute: &str) -> Vec<f64> {
+        let elements = svg.split('<').filter(|element| element.contains(&format!("class=\"{class}\"")));
+        let value = |element: &str| {
+            let text = element.split(&format!(" {attribute}=\"")).nth(1).unwrap().split('"').next().unwrap();
+            text.parse().unwrap()
+        };
+        elements.map(value).collect()
+    }
+
+    #[test]
+    fn bars_are_as_high_as_the_rows_of_their_partition() {
+        let heights = values(&partition_bars(&[50, 100, 0, 50], 0.0), "bar", "height");
+        assert_eq!(heights, [80.0, 160.0, 0.0, 80.0]);
+    }
+
+    #[test]
+    fn many_partitions_share_bars_that_show_the_fullest() {
+        let mut rows = vec![1; 1000];
+        rows[7] = 8;
+        let svg = partition_bars(&rows, 0.0);
+        let heights = values(&svg, "bar", "height");
+        // 1000 partitions by 5.
+        assert_eq!((heights.len(), heights[0], heights[1]), (200, 20.0, 160.0));
+        assert!(svg.contains("<title>partition 5: 8 rows</title>"));
+    }
+
+    #[test]
+    fn no_partition_and_no_row_still_make_a_picture() {
+        for rows in [&[][..], &[0, 0]] {
+            let svg = partition_bars(rows, 0.1);
+            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn distinct_keys_are_on_a_logarithmic_scale_that_ends_at_its_edges() {
+        let keys = [0.0, 0.1, 1.0, 100.0, 1e7, 1e12].map(|keys| (String::new(), keys));
+        let widths = values(&keys_per_partition(&keys), "bar", "width");
+        // One step of ten takes 52.5 of the 420 points.
+        assert_eq!(widths, [0.5, 0.5, 52.5, 157.5, 420.0, 420.0]);
+    }
 }

@@ -22,7 +22,7 @@ impl FromStr for Dialect {
         match text {
             "spanner" => Ok(Self::GoogleSql),
             "spanner-postgres" => Ok(Self::Postgres),
-            other => Err(format!("unknown target '{other}'; there are: spanner, spanner-postgres")),
+            other => Err(format!("unknown target '{other}'; known: spanner, spanner-postgres")),
         }
     }
 }

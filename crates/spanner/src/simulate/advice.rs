@@ -69,10 +69,10 @@ pub(super) fn advise(simulation: &Simulation) -> Vec<Finding> {
             code: FindingCode::TooFewRows,
             severity: Severity::Warning,
             subject: simulation.inputs.first().cloned().unwrap_or_default(),
-            message: format!("nothing is said of load: {reason}"),
+            message: format!("load is not judged: {reason}"),
             measured: simulation.parameters.hot_rows(),
             threshold: 20.0,
-            advice: "What is said of reads and of bytes holds all the same.".to_owned(),
+            advice: "The figures of reads and of bytes hold nevertheless.".to_owned(),
         });
     }
     for report in simulation.strategies.iter().filter(|report| report.is_range) {
@@ -141,8 +141,8 @@ impl Simulation {
         let whole = &declared.outcome.whole;
         (is_other && declared.outcome.relief.hot_windows == 0 && moves(declared, 0)).then(|| {
             format!(
-                "{name} does no harm at this rate: its hottest split gets {} of the {} rows per second that one takes. Its writes all go to the end of the \
-                 keys, however, so that no split ever relieves it",
+                "{name} does no harm at this rate: its hottest split gets {} of the {} rows per second \
+                    that a split handles. However, all of its writes go to the end of the keys, so no division can ever relieve that split",
                 few_digits(self.parameters.rows_per_second(whole.highest_score)),
                 few_digits(self.parameters.split_rate)
             )
@@ -181,8 +181,8 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
     }
     let (severity, parameters) = (gravity(simulation, report), &simulation.parameters);
     let message = format!(
-        "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; it gets {} of the {} rows per second that a \
-         split takes (score {:.0}){}",
+        "{:.1} % of the rows go to one split at that time, because {first} rises or falls with time; it \
+            gets {} of the {} rows per second that a split handles (score {:.0}){}",
         share * 100.0,
         few_digits(parameters.rows_per_second(report.outcome.whole.highest_score)),
         few_digits(parameters.split_rate),
@@ -200,8 +200,8 @@ fn one_place(simulation: &Simulation, report: &StrategyReport, findings: &mut Ve
         message,
         measured: share,
         threshold: ONE_PLACE,
-        advice: "Do not let a column lead the key whose values follow time: put another column first (swapped), a hash of the key (shard-N), \
-                 or a UUID of version 4 or a bit-reversed sequence in its place."
+        advice: "Do not begin the key with a column that follows time: put another column (swapped) or a \
+            hash of the key (shard-N) first, or replace it with a UUID of version 4 or a bit-reversed sequence."
             .to_owned(),
     });
 }
@@ -228,10 +228,15 @@ fn single_row(simulation: &Simulation, report: &StrategyReport, findings: &mut V
         code: FindingCode::HotRow,
         severity: Severity::Problem,
         subject: key_text(simulation),
-        message: format!("{:.1} % of the rows come to a hot split where one key has nearly all", share * 100.0),
+        message: format!(
+            "{:.1} % of the rows go to a hot split in which one key has nearly all rows",
+            share * 100.0
+        ),
         measured: share,
         threshold: 0.0,
-        advice: "A row is not divided: let the key tell these rows apart, or add what is written so often at longer intervals.".to_owned(),
+        advice: "A row cannot be divided: extend the key so that it distinguishes these rows, or combine \
+            frequent writes and apply them at longer intervals."
+            .to_owned(),
     });
 }
 
@@ -248,10 +253,12 @@ fn order_of_history(simulation: &Simulation, report: &StrategyReport, findings: 
         code: FindingCode::HistoryAscends,
         severity: Severity::Note,
         subject: simulation.time.clone().unwrap_or_default(),
-        message: "the newest rows of one owner stand behind all older ones".to_owned(),
+        message: "the newest rows of an owner come after all older ones".to_owned(),
         measured: 1.0,
         threshold: 0.0,
-        advice: "Where the newest are read first, let the time descend (DESC): they then stand at the beginning, next to their parent.".to_owned(),
+        advice: "If the newest are read first, let the time descend (DESC): they then come first, next to \
+            their parent."
+            .to_owned(),
     });
 }
 
@@ -271,7 +278,8 @@ fn two_phases(report: &StrategyReport, findings: &mut Vec<Finding>) {
         ),
         measured: share,
         threshold: OFTEN,
-        advice: "Such a commit takes two phases. Where it matters, write rows together whose keys are near each other, or interleave them."
+        advice: "Such a commit takes two phases. If that matters, put rows with neighbouring keys in one \
+            transaction, or interleave them."
             .to_owned(),
     });
 }
@@ -296,7 +304,8 @@ fn judge_index(
             ),
             measured: index.hottest_share,
             threshold: ONE_PLACE,
-            advice: "Put a ShardId in front (shard-N), or a column that rows of one root share, and interleave it there; or leave it out."
+            advice: "Put a ShardId in front (shard-N), or begin with a column that the rows of a root \
+                share and interleave the index; or drop it."
                 .to_owned(),
         });
     }
@@ -309,7 +318,8 @@ fn judge_index(
             message: format!("it holds {:.0} % as many bytes as the table", share * 100.0),
             measured: share,
             threshold: LARGE_INDEX,
-            advice: "STORING copies columns: keep it to those that the reads of this index need, and to rows that matter (NULL_FILTERED)."
+            advice: "STORING copies columns: store only those that reads by this index need, and index \
+                only rows that matter (NULL_FILTERED)."
                 .to_owned(),
         });
     }

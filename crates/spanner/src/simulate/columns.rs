@@ -124,8 +124,8 @@ fn indexes_of(
         let own_columns = key_columns(columns, &spec.columns)?;
         if spec.interleaved && own_columns.first() != key.first() {
             notes.push(format!(
-                "index {} is not interleaved: its first column is not that of the primary key, so that its entries have no place among the \
-                 rows",
+                "index {} is not interleaved: its first column is not that of the primary key, so its \
+                    entries cannot lie among the rows",
                 spec.name
             ));
         }

@@ -135,7 +135,8 @@ impl Declaration<'_> {
         let column = self.columns.iter().find(|column| column.name == ttl.column);
         if !column.is_some_and(|column| column.column_type.is_timestamp()) {
             comments.push_str(&format!(
-                "-- rows expire {} after {}: Spanner's policy needs a TIMESTAMP, and is left out\n",
+                "-- rows expire {} after {}: the policy is left out, since Spanner needs a TIMESTAMP for \
+                    it\n",
                 ttl.keep, ttl.column
             ));
             return String::new();
@@ -166,7 +167,8 @@ fn index_draft(
         parent.filter(|parent| index.interleaved && columns.starts_with(&names.key(&parent.key)));
     if index.interleaved && interleaved_in.is_none() {
         comments.push_str(&format!(
-            "-- index {} is interleaved only in a parent of the table whose key it begins with; here it stands by itself\n",
+            "-- index {} is not interleaved: it does not begin with the key of a parent of the \
+                table\n",
             index.name
         ));
     }

@@ -34,9 +34,7 @@ pub enum SimulateError {
     RepeatedIndex { name: String },
     #[error("strategy {strategy} needs {what}", strategy = quote(strategy))]
     Unsuited { strategy: String, what: &'static str },
-    #[error(
-        "rows come along a clock: name a column of time with --time, or say with --rate how many rows come in a second"
-    )]
+    #[error("rows need times: name a column of time with --time, or set the rows per second with --rate")]
     NoClock,
     #[error("column '{column}' is not a point in time or a date", column = quote(column))]
     Time { column: String },

@@ -51,7 +51,8 @@ impl Family {
         let mut notes = Vec::new();
         if self.repeated > 0 {
             notes.push(format!(
-                "{} parents have a key that is there already: Spanner refuses to insert them; they count as writes here",
+                "{} parents have a key that exists already: Spanner refuses to insert them; they count as \
+                    writes here",
                 self.repeated
             ));
         }

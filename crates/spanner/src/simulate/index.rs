@@ -50,8 +50,8 @@ pub(super) struct IndexShard {
 /// Error for the description of an index that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "'{found}' is no index; write NAME(COLUMNS), and behind it what it has of: storing(COLUMNS), null_filtered, interleaved or \
-     shard-N: by_time(event_timestamp desc) storing(ad_id) null_filtered", found = quote(found)
+    "'{found}' is not an index; write NAME(COLUMNS), optionally followed by storing(COLUMNS), \
+        null_filtered, interleaved or shard-N, such as by_time(event_timestamp desc) storing(ad_id) null_filtered", found = quote(found)
 )]
 pub struct IndexSpecError {
     found: String,

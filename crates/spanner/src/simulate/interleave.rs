@@ -236,7 +236,7 @@ impl<'a> Plan<'a> {
             newest_first: in_time_order.map(|part| part.descending),
         };
         let words = match strategy {
-            StrategyName::Interleaved => "children stand behind their parent, in one order of rows",
+            StrategyName::Interleaved => "children follow their parent, in one order of rows",
             _ => "children in a table of their own",
         };
         Ok(StrategyReport {
@@ -278,7 +278,7 @@ fn check_prefix(
     let [parents, children] = columns;
     if child.len() <= root.len() {
         return Err(SimulateError::ChildKey {
-            reason: "it is the parent's key and at least one column more".to_owned(),
+            reason: "it must consist of the parent's key and at least one more column".to_owned(),
         });
     }
     for (ours, theirs) in root.iter().zip(child) {
@@ -289,7 +289,8 @@ fn check_prefix(
         if ours_named.column_type != theirs_named.column_type || ours.descending != theirs.descending {
             return Err(SimulateError::ChildKey {
                 reason: format!(
-                    "column '{}' of type {} stands where the parent has '{}' of type {}, in the same order",
+                    "column '{}' of type {} is in the place of the parent's '{}' of type {}; both and \
+                        their order must agree",
                     theirs_named.name, theirs_named.column_type, ours_named.name, ours_named.column_type
                 ),
             });

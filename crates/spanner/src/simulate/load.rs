@@ -24,7 +24,9 @@ pub(super) fn load(survey: &Survey, parameters: &ModelParameters, rate: Option<f
 /// Returns the reason why load cannot be judged, if the arrival order of the rows is unknown.
 pub(super) fn unknown_order(order: Order) -> Option<String> {
     (order == Order::Unknown).then(|| {
-        "the export is not in the order of its times, and too large to be sorted here: sort it by time, or give part of it".to_owned()
+        "the export is not in the order of its times, and too large to sort here: sort it by time, or use \
+            a part of it"
+            .to_owned()
     })
 }
 
@@ -33,12 +35,17 @@ pub(super) fn notes_on_time(survey: &Survey, order: Order, time: &str, is_clocke
     let mut notes = Vec::new();
     if order == Order::Time {
         notes.push(format!(
-            "the export is not in the order of {time}: {:.0} % of its rows stand behind a later one. They are replayed in the order of their times",
+            "the export is not in the order of {time}: {:.0} % of its rows follow a later one. They are \
+                replayed in the order of their times",
             100.0 * survey.out_of_order as f64 / survey.rows.max(1) as f64
         ));
     }
     if is_clocked && survey.without_time > 0 {
-        notes.push(format!("{} rows have no time: they come with the row before them, the first ones before the clock begins", survey.without_time));
+        notes.push(format!(
+            "{} rows have no time: they arrive with the row before them, or before all \
+            others if there is none",
+            survey.without_time
+        ));
     }
     notes
 }

@@ -158,7 +158,8 @@ pub fn migrate(
     };
     match kind {
         KeyKind::Uuid => {
-            "every UUID is there once, also in lower case; random ones to come do not meet them but by a chance of 2^-122 for each pair"
+            "every UUID occurs once, also in lower case; new random ones collide with them with a \
+                probability of 2^-122 per pair"
                 .clone_into(&mut migration.proof);
         }
         KeyKind::Sequential => migration.skip(&found, room)?,
@@ -188,7 +189,7 @@ pub fn normalize_uuids<E: From<SimulateError> + From<SourceError>>(
         let uuids = (0..array.len()).map(|row| {
             let uuid = texts.uuid(array, row).map(|uuid| uuid.hyphenated().to_string());
             uuid.ok_or_else(|| SimulateError::Migration {
-                reason: format!("{}, column '{column}': is no UUID", place.row_place(row)),
+                reason: format!("{}, column '{column}': is not a UUID", place.row_place(row)),
             })
         });
         *array =
@@ -251,8 +252,8 @@ impl Migration {
         let most = power.and_then(|power| i64::try_from(power).ok()).filter(|most| *most <= MOST_SKIPPED);
         let most = most.ok_or_else(|| SimulateError::Migration {
             reason: format!(
-                "column '{}' holds {}: a range with all values, and those until the switch, leaves the sequence less than half of the numbers. Make \
-                 new keys as UUIDs, in a column of their own",
+                "column '{}' holds {}: a range with all values, and with headroom until the switch, \
+                    leaves the sequence less than half of the numbers. Make new keys as UUIDs, in a column of their own",
                 self.column, found.most
             ),
         })?;
@@ -264,8 +265,8 @@ impl Migration {
         self.free_values = Some(free);
         self.look_up(BitReversedSequence::new(1, Some(least..=most)), found)?;
         self.proof = format!(
-            "every positive value lies in {least} to {most}, which the sequence leaves out; {free} of these are free for values until the switch, {} are \
-             left for the sequence",
+            "every positive value lies in {least} to {most}, which the sequence skips; {free} of these \
+                are free for values until the switch, {} remain for the sequence",
             i64::MAX - most
         );
         Ok(())
@@ -276,7 +277,7 @@ impl Migration {
         if found.negative {
             return Err(SimulateError::Migration {
                 reason: format!(
-                    "column '{}' has negative values, which no positive sequence gives",
+                    "column '{}' has negative values, which a positive sequence cannot generate",
                     self.column
                 ),
             });
@@ -287,8 +288,8 @@ impl Migration {
         let Some(start) = start.filter(|start| *start <= MOST_SKIPPED) else {
             return Err(SimulateError::Migration {
                 reason: format!(
-                    "column '{}' holds the reversals of counters up to {}: they leave the sequence less than half of the numbers. These look like \
-                     random numbers; make new keys as UUIDs, in a column of their own",
+                    "column '{}' holds the reversals of counters up to {}: they leave the sequence less \
+                        than half of the numbers. The values look like random numbers; make new keys as UUIDs, in a column of their own",
                     self.column, found.most_counter
                 ),
             });
@@ -298,8 +299,8 @@ impl Migration {
         self.free_values = Some(free.cast_unsigned());
         self.look_up(BitReversedSequence::new(start, None), found)?;
         self.proof = format!(
-            "every value is the reversal of a counter from {} to {}; the sequence begins with {start}, and reversing is one to one; {free} counters between \
-             are free for values until the switch",
+            "every value is the reversal of a counter from {} to {}; the sequence starts at {start}, and \
+                reversal is one to one; the {free} counters between are free for values until the switch",
             found.least_counter, found.most_counter
         );
         Ok(())
@@ -313,7 +314,7 @@ impl Migration {
         }
         if self.collisions > 0 {
             let reason =
-                format!("{} of {} values of the sequence are there already", self.collisions, self.tried);
+                format!("{} of {} values of the sequence exist already", self.collisions, self.tried);
             return Err(SimulateError::Migration { reason });
         }
         Ok(())
@@ -328,10 +329,10 @@ impl KeyValues {
         for (row, value) in numbers.as_primitive::<Int64Type>().iter().enumerate() {
             let value = value.ok_or_else(|| match array.is_null(row) {
                 true => (row, "is NULL, and a key is NOT NULL".to_owned()),
-                false => (row, "is larger than INT64 holds".to_owned()),
+                false => (row, "is larger than an INT64".to_owned()),
             })?;
             if !self.values.insert(value) {
-                return Err((row, format!("{value} is there twice, and a key is unique")));
+                return Err((row, format!("{value} occurs twice, but a key is unique")));
             }
             self.rows += 1;
             let counter = bit_reverse(value, true);
@@ -356,13 +357,10 @@ impl KeyValues {
             self.to_normalize += u64::from(texts.text(row).is_some_and(differs));
             let uuid = uuid.ok_or_else(|| {
                 let found = texts.text(row).map(|text| format!("'{}' ", quote(text)));
-                (row, format!("{}is no UUID and no number", found.unwrap_or_default()))
+                (row, format!("{}is neither a UUID nor a number", found.unwrap_or_default()))
             })?;
             if !self.uuids.insert(uuid.as_u128()) {
-                return Err((
-                    row,
-                    format!("{uuid} is there twice once it is in lower case, and a key is unique"),
-                ));
+                return Err((row, format!("{uuid} occurs twice in lower case, but a key is unique")));
             }
             self.rows += 1;
             if let Some(count) = self.versions.get_mut(uuid.get_version_num()) {

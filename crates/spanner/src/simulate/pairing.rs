@@ -30,8 +30,8 @@ pub fn declared_table(schema: &Schema, name: Option<&str>) -> Result<Declared, P
     let mut declared = Declared::new(schema, table);
     if let Some(parent) = &table.parent {
         declared.notes.push(format!(
-            "{} is interleaved in {parent}; its keys are modelled alone. With the rows of {parent} as FILE and these as --interleave both are \
-             modelled in one order",
+            "{} is interleaved in {parent}; its keys are modelled alone. To model both in one order, give \
+                the rows of {parent} as FILE and these with --interleave",
             table.name
         ));
     }

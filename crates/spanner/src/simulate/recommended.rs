@@ -26,7 +26,9 @@ impl RecommendedSchema<'_> {
             _ => self.simulation.recommended,
         };
         let Some(strategy) = recommended.and_then(StrategyName::table) else {
-            return "-- none is recommended, so there is no schema; --strategies with one name has that of it\n".to_owned();
+            return "-- none is recommended, so there is no schema; --strategies NAME prints that of one \
+                strategy\n"
+                .to_owned();
         };
         let declaration = Declaration {
             name,

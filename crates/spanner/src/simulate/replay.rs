@@ -68,7 +68,8 @@ impl<'a> Plan<'a> {
         let rows_per_window = survey.rows as f64 * window / span.max(window);
         if rows_per_window < FEWEST_HOT_ROWS {
             notes.push(format!(
-                "a window has {rows_per_window:.1} rows of the export on average: the hottest split has many of so few by chance; a longer --window has more"
+                "a window has {rows_per_window:.1} rows of the export on average, so that the hottest \
+                    split may have many of them by chance; use a longer --window"
             ));
         }
         let read_length = survey.range.filter(|_| time.is_some()).map(read_length);
@@ -194,7 +195,8 @@ fn note_on_repeated_keys(rows: u64, distinct: DistinctKeys) -> Option<String> {
     let repeated = rows.saturating_sub(if distinct.exact { distinct.estimate } else { distinct.upper });
     (repeated > 0).then(|| {
         format!(
-            "{} {repeated} rows have a key that is there already: Spanner refuses to insert them; they count as writes here",
+            "{} {repeated} rows have a key that exists already: Spanner refuses to insert them; they \
+                count as writes here",
             if distinct.exact { "exactly" } else { "at least" }
         )
     })

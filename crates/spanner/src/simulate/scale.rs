@@ -46,8 +46,8 @@ fn few_rows(parameters: &ModelParameters) -> Option<String> {
     // Rounding may lower the number slightly.
     (rows < 0.9 * FEWEST_HOT_ROWS).then(|| {
         format!(
-            "a split is hot from {rows:.1} rows of the export in one window on, and so few come together by chance: give more rows, a longer \
-             --window or a smaller --scale"
+            "a split is hot from {rows:.1} rows of the export in a window on, which so few rows reach by \
+                chance: use more rows, a longer --window or a smaller --scale"
         )
     })
 }
@@ -58,7 +58,8 @@ pub(super) fn unsure(parameters: &ModelParameters, span: f64) -> Option<String> 
     few_rows(parameters).or_else(|| {
         (windows < FEWEST_WINDOWS).then(|| {
             format!(
-                "all rows come within {windows:.1} windows of {}, too few to see splits divide: give more rows, a shorter --window or a lower --rate",
+                "all rows arrive within {windows:.1} windows of {}, too few to see splits divide: use \
+                    more rows, a shorter --window or a lower --rate",
                 parameters.window
             )
         })

@@ -118,7 +118,8 @@ const MOST: u64 = 100_000;
 /// Error for an unknown strategy name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "unknown strategy '{found}'; there are: declared, swapped, desc, shard-N, generated-N, sequence, bit-reversed, uuid4, uuid4-int64, \
+    "unknown strategy '{found}'; known: declared, swapped, desc, shard-N, generated-N, sequence, \
+        bit-reversed, uuid4, uuid4-int64, \
      uuid4-bytes, uuid1, uuid1-int64, uuid1-bytes, uuid7, uuid7-int64, uuid7-bytes, hash-N, with N from 1 to {MOST}", found = quote(found)
 )]
 pub struct StrategyError {

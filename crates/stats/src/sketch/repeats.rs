@@ -16,7 +16,7 @@ const RECORD_BYTES: usize = 16;
 
 /// Error if repeats cannot be counted.
 #[derive(Debug, Error)]
-#[error("cannot keep the keys that do not fit in memory in a temporary file: {0}; more --memory may help")]
+#[error("cannot write the keys that do not fit in memory to a temporary file: {0}; more --memory may help")]
 pub struct RepeatsError(#[from] std::io::Error);
 
 /// Identities of a key and of the whole row that has it.

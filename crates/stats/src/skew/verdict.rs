@@ -153,11 +153,12 @@ impl Verdict {
         match self {
             Self::Empty => "There are no rows yet.",
             Self::FewRows => {
-                "There are too few rows to judge by: a perfect hash would spread so few unevenly too."
+                "There are too few rows to judge: even a perfect hash would spread them unevenly."
             }
             Self::Even => "Rows spread as evenly as chance allows for these keys.",
             Self::Moving => {
-                "At any one time few partitions take most of the rows, while the others wait: the key follows time. Hash a \
+                "At any one time few partitions get most of the rows, while the others are idle: the key \
+                    follows time. Hash a \
                  column with many values at any moment, such as a user id."
             }
             Self::HeavyKeys => {
@@ -169,8 +170,8 @@ impl Verdict {
                  column, or use fewer partitions."
             }
             Self::Uneven => {
-                "Rows are uneven, and the keys, as far as they were counted, do not explain it. 'evenkeel lint' looks at what the hash \
-                 function does with them."
+                "Rows are uneven, and the keys, as far as they were counted, do not explain it. 'evenkeel \
+                    lint' checks the hash function on them."
             }
         }
     }

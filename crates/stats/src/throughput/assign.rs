@@ -26,7 +26,7 @@ pub enum Assignment {
 
 /// Error for an unknown assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{found}' is no assignment; there are: round-robin, least-loaded, contiguous", found = quote(found))]
+#[error("unknown assignment '{found}'; known: round-robin, least-loaded, contiguous", found = quote(found))]
 pub struct AssignmentError {
     found: String,
 }
@@ -173,7 +173,7 @@ mod tests {
         let error = "random".parse::<Assignment>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "'random' is no assignment; there are: round-robin, least-loaded, contiguous"
+            "unknown assignment 'random'; known: round-robin, least-loaded, contiguous"
         );
     }
 

@@ -18,23 +18,23 @@ pub enum DeltaError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(
-        "{table}: {file} is missing, and without it nothing tells which files the Delta log names. Restore it, or remove {FOLDER} and \
-         export anew; readers lose its earlier versions then"
+        "{table}: {file} is missing, so the files of the Delta log are unknown. Restore it, or remove \
+            {FOLDER} and export again; readers then lose its earlier versions"
     )]
     Missing { table: String, file: String },
     #[error(
-        "{table}: {file} is no commit of Delta: {reason}. Restore it, or remove {FOLDER} and export anew; readers lose its earlier \
-         versions then"
+        "{table}: {file} is not a commit of Delta: {reason}. Restore it, or remove {FOLDER} and export \
+            again; readers then lose its earlier versions"
     )]
     Damaged { table: String, file: String, reason: String },
     #[error(
-        "{table}: {file} was not written by evenkeel, and another export would undo it. Remove {FOLDER} and export anew; readers lose \
-         its earlier versions then"
+        "{table}: {file} was not written by evenkeel, and another export would undo it. Remove {FOLDER} \
+            and export again; readers then lose its earlier versions"
     )]
     Foreign { table: String, file: String },
     #[error(
-        "{table}: {depth} portions of partition {partition} overlap in keys, so that rows may be stored which newer ones replace, and \
-         readers of Delta would show both. Compact first: --compact, or 'evenkeel compact {table} --max-depth 1'"
+        "{table}: {depth} portions of partition {partition} overlap in keys, so they may contain \
+            superseded rows, which readers of Delta would show. Compact first: --compact, or 'evenkeel compact {table} --max-depth 1'"
     )]
     Overlap { table: String, partition: PartitionId, depth: u64 },
     #[error("--without names column '{name}', which the table does not have; it has: {}", names(declared), name = quote(name))]
@@ -42,7 +42,8 @@ pub enum DeltaError {
     #[error("no column is left to export")]
     NoColumns,
     #[error(
-        "columns '{first}' and '{second}' differ in case alone, which Delta does not tell apart; leave one out: --without {second}", first = quote(first), second = quote(second)
+        "columns '{first}' and '{second}' differ only in case, which Delta does not distinguish; leave \
+            one out: --without {second}", first = quote(first), second = quote(second)
 )]
     Case { first: String, second: String },
     #[error(
@@ -59,6 +60,6 @@ pub enum DeltaError {
     Unproven { column: String, column_type: ColumnType, file: String },
     #[error("{table}: the next version of the Delta log cannot be written: {reason}")]
     Unwritable { table: String, reason: String },
-    #[error("{table}: {file} {damage}; 'evenkeel check {table}' looks at all files")]
+    #[error("{table}: {file} {damage}; 'evenkeel check {table}' verifies all files")]
     Portion { table: String, file: String, damage: PortionDamage },
 }

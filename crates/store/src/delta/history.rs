@@ -164,7 +164,7 @@ mod tests {
         }
         let error = newest(&[(FIRST, ADD), (SECOND, "{\"add\":{}}")]).await.unwrap_err();
         assert!(
-            error.to_string().contains("00000000000000000001.json is no commit of Delta: missing field"),
+            error.to_string().contains("00000000000000000001.json is not a commit of Delta: missing field"),
             "{error}"
         );
     }

@@ -31,15 +31,20 @@ pub enum IngestError {
     Portion(#[from] PortionError),
     #[error("cannot sort partition {partition}: {source}")]
     Sort { partition: PartitionId, source: ArrowError },
-    #[error("{reject}. Nothing was committed; --on-error reject sets such rows aside and takes the rest")]
+    #[error(
+        "{reject}. Nothing was committed; --on-error reject writes such rows to a file and ingests \
+        the rest"
+    )]
     Row { reject: Box<Reject> },
-    #[error("none of {count} rows can be taken; the first: {first}. Nothing was committed")]
+    #[error("all {count} rows are rejected; the first: {first}. Nothing was committed")]
     AllRejected { count: u64, first: Box<Reject> },
     #[error(
-        "the primary key {key} comes twice in this ingest, and the mode is insert. Nothing was committed", key = quote(key)
+        "the primary key {key} occurs twice in this ingest, but the mode is insert. Nothing was \
+            committed", key = quote(key)
 )]
     RepeatedKey { key: String },
-    #[error("the primary key {key} is in the table already, and the mode is insert. Nothing was committed", key = quote(key))]
+    #[error("the primary key {key} is in the table already, but the mode is insert. Nothing was \
+        committed", key = quote(key))]
     ExistingKey { key: String },
     #[error("cannot read the keys of {portion}: {reason}")]
     Keys { portion: String, reason: String },
@@ -48,7 +53,8 @@ pub enum IngestError {
 )]
     TakenMeanwhile { name: String, version: Version },
     #[error(
-        "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or take it again with --again", name = quote(name)
+        "{name} was ingested before, as version {version}. Nothing was committed; leave it out, or ingest \
+            it again with --again", name = quote(name)
 )]
     AlreadyIngested { name: String, bytes: u64, version: Version },
     #[error("{path}: exists already; name a new file for rejected rows", path = path.display())]

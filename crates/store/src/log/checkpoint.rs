@@ -55,7 +55,7 @@ pub fn read_checkpoint(table: &str, version: Version, bytes: &[u8]) -> Result<Sn
             LogEntry::Table(table) => definition = Some(table),
             LogEntry::Add(portion) if index > 0 => portions.push(Arc::new(portion)),
             LogEntry::History(commit) if index > 0 => commits.push(Arc::new(commit)),
-            _ => return Err(damaged(index + 1, "this line does not belong into a checkpoint")),
+            _ => return Err(damaged(index + 1, "this line does not belong in a checkpoint")),
         }
     }
     let definition = definition.ok_or_else(|| damaged(2, "it declares no table"))?;

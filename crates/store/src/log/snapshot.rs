@@ -96,7 +96,7 @@ impl Snapshot {
             LogEntry::Add(portion) => return self.add(portion, summary.as_mut()),
             LogEntry::Remove { path } => {
                 if self.portions.remove(path).is_none() {
-                    return Err(format!("portion {path} is removed but not there"));
+                    return Err(format!("portion {path} is removed but was not visible"));
                 }
                 summary.iter_mut().for_each(|summary| summary.removed += 1);
             }
@@ -116,7 +116,7 @@ impl Snapshot {
                 self.spec = Arc::new(altered.map_err(|error| error.to_string())?);
             }
             LogEntry::Checkpoint(_) | LogEntry::History(_) | LogEntry::End { .. } => {
-                return Err("this line does not belong into a commit".to_owned());
+                return Err("this line does not belong in a commit".to_owned());
             }
         }
         Ok(())
@@ -392,8 +392,12 @@ mod tests {
             (vec![add("a")], 1, "an entry before the commit"),
             (vec![upsert(), add("a"), add("a")], 3, "portion a is added twice"),
             (vec![upsert(), outside], 2, "there is no partition 2"),
-            (vec![upsert(), remove("a")], 2, "portion a is removed but not there"),
-            (vec![upsert(), add("a"), remove("a"), remove("a")], 4, "portion a is removed but not there"),
+            (vec![upsert(), remove("a")], 2, "portion a is removed but was not visible"),
+            (
+                vec![upsert(), add("a"), remove("a"), remove("a")],
+                4,
+                "portion a is removed but was not visible",
+            ),
             (
                 vec![upsert(), add("a"), LogEntry::Sweep { path: "a".into() }],
                 3,

@@ -248,7 +248,7 @@ async fn merged_portions_keep_their_age_and_the_others_go() {
     assert_eq!(written.commits()[4].removed, 2);
     same(&log.newest().await.unwrap(), &written);
     let again = log.try_commit(&written, &CommitDraft::compaction(vec!["p0".into()], vec![])).await;
-    assert!(again.unwrap_err().to_string().contains("p0 is removed but not there"));
+    assert!(again.unwrap_err().to_string().contains("p0 is removed but was not visible"));
     same(&log.newest().await.unwrap(), &written);
 }
 

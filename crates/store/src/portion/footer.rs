@@ -28,9 +28,9 @@ pub struct PortionFooter {
 pub enum FooterError {
     #[error("the last {needed} bytes are needed")]
     NeedsMore { needed: usize },
-    #[error("it is no Parquet file: {0}")]
+    #[error("it is not a Parquet file: {0}")]
     Parquet(#[source] ParquetError),
-    #[error("it is no portion of a table: its metadata has no {key}")]
+    #[error("it is not a portion of a table: its metadata has no {key}")]
     Missing { key: &'static str },
     #[error("its metadata says '{value}' for {key}", value = quote(value))]
     Invalid { key: &'static str, value: String },

@@ -35,10 +35,11 @@ pub(super) const MOST_NAME_BYTES: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SqlLimitError {
-    #[error("the SQL has {found} bytes; the most is {MOST_BYTES}. Put long lists of values into a table")]
+    #[error("the SQL has {found} bytes; the limit is {MOST_BYTES}. Put long lists of values into a table")]
     Bytes { found: usize },
     #[error(
-        "the SQL has {found} words and signs; the most is {MOST_TOKENS}. Put long lists of values into a table"
+        "the SQL has {found} words and signs; the limit is {MOST_TOKENS}. Put long lists of values into a \
+            table"
     )]
     Tokens { found: usize },
     #[error(

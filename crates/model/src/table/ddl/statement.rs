@@ -54,20 +54,21 @@ pub enum DdlNote {
 impl fmt::Display for DdlNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StoreAssumed => {
-                f.write_str("STORE = COLUMN is not given; the table is taken as a column table")
-            }
+            Self::StoreAssumed => f.write_str("STORE = COLUMN is not given; a column table is assumed"),
             Self::PartitionsAssumed => write!(
                 f,
-                "{PARTITIONS_OPTION} is not given; YDB makes {YDB_DEFAULT_PARTITIONS} partitions, and so does this table"
+                "{PARTITIONS_OPTION} is not given; the table gets {YDB_DEFAULT_PARTITIONS} partitions, as \
+                    in YDB"
             ),
             Self::TtlOutsideKey { column } => write!(
                 f,
-                "TTL is left out: '{}' is not in the primary key, and portions know the range of key columns alone",
+                "TTL is left out: '{}' is not in the primary key, and portions record only the ranges of \
+                    key columns",
                 quote(column)
             ),
             Self::TtlUnknown => f.write_str(
-                "TTL is left out: only Interval(\"P30D\") ON column, in days, hours, minutes or seconds, is known here",
+                "TTL is left out: only Interval(\"P30D\") ON column, in days, hours, minutes or seconds, \
+                    is supported here",
             ),
             Self::Family { family, column: Some(column) } => {
                 write!(f, "FAMILY {} of column {} has no effect here", quote(family), quote(column))

@@ -22,13 +22,13 @@ fn on_types(table: &TableDraft, dialect: Dialect) -> Vec<String> {
     let mut caveats = Vec::new();
     if columns.iter().any(|column| column.column_type == ColumnType::Uint64) {
         caveats.push(
-            "Uint64 is wider than any integer of Spanner: NUMERIC, where that can be; take INT64 for ids below 2^63".to_owned(),
+            "Uint64 is wider than any integer of Spanner: NUMERIC if that is possible; use INT64 for ids below 2^63".to_owned(),
         );
     }
     let is_wide =
         |column: &Column| matches!(column.column_type, ColumnType::Decimal { scale, .. } if scale > 9);
     if dialect == Dialect::GoogleSql && columns.iter().any(is_wide) {
-        caveats.push("NUMERIC has 9 digits behind the point; a Decimal of the table has more".to_owned());
+        caveats.push("NUMERIC has 9 decimal places; a Decimal of the table has more".to_owned());
     }
     caveats
 }
@@ -47,7 +47,7 @@ fn on_order(table: &TableDraft, dialect: Dialect) -> Option<String> {
 fn on_nulls(table: &TableDraft, dialect: Dialect) -> Vec<String> {
     let refused = match dialect {
         Dialect::GoogleSql => "",
-        Dialect::Postgres => ", and a primary key of the PostgreSQL dialect takes none",
+        Dialect::Postgres => ", which a primary key of the PostgreSQL dialect does not allow",
     };
     let in_key = table.nullable.iter().filter(|column| table.in_key(column));
     let mut caveats: Vec<String> =
@@ -57,7 +57,8 @@ fn on_nulls(table: &TableDraft, dialect: Dialect) -> Vec<String> {
         let with_null = columns.iter().filter(|column| table.nullable.contains(column));
         caveats.extend(with_null.map(|column| {
             format!(
-                "rows with a NULL in {column} have no shard: their entries of {} stand in one place; NULL_FILTERED leaves them out",
+                "rows with a NULL in {column} have no shard: their entries of {} are all in one \
+                    place; NULL_FILTERED leaves them out",
                 index.name
             )
         }));
@@ -97,5 +98,5 @@ fn on_names(table: &TableDraft) -> Option<String> {
         .map(|name| format!("'{name}' is {} here", plain_name(name)))
         .collect();
     (!changed.is_empty())
-        .then(|| format!("names of Spanner have letters, digits and _ alone: {}", changed.join(", ")))
+        .then(|| format!("names of Spanner have only letters, digits and _: {}", changed.join(", ")))
 }
