@@ -170,8 +170,13 @@ fn assess_counted(
         let (rows, place) = (unreadable.rows, first.place());
         notes.push(Note::RowsLeftOut { rows, place, first: Some(first.reason) });
     }
-    let Choice { partitions, ranking, statements, recommendation } =
-        recommend(&evaluation, &options.statements, export, &options, &Knowledge { roles: &roles, natural_key: &natural_key });
+    let Choice { partitions, ranking, statements, recommendation } = recommend(
+        &evaluation,
+        &options.statements,
+        export,
+        &options,
+        &Knowledge { roles: &roles, natural_key: &natural_key },
+    );
     for report in &mut evaluation.candidates {
         let chosen = partitions.and_then(|partitions| report.over(partitions));
         report.over_time = chosen.and_then(|placement| placement.over_time.clone());
@@ -257,7 +262,9 @@ fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Res
 fn given_roles(export: &Export, roles: &[(String, Role)]) -> Result<Vec<Option<Role>>, EvaluateError> {
     let columns = export.columns();
     let known = || columns.iter().map(|column| column.name.clone()).collect();
-    if let Some((column, _)) = roles.iter().find(|(name, _)| !columns.iter().any(|column| column.name == *name)) {
+    if let Some((column, _)) =
+        roles.iter().find(|(name, _)| !columns.iter().any(|column| column.name == *name))
+    {
         return Err(EvaluateError::UnknownRoleColumn { column: column.clone(), known: known() });
     }
     let role = |name: &str| roles.iter().rev().find(|(of, _)| of == name).map(|(_, role)| *role);

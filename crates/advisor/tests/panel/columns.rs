@@ -47,10 +47,6 @@ pub(crate) fn int32(values: impl IntoIterator<Item = u64>) -> ArrayRef {
     Arc::new(Int32Array::from_iter_values(values.into_iter().map(|v| v as i32)))
 }
 
-pub(crate) fn uint32(values: impl IntoIterator<Item = u64>) -> ArrayRef {
-    Arc::new(UInt32Array::from_iter_values(values.into_iter().map(|v| v as u32)))
-}
-
 pub(crate) fn texts(values: impl IntoIterator<Item = String>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
@@ -101,9 +97,30 @@ pub(crate) fn flags(rows: usize, seed: u64) -> ArrayRef {
 }
 
 const WORDS: [&str; 24] = [
-    "quick", "final", "ideas", "above", "packages", "sleep", "carefully", "regular", "deposits", "among", "the",
-    "pending", "accounts", "boost", "furiously", "express", "requests", "haggle", "silent", "theodolites",
-    "wake", "blithely", "even", "foxes",
+    "quick",
+    "final",
+    "ideas",
+    "above",
+    "packages",
+    "sleep",
+    "carefully",
+    "regular",
+    "deposits",
+    "among",
+    "the",
+    "pending",
+    "accounts",
+    "boost",
+    "furiously",
+    "express",
+    "requests",
+    "haggle",
+    "silent",
+    "theodolites",
+    "wake",
+    "blithely",
+    "even",
+    "foxes",
 ];
 
 pub(crate) fn sentences(rows: usize, seed: u64) -> ArrayRef {
@@ -144,7 +161,8 @@ pub(crate) fn with_nulls(array: &ArrayRef, share: f64, seed: u64) -> ArrayRef {
 }
 
 pub(crate) fn export(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+        .unwrap()
 }
 
 /// The rows in another order.
@@ -171,6 +189,7 @@ pub(crate) fn disguised(batch: &RecordBatch, seed: u64) -> (RecordBatch, Vec<(St
         .enumerate()
         .map(|(place, column)| (format!("c{}", place + 1), schema.field(*column).name().clone()))
         .collect();
-    let columns = order.iter().zip(&names).map(|(column, (name, _))| (name.as_str(), batch.column(*column).clone()));
+    let columns =
+        order.iter().zip(&names).map(|(column, (name, _))| (name.as_str(), batch.column(*column).clone()));
     (export(columns.collect()), names)
 }

@@ -33,7 +33,10 @@ fn lines(orders: u64, most: u64, seed: u64) -> (Vec<u64>, Vec<u64>) {
 
 /// For each group the same value in all of its rows.
 fn by_group(groups: &[u64], below: u64, salt: u64) -> Vec<u64> {
-    groups.iter().map(|group| (group.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) ^ salt) % below).collect()
+    groups
+        .iter()
+        .map(|group| (group.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) ^ salt) % below)
+        .collect()
 }
 
 fn ad_events() -> RecordBatch {
@@ -62,14 +65,18 @@ fn line_items() -> RecordBatch {
         ("l_quantity", decimals(rows, 50, 4)),
         ("l_extendedprice", decimals(rows, 1_000_000, 5)),
         ("l_returnflag", choice(rows, &["A", "N", "R"], 6)),
-        ("l_shipdate", seconds(uniform(rows, 2_500, 7).into_iter().map(|d| START - d as i64 * 86_400_000_000))),
+        (
+            "l_shipdate",
+            seconds(uniform(rows, 2_500, 7).into_iter().map(|d| START - d as i64 * 86_400_000_000)),
+        ),
         ("l_comment", sentences(rows, 8)),
     ])
 }
 
 fn part_supp() -> RecordBatch {
     let part: Vec<u64> = (0..10_000u64).flat_map(|part| [part + 1; 4]).collect();
-    let supplier: Vec<u64> = (0..10_000u64).flat_map(|p| (0..4).map(move |s| (p + s * 251 + p / 500) % 1_000 + 1)).collect();
+    let supplier: Vec<u64> =
+        (0..10_000u64).flat_map(|p| (0..4).map(move |s| (p + s * 251 + p / 500) % 1_000 + 1)).collect();
     let rows = part.len();
     export(vec![
         ("ps_partkey", int64(part)),
@@ -87,7 +94,10 @@ fn orders() -> RecordBatch {
         ("o_custkey", int64(uniform(rows, 3_000, 1).into_iter().map(|v| v + 1))),
         ("o_orderstatus", choice(rows, &["O", "F", "P"], 2)),
         ("o_totalprice", decimals(rows, 5_000_000, 3)),
-        ("o_orderdate", seconds(uniform(rows, 2_400, 4).into_iter().map(|d| START - d as i64 * 86_400_000_000))),
+        (
+            "o_orderdate",
+            seconds(uniform(rows, 2_400, 4).into_iter().map(|d| START - d as i64 * 86_400_000_000)),
+        ),
         ("o_clerk", codes("Clerk#", &uniform(rows, 1_000, 5))),
         ("o_comment", sentences(rows, 6)),
     ])
@@ -177,7 +187,11 @@ fn transfers() -> RecordBatch {
 
 fn tenants() -> RecordBatch {
     let rows = 60_000;
-    let tenant: Vec<u64> = uniform(rows, 100, 1).into_iter().zip(zipf(rows, 300, 0.4, 2)).map(|(d, t)| if d < 45 { 7 } else { t }).collect();
+    let tenant: Vec<u64> = uniform(rows, 100, 1)
+        .into_iter()
+        .zip(zipf(rows, 300, 0.4, 2))
+        .map(|(d, t)| if d < 45 { 7 } else { t })
+        .collect();
     export(vec![
         ("tenant_id", int64(tenant)),
         ("host", codes("host", &uniform(rows, 5_000, 3))),
@@ -191,8 +205,18 @@ fn flights() -> RecordBatch {
     let rows = 90_000;
     let origin = zipf(rows, 300, 0.8, 1);
     let destination = zipf(rows, 300, 0.8, 2);
-    let distance: Vec<u64> = origin.iter().zip(&destination).map(|(a, b)| 100 + (a * 7919 + b * 104_729) % 2_500).collect();
-    let airport = |codes: &[u64]| texts(codes.iter().map(|c| format!("{}{}{}", (b'A' + (c / 26 % 26) as u8) as char, (b'A' + (c % 26) as u8) as char, (b'A' + (c % 7) as u8) as char)));
+    let distance: Vec<u64> =
+        origin.iter().zip(&destination).map(|(a, b)| 100 + (a * 7919 + b * 104_729) % 2_500).collect();
+    let airport = |codes: &[u64]| {
+        texts(codes.iter().map(|c| {
+            format!(
+                "{}{}{}",
+                (b'A' + (c / 26 % 26) as u8) as char,
+                (b'A' + (c % 26) as u8) as char,
+                (b'A' + (c % 7) as u8) as char
+            )
+        }))
+    };
     export(vec![
         ("date", seconds(rising(rows, 60.0, 3))),
         ("delay", signed(amounts_below_zero(rows, 4))),
@@ -203,7 +227,11 @@ fn flights() -> RecordBatch {
 }
 
 fn amounts_below_zero(rows: usize, seed: u64) -> Vec<i64> {
-    uniform(rows, 60, seed).into_iter().zip(uniform(rows, 100, seed + 1)).map(|(a, b)| if b < 90 { a as i64 - 20 } else { (a * b / 10) as i64 }).collect()
+    uniform(rows, 60, seed)
+        .into_iter()
+        .zip(uniform(rows, 100, seed + 1))
+        .map(|(a, b)| if b < 90 { a as i64 - 20 } else { (a * b / 10) as i64 })
+        .collect()
 }
 
 fn clicks() -> RecordBatch {
@@ -235,7 +263,12 @@ fn logs() -> RecordBatch {
     let rows = 60_000;
     export(vec![
         ("timestamp", times(rising(rows, 0.2, 1))),
-        ("trace_id", texts(uniform(rows, 9_000, 2).into_iter().map(|t| format!("{:032x}", u128::from(t).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))))),
+        (
+            "trace_id",
+            texts(uniform(rows, 9_000, 2).into_iter().map(|t| {
+                format!("{:032x}", u128::from(t).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))
+            })),
+        ),
         ("service", choice(rows, &["api", "auth", "billing", "search", "web"], 3)),
         ("level", choice(rows, &["INFO", "WARN", "ERROR"], 4)),
         ("message", sentences(rows, 5)),
@@ -247,7 +280,14 @@ fn ledger() -> RecordBatch {
     let rows = 50_000;
     let account = uniform(rows, 4_000, 1);
     let mut last = std::collections::HashMap::new();
-    let number: Vec<u64> = account.iter().map(|a| { let n = last.entry(*a).or_insert(0u64); *n += 1; *n }).collect();
+    let number: Vec<u64> = account
+        .iter()
+        .map(|a| {
+            let n = last.entry(*a).or_insert(0u64);
+            *n += 1;
+            *n
+        })
+        .collect();
     export(vec![
         ("account_no", codes("DE", &account)),
         ("entry_no", int64(number)),
@@ -326,7 +366,12 @@ fn no_key() -> RecordBatch {
 fn fifty_rows() -> RecordBatch {
     let rows = 50;
     export(vec![
-        ("country_code", texts((0..rows).map(|at| format!("{}{}", (b'A' + (at / 26) as u8) as char, (b'A' + (at % 26) as u8) as char)))),
+        (
+            "country_code",
+            texts((0..rows).map(|at| {
+                format!("{}{}", (b'A' + (at / 26) as u8) as char, (b'A' + (at % 26) as u8) as char)
+            })),
+        ),
         ("name", texts((0..rows).map(|at| format!("Country {at}")))),
         ("population", amounts(rows, 5_000_000.0, 1)),
     ])
@@ -360,7 +405,10 @@ fn game_scores() -> RecordBatch {
     let rows = 50_000;
     export(vec![
         ("match_id", int64((0..rows as u64).map(|row| row / 10 + 5_000))),
-        ("player_id", int64((0..).zip(uniform(rows, 1_200, 1)).map(|(row, v): (u64, u64)| row % 10 * 1_200 + v))),
+        (
+            "player_id",
+            int64((0..).zip(uniform(rows, 1_200, 1)).map(|(row, v): (u64, u64)| row % 10 * 1_200 + v)),
+        ),
         ("score", int32(uniform(rows, 5_000, 2))),
         ("kills", int32(uniform(rows, 30, 3))),
         ("played_at", seconds((0..rows as i64).map(|row| START + row / 10 * 40_000_000))),
@@ -371,7 +419,14 @@ fn dns() -> RecordBatch {
     let rows = 60_000;
     export(vec![
         ("ts", times(rising(rows, 0.1, 1))),
-        ("client_ip", texts(zipf(rows, 6_000, 0.6, 2).into_iter().map(|v| format!("10.{}.{}.{}", v % 7, v / 256 % 256, v % 256)))),
+        (
+            "client_ip",
+            texts(
+                zipf(rows, 6_000, 0.6, 2)
+                    .into_iter()
+                    .map(|v| format!("10.{}.{}.{}", v % 7, v / 256 % 256, v % 256)),
+            ),
+        ),
         ("qname", texts(zipf(rows, 3_000, 0.9, 3).into_iter().map(|v| format!("host{v}.example.org")))),
         ("qtype", choice(rows, &["A", "AAAA", "TXT", "MX"], 4)),
         ("rtt_us", amounts(rows, 1_500.0, 5)),
@@ -431,45 +486,297 @@ fn copies() -> RecordBatch {
 pub(crate) fn cases() -> Vec<Case> {
     macro_rules! case {
         ($name:literal, $rows:expr, $accepted:expr, never $never:expr, by $by:expr, $why:literal) => {
-            Case { name: $name, rows: $rows, accepted: $accepted, never: $never, identified_by: $by, why: $why }
+            Case {
+                name: $name,
+                rows: $rows,
+                accepted: $accepted,
+                never: $never,
+                identified_by: $by,
+                why: $why,
+            }
         };
     }
     vec![
-        case!("ad events", ad_events, &[&["user_id"]], never &["cost_micros"], by &[&["event_id"]], "users are looked up, grouped and joined"),
-        case!("ad events, shuffled", || shuffled(&ad_events(), 1), &[&["user_id"]], never &["cost_micros"], by &[&["event_id"]], "order does not change what a key is"),
-        case!("ad events, by campaign", || sorted(&ad_events(), "campaign_id"), &[&["user_id"]], never &["cost_micros"], by &[&["event_id"]], "an export sorted by another column"),
-        case!("ad events with copies", copies, &[&["user_id"]], never &["cost_micros"], by &[&["event_id"]], "retries repeat rows, not keys"),
-        case!("lineitem", line_items, &[&["l_orderkey"]], never &["l_comment", "l_extendedprice", "l_quantity"], by &[&["l_orderkey", "l_linenumber"]], "lines belong to their order"),
-        case!("lineitem, shuffled", || shuffled(&line_items(), 2), &[&["l_orderkey"]], never &["l_comment", "l_extendedprice", "l_quantity"], by &[&["l_orderkey", "l_linenumber"]], "lines belong to their order"),
-        case!("partsupp", part_supp, &[&["ps_partkey"]], never &["ps_availqty", "ps_comment", "ps_supplycost"], by &[&["ps_partkey", "ps_suppkey"]], "a quantity and a comment are no keys"),
-        case!("orders", orders, &[&["o_orderkey"], &["o_custkey"]], never &["o_comment", "o_totalprice"], by &[&["o_orderkey"]], "the order for joins with its lines, or the customer"),
-        case!("customers", customers, &[&["c_custkey"]], never &["c_comment", "c_acctbal"], by &[&["c_custkey"]], "the table's own id"),
-        case!("sensors", sensors, &[&["device_id"]], never &["temperature", "humidity", "battery"], by &[&["device_id", "measured_at"]], "one device's readings stay together"),
-        case!("few sensors", few_sensors, &[&["sensor", "at"], &["sensor"]], never &["value"], by &[&["sensor", "at"]], "eight sensors cannot fill 16 partitions: a second column is needed, or fewer partitions"),
-        case!("chat", chat, &[&["conversation_id"]], never &["body"], by &[&["message_id"]], "a conversation is read as a whole"),
-        case!("rides", rides, &[&["driver_id"], &["passenger_id"]], never &["distance_m", "fare_cents"], by &[&["ride_id"]], "rides of a driver or passenger"),
-        case!("page views", page_views, &[&["session_id"], &["user_id"]], never &["duration_ms", "url"], by &[], "sessions or users"),
-        case!("transfers", transfers, &[&["from_account"], &["to_account"], &["from_account", "to_account"]], never &["amount"], by &[&["transfer_id"]], "an account's transfers"),
-        case!("tenants with a giant", tenants, &[&["tenant_id", "host"], &["tenant_id", "at"], &["host"]], never &["bytes"], by &[], "one tenant has half of the rows: split it by a second column"),
-        case!("flights", flights, &[&["origin", "destination"]], never &["delay"], by &[], "delay and distance are measures"),
-        case!("ad clicks", clicks, &[&["ip"], &["ip", "app"]], never &[], by &[], "the address; attributed_time is nearly always NULL"),
-        case!("epoch events", epoch_events, &[&["user_id"]], never &["price"], by &[], "whole seconds since 1970 are a time"),
-        case!("logs", logs, &[&["trace_id"]], never &["message", "latency_ms"], by &[], "a trace is read as a whole"),
-        case!("ledger", ledger, &[&["account_no"]], never &["amount"], by &[&["account_no", "entry_no"], &["account_no", "booked_at"]], "entries are numbered within an account"),
-        case!("quotes", quotes, &[&["symbol"]], never &["bid", "ask", "volume"], by &[], "a symbol's history"),
-        case!("calls", calls, &[&["caller"], &["callee"], &["caller", "callee"]], never &["duration_s"], by &[], "a subscriber's calls"),
-        case!("reviews", reviews, &[&["product_id"], &["reviewer_id"]], never &["review_text", "stars"], by &[&["review_id"]], "reviews of a product"),
-        case!("catalogue", catalogue, &[&["sku"]], never &["title", "price_cents", "stock"], by &[&["sku"]], "the table's own id"),
-        case!("wide telemetry", wide, &[&["vehicle_id"]], never &[], by &[&["vehicle_id", "recorded_at"]], "two hundred signals of a vehicle"),
-        case!("no good key", no_key, &[&[], &["country", "status"]], never &[], by &[], "nothing identifies anything"),
-        case!("fifty rows", fifty_rows, &[&["country_code"], &["name"], &[]], never &["population"], by &[], "too few rows to say more"),
-        case!("inventory", inventory, &[&["item_id"], &["warehouse_id", "item_id"]], never &["quantity"], by &[&["warehouse_id", "item_id"]], "an item in a warehouse"),
-        case!("subscriptions", subscriptions, &[&["customer_id"], &["subscription_id"]], never &["mrr_cents"], by &[&["subscription_id"]], "a customer's subscriptions"),
-        case!("game scores", game_scores, &[&["player_id"], &["match_id"]], never &["score", "kills"], by &[&["match_id", "player_id"]], "a match, or a player's history"),
-        case!("dns", dns, &[&["client_ip"], &["qname"], &["client_ip", "qname"]], never &["rtt_us"], by &[], "a client's lookups"),
-        case!("payments", payments_by_day, &[&["merchant_id"]], never &["amount_cents"], by &[&["payment_ref"]], "a merchant's payments"),
-        case!("gps", gps, &[&["truck_id"]], never &["lat", "lon", "speed_kmh", "heading"], by &[&["truck_id", "ts"]], "a truck's track"),
-        case!("followers", edges, &[&["follower_id"], &["followee_id"]], never &[], by &[&["follower_id", "followee_id"]], "both ends identify an edge"),
-        case!("members", emails, &[&["email"]], never &["age"], by &[&["email"]], "the table's own id"),
+        case!(
+            "ad events",
+            ad_events,
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "users are looked up, grouped and joined"
+        ),
+        case!(
+            "ad events, shuffled",
+            || shuffled(&ad_events(), 1),
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "order does not change what a key is"
+        ),
+        case!(
+            "ad events, by campaign",
+            || sorted(&ad_events(), "campaign_id"),
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "an export sorted by another column"
+        ),
+        case!(
+            "ad events with copies",
+            copies,
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "retries repeat rows, not keys"
+        ),
+        case!(
+            "lineitem",
+            line_items,
+            &[&["l_orderkey"]],
+            never & ["l_comment", "l_extendedprice", "l_quantity"],
+            by & [&["l_orderkey", "l_linenumber"]],
+            "lines belong to their order"
+        ),
+        case!(
+            "lineitem, shuffled",
+            || shuffled(&line_items(), 2),
+            &[&["l_orderkey"]],
+            never & ["l_comment", "l_extendedprice", "l_quantity"],
+            by & [&["l_orderkey", "l_linenumber"]],
+            "lines belong to their order"
+        ),
+        case!(
+            "partsupp",
+            part_supp,
+            &[&["ps_partkey"]],
+            never & ["ps_availqty", "ps_comment", "ps_supplycost"],
+            by & [&["ps_partkey", "ps_suppkey"]],
+            "a quantity and a comment are no keys"
+        ),
+        case!(
+            "orders",
+            orders,
+            &[&["o_orderkey"], &["o_custkey"]],
+            never & ["o_comment", "o_totalprice"],
+            by & [&["o_orderkey"]],
+            "the order for joins with its lines, or the customer"
+        ),
+        case!(
+            "customers",
+            customers,
+            &[&["c_custkey"]],
+            never & ["c_comment", "c_acctbal"],
+            by & [&["c_custkey"]],
+            "the table's own id"
+        ),
+        case!(
+            "sensors",
+            sensors,
+            &[&["device_id"]],
+            never & ["temperature", "humidity", "battery"],
+            by & [&["device_id", "measured_at"]],
+            "one device's readings stay together"
+        ),
+        case!(
+            "few sensors",
+            few_sensors,
+            &[&["sensor", "at"], &["sensor"]],
+            never & ["value"],
+            by & [&["sensor", "at"]],
+            "eight sensors cannot fill 16 partitions: a second column is needed, or fewer partitions"
+        ),
+        case!(
+            "chat",
+            chat,
+            &[&["conversation_id"]],
+            never & ["body"],
+            by & [&["message_id"]],
+            "a conversation is read as a whole"
+        ),
+        case!(
+            "rides",
+            rides,
+            &[&["driver_id"], &["passenger_id"]],
+            never & ["distance_m", "fare_cents"],
+            by & [&["ride_id"]],
+            "rides of a driver or passenger"
+        ),
+        case!(
+            "page views",
+            page_views,
+            &[&["session_id"], &["user_id"]],
+            never & ["duration_ms", "url"],
+            by & [],
+            "sessions or users"
+        ),
+        case!(
+            "transfers",
+            transfers,
+            &[&["from_account"], &["to_account"], &["from_account", "to_account"]],
+            never & ["amount"],
+            by & [&["transfer_id"]],
+            "an account's transfers"
+        ),
+        case!(
+            "tenants with a giant",
+            tenants,
+            &[&["tenant_id", "host"], &["tenant_id", "at"], &["host"]],
+            never & ["bytes"],
+            by & [],
+            "one tenant has half of the rows: split it by a second column"
+        ),
+        case!(
+            "flights",
+            flights,
+            &[&["origin", "destination"]],
+            never & ["delay"],
+            by & [],
+            "delay and distance are measures"
+        ),
+        case!(
+            "ad clicks",
+            clicks,
+            &[&["ip"], &["ip", "app"]],
+            never & [],
+            by & [],
+            "the address; attributed_time is nearly always NULL"
+        ),
+        case!(
+            "epoch events",
+            epoch_events,
+            &[&["user_id"]],
+            never & ["price"],
+            by & [],
+            "whole seconds since 1970 are a time"
+        ),
+        case!(
+            "logs",
+            logs,
+            &[&["trace_id"]],
+            never & ["message", "latency_ms"],
+            by & [],
+            "a trace is read as a whole"
+        ),
+        case!(
+            "ledger",
+            ledger,
+            &[&["account_no"]],
+            never & ["amount"],
+            by & [&["account_no", "entry_no"], &["account_no", "booked_at"]],
+            "entries are numbered within an account"
+        ),
+        case!(
+            "quotes",
+            quotes,
+            &[&["symbol"]],
+            never & ["bid", "ask", "volume"],
+            by & [],
+            "a symbol's history"
+        ),
+        case!(
+            "calls",
+            calls,
+            &[&["caller"], &["callee"], &["caller", "callee"]],
+            never & ["duration_s"],
+            by & [],
+            "a subscriber's calls"
+        ),
+        case!(
+            "reviews",
+            reviews,
+            &[&["product_id"], &["reviewer_id"]],
+            never & ["review_text", "stars"],
+            by & [&["review_id"]],
+            "reviews of a product"
+        ),
+        case!(
+            "catalogue",
+            catalogue,
+            &[&["sku"]],
+            never & ["title", "price_cents", "stock"],
+            by & [&["sku"]],
+            "the table's own id"
+        ),
+        case!(
+            "wide telemetry",
+            wide,
+            &[&["vehicle_id"]],
+            never & [],
+            by & [&["vehicle_id", "recorded_at"]],
+            "two hundred signals of a vehicle"
+        ),
+        case!(
+            "no good key",
+            no_key,
+            &[&[], &["country", "status"]],
+            never & [],
+            by & [],
+            "nothing identifies anything"
+        ),
+        case!(
+            "fifty rows",
+            fifty_rows,
+            &[&["country_code"], &["name"], &[]],
+            never & ["population"],
+            by & [],
+            "too few rows to say more"
+        ),
+        case!(
+            "inventory",
+            inventory,
+            &[&["item_id"], &["warehouse_id", "item_id"]],
+            never & ["quantity"],
+            by & [&["warehouse_id", "item_id"]],
+            "an item in a warehouse"
+        ),
+        case!(
+            "subscriptions",
+            subscriptions,
+            &[&["customer_id"], &["subscription_id"]],
+            never & ["mrr_cents"],
+            by & [&["subscription_id"]],
+            "a customer's subscriptions"
+        ),
+        case!(
+            "game scores",
+            game_scores,
+            &[&["player_id"], &["match_id"]],
+            never & ["score", "kills"],
+            by & [&["match_id", "player_id"]],
+            "a match, or a player's history"
+        ),
+        case!(
+            "dns",
+            dns,
+            &[&["client_ip"], &["qname"], &["client_ip", "qname"]],
+            never & ["rtt_us"],
+            by & [],
+            "a client's lookups"
+        ),
+        case!(
+            "payments",
+            payments_by_day,
+            &[&["merchant_id"]],
+            never & ["amount_cents"],
+            by & [&["payment_ref"]],
+            "a merchant's payments"
+        ),
+        case!(
+            "gps",
+            gps,
+            &[&["truck_id"]],
+            never & ["lat", "lon", "speed_kmh", "heading"],
+            by & [&["truck_id", "ts"]],
+            "a truck's track"
+        ),
+        case!(
+            "followers",
+            edges,
+            &[&["follower_id"], &["followee_id"]],
+            never & [],
+            by & [&["follower_id", "followee_id"]],
+            "both ends identify an edge"
+        ),
+        case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]
 }

@@ -2,6 +2,8 @@
 //!
 //! Each export is judged as it is, and with its columns renamed and permuted and its rows shuffled.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
 mod columns;
 mod exports;
 
@@ -73,7 +75,10 @@ fn refusal(case: &Case, report: &AdvisorReport, name: &dyn Fn(&str) -> String) -
         return Some(format!("PRIMARY KEY ({}): {column} is no key", primary_key.join(", ")));
     }
     let complete = case.identified_by.is_empty()
-        || case.identified_by.iter().any(|key| key.iter().all(|column| primary_key.iter().any(|c| c == column)));
+        || case
+            .identified_by
+            .iter()
+            .any(|key| key.iter().all(|column| primary_key.iter().any(|c| c == column)));
     (!complete).then(|| format!("PRIMARY KEY ({}): its rows are not identified", primary_key.join(", ")))
 }
 
@@ -98,7 +103,12 @@ fn describe(report: &AdvisorReport, name: &dyn Fn(&str) -> String) -> String {
         .iter()
         .map(|key| {
             let columns: Vec<String> = key.columns.iter().map(|c| name(c)).collect();
-            format!("({}) conflicts={} by={:?}", columns.join(","), key.conflicting_rows, key.uniqueness.map(|u| u.by))
+            format!(
+                "({}) conflicts={} by={:?}",
+                columns.join(","),
+                key.conflicting_rows,
+                key.uniqueness.map(|u| u.by)
+            )
         })
         .collect();
     format!("  {}\n  {}\n  {}\n", roles.join("\n  "), ranking.join("\n  "), keys.join("\n  "))
@@ -121,7 +131,13 @@ fn experts_would_agree() {
             println!("{}: {reason}; {}\n{}", case.name, case.why, describe(&report, &as_it_is));
             refused.push(case.name.to_owned());
         } else if verbose {
-            println!("{}: ok {:?} {:?}\n{}", case.name, report.recommendation.partition_key, report.recommendation.primary_key, describe(&report, &as_it_is));
+            println!(
+                "{}: ok {:?} {:?}\n{}",
+                case.name,
+                report.recommendation.partition_key,
+                report.recommendation.primary_key,
+                describe(&report, &as_it_is)
+            );
         }
         for seed in 0..1 {
             let (renamed, names) = columns::disguised(&batch, seed);

@@ -228,13 +228,22 @@ impl<'a> Finder<'a> {
 
     /// Judges keys of `of` columns. Of the many sets of several columns that are tried, some repeat
     /// in no row by chance even if five repeats are expected.
-    fn judged(&self, keys: Vec<Vec<usize>>, batches: &[RecordBatch], rows: &[u32], of: usize) -> Vec<UniqueKey> {
+    fn judged(
+        &self,
+        keys: Vec<Vec<usize>>,
+        batches: &[RecordBatch],
+        rows: &[u32],
+        of: usize,
+    ) -> Vec<UniqueKey> {
         let judge = |columns: Vec<usize>| {
             let arrays: Option<Vec<ArrayRef>> = columns
                 .iter()
                 .map(|at| {
-                    let parts: Vec<&dyn Array> =
-                        batches.iter().filter_map(|batch| batch.columns().get(*at)).map(AsRef::as_ref).collect();
+                    let parts: Vec<&dyn Array> = batches
+                        .iter()
+                        .filter_map(|batch| batch.columns().get(*at))
+                        .map(AsRef::as_ref)
+                        .collect();
                     concat(&parts).ok()
                 })
                 .collect();
@@ -245,7 +254,8 @@ impl<'a> Finder<'a> {
                 UniqueBy::ManyValues => repeated == 0,
                 UniqueBy::Nature => {
                     let tried = ln_sets(of, columns.len());
-                    unique.repeats_by_chance >= (EVIDENCE + tried).max(REPEATS_PER_EXCEPTION * repeated as f64)
+                    unique.repeats_by_chance
+                        >= (EVIDENCE + tried).max(REPEATS_PER_EXCEPTION * repeated as f64)
                 }
                 UniqueBy::Chance => false,
             });
@@ -287,8 +297,7 @@ impl<'a> Finder<'a> {
         let fills = (profile.likely / (100.0 * self.fewest_partitions as f64)).min(1.0).sqrt();
         let heavy = profile.heaviest as f64 * self.fewest_partitions as f64 / self.rows.max(1) as f64;
         let natural = self.keys.iter().any(|key| key.by_nature && key.columns.contains(&at));
-        base * fills * (1.0 + 0.5 * report.determines.len().min(3) as f64)
-            * if natural { 2.0 } else { 1.0 }
+        base * fills * (1.0 + 0.5 * report.determines.len().min(3) as f64) * if natural { 2.0 } else { 1.0 }
             / heavy.max(1.0)
     }
 
@@ -313,10 +322,16 @@ impl<'a> Finder<'a> {
             } else if !allowed(at) {
                 found.drop(&[name], "it is in none of the primary keys that were given".to_owned());
             } else if role == Role::Time {
-                found.drop(&[name], "a time: rows of one moment would all go to one partition, and no query names it exactly".to_owned());
+                found.drop(
+                    &[name],
+                    "a time: rows of one moment would all go to one partition, and no query names it exactly"
+                        .to_owned(),
+                );
             } else if !role.can_place_rows() {
                 found.drop(&[name], format!("a {role}, which no query looks up"));
-            } else if let Some(of) = self.roles.get(at).and_then(|report| report.copy_of.clone()).filter(|_| self.is_copy(at)) {
+            } else if let Some(of) =
+                self.roles.get(at).and_then(|report| report.copy_of.clone()).filter(|_| self.is_copy(at))
+            {
                 found.drop(&[name], format!("one-to-one with {of}"));
             } else if !fills {
                 few.push(at);
@@ -357,7 +372,9 @@ impl<'a> Finder<'a> {
             } else {
                 found.drop(
                     &[self.name(*at)],
-                    format!("{MOST_SINGLES} columns are more likely to be looked up; name it with --partition-key"),
+                    format!(
+                        "{MOST_SINGLES} columns are more likely to be looked up; name it with --partition-key"
+                    ),
                 );
             }
         }
@@ -395,26 +412,39 @@ impl<'a> Finder<'a> {
         for (position, a) in first.iter().enumerate() {
             for b in first.iter().skip(position + 1) {
                 let determined = |from: usize, to: usize| {
-                    self.roles.get(from).is_some_and(|report| report.determines.iter().any(|name| name == self.name(to)))
+                    self.roles
+                        .get(from)
+                        .is_some_and(|report| report.determines.iter().any(|name| name == self.name(to)))
                 };
                 let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
                 if !determined(*a, *b)
                     && !determined(*b, *a)
                     && values(*a) * values(*b) >= self.fewest_partitions as f64
                 {
-                    found.keep(&[self.name(*a), self.name(*b)], "two columns that rows are looked up by".to_owned());
+                    found.keep(
+                        &[self.name(*a), self.name(*b)],
+                        "two columns that rows are looked up by".to_owned(),
+                    );
                 }
             }
         }
         let Some(local) = first.first().copied() else { return };
         if let Some(id) = ids.first() {
-            found.keep(&[self.name(local), self.name(*id)], "with the row id, which splits heavy values".to_owned());
+            found.keep(
+                &[self.name(local), self.name(*id)],
+                "with the row id, which splits heavy values".to_owned(),
+            );
         }
         let time = (0..self.columns.len()).find(|at| {
-            self.is_time(*at) && allowed(*at) && self.columns.get(*at).is_some_and(|c| self.obstacle(c).is_none())
+            self.is_time(*at)
+                && allowed(*at)
+                && self.columns.get(*at).is_some_and(|c| self.obstacle(c).is_none())
         });
         if let Some(time) = time {
-            found.keep(&[self.name(local), self.name(time)], "with the time, which splits heavy values".to_owned());
+            found.keep(
+                &[self.name(local), self.name(time)],
+                "with the time, which splits heavy values".to_owned(),
+            );
         }
     }
 
@@ -453,7 +483,11 @@ impl<'a> Finder<'a> {
             for key in keys.iter().take(if place == 0 { MOST_VARIANTS } else { 1 }) {
                 for (order, columns) in self.orders(partition_key, key) {
                     let names: Vec<&str> = columns.iter().map(|at| self.name(*at)).collect();
-                    let unique = if key.by_nature { "unique by nature" } else { "unique in these rows, perhaps by chance" };
+                    let unique = if key.by_nature {
+                        "unique by nature"
+                    } else {
+                        "unique in these rows, perhaps by chance"
+                    };
                     found.keep(&names, format!("{order}; tells {} apart, {unique}", self.rows_in_words()));
                 }
             }
@@ -500,8 +534,12 @@ impl<'a> Finder<'a> {
             self.is_time(*at) && self.columns.get(*at).is_some_and(|column| self.obstacle(column).is_none())
         });
         let rest: Vec<usize> = {
-            let mut rest: Vec<usize> =
-                key.columns.iter().copied().filter(|at| !partition_key.contains(at) && Some(*at) != time).collect();
+            let mut rest: Vec<usize> = key
+                .columns
+                .iter()
+                .copied()
+                .filter(|at| !partition_key.contains(at) && Some(*at) != time)
+                .collect();
             // Parents before what is counted within them, the row id last.
             rest.sort_by_key(|at| match self.role(*at) {
                 Role::Entity => 0,
@@ -543,7 +581,9 @@ impl<'a> Finder<'a> {
         };
         while key.len() < MOST_KEY_COLUMNS && distinct(&key) < self.rows {
             let others = usable.iter().filter(|at| !key.contains(at));
-            let best = others.map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at)).max_by_key(|(distinct, at)| (*distinct, std::cmp::Reverse(*at)));
+            let best = others
+                .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
+                .max_by_key(|(distinct, at)| (*distinct, std::cmp::Reverse(*at)));
             match best {
                 Some((with, at)) if with > distinct(&key) => key.push(at),
                 _ => break,
@@ -733,10 +773,13 @@ mod tests {
         let partitions = [PartitionCount::new(16).unwrap()];
         let extent = Extent { rows: 20_000, whole: true, places: 1, inputs: 1, of_inputs: 1 };
         let rows = RowsAcross { batches, extent };
-        let finder = Finder::new(&columns, &rows, Some("event_timestamp"), &partitions, Function::default());
+        let finder = Finder::new(&columns, &rows, None, &partitions, Function::default(), &[]);
+        assert_eq!(finder.time(), Some("event_timestamp"));
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
-        (finder.partition_keys(&primary_keys, &[]), finder.primary_keys(partition_key.as_ref()))
+        let partition_keys = finder.partition_keys(&primary_keys);
+        let found = finder.primary_keys(partition_key.as_ref(), &partition_keys);
+        (partition_keys, found)
     }
 
     fn kept(considered: &[ConsideredCandidate]) -> Vec<String> {
@@ -747,15 +790,15 @@ mod tests {
     fn what_may_serve_is_kept_and_what_cannot_is_dropped_with_the_reason() {
         let (partition_keys, primary_keys) = found(&[], None);
         let names = kept(&partition_keys);
-        for key in ["user_id", "event_timestamp", "campaign_id", "user_id, event_timestamp"] {
+        for key in ["user_id", "campaign_id", "event_id", "user_id, event_timestamp"] {
             assert!(names.iter().any(|name| name == key), "{key}: {names:?}");
         }
-        let dropped = partition_keys.iter().find(|c| c.key == ["event_type"]).unwrap();
-        assert!(!dropped.kept && dropped.reason.contains("cannot fill 16 partitions"), "{dropped:?}");
+        for (column, reason) in [("event_type", "cannot fill 16 partitions"), ("event_timestamp", "a time")] {
+            let dropped = partition_keys.iter().find(|c| c.key == [column]).unwrap();
+            assert!(!dropped.kept && dropped.reason.contains(reason), "{dropped:?}");
+        }
         let names = kept(&primary_keys);
-        assert!(names[0].starts_with("event_timestamp, "), "{names:?}");
-        assert!(names.iter().any(|name| name == "user_id, event_timestamp"), "{names:?}");
-        assert!(names.iter().all(|name| name != "event_timestamp"), "{names:?}");
+        assert_eq!(names[..2], ["event_timestamp, user_id, event_id", "user_id, event_timestamp, event_id"]);
     }
 
     #[test]
@@ -766,19 +809,5 @@ mod tests {
         assert!(names.iter().any(|name| name == "event_timestamp, user_id"), "{names:?}");
         let (_, primary_keys) = found(&[], Some("campaign_id"));
         assert!(kept(&primary_keys).iter().all(|key| key.contains("campaign_id")), "{primary_keys:?}");
-    }
-
-    #[test]
-    fn a_sorted_column_has_more_values_than_a_few_places_show() {
-        // 60 places of 10 rows: if sorted, each has a value of its own; if shuffled, each has some
-        // of 12.
-        let places = [10; 60];
-        let sorted: Vec<u64> = (0..60).flat_map(|value| [value; 10]).collect();
-        assert!(likely_values(&sorted, &places) > 1_000.0);
-        let shuffled: Vec<u64> = (0..600u64).map(|row| row * 7 % 12).collect();
-        assert_eq!(likely_values(&shuffled, &places), 12.0);
-        // Twelve long runs: all values have been seen.
-        let long: Vec<u64> = (0..600).map(|row| row / 50).collect();
-        assert_eq!(likely_values(&long, &places), 12.0);
     }
 }

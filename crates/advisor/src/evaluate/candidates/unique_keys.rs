@@ -148,9 +148,9 @@ fn check(columns: &[&Profile<'_>], set: u64, rows: &[u32], tolerated: usize) -> 
         .map(|(_, column)| column.codes.as_slice())
         .collect();
     let key = |row: u32| {
-        members.iter().fold(0u64, |key, codes| {
-            fold(key, u64::from(codes.get(row as usize).copied().unwrap_or(0)) + 1)
-        })
+        members
+            .iter()
+            .fold(0u64, |key, codes| fold(key, u64::from(codes.get(row as usize).copied().unwrap_or(0)) + 1))
     };
     let mut seen: AHashSet<u64> = AHashSet::with_capacity(rows.len());
     let mut repeated = 0;
@@ -193,14 +193,15 @@ mod tests {
         let rows = columns[0].len();
         let is_unique = |set: usize| {
             let keys: std::collections::BTreeSet<Vec<i64>> = (0..rows)
-                .map(|row| (0..columns.len()).filter(|c| set >> c & 1 == 1).map(|c| columns[c][row]).collect())
+                .map(|row| {
+                    (0..columns.len()).filter(|c| set >> c & 1 == 1).map(|c| columns[c][row]).collect()
+                })
                 .collect();
             keys.len() == rows
         };
         let unique: Vec<usize> = (1..1 << columns.len()).filter(|set| is_unique(*set)).collect();
-        let minimal = unique
-            .iter()
-            .filter(|set| !unique.iter().any(|other| other != *set && other & *set == *other));
+        let minimal =
+            unique.iter().filter(|set| !unique.iter().any(|other| other != *set && other & *set == *other));
         let mut sets: Vec<Vec<usize>> =
             minimal.map(|set| (0..columns.len()).filter(|c| set >> c & 1 == 1).collect()).collect();
         sets.sort();
@@ -219,23 +220,18 @@ mod tests {
                 .collect();
             let declared: Vec<Column> =
                 (0..5).map(|c| Column::required(format!("c{c}"), ColumnType::Int64)).collect();
-            let batch = RecordBatch::try_from_iter(
-                values.iter().enumerate().map(|(c, values)| {
-                    (format!("c{c}"), Arc::new(Int64Array::from(values.clone())) as ArrayRef)
-                }),
-            )
+            let batch = RecordBatch::try_from_iter(values.iter().enumerate().map(|(c, values)| {
+                (format!("c{c}"), Arc::new(Int64Array::from(values.clone())) as ArrayRef)
+            }))
             .unwrap();
-            let profiles: Vec<Profile<'_>> = (0..5)
-                .map(|c| Profile::new(&declared[c], c, std::slice::from_ref(&batch), true))
-                .collect();
+            let profiles: Vec<Profile<'_>> =
+                (0..5).map(|c| Profile::new(&declared[c], c, std::slice::from_ref(&batch), true)).collect();
             let once = rows_once(&profiles);
             let distinct: std::collections::BTreeSet<Vec<i64>> =
                 (0..rows).map(|row| values.iter().map(|column| column[row]).collect()).collect();
             assert_eq!(once.len(), distinct.len(), "seed {seed}");
-            let kept: Vec<Vec<i64>> = values
-                .iter()
-                .map(|column| once.iter().map(|row| column[*row as usize]).collect())
-                .collect();
+            let kept: Vec<Vec<i64>> =
+                values.iter().map(|column| once.iter().map(|row| column[*row as usize]).collect()).collect();
             let mut found = minimal_unique(&profiles, &[0, 1, 2, 3, 4], &once, 0).keys;
             found.sort();
             assert_eq!(found, by_force(&kept), "seed {seed}");

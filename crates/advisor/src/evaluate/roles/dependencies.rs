@@ -39,14 +39,16 @@ impl Dependencies {
                 if column.is_constant() || repeats < REPEATED * column.rows as f64 {
                     return Vec::new();
                 }
-                let others = columns.iter().enumerate().filter(|(to, other)| {
-                    *to != from && !other.is_constant() && determines(column, other)
-                });
+                let others = columns
+                    .iter()
+                    .enumerate()
+                    .filter(|(to, other)| *to != from && !other.is_constant() && determines(column, other));
                 others.map(|(to, _)| to).collect()
             })
             .collect();
         let one_to_one = |a: usize, b: usize| {
-            let has = |from: usize, to: usize| determines.get(from).is_some_and(|to_all| to_all.contains(&to));
+            let has =
+                |from: usize, to: usize| determines.get(from).is_some_and(|to_all| to_all.contains(&to));
             has(a, b) && has(b, a)
         };
         let copy_of =

@@ -90,7 +90,9 @@ impl fmt::Display for Role {
 
 /// Error of a role that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown role '{0}'; roles are: entity, row-id, time, dimension, measure, text, line-number, constant")]
+#[error(
+    "unknown role '{0}'; roles are: entity, row-id, time, dimension, measure, text, line-number, constant"
+)]
 pub struct RoleError(String);
 
 impl FromStr for Role {
@@ -237,14 +239,7 @@ fn infer(
         }
     }
     score_name(&column.column.name, &mut scores);
-    scores.decide(&[
-        Role::Entity,
-        Role::RowId,
-        Role::Dimension,
-        Role::Measure,
-        Role::Text,
-        Role::LineNumber,
-    ])
+    scores.decide(&[Role::Entity, Role::RowId, Role::Dimension, Role::Measure, Role::Text, Role::LineNumber])
 }
 
 fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
@@ -335,7 +330,10 @@ fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Scores) {
     if whole.rounded && whole.step < 10 {
         scores.add(Role::Measure, 1.5, "round numbers");
     }
-    if matches!(column.column.column_type, ColumnType::Float | ColumnType::Double | ColumnType::Decimal { .. }) {
+    if matches!(
+        column.column.column_type,
+        ColumnType::Float | ColumnType::Double | ColumnType::Decimal { .. }
+    ) {
         scores.add(Role::Measure, 2.0, format!("type {}", column.column.column_type));
     }
 }

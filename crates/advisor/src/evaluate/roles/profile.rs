@@ -169,8 +169,7 @@ fn keys(array: &ArrayRef) -> Option<Vec<Key>> {
     if let Some(numbers) = whole_numbers(array) {
         return Some(numbers.into_iter().map(Key::Whole).collect());
     }
-    let is_text =
-        matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let texts = is_text.then(|| cast(array, &DataType::Utf8).ok()).flatten()?;
     Some(texts.as_string::<i32>().iter().flatten().map(|text| Key::Text(text.to_owned())).collect())
 }
@@ -198,7 +197,8 @@ fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
         DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => {
             let numbers = cast(array, &DataType::Float64).ok()?;
             let numbers = numbers.as_primitive::<Float64Type>();
-            let whole = |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i128);
+            let whole =
+                |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i128);
             numbers.iter().flatten().map(whole).collect()
         }
         _ => None,
@@ -367,7 +367,8 @@ mod tests {
     #[test]
     fn numbers_that_fill_a_range_end_sharply_and_amounts_trail_off() {
         let even = whole((0..20_000).map(|row| random(row, 5_000)));
-        let amounts = whole((0..20_000u64).map(|row| (1_000_000 / (1 + random(row, 5_000))) + random(row, 50)));
+        let amounts =
+            whole((0..20_000u64).map(|row| (1_000_000 / (1 + random(row, 5_000))) + random(row, 50)));
         assert!(even.tail < 0.02, "{even:?}");
         assert!(amounts.tail > 1.0, "{amounts:?}");
     }
@@ -375,9 +376,10 @@ mod tests {
     #[test]
     fn values_with_frequencies_of_their_own_are_told_from_a_smooth_distribution() {
         // The sum of three draws is smooth; rows of value v in proportion to a random number are not.
-        let smooth = whole((0..60_000u64).map(|row| {
-            random(row, 100) + random(row + 1_000_000, 100) + random(row + 2_000_000, 100)
-        }));
+        let smooth = whole(
+            (0..60_000u64)
+                .map(|row| random(row, 100) + random(row + 1_000_000, 100) + random(row + 2_000_000, 100)),
+        );
         let own = whole((0..300u64).flat_map(|value| {
             let rows = usize::try_from(random(value, 400)).unwrap();
             std::iter::repeat_n(value.cast_signed(), rows)

@@ -9,8 +9,8 @@ use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::ddl::propose_table;
-use crate::evaluate::verdict::workload_cost::Workload;
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
+use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{ByteRate, PartitionCount};
@@ -398,7 +398,15 @@ fn choose_primary_key(
         let depth = key.layout.depth.average_depth.round() as u64;
         let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
         let by_chance = key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
-        (key.conflicting_rows, outside, by_chance, amplification, depth, late_tenths, key.candidate.parts().len())
+        (
+            key.conflicting_rows,
+            outside,
+            by_chance,
+            amplification,
+            depth,
+            late_tenths,
+            key.candidate.parts().len(),
+        )
     };
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     let best = usable.min_by_key(cost)?;

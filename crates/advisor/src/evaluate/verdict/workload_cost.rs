@@ -47,13 +47,16 @@ pub(crate) struct Workload {
 
 impl Workload {
     /// Derives the reads from the roles of columns, and from the values that were counted.
-    pub(crate) fn expected(knowledge: &Knowledge<'_>, evaluation: &Evaluation, partitions: PartitionCount) -> Self {
+    pub(crate) fn expected(
+        knowledge: &Knowledge<'_>,
+        evaluation: &Evaluation,
+        partitions: PartitionCount,
+    ) -> Self {
         let partitions = partitions.len() as f64;
         let weight = |report: &RoleReport| {
-            let counted = evaluation
-                .candidates
-                .iter()
-                .find(|key| key.partition_key.len() == 1 && key.partition_key.first() == Some(&report.column));
+            let counted = evaluation.candidates.iter().find(|key| {
+                key.partition_key.len() == 1 && key.partition_key.first() == Some(&report.column)
+            });
             let base = match report.role {
                 Role::Entity => 1.0,
                 Role::Dimension => 0.1,
@@ -66,7 +69,8 @@ impl Workload {
             let natural = if knowledge.natural_key.contains(&report.column) { 2.0 } else { 1.0 };
             let attributes = report.determines.len().min(3) as f64;
             // The more rows a value has, the more there is to read together.
-            let gathers = ((rows_each - 1.0) / 2.0).clamp(0.0, 1.0) * (1.0 + 0.3 * rows_each.clamp(1.0, 8.0).ln());
+            let gathers =
+                ((rows_each - 1.0) / 2.0).clamp(0.0, 1.0) * (1.0 + 0.3 * rows_each.clamp(1.0, 8.0).ln());
             base * spreads * gathers * (1.0 + 0.5 * attributes) * natural
         };
         let mut entities: Vec<(String, f64)> =
@@ -99,7 +103,8 @@ impl Workload {
     pub(crate) fn cost(&self, key: &[String], max_over_mean: f64, observed: Option<f64>) -> f64 {
         let further = FURTHER_COLUMN * (key.len().max(1) - 1) as f64 + RARELY_FIXED * self.rarely_fixed(key);
         let scans = SCANS * max_over_mean.min(3.0);
-        let prior = ENTITY_READS * self.entity_reads(key) + ROW_READS * self.row_reads(key) + TIME_READS + scans;
+        let prior =
+            ENTITY_READS * self.entity_reads(key) + ROW_READS * self.row_reads(key) + TIME_READS + scans;
         match observed {
             Some(observed) => observed + PRIOR_BESIDE_STATEMENTS * (prior + further),
             None => prior + further,
@@ -137,14 +142,19 @@ impl Workload {
 
     /// Reads of one row name its id; half of them, or all if there is none, name its natural key.
     fn row_reads(&self, key: &[String]) -> f64 {
-        let ids: Vec<&str> =
-            self.roles.iter().filter(|(_, role)| *role == Role::RowId).map(|(name, _)| name.as_str()).collect();
+        let ids: Vec<&str> = self
+            .roles
+            .iter()
+            .filter(|(_, role)| *role == Role::RowId)
+            .map(|(name, _)| name.as_str())
+            .collect();
         let natural: Vec<&str> = self.natural_key.iter().map(String::as_str).collect();
         let by_natural = self.visits(key, &natural);
         if ids.is_empty() {
             return by_natural;
         }
-        let parents: f64 = self.entities.iter().map(|(entity, weight)| weight * self.visits(key, &[entity])).sum();
+        let parents: f64 =
+            self.entities.iter().map(|(entity, weight)| weight * self.visits(key, &[entity])).sum();
         let by_id = self.visits(key, &ids);
         0.5 * by_id + 0.5 * by_id.min(if self.entities.is_empty() { by_natural } else { parents })
     }
