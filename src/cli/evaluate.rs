@@ -9,8 +9,8 @@ use std::time::Instant;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
-    AdvisorOptions, AdvisorReport, Candidate, Drift, EvaluateError, EvaluateOptions, Threshold, advise,
-    compare, mask_source,
+    AdvisorOptions, AdvisorReport, Candidate, Drift, EvaluateError, EvaluateOptions, Role, RoleError,
+    Threshold, advise, compare, mask_source,
 };
 use evenkeel::finding::Severity;
 use evenkeel::placement::{Function, FunctionError, PlacementError};
@@ -114,6 +114,20 @@ pub(crate) struct Args {
     /// stands for any value.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "queries")]
     params: Vec<String>,
+
+    /// Partition key that the table has now: it is judged beside the others.
+    #[arg(long, value_name = "COLUMNS")]
+    current: Option<Candidate>,
+
+    /// Role of a column as name=role, if the inferred one is wrong: entity, row-id, time, dimension,
+    /// measure, text, line-number or constant; repeatable.
+    #[arg(long = "role", value_name = "COLUMN=ROLE", value_parser = role)]
+    roles: Vec<(String, Role)>,
+
+    /// Columns that must not be in a key, such as comments and amounts, separated by commas;
+    /// repeatable. The same as the role measure.
+    #[arg(long = "not-key", value_name = "COLUMNS", value_delimiter = ',')]
+    not_key: Vec<String>,
 
     /// Type of a column as name:type, if the detected type is not that of the table; repeatable.
     /// The width of a type changes the hash.
@@ -247,6 +261,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             sample: args.sample,
         },
         find_primary_keys: !args.no_primary_keys,
+        roles: args
+            .roles
+            .iter()
+            .cloned()
+            .chain(args.not_key.iter().map(|column| (column.clone(), Role::Measure)))
+            .collect(),
+        current_partition_key: args.current.clone(),
         statements,
         on_unreadable: match args.on_error {
             OnError::Fail => OnUnreadable::Fail,
@@ -356,6 +377,7 @@ async fn assess_in_background(
         EvaluateError::UnknownColumn { .. }
         | EvaluateError::NotTime { .. }
         | EvaluateError::UnknownTime { .. }
+        | EvaluateError::UnknownRoleColumn { .. }
         | EvaluateError::Memory { .. }
         | EvaluateError::TooManyWindows { .. }
         | EvaluateError::Placement { source: PlacementError::System { .. }, .. } => Failure::usage(error),
@@ -369,6 +391,12 @@ fn named_column(error: evenkeel::source::SourceError) -> Failure {
         error @ evenkeel::source::SourceError::NoSuchColumn { .. } => Failure::usage(error),
         other => Failure::from(other),
     }
+}
+
+/// Parses a column and its role.
+fn role(text: &str) -> Result<(String, Role), String> {
+    let (column, role) = text.rsplit_once('=').ok_or("write COLUMN=ROLE, such as user_id=entity")?;
+    Ok((column.to_owned(), role.parse().map_err(|error: RoleError| error.to_string())?))
 }
 
 fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {

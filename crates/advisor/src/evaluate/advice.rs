@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::candidates::search::{
-    BYTES_LOOKED_AT, ConsideredCandidate, FewValues, Finder, ROWS_LOOKED_AT, Role,
+    BYTES_LOOKED_AT, ConsideredCandidate, FewValues, Finder, Purpose, ROWS_LOOKED_AT,
 };
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
@@ -17,8 +17,9 @@ use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::evaluator::{Evaluator, time_column};
 use crate::evaluate::pass::examples::{find_examples, find_values};
 use crate::evaluate::pass::reader::read_into;
+use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::findings::find_findings;
-use crate::evaluate::verdict::ranking::{Choice, recommend};
+use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use evenkeel_input::source::{Export, Extent, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
@@ -43,6 +44,8 @@ pub struct AdvisorReport {
     pub input_bytes: u64,
     /// Columns, with the types that were hashed.
     pub columns: Vec<ColumnReport>,
+    /// Role of each column, inferred or given.
+    pub roles: Vec<RoleReport>,
     /// Figures of all candidates.
     #[serde(flatten)]
     pub evaluation: Evaluation,
@@ -143,7 +146,7 @@ fn assess_counted(
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
-    let (mut considered, considered_from) = find_candidates(export, &mut options, stop)?;
+    let Look { mut considered, considered_from, roles, natural_key } = look(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let mut few_values = FewValues::new(&considered, export.columns(), &options.evaluate.partitions);
     let (mut evaluation, unreadable) = count(&options.evaluate, &mut few_values)?;
@@ -167,8 +170,13 @@ fn assess_counted(
         let (rows, place) = (unreadable.rows, first.place());
         notes.push(Note::RowsLeftOut { rows, place, first: Some(first.reason) });
     }
-    let Choice { partitions, ranking, statements, recommendation } =
-        recommend(&evaluation, &options.statements, export, &options);
+    let Choice { partitions, ranking, statements, recommendation } = recommend(
+        &evaluation,
+        &options.statements,
+        export,
+        &options,
+        &Knowledge { roles: &roles, natural_key: &natural_key },
+    );
     for report in &mut evaluation.candidates {
         let chosen = partitions.and_then(|partitions| report.over(partitions));
         report.over_time = chosen.and_then(|placement| placement.over_time.clone());
@@ -182,6 +190,7 @@ fn assess_counted(
             .iter()
             .map(|column| ColumnReport { name: column.name.clone(), column_type: column.column_type })
             .collect(),
+        roles,
         evaluation,
         considered,
         considered_from,
@@ -199,53 +208,79 @@ fn assess_counted(
     Ok(assessment)
 }
 
-/// Adds candidates if none are named.
-fn find_candidates(
-    export: &Export,
-    options: &mut AdvisorOptions,
-    stop: &AtomicBool,
-) -> Result<(Vec<ConsideredCandidate>, Option<Extent>), EvaluateError> {
+/// Outcome of a look at rows from all over the export.
+struct Look {
+    considered: Vec<ConsideredCandidate>,
+    considered_from: Option<Extent>,
+    roles: Vec<RoleReport>,
+    natural_key: Vec<String>,
+}
+
+/// Infers the roles of the columns, and adds candidates if none are named.
+fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Result<Look, EvaluateError> {
+    let given_roles = given_roles(export, &options.roles)?;
     let evaluate = &mut options.evaluate;
-    let primary_keys_wanted = options.find_primary_keys && evaluate.primary_keys.is_empty();
-    if !evaluate.partition_keys.is_empty() && !primary_keys_wanted {
-        return Ok((Vec::new(), None));
-    }
-    let time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
+    let wants_primary_keys = options.find_primary_keys && evaluate.primary_keys.is_empty();
+    let wants_partition_keys = evaluate.partition_keys.is_empty();
+    let given_time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
     let most = (ROWS_LOOKED_AT, BYTES_LOOKED_AT);
     let rows = export.rows_across::<EvaluateError>(options.on_unreadable, most, stop)?;
     let function = evaluate.placements.first().copied().unwrap_or_default();
-    let finder = Finder::new(export.columns(), &rows, time.as_deref(), &evaluate.partitions, function);
-    let mut considered = Vec::new();
-    let given_primary = evaluate.primary_keys.clone();
-    let of = |considered: &[ConsideredCandidate]| {
+    let partitions = &evaluate.partitions;
+    let time = given_time.as_deref();
+    let finder = Finder::new(export.columns(), &rows, time, partitions, function, &given_roles);
+    evaluate.time = finder.time().map(str::to_owned);
+    let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);
         kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
     };
-    let mut found_primary = Vec::new();
-    if given_primary.is_empty() && options.find_primary_keys {
-        let found = finder.primary_keys(evaluate.partition_keys.first());
-        found_primary = of(&found);
-        evaluate.primary_keys.clone_from(&found_primary);
+    let mut considered = Vec::new();
+    if wants_partition_keys {
+        considered = finder.partition_keys(&evaluate.primary_keys);
+        evaluate.partition_keys = kept(&considered);
+    }
+    if wants_primary_keys {
+        let given = if wants_partition_keys { None } else { evaluate.partition_keys.first() };
+        let found = finder.primary_keys(given, &considered);
+        evaluate.primary_keys = kept(&found);
         considered.extend(found);
     }
-    if evaluate.partition_keys.is_empty() {
-        let found = finder.partition_keys(&given_primary, &found_primary);
-        evaluate.partition_keys = of(&found);
-        considered.splice(0..0, found);
+    if let Some(current) = &options.current_partition_key
+        && !evaluate.partition_keys.contains(current)
+    {
+        evaluate.partition_keys.push(current.clone());
     }
-    Ok((considered, Some(rows.extent)))
+    Ok(Look {
+        considered,
+        considered_from: (wants_partition_keys || wants_primary_keys).then_some(rows.extent),
+        roles: finder.roles().to_vec(),
+        natural_key: finder.natural_key(),
+    })
+}
+
+/// Arranges the roles that the user gave by the position of their columns.
+fn given_roles(export: &Export, roles: &[(String, Role)]) -> Result<Vec<Option<Role>>, EvaluateError> {
+    let columns = export.columns();
+    let known = || columns.iter().map(|column| column.name.clone()).collect();
+    if let Some((column, _)) =
+        roles.iter().find(|(name, _)| !columns.iter().any(|column| column.name == *name))
+    {
+        return Err(EvaluateError::UnknownRoleColumn { column: column.clone(), known: known() });
+    }
+    let role = |name: &str| roles.iter().rev().find(|(of, _)| of == name).map(|(_, role)| *role);
+    Ok(columns.iter().map(|column| role(&column.name)).collect())
 }
 
 /// Adds the figures of all rows to the reasons that were found from some of them.
 fn confirm(considered: &mut [ConsideredCandidate], evaluation: &Evaluation) {
     for candidate in considered.iter_mut().filter(|candidate| candidate.kept) {
-        let found = match candidate.role {
-            Role::PartitionKey => {
+        let found = match candidate.purpose {
+            Purpose::PartitionKey => {
                 let mut keys = evaluation.candidates.iter();
                 let key = keys.find(|key| key.partition_key == candidate.key && key.distinct.exact);
                 key.map(|key| format!("{} in all {} rows", key.distinct.estimate, evaluation.rows))
             }
-            Role::PrimaryKey if evaluation.sample.is_none() => {
+            Purpose::PrimaryKey if evaluation.sample.is_none() => {
                 let key = evaluation.primary_keys.iter().find(|key| key.columns == candidate.key);
                 key.map(|key| match key.duplicate_rows {
                     0 => format!("no key repeats in all {} rows", evaluation.rows),
@@ -254,7 +289,7 @@ fn confirm(considered: &mut [ConsideredCandidate], evaluation: &Evaluation) {
                     }
                 })
             }
-            Role::PrimaryKey => None,
+            Purpose::PrimaryKey => None,
         };
         if let Some(found) = found {
             candidate.reason = format!("{}; {found}", candidate.reason);

@@ -30,6 +30,7 @@ impl AdvisorReport {
             inputs: _,
             input_bytes: _,
             columns: _,
+            roles: _,
             evaluation,
             considered: _,
             statements,
@@ -223,6 +224,7 @@ impl EvaluateError {
                 Self::Elsewhere { reason: format!("the evaluation failed {MASKED}"), too_large }
             }
             other @ (Self::UnknownColumn { .. }
+            | Self::UnknownRoleColumn { .. }
             | Self::NotTime { .. }
             | Self::Placement { .. }
             | Self::UnknownTime { .. }

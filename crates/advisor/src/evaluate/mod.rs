@@ -17,13 +17,14 @@ mod figures;
 mod mask;
 mod options;
 mod pass;
+mod roles;
 mod verdict;
 
 use arrow::error::ArrowError;
 use thiserror::Error;
 
 pub use advice::{AdvisorReport, ColumnReport, advise, advise_with};
-pub use candidates::search::{ConsideredCandidate, Role};
+pub use candidates::search::{ConsideredCandidate, Purpose};
 pub use candidates::workload::{FanOut, Reach, StatementReport};
 pub use figures::evaluation::{Evaluation, SampleReport};
 pub use figures::interval::{Interval, Intervals};
@@ -40,6 +41,7 @@ pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOp
 pub use pass::evaluator::Evaluator;
 pub use pass::shards::{assemble, count_share, stretches, whole_shares};
 pub use pass::share::Share;
+pub use roles::{Role, RoleError, RoleReport};
 pub use verdict::drift::{BaselineError, Drift, compare};
 pub use verdict::threshold::{Crossing, Threshold, ThresholdError};
 
@@ -68,6 +70,8 @@ pub enum EvaluateError {
     Placement { key: String, source: PlacementError },
     #[error("key ({key}) cannot be sorted: {source}", key = quote(key))]
     Sort { key: String, source: ArrowError },
+    #[error("there is no column '{column}' to give a role to; there are: {}", few(known), column = quote(column))]
+    UnknownRoleColumn { column: String, known: Vec<String> },
     #[error("there is no time column '{column}'; there are: {}", few(known), column = quote(column))]
     UnknownTime { column: String, known: Vec<String> },
     #[error("column '{column}' cannot be read as points in time", column = quote(column))]

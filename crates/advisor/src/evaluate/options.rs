@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::roles::Role;
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::table::{Candidate, YdbVersion};
 use evenkeel_model::units::Micros;
@@ -124,6 +125,10 @@ pub struct AdvisorOptions {
     pub evaluate: EvaluateOptions,
     /// Whether to search for primary keys and judge them if none are named.
     pub find_primary_keys: bool,
+    /// Roles of columns that the user gave, by name.
+    pub roles: Vec<(String, Role)>,
+    /// Keys that the table has now, which are judged beside the others.
+    pub current_partition_key: Option<Candidate>,
     /// Statements whose fan-out is computed.
     pub statements: Vec<PlannedStatement>,
     /// Handling of rows that cannot be read.

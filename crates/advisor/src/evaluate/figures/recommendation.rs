@@ -9,6 +9,11 @@ use evenkeel_stats::skew::Verdict;
 pub struct RankedKey {
     /// Parts of the key.
     pub partition_key: Vec<String>,
+    /// Whether its hottest partition stays within what the rate and the headroom allow.
+    pub qualifies: bool,
+    /// Expected share of the partitions that a statement visits, with what unevenness and further
+    /// columns cost.
+    pub cost: f64,
     /// Judgement of its balance.
     pub verdict: Verdict,
     /// Rate of inserts that the table sustains, in bytes per second.

@@ -582,6 +582,8 @@ mod tests {
         for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
             let options = AdvisorOptions {
                 evaluate,
+                roles: Vec::new(),
+                current_partition_key: None,
                 find_primary_keys: true,
                 statements: Vec::new(),
                 on_unreadable: OnUnreadable::Fail,

@@ -6,6 +6,7 @@ pub(super) mod drift;
 pub(super) mod findings;
 pub(super) mod ranking;
 pub(super) mod threshold;
+pub(super) mod workload_cost;
 
 /// Minimum number of distinct values per partition that YDB advises.
 pub(super) const FEWEST_KEYS_PER_PARTITION: u64 = 100;

@@ -2,13 +2,15 @@
 
 use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
-use crate::evaluate::figures::partition_key::PartitionKeyReport;
+use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::ddl::propose_table;
+pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
+use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{ByteRate, PartitionCount};
@@ -18,8 +20,10 @@ use evenkeel_stats::skew::Verdict;
 
 /// Multiple of the required rate from which an even key suffices.
 const HEADROOM: f64 = 2.0;
-/// Fraction of the best sustained rate from which keys count as equally even.
-const AS_EVEN: f64 = 0.9;
+/// Max/mean up to which a key is even enough.
+const TOLERABLE: f64 = 1.5;
+/// Max/mean up to which a key is even enough if many values share each partition.
+const TOLERABLE_OF_MANY: f64 = 2.0;
 /// Maximum number of partitions that YDB advises for streams that do not need more.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
@@ -68,6 +72,7 @@ pub(crate) fn recommend(
     planned: &[PlannedStatement],
     export: &Export,
     options: &AdvisorOptions,
+    knowledge: &Knowledge<'_>,
 ) -> Choice {
     let needed = Needed::of(evaluation, options);
     let mut counts: Vec<PartitionCount> = options.evaluate.partitions.clone();
@@ -80,7 +85,7 @@ pub(crate) fn recommend(
         .iter()
         .map(|partitions| {
             let statements = fan_out(planned, &candidates, export.columns(), function, *partitions);
-            (rank_all(evaluation, &statements, *partitions, &needed), statements)
+            (rank_all(evaluation, &statements, *partitions, &needed, knowledge), statements)
         })
         .collect();
     let serves = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
@@ -94,12 +99,13 @@ pub(crate) fn recommend(
             key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
         })
     };
-    // In this order: the smallest number with enough throughput and enough keys; the smallest with
-    // enough throughput; the largest with enough keys; the smallest.
-    let (chosen, rule) = if let Some(found) = ranked.iter().find(|at| serves(at) && has_keys(at)) {
-        (Some(found), Rule::Suffices)
-    } else if let Some(found) = ranked.iter().find(serves) {
-        (Some(found), Rule::FewKeys)
+    let qualifies = |at: &&(Ranked, Vec<StatementReport>)| {
+        serves(at) && at.0.keys.first().is_some_and(|key| key.qualifies)
+    };
+    // In this order: the smallest number whose best key is even enough and takes the rate; the
+    // smallest that takes the rate; the largest with enough keys; the smallest.
+    let (chosen, rule) = if let Some(found) = ranked.iter().find(qualifies).or(ranked.iter().find(serves)) {
+        (Some(found), if has_keys(&found) { Rule::Suffices } else { Rule::FewKeys })
     } else if let Some(found) = ranked.iter().rev().find(has_keys) {
         (Some(found), Rule::TooSlow)
     } else {
@@ -149,7 +155,7 @@ impl Rule {
             }
             Self::FewKeys => {
                 format!(
-                    "{whose}: the smallest number evaluated that takes that; none that does has 100 keys for each"
+                    "{whose}: the smallest number evaluated that takes that, with fewer than 100 keys for each"
                 )
             }
             Self::TooSlow => {
@@ -168,33 +174,27 @@ pub(crate) struct Choice {
     pub(crate) recommendation: Recommendation,
 }
 
-/// Ranks the candidates by the first criterion in which they differ: whether they can serve;
-/// whether they are even, that is, sustain a rate within 10 % of the best, or are as even as chance
-/// allows with twice the required rate; for even ones, whether they sustain the required rate, how
-/// many partitions statements visit, and how many columns and bytes they have; their sustained
-/// rate.
+/// Ranks the candidates. Evenness is a constraint: a key qualifies if its hottest partition stays
+/// within what the rate and the headroom allow, in total and over time. Among the keys that qualify,
+/// the expected share of the partitions that statements visit decides; among the others, the rate
+/// that they sustain.
 fn rank_all(
     evaluation: &Evaluation,
     statements: &[StatementReport],
     partitions: PartitionCount,
     needed: &Needed,
+    knowledge: &Knowledge<'_>,
 ) -> Ranked {
+    let workload = Workload::expected(knowledge, evaluation, partitions);
     let mut keys: Vec<RankedKey> = evaluation
         .candidates
         .iter()
-        .filter_map(|key| rank(key, evaluation.rows, statements, partitions))
+        .filter_map(|key| rank(key, evaluation.rows, statements, partitions, needed, &workload))
         .collect();
-    let usable = keys.iter().filter(|key| key.obstacle.is_none());
-    let best = usable.map(|key| key.sustained_rate).fold(0.0, f64::max);
-    let enough = needed.rate.map_or(f64::INFINITY, |rate| HEADROOM * rate);
     let order = |key: &RankedKey| {
-        let even = key.sustained_rate >= AS_EVEN * best
-            || (key.sustained_rate >= enough && key.verdict == Verdict::Even);
-        let visits = if even { key.mean_partitions_read.unwrap_or(0.0) } else { 0.0 };
-        let width = if even { key.partition_key.len() } else { 0 };
-        let bytes = if even { key.mean_key_bytes } else { 0.0 };
-        let short = needed.rate.is_some_and(|rate| key.sustained_rate < rate);
-        (key.obstacle.is_some(), !even, short, visits, width, bytes, -key.sustained_rate)
+        let makeshift = workload.is_makeshift(&key.partition_key);
+        let cost = if key.qualifies { key.cost } else { 0.0 };
+        (key.obstacle.is_some(), makeshift, !key.qualifies, cost, -key.sustained_rate)
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
     Ranked { partitions, keys }
@@ -241,6 +241,8 @@ fn rank(
     rows: u64,
     statements: &[StatementReport],
     partitions: PartitionCount,
+    needed: &Needed,
+    workload: &Workload,
 ) -> Option<RankedKey> {
     let placement = key.over(partitions)?;
     let visits: Vec<_> =
@@ -253,7 +255,10 @@ fn rank(
     } else {
         key.type_obstacle.clone()
     };
+    let observed = (!visits.is_empty()).then(|| read as f64 / visits.len() as f64 / partitions.len() as f64);
     Some(RankedKey {
+        qualifies: obstacle.is_none() && qualifies(key, placement, needed),
+        cost: workload.cost(&key.partition_key, placement.skew.max_over_mean, observed),
         partition_key: key.partition_key.clone(),
         verdict: placement.verdict,
         sustained_rate: placement.capacity.sustained,
@@ -263,6 +268,19 @@ fn rank(
         statements_on_all: visits.iter().filter(|visit| visit.reach == Reach::All).count(),
         obstacle,
     })
+}
+
+/// Whether the hottest partition of a key stays within what the rate and the headroom allow.
+fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Needed) -> bool {
+    let skew = &placement.skew;
+    if matches!(placement.verdict, Verdict::FewRows | Verdict::Even) {
+        return true;
+    }
+    let has_room = needed.rate.is_some_and(|rate| placement.capacity.sustained >= HEADROOM * rate);
+    let moves = placement.verdict == Verdict::Moving && !has_room;
+    let enough_keys = key.distinct.estimate >= FEWEST_KEYS_PER_PARTITION * skew.partitions as u64;
+    let tolerable = if enough_keys { TOLERABLE_OF_MANY } else { TOLERABLE };
+    !moves && skew.max_over_mean <= tolerable && skew.empty_partitions == 0
 }
 
 fn name(key: &[String]) -> String {
@@ -379,7 +397,16 @@ fn choose_primary_key(
         // merging.
         let depth = key.layout.depth.average_depth.round() as u64;
         let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
-        (key.conflicting_rows, outside, amplification, depth, late_tenths, key.candidate.parts().len())
+        let by_chance = key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
+        (
+            key.conflicting_rows,
+            outside,
+            by_chance,
+            amplification,
+            depth,
+            late_tenths,
+            key.candidate.parts().len(),
+        )
     };
     let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
     let best = usable.min_by_key(cost)?;

@@ -1,0 +1,160 @@
+//! Columns that follow from one another in the sampled rows.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::evaluate::roles::profile::Profile;
+
+/// Which columns determine which, by position.
+#[derive(Debug, Default)]
+pub(crate) struct Dependencies {
+    /// Columns that each column determines: rows that are equal in it are equal in them.
+    pub(crate) determines: Vec<Vec<usize>>,
+    /// First column that each column is one-to-one with, if there is one.
+    pub(crate) copy_of: Vec<Option<usize>>,
+    /// Column within whose values each column counts from 0 or 1 without gaps, if there is one.
+    pub(crate) line_of: Vec<Option<usize>>,
+    /// Two columns that together determine each column of numbers, if there are such.
+    pub(crate) follows: Vec<Option<(usize, usize)>>,
+}
+
+/// Maximum number of columns of which pairs are tried.
+const MOST_PAIRED: usize = 12;
+/// Number of values above which a column of numbers may be an attribute of a pair.
+const MANY_VALUES: usize = 64;
+
+/// Share of the rows that must repeat a value for a dependency to mean anything.
+const REPEATED: f64 = 0.2;
+/// Share of the parents within which a line number counts without gaps; places of a sample cut some
+/// parents in two.
+const WITHOUT_GAPS: f64 = 0.9;
+
+impl Dependencies {
+    pub(crate) fn of(columns: &[Profile<'_>]) -> Self {
+        let determines: Vec<Vec<usize>> = columns
+            .iter()
+            .enumerate()
+            .map(|(from, column)| {
+                let repeats = column.rows.saturating_sub(column.distinct) as f64;
+                if column.is_constant() || repeats < REPEATED * column.rows as f64 {
+                    return Vec::new();
+                }
+                let others = columns
+                    .iter()
+                    .enumerate()
+                    .filter(|(to, other)| *to != from && !other.is_constant() && determines(column, other));
+                others.map(|(to, _)| to).collect()
+            })
+            .collect();
+        let one_to_one = |a: usize, b: usize| {
+            let has =
+                |from: usize, to: usize| determines.get(from).is_some_and(|to_all| to_all.contains(&to));
+            has(a, b) && has(b, a)
+        };
+        let copy_of =
+            (0..columns.len()).map(|column| (0..column).find(|other| one_to_one(*other, column))).collect();
+        let line_of = columns.iter().map(|column| line_of(column, columns)).collect();
+        let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
+        Self { determines, copy_of, line_of, follows }
+    }
+}
+
+/// Whether rows that are equal in `from` are equal in `to`.
+fn determines(from: &Profile<'_>, to: &Profile<'_>) -> bool {
+    if to.distinct > from.distinct {
+        return false;
+    }
+    let mut known: Vec<Option<u32>> = vec![None; from.distinct];
+    from.codes.iter().zip(&to.codes).all(|(from, to)| match known.get_mut(*from as usize) {
+        Some(Some(known)) => known == to,
+        Some(unknown) => {
+            *unknown = Some(*to);
+            true
+        }
+        None => false,
+    })
+}
+
+/// Finds two columns that together determine a column of numbers: origin and destination determine
+/// the distance.
+fn follows(at: usize, columns: &[Profile<'_>]) -> Option<(usize, usize)> {
+    let column = columns.get(at)?;
+    if column.numbers.is_none() || column.distinct <= MANY_VALUES {
+        return None;
+    }
+    let mut others: Vec<usize> = (0..columns.len())
+        .filter(|other| {
+            columns.get(*other).is_some_and(|profile| {
+                *other != at && !profile.is_constant() && profile.distinct * 2 < profile.rows
+            })
+        })
+        .collect();
+    others.sort_by_key(|other| std::cmp::Reverse(columns.get(*other).map(|profile| profile.distinct)));
+    others.truncate(MOST_PAIRED);
+    for (position, a) in others.iter().enumerate() {
+        for b in others.iter().skip(position + 1) {
+            if let (Some(first), Some(second)) = (columns.get(*a), columns.get(*b))
+                && !determines(first, column)
+                && !determines(second, column)
+                && determine_together(first, second, column)
+            {
+                return Some((*a, *b));
+            }
+        }
+    }
+    None
+}
+
+/// Whether rows that are equal in two columns are equal in a third, and enough of them are.
+fn determine_together(a: &Profile<'_>, b: &Profile<'_>, to: &Profile<'_>) -> bool {
+    let mut known: HashMap<u64, u32, ahash::RandomState> = HashMap::default();
+    let mut repeated = 0;
+    for ((a, b), to) in a.codes.iter().zip(&b.codes).zip(&to.codes) {
+        match known.entry(u64::from(*a) << 32 | u64::from(*b)) {
+            Entry::Occupied(first) if first.get() == to => repeated += 1,
+            Entry::Occupied(_) => return false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(*to);
+            }
+        }
+    }
+    repeated as f64 >= REPEATED * to.rows as f64
+}
+
+/// Finds the column within whose values `column` counts.
+fn line_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    let (least, greatest) = (numbers.iter().min()?, numbers.iter().max()?);
+    let few = (column.distinct as i128) == greatest - least + 1 && *greatest <= 10_000;
+    if !few || !(0..=1).contains(least) || column.distinct < 2 {
+        return None;
+    }
+    let counts_within = |parent: &Profile<'_>| {
+        // Parents with one row say nothing, nor does a single parent.
+        if parent.distinct < 10 || parent.distinct * 10 > parent.rows * 9 {
+            return false;
+        }
+        let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parent.distinct];
+        for (code, number) in parent.codes.iter().zip(numbers) {
+            if let Some((rows, most)) = seen.get_mut(*code as usize) {
+                *rows += 1;
+                *most = (*most).max(*number);
+            }
+        }
+        // If all parents have equally many, these are the same things in each of them, not its parts.
+        let same = seen.iter().filter(|(rows, _)| seen.first().is_some_and(|first| first.0 == *rows)).count();
+        if same * 10 > seen.len() * 9 {
+            return false;
+        }
+        let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
+        full as f64 >= WITHOUT_GAPS * parent.distinct as f64 && unique_together(parent, column)
+    };
+    columns.iter().position(|parent| parent.column.name != column.column.name && counts_within(parent))
+}
+
+fn unique_together(a: &Profile<'_>, b: &Profile<'_>) -> bool {
+    let mut pairs: Vec<(u32, u32)> = a.codes.iter().copied().zip(b.codes.iter().copied()).collect();
+    pairs.sort_unstable();
+    let repeated = pairs.windows(2).filter(|pair| pair.first() == pair.last()).count();
+    repeated * 1_000 <= pairs.len()
+}

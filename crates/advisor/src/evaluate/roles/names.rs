@@ -1,0 +1,446 @@
+//! Hints that the name of a column gives about its role.
+//!
+//! Names are weaker evidence than values: they are matched by whole words ("count" is not in
+//! "account"), and add at most [`WEIGHT`] to a score.
+
+/// Weight of a hint.
+pub(super) const WEIGHT: f64 = 2.5;
+
+/// Kind of thing that a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hint {
+    Identifier,
+    /// Thing that has identifiers: a user, a device.
+    Entity,
+    Time,
+    Dimension,
+    Measure,
+    Text,
+    Line,
+}
+
+const IDENTIFIERS: &[&str] = &["id", "ids", "key", "sk", "uuid", "guid", "uid", "pk", "hash", "fingerprint"];
+
+const ENTITIES: &[&str] = &[
+    "user",
+    "customer",
+    "cust",
+    "client",
+    "account",
+    "acct",
+    "tenant",
+    "org",
+    "organization",
+    "company",
+    "workspace",
+    "device",
+    "sensor",
+    "meter",
+    "machine",
+    "host",
+    "server",
+    "node",
+    "session",
+    "visitor",
+    "player",
+    "driver",
+    "rider",
+    "passenger",
+    "member",
+    "subscriber",
+    "patient",
+    "student",
+    "employee",
+    "merchant",
+    "seller",
+    "buyer",
+    "vendor",
+    "supplier",
+    "supp",
+    "order",
+    "invoice",
+    "conversation",
+    "chat",
+    "room",
+    "thread",
+    "product",
+    "part",
+    "sku",
+    "campaign",
+    "advertiser",
+    "publisher",
+    "card",
+    "wallet",
+    "symbol",
+    "ticker",
+    "isin",
+    "vehicle",
+    "vin",
+    "truck",
+    "car",
+    "tail",
+    "tailnum",
+    "flight",
+    "station",
+    "stop",
+    "sender",
+    "recipient",
+    "receiver",
+    "author",
+    "owner",
+    "email",
+    "phone",
+    "msisdn",
+    "imei",
+    "imsi",
+    "ip",
+    "repo",
+    "project",
+    "contract",
+    "policy",
+    "shipment",
+    "parcel",
+    "warehouse",
+    "store",
+    "shop",
+    "article",
+    "book",
+    "movie",
+    "song",
+    "video",
+    "artist",
+    "game",
+    "match",
+    "trace",
+    "request",
+    "origin",
+    "destination",
+    "dest",
+    "source",
+    "target",
+    "from",
+    "to",
+];
+
+const TIMES: &[&str] = &[
+    "time",
+    "timestamp",
+    "ts",
+    "at",
+    "date",
+    "datetime",
+    "day",
+    "when",
+    "created",
+    "updated",
+    "epoch",
+    "on",
+];
+
+const DIMENSIONS: &[&str] = &[
+    "type",
+    "kind",
+    "status",
+    "state",
+    "category",
+    "class",
+    "country",
+    "region",
+    "city",
+    "currency",
+    "channel",
+    "lang",
+    "language",
+    "locale",
+    "os",
+    "browser",
+    "platform",
+    "level",
+    "severity",
+    "flag",
+    "gender",
+    "sex",
+    "method",
+    "mode",
+    "segment",
+    "priority",
+    "tier",
+    "plan",
+    "brand",
+    "container",
+    "color",
+    "colour",
+    "version",
+    "env",
+    "environment",
+    "reason",
+    "result",
+    "outcome",
+    "group",
+    "grade",
+    "side",
+    "zip",
+    "postcode",
+    "postal",
+    "month",
+    "year",
+    "hour",
+    "weekday",
+    "quarter",
+    "carrier",
+    "protocol",
+    "port",
+    "is",
+    "has",
+    "active",
+    "enabled",
+    "deleted",
+    "unit",
+    "mfgr",
+];
+
+const MEASURES: &[&str] = &[
+    "amount",
+    "price",
+    "cost",
+    "total",
+    "subtotal",
+    "qty",
+    "quantity",
+    "availqty",
+    "value",
+    "val",
+    "count",
+    "cnt",
+    "num",
+    "score",
+    "rate",
+    "ratio",
+    "duration",
+    "ms",
+    "seconds",
+    "secs",
+    "minutes",
+    "millis",
+    "micros",
+    "nanos",
+    "bytes",
+    "size",
+    "length",
+    "len",
+    "width",
+    "height",
+    "depth",
+    "weight",
+    "temp",
+    "temperature",
+    "humidity",
+    "pressure",
+    "speed",
+    "velocity",
+    "distance",
+    "miles",
+    "km",
+    "delay",
+    "latency",
+    "elapsed",
+    "balance",
+    "discount",
+    "tax",
+    "revenue",
+    "profit",
+    "margin",
+    "fee",
+    "tip",
+    "fare",
+    "lag",
+    "load",
+    "cpu",
+    "mem",
+    "memory",
+    "disk",
+    "lat",
+    "lon",
+    "lng",
+    "latitude",
+    "longitude",
+    "altitude",
+    "percent",
+    "pct",
+    "avg",
+    "mean",
+    "sum",
+    "min",
+    "max",
+    "median",
+    "age",
+    "rating",
+    "stars",
+    "cents",
+    "usd",
+    "eur",
+    "voltage",
+    "current",
+    "power",
+    "energy",
+    "watt",
+    "watts",
+    "kwh",
+    "wind",
+    "volume",
+    "open",
+    "close",
+    "high",
+    "low",
+    "bid",
+    "ask",
+    "spend",
+    "budget",
+    "salary",
+    "wage",
+    "points",
+    "likes",
+    "views",
+    "clicks",
+    "impressions",
+    "visits",
+    "hits",
+    "retries",
+    "attempts",
+    "progress",
+    "position",
+    "offset",
+    "stock",
+    "extendedprice",
+    "acctbal",
+    "supplycost",
+    "retailprice",
+    "totalprice",
+    "read",
+    "written",
+    "packets",
+    "population",
+    "area",
+    "votes",
+    "wins",
+    "losses",
+    "goals",
+    "air",
+];
+
+const TEXTS: &[&str] = &[
+    "comment",
+    "comments",
+    "description",
+    "desc",
+    "text",
+    "message",
+    "msg",
+    "body",
+    "title",
+    "note",
+    "notes",
+    "content",
+    "query",
+    "payload",
+    "json",
+    "agent",
+    "useragent",
+    "referrer",
+    "referer",
+    "url",
+    "uri",
+    "path",
+    "address",
+    "remark",
+    "remarks",
+    "summary",
+    "subject",
+    "bio",
+    "details",
+    "reviews",
+    "review",
+    "snippet",
+];
+
+const LINES: &[&str] =
+    &["line", "linenumber", "lineno", "seq", "sequence", "idx", "index", "ordinal", "item", "step"];
+
+/// Words that a column name consists of, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+            lower = false;
+            continue;
+        }
+        if c.is_uppercase() && lower {
+            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+        }
+        lower = c.is_lowercase() || c.is_ascii_digit();
+        word.extend(c.to_lowercase());
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
+}
+
+/// Returns what the name hints at, the most telling word last: "event_type" is a type, "user_id" an
+/// identifier, "time_hour" a time.
+pub(super) fn hints(name: &str) -> Vec<Hint> {
+    let words = words(name);
+    let of = |word: &str| {
+        // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
+        let joined = ["key", "id", "uuid"]
+            .iter()
+            .any(|suffix| word.len() > suffix.len() + 2 && word.ends_with(suffix) && word != "grid");
+        [
+            (IDENTIFIERS.contains(&word) || joined, Hint::Identifier),
+            (LINES.contains(&word), Hint::Line),
+            (TIMES.contains(&word), Hint::Time),
+            (MEASURES.contains(&word), Hint::Measure),
+            (TEXTS.contains(&word), Hint::Text),
+            (DIMENSIONS.contains(&word), Hint::Dimension),
+            (ENTITIES.contains(&word), Hint::Entity),
+        ]
+        .into_iter()
+        .find_map(|(matches, hint)| matches.then_some(hint))
+    };
+    words.iter().filter_map(|word| of(word)).collect()
+}
+
+/// Returns the role that the name speaks for: that of its last telling word.
+pub(super) fn hint(name: &str) -> Option<Hint> {
+    let hints = hints(name);
+    // "user_count" counts users, "amount_id" identifies amounts; but "from" and "to" alone name ends.
+    hints.last().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_count_as_a_whole_and_the_last_decides() {
+        for (name, expected) in [
+            ("user_id", Some(Hint::Identifier)),
+            ("userId", Some(Hint::Identifier)),
+            ("l_orderkey", Some(Hint::Identifier)),
+            ("account", Some(Hint::Entity)),
+            ("discount", Some(Hint::Measure)),
+            ("event_type", Some(Hint::Dimension)),
+            ("user_count", Some(Hint::Measure)),
+            ("created_at", Some(Hint::Time)),
+            ("l_linenumber", Some(Hint::Line)),
+            ("c_comment", Some(Hint::Text)),
+            ("durationMs", Some(Hint::Measure)),
+            ("grid", None),
+            ("xyz", None),
+            ("c1", None),
+        ] {
+            assert_eq!(hint(name), expected, "{name}");
+        }
+    }
+}

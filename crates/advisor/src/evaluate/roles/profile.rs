@@ -1,0 +1,418 @@
+//! Evidence about a column from sampled rows.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use evenkeel_model::table::Column;
+use evenkeel_stats::sketch::column_identities;
+
+/// Maximum number of values of which the form is looked at.
+const MOST_FORMS: usize = 4_000;
+
+/// A column of the sampled rows.
+#[derive(Debug)]
+pub(crate) struct Profile<'a> {
+    pub(crate) column: &'a Column,
+    pub(crate) rows: usize,
+    pub(crate) nulls: usize,
+    /// Number of each row's value among the values of the column: 0, 1, 2 ... in order of their
+    /// first row.
+    pub(crate) codes: Vec<u32>,
+    pub(crate) distinct: usize,
+    /// Least number of values that the export probably has.
+    pub(crate) likely: f64,
+    /// Rows with the most frequent value.
+    pub(crate) heaviest: usize,
+    /// Whether each row has a value above that of the row before.
+    pub(crate) rises_strictly: bool,
+    /// Whether each row has a value at least that of the row before.
+    pub(crate) rises: bool,
+    /// The numbers of the rows, if all are whole and none is NULL.
+    pub(crate) numbers: Option<Vec<i128>>,
+    pub(crate) form: Form,
+}
+
+/// Form of the values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Form {
+    Whole(Whole),
+    /// Numbers of which some have a fraction.
+    Fractions,
+    Text(Words),
+    Other,
+}
+
+/// Whole numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Whole {
+    pub(crate) least: i128,
+    pub(crate) greatest: i128,
+    pub(crate) negative: bool,
+    /// Share of the rows with the value 0.
+    pub(crate) zeros: f64,
+    /// How far the last hundredth of the rows reaches, as a multiple of the reach of the others:
+    /// about 0.01 for numbers that fill a range evenly.
+    pub(crate) tail: f64,
+    /// Variance over mean of the rows per value, around those of its neighbours: about 1 if the rows
+    /// are drawn from a smooth distribution, more if each value has a frequency of its own.
+    pub(crate) dispersion: f64,
+    /// Whether the values are mostly multiples of 10 or 100.
+    pub(crate) rounded: bool,
+    /// Greatest common divisor of the differences.
+    pub(crate) step: u128,
+}
+
+/// Texts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Words {
+    pub(crate) mean_chars: f64,
+    pub(crate) mean_words: f64,
+    /// Share of the values that have no blanks, and digits.
+    pub(crate) codes: f64,
+    /// Share of the values that are UUIDs or hexadecimal numbers of 16 digits or more.
+    pub(crate) opaque: f64,
+}
+
+impl<'a> Profile<'a> {
+    pub(crate) fn new(column: &'a Column, index: usize, batches: &[RecordBatch], whole_export: bool) -> Self {
+        let arrays: Vec<&ArrayRef> = batches.iter().filter_map(|batch| batch.columns().get(index)).collect();
+        let places: Vec<usize> = arrays.iter().map(|array| array.len()).collect();
+        let identities: Vec<u64> = arrays.iter().flat_map(|array| column_identities(array)).collect();
+        let (codes, distinct) = numbered(&identities);
+        let mut counts = vec![0usize; distinct];
+        for code in &codes {
+            if let Some(count) = counts.get_mut(*code as usize) {
+                *count += 1;
+            }
+        }
+        let (rises, rises_strictly) = order(&arrays);
+        Self {
+            column,
+            rows: codes.len(),
+            nulls: arrays.iter().map(|array| array.null_count()).sum(),
+            likely: if whole_export { distinct as f64 } else { likely_values(&identities, &places) },
+            heaviest: counts.iter().copied().max().unwrap_or(0),
+            distinct,
+            codes,
+            rises,
+            rises_strictly,
+            numbers: numbers(&arrays),
+            form: form(&arrays),
+        }
+    }
+
+    /// Rows that have a value.
+    pub(crate) fn filled(&self) -> usize {
+        self.rows - self.nulls
+    }
+
+    /// Whether each sampled row has a value of its own.
+    pub(crate) fn is_unique(&self) -> bool {
+        self.nulls == 0 && self.rows > 1 && self.distinct == self.rows
+    }
+
+    /// Whether nearly all sampled rows have a value of their own.
+    pub(crate) fn is_nearly_unique(&self) -> bool {
+        self.rows > 1 && self.distinct as f64 >= 0.995 * self.filled() as f64
+    }
+
+    pub(crate) fn is_constant(&self) -> bool {
+        self.rows > 1 && self.distinct <= 1
+    }
+}
+
+/// Numbers identities in the order of their first row, and returns how many there are.
+fn numbered(identities: &[u64]) -> (Vec<u32>, usize) {
+    let mut numbers: HashMap<u64, u32, ahash::RandomState> = HashMap::default();
+    let codes = identities
+        .iter()
+        .map(|identity| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(*identity).or_insert(next)
+        })
+        .collect();
+    (codes, numbers.len())
+}
+
+/// Whether the values of the rows rise, weakly and strictly, through all arrays.
+fn order(arrays: &[&ArrayRef]) -> (bool, bool) {
+    let (mut rises, mut strictly, mut last) = (true, true, None::<Key>);
+    for array in arrays {
+        if array.null_count() > 0 {
+            return (false, false);
+        }
+        let Some(keys) = keys(array) else { return (false, false) };
+        for key in keys {
+            if let Some(before) = &last {
+                rises &= *before <= key;
+                strictly &= *before < key;
+            }
+            if !rises {
+                return (false, false);
+            }
+            last = Some(key);
+        }
+    }
+    (rises, strictly)
+}
+
+/// Value that can be compared.
+#[derive(Debug, PartialEq, PartialOrd)]
+enum Key {
+    Whole(i128),
+    Text(String),
+}
+
+fn keys(array: &ArrayRef) -> Option<Vec<Key>> {
+    if let Some(numbers) = whole_numbers(array) {
+        return Some(numbers.into_iter().map(Key::Whole).collect());
+    }
+    let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let texts = is_text.then(|| cast(array, &DataType::Utf8).ok()).flatten()?;
+    Some(texts.as_string::<i32>().iter().flatten().map(|text| Key::Text(text.to_owned())).collect())
+}
+
+/// Whole numbers, dates and points in time without NULLs; `None` for other types, and for numbers
+/// with fractions.
+fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
+    match array.data_type() {
+        DataType::UInt64 => {
+            Some(array.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).collect())
+        }
+        DataType::Date32 => {
+            let days = cast(array, &DataType::Int32).ok()?;
+            let days = cast(&days, &DataType::Int64).ok()?;
+            Some(days.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
+        }
+        DataType::Timestamp(..) | DataType::Duration(_) => {
+            let numbers = cast(array, &DataType::Int64).ok()?;
+            Some(numbers.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
+        }
+        data_type if data_type.is_integer() => {
+            let numbers = cast(array, &DataType::Int64).ok()?;
+            Some(numbers.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
+        }
+        DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => {
+            let numbers = cast(array, &DataType::Float64).ok()?;
+            let numbers = numbers.as_primitive::<Float64Type>();
+            let whole =
+                |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i128);
+            numbers.iter().flatten().map(whole).collect()
+        }
+        _ => None,
+    }
+}
+
+/// The integers of all arrays, if none is NULL.
+fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
+    let fits = |array: &&ArrayRef| array.null_count() == 0 && array.data_type().is_integer();
+    if !arrays.iter().all(fits) {
+        return None;
+    }
+    let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
+    numbers.map(|numbers| numbers.concat())
+}
+
+fn form(arrays: &[&ArrayRef]) -> Form {
+    let Some(first) = arrays.first() else { return Form::Other };
+    let data_type = first.data_type();
+    if data_type.is_numeric() {
+        let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
+        return match numbers {
+            Some(numbers) => Whole::of(numbers.concat()).map_or(Form::Other, Form::Whole),
+            None => Form::Fractions,
+        };
+    }
+    if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+        return Form::Other;
+    }
+    let step = (arrays.iter().map(|array| array.len()).sum::<usize>() / MOST_FORMS).max(1);
+    let mut texts = Vec::new();
+    for array in arrays {
+        let Ok(array) = cast(array, &DataType::Utf8) else { continue };
+        texts.extend(array.as_string::<i32>().iter().step_by(step).flatten().map(str::to_owned));
+    }
+    Words::of(&texts).map_or(Form::Other, Form::Text)
+}
+
+impl Words {
+    fn of(texts: &[String]) -> Option<Self> {
+        if texts.is_empty() {
+            return None;
+        }
+        let share = |holds: &dyn Fn(&str) -> bool| {
+            texts.iter().filter(|text| holds(text)).count() as f64 / texts.len() as f64
+        };
+        let mean = |of: &dyn Fn(&str) -> usize| {
+            texts.iter().map(|text| of(text)).sum::<usize>() as f64 / texts.len() as f64
+        };
+        Some(Self {
+            mean_chars: mean(&|text| text.chars().count()),
+            mean_words: mean(&|text| text.split_whitespace().count()),
+            codes: share(&|text| {
+                !text.contains(char::is_whitespace) && text.chars().any(|c| c.is_ascii_digit())
+            }),
+            opaque: share(&is_opaque),
+        })
+    }
+}
+
+/// Whether a text is a UUID or a long hexadecimal number.
+fn is_opaque(text: &str) -> bool {
+    let digits = text.chars().filter(char::is_ascii_hexdigit).count();
+    let others = text.chars().filter(|c| !c.is_ascii_hexdigit());
+    digits >= 16 && others.clone().all(|c| c == '-') && others.count() <= 4
+}
+
+impl Whole {
+    fn of(mut numbers: Vec<i128>) -> Option<Self> {
+        numbers.sort_unstable();
+        let (least, greatest) = (*numbers.first()?, *numbers.last()?);
+        let rows = numbers.len();
+        let at = |share: f64| numbers.get((share * (rows - 1) as f64) as usize).copied().unwrap_or(least);
+        let reach = (at(0.99) - least).max(1) as f64;
+        let mut counts: Vec<(i128, f64)> = Vec::new();
+        for number in &numbers {
+            match counts.last_mut() {
+                Some((last, count)) if last == number => *count += 1.0,
+                _ => counts.push((*number, 1.0)),
+            }
+        }
+        let step = counts.windows(2).fold(0u128, |step, pair| match pair {
+            [(a, _), (b, _)] => divisor(step, a.abs_diff(*b)),
+            _ => step,
+        });
+        let round = counts.iter().filter(|(number, _)| number % 10 == 0).count();
+        Some(Self {
+            least,
+            greatest,
+            negative: least < 0,
+            zeros: numbers.iter().filter(|number| **number == 0).count() as f64 / rows as f64,
+            tail: (greatest - at(0.99)) as f64 / reach,
+            dispersion: dispersion(&counts),
+            rounded: counts.len() > 20 && round * 10 > counts.len() * 8,
+            step: step.max(1),
+        })
+    }
+}
+
+fn divisor(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+/// Variance over mean of the counts, each against the mean of its two neighbours on either side.
+fn dispersion(counts: &[(i128, f64)]) -> f64 {
+    let mut sum = (0.0, 0.0);
+    for five in counts.windows(5) {
+        let [(_, a), (_, b), (_, own), (_, c), (_, d)] = five else { continue };
+        let around = (a + b + c + d) / 4.0;
+        // The mean of four neighbours varies by a quarter itself.
+        sum = (sum.0 + (own - around).powi(2) / 1.25, sum.1 + around.max(*own));
+    }
+    if sum.1 > 0.0 { sum.0 / sum.1 } else { 1.0 }
+}
+
+/// Estimates the least number of values of a column from some of its places, by Chao's estimator
+/// ("Estimating the population size for capture-recapture data with unequal catchability", 1987).
+/// If rows are sorted by the column, most values are in one place only, and there are many more; if
+/// each value is in many places, there are no others.
+pub(crate) fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
+    let mut places_with: HashMap<u64, u64, ahash::RandomState> = HashMap::default();
+    let mut rest = identities;
+    for rows in places {
+        let (place, behind) = rest.split_at((*rows).min(rest.len()));
+        rest = behind;
+        let values: ahash::AHashSet<u64> = place.iter().copied().collect();
+        values.into_iter().for_each(|value| *places_with.entry(value).or_default() += 1);
+    }
+    let in_places = |number: u64| places_with.values().filter(|places| **places == number).count() as f64;
+    let (once, twice) = (in_places(1), in_places(2));
+    places_with.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, StringArray};
+    use evenkeel_model::table::ColumnType;
+    use evenkeel_stats::sketch::fold;
+
+    use super::*;
+
+    fn whole(numbers: impl IntoIterator<Item = i64>) -> Whole {
+        Whole::of(numbers.into_iter().map(i128::from).collect()).unwrap()
+    }
+
+    fn random(row: u64, below: u64) -> i64 {
+        (fold(row, 77) % below).cast_signed()
+    }
+
+    #[test]
+    fn a_sorted_column_has_more_values_than_a_few_places_show() {
+        // 60 places of 10 rows: if sorted, each has a value of its own; if shuffled, each has some
+        // of 12.
+        let places = [10; 60];
+        let sorted: Vec<u64> = (0..60).flat_map(|value| [value; 10]).collect();
+        assert!(likely_values(&sorted, &places) > 1_000.0);
+        let shuffled: Vec<u64> = (0..600u64).map(|row| row * 7 % 12).collect();
+        assert_eq!(likely_values(&shuffled, &places), 12.0);
+        // Twelve long runs: all values have been seen.
+        let long: Vec<u64> = (0..600).map(|row| row / 50).collect();
+        assert_eq!(likely_values(&long, &places), 12.0);
+    }
+
+    #[test]
+    fn numbers_that_fill_a_range_end_sharply_and_amounts_trail_off() {
+        let even = whole((0..20_000).map(|row| random(row, 5_000)));
+        let amounts =
+            whole((0..20_000u64).map(|row| (1_000_000 / (1 + random(row, 5_000))) + random(row, 50)));
+        assert!(even.tail < 0.02, "{even:?}");
+        assert!(amounts.tail > 1.0, "{amounts:?}");
+    }
+
+    #[test]
+    fn values_with_frequencies_of_their_own_are_told_from_a_smooth_distribution() {
+        // The sum of three draws is smooth; rows of value v in proportion to a random number are not.
+        let smooth = whole(
+            (0..60_000u64)
+                .map(|row| random(row, 100) + random(row + 1_000_000, 100) + random(row + 2_000_000, 100)),
+        );
+        let own = whole((0..300u64).flat_map(|value| {
+            let rows = usize::try_from(random(value, 400)).unwrap();
+            std::iter::repeat_n(value.cast_signed(), rows)
+        }));
+        assert!(smooth.dispersion < 1.5 && smooth.dispersion > 0.5, "{smooth:?}");
+        assert!(own.dispersion > 10.0, "{own:?}");
+    }
+
+    #[test]
+    fn order_and_forms_are_those_of_all_batches_together() {
+        let column = Column::required("c", ColumnType::Utf8);
+        let batch = |texts: &[&str]| {
+            let array: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+            RecordBatch::try_from_iter([("c", array)]).unwrap()
+        };
+        let batches = [batch(&["a1", "b1"]), batch(&["b1", "c1"])];
+        let profile = Profile::new(&column, 0, &batches, true);
+        assert_eq!((profile.rises, profile.rises_strictly, profile.distinct), (true, false, 3));
+        assert_eq!(profile.codes, [0, 1, 1, 2]);
+        let Form::Text(words) = &profile.form else { panic!("{profile:?}") };
+        assert_eq!((words.codes, words.opaque, words.mean_words), (1.0, 0.0, 1.0));
+        let falls = [batch(&["a1", "c1"]), batch(&["b1"])];
+        assert!(!Profile::new(&column, 0, &falls, true).rises);
+        assert!(is_opaque("123e4567-e89b-12d3-a456-426614174000") && !is_opaque("2026-01-01 10:00"));
+    }
+
+    #[test]
+    fn whole_numbers_in_a_float_column_are_whole() {
+        let array: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![Some(1.0), None, Some(7.0)]));
+        assert_eq!(whole_numbers(&array), Some(vec![1, 7]));
+        let array: ArrayRef = Arc::new(arrow::array::Float64Array::from(vec![1.0, 2.5]));
+        assert_eq!(whole_numbers(&array), None);
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX]));
+        assert_eq!(whole_numbers(&array), Some(vec![i128::from(i64::MIN), i128::from(i64::MAX)]));
+    }
+}

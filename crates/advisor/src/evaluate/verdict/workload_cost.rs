@@ -1,0 +1,161 @@
+//! Expected cost of a partition key: the share of the partitions that statements visit.
+//!
+//! Without statements, a prior derived from the roles of the columns stands in for them: most reads
+//! name one entity, some one row, the others a range of time or everything. An entity is more likely
+//! to be named if it has many values, many rows for each, and attributes of its own.
+
+use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::roles::{Role, RoleReport};
+use evenkeel_model::units::PartitionCount;
+
+/// Share of the reads that name one entity.
+const ENTITY_READS: f64 = 0.55;
+/// Share of the reads that name one row.
+const ROW_READS: f64 = 0.15;
+/// Share of the reads of a range of time.
+const TIME_READS: f64 = 0.15;
+/// Share of the reads of everything.
+const SCANS: f64 = 0.15;
+/// Share of the reads of an entity that name a second one.
+const SECOND_ENTITY: f64 = 0.25;
+/// Cost of each further column, which a filter must fix before it can prune.
+const FURTHER_COLUMN: f64 = 0.02;
+/// Cost of a column that reads hardly ever fix, such as a time.
+const RARELY_FIXED: f64 = 0.3;
+/// Weight of the prior beside statements that were given.
+const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
+/// Values for each partition from which an entity spreads well.
+const MANY_VALUES: f64 = 100.0;
+
+/// Knowledge about the columns from sampled rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Knowledge<'a> {
+    pub(crate) roles: &'a [RoleReport],
+    /// Columns of the natural key, if it has several.
+    pub(crate) natural_key: &'a [String],
+}
+
+/// Reads that a table probably serves.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    roles: Vec<(String, Role)>,
+    /// Entities with the share of the entity reads that name them.
+    entities: Vec<(String, f64)>,
+    natural_key: Vec<String>,
+    partitions: f64,
+}
+
+impl Workload {
+    /// Derives the reads from the roles of columns, and from the values that were counted.
+    pub(crate) fn expected(
+        knowledge: &Knowledge<'_>,
+        evaluation: &Evaluation,
+        partitions: PartitionCount,
+    ) -> Self {
+        let partitions = partitions.len() as f64;
+        let weight = |report: &RoleReport| {
+            let counted = evaluation.candidates.iter().find(|key| {
+                key.partition_key.len() == 1 && key.partition_key.first() == Some(&report.column)
+            });
+            let base = match report.role {
+                Role::Entity => 1.0,
+                Role::Dimension => 0.1,
+                _ => return 0.0,
+            };
+            let Some(counted) = counted else { return 0.02 * base };
+            let values = counted.distinct.estimate.max(1) as f64;
+            let rows_each = evaluation.rows as f64 / values;
+            let spreads = (values / (MANY_VALUES * partitions)).min(1.0).sqrt();
+            let natural = if knowledge.natural_key.contains(&report.column) { 2.0 } else { 1.0 };
+            let attributes = report.determines.len().min(3) as f64;
+            // The more rows a value has, the more there is to read together.
+            let gathers =
+                ((rows_each - 1.0) / 2.0).clamp(0.0, 1.0) * (1.0 + 0.3 * rows_each.clamp(1.0, 8.0).ln());
+            base * spreads * gathers * (1.0 + 0.5 * attributes) * natural
+        };
+        let mut entities: Vec<(String, f64)> =
+            knowledge.roles.iter().map(|report| (report.column.clone(), weight(report))).collect();
+        entities.retain(|(_, weight)| *weight > 0.0);
+        let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
+        entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
+        Self {
+            roles: knowledge.roles.iter().map(|report| (report.column.clone(), report.role)).collect(),
+            entities,
+            natural_key: knowledge.natural_key.to_vec(),
+            partitions,
+        }
+    }
+
+    fn role(&self, column: &str) -> Option<Role> {
+        self.roles.iter().find(|(name, _)| name == column).map(|(_, role)| *role)
+    }
+
+    /// Whether experts would not hash the key: it has a measure or a text, or nothing but times.
+    pub(crate) fn is_makeshift(&self, key: &[String]) -> bool {
+        let roles: Vec<Option<Role>> = key.iter().map(|column| self.role(column)).collect();
+        let bad = |role: &Option<Role>| matches!(role, Some(Role::Measure | Role::Text | Role::Constant));
+        // Derived parts have no role of their own.
+        roles.iter().any(bad) || roles.iter().all(|role| matches!(role, Some(Role::Time | Role::LineNumber)))
+    }
+
+    /// Expected share of the partitions that a read visits. `observed` is that of the statements that
+    /// were given.
+    pub(crate) fn cost(&self, key: &[String], max_over_mean: f64, observed: Option<f64>) -> f64 {
+        let further = FURTHER_COLUMN * (key.len().max(1) - 1) as f64 + RARELY_FIXED * self.rarely_fixed(key);
+        let scans = SCANS * max_over_mean.min(3.0);
+        let prior =
+            ENTITY_READS * self.entity_reads(key) + ROW_READS * self.row_reads(key) + TIME_READS + scans;
+        match observed {
+            Some(observed) => observed + PRIOR_BESIDE_STATEMENTS * (prior + further),
+            None => prior + further,
+        }
+    }
+
+    fn rarely_fixed(&self, key: &[String]) -> f64 {
+        let rarely = |column: &&String| {
+            matches!(self.role(column), Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text))
+        };
+        key.iter().filter(rarely).count() as f64
+    }
+
+    /// Share of the partitions that a read visits which fixes `fixed`.
+    fn visits(&self, key: &[String], fixed: &[&str]) -> f64 {
+        if key.iter().all(|column| fixed.contains(&column.as_str())) { 1.0 / self.partitions } else { 1.0 }
+    }
+
+    fn entity_reads(&self, key: &[String]) -> f64 {
+        if self.entities.is_empty() {
+            return self.row_reads(key);
+        }
+        self.entities
+            .iter()
+            .map(|(entity, weight)| {
+                let others = self.entities.iter().filter(|(other, _)| other != entity);
+                let rest: f64 = others.clone().map(|(_, weight)| weight).sum();
+                let alone = self.visits(key, &[entity]);
+                let with = |(other, share): &(String, f64)| share / rest * self.visits(key, &[entity, other]);
+                let pairs = if rest > 0.0 { others.map(with).sum() } else { alone };
+                weight * ((1.0 - SECOND_ENTITY) * alone + SECOND_ENTITY * pairs)
+            })
+            .sum()
+    }
+
+    /// Reads of one row name its id; half of them, or all if there is none, name its natural key.
+    fn row_reads(&self, key: &[String]) -> f64 {
+        let ids: Vec<&str> = self
+            .roles
+            .iter()
+            .filter(|(_, role)| *role == Role::RowId)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let natural: Vec<&str> = self.natural_key.iter().map(String::as_str).collect();
+        let by_natural = self.visits(key, &natural);
+        if ids.is_empty() {
+            return by_natural;
+        }
+        let parents: f64 =
+            self.entities.iter().map(|(entity, weight)| weight * self.visits(key, &[entity])).sum();
+        let by_id = self.visits(key, &ids);
+        0.5 * by_id + 0.5 * by_id.min(if self.entities.is_empty() { by_natural } else { parents })
+    }
+}

@@ -1,0 +1,782 @@
+//! The exports, with the answers that experts accept.
+
+use arrow::array::{ArrayRef, RecordBatch};
+
+use crate::columns::*;
+
+/// An export with accepted answers.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) rows: fn() -> RecordBatch,
+    /// Partition keys that are accepted; an empty one is the answer that none is good.
+    pub(crate) accepted: &'static [&'static [&'static str]],
+    /// Columns that are in no primary key.
+    pub(crate) never: &'static [&'static str],
+    /// The primary key contains all columns of one of these sets.
+    pub(crate) identified_by: &'static [&'static [&'static str]],
+    pub(crate) why: &'static str,
+}
+
+/// Lines of orders: the order of each row, and its number within the order.
+fn lines(orders: u64, most: u64, seed: u64) -> (Vec<u64>, Vec<u64>) {
+    let counts = uniform(orders as usize, most, seed);
+    let (mut order, mut line) = (Vec::new(), Vec::new());
+    for (at, count) in counts.iter().enumerate() {
+        for number in 0..=*count {
+            // Numbers of orders have gaps.
+            order.push((at as u64 / 8) * 32 + at as u64 % 8 + 1);
+            line.push(number + 1);
+        }
+    }
+    (order, line)
+}
+
+/// For each group the same value in all of its rows.
+fn by_group(groups: &[u64], below: u64, salt: u64) -> Vec<u64> {
+    groups
+        .iter()
+        .map(|group| (group.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) ^ salt) % below)
+        .collect()
+}
+
+fn ad_events() -> RecordBatch {
+    let rows = 60_000;
+    let ads = zipf(rows, 400, 0.6, 3);
+    export(vec![
+        ("event_id", uuids(rows, 1)),
+        ("event_timestamp", times(rising(rows, 1.5, 2))),
+        ("user_id", codes("user", &uniform(rows, 6_000, 4))),
+        ("campaign_id", codes("camp", &by_group(&ads, 40, 5))),
+        ("ad_id", codes("ad", &ads)),
+        ("event_type", choice(rows, &["impression", "click", "conversion"], 6)),
+        ("cost_micros", amounts(rows, 900.0, 7)),
+        ("country", choice(rows, &["DE", "US", "FR", "IN", "BR", "JP"], 8)),
+    ])
+}
+
+fn line_items() -> RecordBatch {
+    let (order, line) = lines(15_000, 7, 1);
+    let rows = order.len();
+    export(vec![
+        ("l_orderkey", int64(order.clone())),
+        ("l_partkey", int64(uniform(rows, 20_000, 2).into_iter().map(|v| v + 1))),
+        ("l_suppkey", int64(uniform(rows, 1_000, 3).into_iter().map(|v| v + 1))),
+        ("l_linenumber", int32(line)),
+        ("l_quantity", decimals(rows, 50, 4)),
+        ("l_extendedprice", decimals(rows, 1_000_000, 5)),
+        ("l_returnflag", choice(rows, &["A", "N", "R"], 6)),
+        (
+            "l_shipdate",
+            seconds(uniform(rows, 2_500, 7).into_iter().map(|d| START - d as i64 * 86_400_000_000)),
+        ),
+        ("l_comment", sentences(rows, 8)),
+    ])
+}
+
+fn part_supp() -> RecordBatch {
+    let part: Vec<u64> = (0..10_000u64).flat_map(|part| [part + 1; 4]).collect();
+    let supplier: Vec<u64> =
+        (0..10_000u64).flat_map(|p| (0..4).map(move |s| (p + s * 251 + p / 500) % 1_000 + 1)).collect();
+    let rows = part.len();
+    export(vec![
+        ("ps_partkey", int64(part)),
+        ("ps_suppkey", int64(supplier)),
+        ("ps_availqty", int32(uniform(rows, 9_999, 3).into_iter().map(|v| v + 1))),
+        ("ps_supplycost", decimals(rows, 100_000, 4)),
+        ("ps_comment", sentences(rows, 5)),
+    ])
+}
+
+fn orders() -> RecordBatch {
+    let rows = 30_000;
+    export(vec![
+        ("o_orderkey", int64((0..rows as u64).map(|at| (at / 8) * 32 + at % 8 + 1))),
+        ("o_custkey", int64(uniform(rows, 3_000, 1).into_iter().map(|v| v + 1))),
+        ("o_orderstatus", choice(rows, &["O", "F", "P"], 2)),
+        ("o_totalprice", decimals(rows, 5_000_000, 3)),
+        (
+            "o_orderdate",
+            seconds(uniform(rows, 2_400, 4).into_iter().map(|d| START - d as i64 * 86_400_000_000)),
+        ),
+        ("o_clerk", codes("Clerk#", &uniform(rows, 1_000, 5))),
+        ("o_comment", sentences(rows, 6)),
+    ])
+}
+
+fn customers() -> RecordBatch {
+    let rows = 15_000;
+    export(vec![
+        ("c_custkey", serial(rows)),
+        ("c_name", texts((0..rows).map(|at| format!("Customer#{at:09}")))),
+        ("c_nationkey", int32(uniform(rows, 25, 1))),
+        ("c_acctbal", decimals(rows, 1_000_000, 2)),
+        ("c_mktsegment", choice(rows, &["BUILDING", "AUTOMOBILE", "MACHINERY"], 3)),
+        ("c_comment", sentences(rows, 4)),
+    ])
+}
+
+fn sensors() -> RecordBatch {
+    let rows = 60_000;
+    let devices = 500;
+    let at: Vec<i64> = (0..rows).map(|row| START + (row / devices) as i64 * 60_000_000).collect();
+    export(vec![
+        ("device_id", texts((0..rows).map(|row| format!("dev-{:05}", row % devices)))),
+        ("measured_at", times(at)),
+        ("temperature", floats(rows, 20.0, 0.2, 1)),
+        ("humidity", floats(rows, 50.0, 0.3, 2)),
+        ("battery", int32(uniform(rows, 101, 3))),
+    ])
+}
+
+fn few_sensors() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("sensor", int32((0..rows as u64).map(|row| row % 8))),
+        ("at", times((0..rows as i64).map(|row| START + row / 8 * 1_000_000))),
+        ("value", floats(rows, 3.0, 0.5, 1)),
+    ])
+}
+
+fn chat() -> RecordBatch {
+    let rows = 50_000;
+    export(vec![
+        ("message_id", uuids(rows, 1)),
+        ("conversation_id", int64(zipf(rows, 8_000, 0.5, 2).into_iter().map(|v| v + 1_000))),
+        ("sender_id", int64(zipf(rows, 15_000, 0.5, 3))),
+        ("sent_at", times(rising(rows, 3.0, 4))),
+        ("body", sentences(rows, 5)),
+    ])
+}
+
+fn rides() -> RecordBatch {
+    let rows = 50_000;
+    export(vec![
+        ("ride_id", serial(rows)),
+        ("driver_id", int64(uniform(rows, 4_000, 1))),
+        ("passenger_id", int64(uniform(rows, 20_000, 2))),
+        ("pickup_at", times(rising(rows, 5.0, 3))),
+        ("distance_m", amounts(rows, 4_000.0, 4)),
+        ("fare_cents", amounts(rows, 1_500.0, 5)),
+        ("city", choice(rows, &["Berlin", "Hamburg", "Munich", "Cologne"], 6)),
+    ])
+}
+
+fn page_views() -> RecordBatch {
+    let rows = 60_000;
+    let session = uniform(rows, 9_000, 2);
+    export(vec![
+        ("viewed_at", times(rising(rows, 1.0, 1))),
+        ("session_id", codes("s", &session)),
+        ("user_id", int64(by_group(&session, 6_000, 3))),
+        ("url", texts(zipf(rows, 500, 1.0, 4).into_iter().map(|p| format!("https://example.org/page/{p}")))),
+        ("duration_ms", amounts(rows, 2_000.0, 5)),
+        ("browser", choice(rows, &["Firefox", "Chrome", "Safari"], 6)),
+    ])
+}
+
+fn transfers() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("transfer_id", uuids(rows, 1)),
+        ("from_account", int64(uniform(rows, 5_000, 2).into_iter().map(|v| v + 100_000))),
+        ("to_account", int64(uniform(rows, 5_000, 3).into_iter().map(|v| v + 100_000))),
+        ("amount", decimals(rows, 1_000_000, 4)),
+        ("booked_at", times(rising(rows, 8.0, 5))),
+    ])
+}
+
+fn tenants() -> RecordBatch {
+    let rows = 60_000;
+    let tenant: Vec<u64> = uniform(rows, 100, 1)
+        .into_iter()
+        .zip(zipf(rows, 300, 0.4, 2))
+        .map(|(d, t)| if d < 45 { 7 } else { t })
+        .collect();
+    export(vec![
+        ("tenant_id", int64(tenant)),
+        ("host", codes("host", &uniform(rows, 5_000, 3))),
+        ("at", times(rising(rows, 1.0, 4))),
+        ("bytes", amounts(rows, 30_000.0, 5)),
+        ("status", int32(uniform(rows, 5, 6).into_iter().map(|s| 100 * (s + 1)))),
+    ])
+}
+
+fn flights() -> RecordBatch {
+    let rows = 90_000;
+    let origin = zipf(rows, 300, 0.8, 1);
+    let destination = zipf(rows, 300, 0.8, 2);
+    let distance: Vec<u64> =
+        origin.iter().zip(&destination).map(|(a, b)| 100 + (a * 7919 + b * 104_729) % 2_500).collect();
+    let airport = |codes: &[u64]| {
+        texts(codes.iter().map(|c| {
+            format!(
+                "{}{}{}",
+                (b'A' + (c / 26 % 26) as u8) as char,
+                (b'A' + (c % 26) as u8) as char,
+                (b'A' + (c % 7) as u8) as char
+            )
+        }))
+    };
+    export(vec![
+        ("date", seconds(rising(rows, 60.0, 3))),
+        ("delay", signed(amounts_below_zero(rows, 4))),
+        ("distance", int64(distance)),
+        ("origin", airport(&origin)),
+        ("destination", airport(&destination)),
+    ])
+}
+
+fn amounts_below_zero(rows: usize, seed: u64) -> Vec<i64> {
+    uniform(rows, 60, seed)
+        .into_iter()
+        .zip(uniform(rows, 100, seed + 1))
+        .map(|(a, b)| if b < 90 { a as i64 - 20 } else { (a * b / 10) as i64 })
+        .collect()
+}
+
+fn clicks() -> RecordBatch {
+    let rows = 60_000;
+    export(vec![
+        ("ip", int64(zipf(rows, 12_000, 0.8, 1))),
+        ("app", int32(zipf(rows, 200, 1.1, 2))),
+        ("device", int32(zipf(rows, 60, 1.5, 3))),
+        ("os", int32(zipf(rows, 80, 1.1, 4))),
+        ("channel", int32(zipf(rows, 160, 0.8, 5))),
+        ("click_time", seconds(rising(rows, 0.4, 6))),
+        ("attributed_time", with_nulls(&times(rising(rows, 0.4, 7)), 0.998, 8)),
+        ("is_attributed", flags(rows, 9)),
+    ])
+}
+
+fn epoch_events() -> RecordBatch {
+    let rows = 60_000;
+    let at = rising(rows, 2.0, 1);
+    export(vec![
+        ("event_time", int64(at.into_iter().map(|at| (at / 1_000_000) as u64))),
+        ("user_id", int64(uniform(rows, 7_000, 2))),
+        ("event_type", choice(rows, &["view", "cart", "buy"], 3)),
+        ("price", decimals(rows, 100_000, 4)),
+    ])
+}
+
+fn logs() -> RecordBatch {
+    let rows = 60_000;
+    export(vec![
+        ("timestamp", times(rising(rows, 0.2, 1))),
+        (
+            "trace_id",
+            texts(uniform(rows, 9_000, 2).into_iter().map(|t| {
+                format!("{:032x}", u128::from(t).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))
+            })),
+        ),
+        ("service", choice(rows, &["api", "auth", "billing", "search", "web"], 3)),
+        ("level", choice(rows, &["INFO", "WARN", "ERROR"], 4)),
+        ("message", sentences(rows, 5)),
+        ("latency_ms", amounts(rows, 40.0, 6)),
+    ])
+}
+
+fn ledger() -> RecordBatch {
+    let rows = 50_000;
+    let account = uniform(rows, 4_000, 1);
+    let mut last = std::collections::HashMap::new();
+    let number: Vec<u64> = account
+        .iter()
+        .map(|a| {
+            let n = last.entry(*a).or_insert(0u64);
+            *n += 1;
+            *n
+        })
+        .collect();
+    export(vec![
+        ("account_no", codes("DE", &account)),
+        ("entry_no", int64(number)),
+        ("booked_at", times(rising(rows, 10.0, 2))),
+        ("amount", signed(amounts_below_zero(rows, 3))),
+        ("currency", choice(rows, &["EUR", "USD"], 4)),
+    ])
+}
+
+fn quotes() -> RecordBatch {
+    let rows = 60_000;
+    export(vec![
+        ("symbol", codes("SY", &zipf(rows, 3_000, 0.5, 1))),
+        ("ts", times(rising(rows, 0.05, 2))),
+        ("bid", floats(rows, 100.0, 0.5, 3)),
+        ("ask", floats(rows, 101.0, 0.5, 4)),
+        ("volume", amounts(rows, 300.0, 5)),
+        ("exchange", choice(rows, &["XETR", "XNAS", "XNYS"], 6)),
+    ])
+}
+
+fn calls() -> RecordBatch {
+    let rows = 50_000;
+    export(vec![
+        ("caller", int64(uniform(rows, 8_000, 1).into_iter().map(|v| 491_510_000_000 + v * 137))),
+        ("callee", int64(uniform(rows, 30_000, 2).into_iter().map(|v| 491_510_000_000 + v * 137))),
+        ("started_at", seconds(rising(rows, 2.0, 3))),
+        ("duration_s", amounts(rows, 90.0, 4)),
+        ("cell", int32(uniform(rows, 700, 5))),
+    ])
+}
+
+fn reviews() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("review_id", serial(rows)),
+        ("product_id", int64(zipf(rows, 6_000, 0.5, 1))),
+        ("reviewer_id", int64(uniform(rows, 15_000, 2))),
+        ("stars", int32(uniform(rows, 5, 3).into_iter().map(|s| s + 1))),
+        ("review_text", sentences(rows, 4)),
+        ("created_at", times(rising(rows, 60.0, 5))),
+    ])
+}
+
+fn catalogue() -> RecordBatch {
+    let rows = 12_000;
+    export(vec![
+        ("sku", texts((0..rows).map(|at| format!("SKU-{:07}", at * 13)))),
+        ("title", sentences(rows, 1)),
+        ("brand", choice(rows, &["Acme", "Globex", "Initech", "Umbrella"], 2)),
+        ("price_cents", amounts(rows, 2_000.0, 3)),
+        ("stock", int32(uniform(rows, 300, 4))),
+    ])
+}
+
+fn wide() -> RecordBatch {
+    let rows = 8_000;
+    let mut columns: Vec<(String, ArrayRef)> = vec![
+        ("vehicle_id".to_owned(), codes("V", &uniform(rows, 2_500, 1))),
+        ("recorded_at".to_owned(), times(rising(rows, 5.0, 2))),
+    ];
+    columns.extend((0..98).map(|at| (format!("signal_{at:02}"), floats(rows, 10.0, 0.5, 100 + at))));
+    columns.extend((0..98).map(|at| (format!("state_{at:02}"), int32(uniform(rows, 6, 300 + at)))));
+    export(columns.iter().map(|(name, array)| (name.as_str(), array.clone())).collect())
+}
+
+fn no_key() -> RecordBatch {
+    let rows = 20_000;
+    export(vec![
+        ("country", choice(rows, &["DE", "US", "FR"], 1)),
+        ("status", choice(rows, &["new", "done"], 2)),
+        ("amount", floats(rows, 30.0, 0.7, 3)),
+    ])
+}
+
+fn fifty_rows() -> RecordBatch {
+    let rows = 50;
+    export(vec![
+        (
+            "country_code",
+            texts((0..rows).map(|at| {
+                format!("{}{}", (b'A' + (at / 26) as u8) as char, (b'A' + (at % 26) as u8) as char)
+            })),
+        ),
+        ("name", texts((0..rows).map(|at| format!("Country {at}")))),
+        ("population", amounts(rows, 5_000_000.0, 1)),
+    ])
+}
+
+fn inventory() -> RecordBatch {
+    let warehouses = 60u64;
+    let items = 800u64;
+    let rows = (warehouses * items) as usize;
+    export(vec![
+        ("warehouse_id", int32((0..rows as u64).map(|row| row / items + 1))),
+        ("item_id", int64((0..rows as u64).map(|row| row % items + 1))),
+        ("quantity", int32(uniform(rows, 1_000, 1))),
+        ("updated_at", times(uniform(rows, 80_000_000, 2).into_iter().map(|v| START + v as i64 * 1_000))),
+    ])
+}
+
+fn subscriptions() -> RecordBatch {
+    let rows = 20_000;
+    export(vec![
+        ("subscription_id", uuids(rows, 1)),
+        ("customer_id", int64(uniform(rows, 9_000, 2))),
+        ("plan", choice(rows, &["free", "pro", "team"], 3)),
+        ("started_at", times(rising(rows, 100.0, 4))),
+        ("cancelled_at", with_nulls(&times(rising(rows, 100.0, 5)), 0.7, 6)),
+        ("mrr_cents", amounts(rows, 2_000.0, 7)),
+    ])
+}
+
+fn game_scores() -> RecordBatch {
+    let rows = 50_000;
+    export(vec![
+        ("match_id", int64((0..rows as u64).map(|row| row / 10 + 5_000))),
+        (
+            "player_id",
+            int64((0..).zip(uniform(rows, 1_200, 1)).map(|(row, v): (u64, u64)| row % 10 * 1_200 + v)),
+        ),
+        ("score", int32(uniform(rows, 5_000, 2))),
+        ("kills", int32(uniform(rows, 30, 3))),
+        ("played_at", seconds((0..rows as i64).map(|row| START + row / 10 * 40_000_000))),
+    ])
+}
+
+fn dns() -> RecordBatch {
+    let rows = 60_000;
+    export(vec![
+        ("ts", times(rising(rows, 0.1, 1))),
+        (
+            "client_ip",
+            texts(
+                zipf(rows, 6_000, 0.6, 2)
+                    .into_iter()
+                    .map(|v| format!("10.{}.{}.{}", v % 7, v / 256 % 256, v % 256)),
+            ),
+        ),
+        ("qname", texts(zipf(rows, 3_000, 0.9, 3).into_iter().map(|v| format!("host{v}.example.org")))),
+        ("qtype", choice(rows, &["A", "AAAA", "TXT", "MX"], 4)),
+        ("rtt_us", amounts(rows, 1_500.0, 5)),
+    ])
+}
+
+fn payments_by_day() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("day", seconds((0..rows as i64).map(|row| START + row / 400 * 86_400_000_000))),
+        ("merchant_id", int64(uniform(rows, 3_000, 1))),
+        ("payment_ref", texts((0..rows).map(|at| format!("PAY{:09}", at * 31)))),
+        ("amount_cents", amounts(rows, 3_000.0, 2)),
+    ])
+}
+
+fn gps() -> RecordBatch {
+    let rows = 60_000;
+    export(vec![
+        ("truck_id", int32(uniform(rows, 2_000, 1))),
+        ("ts", times(rising(rows, 0.3, 2))),
+        ("lat", floats(rows, 52.0, 0.01, 3)),
+        ("lon", floats(rows, 13.0, 0.02, 4)),
+        ("speed_kmh", int32(uniform(rows, 130, 5))),
+        ("heading", int32(uniform(rows, 360, 6))),
+    ])
+}
+
+fn edges() -> RecordBatch {
+    let rows = 50_000;
+    let from: Vec<u64> = (0..rows as u64).map(|row| row / 10).collect();
+    export(vec![
+        ("follower_id", int64(from)),
+        ("followee_id", int64((0..rows as u64).map(|row| (row / 10 * 31 + row % 10 * 977 + 13) % 9_000))),
+        ("since", times(uniform(rows, 90_000_000, 2).into_iter().map(|v| START + v as i64 * 1_000))),
+    ])
+}
+
+fn emails() -> RecordBatch {
+    let rows = 20_000;
+    export(vec![
+        ("email", texts((0..rows).map(|at| format!("person{}@example.org", at * 7)))),
+        ("first_name", choice(rows, &["Anna", "Ben", "Carl", "Dora", "Emil"], 1)),
+        ("signup_date", seconds(rising(rows, 3_000.0, 2))),
+        ("age", int32(uniform(rows, 80, 3))),
+        ("newsletter", flags(rows, 4)),
+    ])
+}
+
+fn copies() -> RecordBatch {
+    let batch = ad_events();
+    let again = batch.slice(0, 600);
+    arrow::compute::concat_batches(&batch.schema(), [&batch, &again]).unwrap()
+}
+
+/// All exports.
+pub(crate) fn cases() -> Vec<Case> {
+    macro_rules! case {
+        ($name:literal, $rows:expr, $accepted:expr, never $never:expr, by $by:expr, $why:literal) => {
+            Case {
+                name: $name,
+                rows: $rows,
+                accepted: $accepted,
+                never: $never,
+                identified_by: $by,
+                why: $why,
+            }
+        };
+    }
+    vec![
+        case!(
+            "ad events",
+            ad_events,
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "users are looked up, grouped and joined"
+        ),
+        case!(
+            "ad events, shuffled",
+            || shuffled(&ad_events(), 1),
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "order does not change what a key is"
+        ),
+        case!(
+            "ad events, by campaign",
+            || sorted(&ad_events(), "campaign_id"),
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "an export sorted by another column"
+        ),
+        case!(
+            "ad events with copies",
+            copies,
+            &[&["user_id"]],
+            never & ["cost_micros"],
+            by & [&["event_id"]],
+            "retries repeat rows, not keys"
+        ),
+        case!(
+            "lineitem",
+            line_items,
+            &[&["l_orderkey"]],
+            never & ["l_comment", "l_extendedprice", "l_quantity"],
+            by & [&["l_orderkey", "l_linenumber"]],
+            "lines belong to their order"
+        ),
+        case!(
+            "lineitem, shuffled",
+            || shuffled(&line_items(), 2),
+            &[&["l_orderkey"]],
+            never & ["l_comment", "l_extendedprice", "l_quantity"],
+            by & [&["l_orderkey", "l_linenumber"]],
+            "lines belong to their order"
+        ),
+        case!(
+            "partsupp",
+            part_supp,
+            &[&["ps_partkey"]],
+            never & ["ps_availqty", "ps_comment", "ps_supplycost"],
+            by & [&["ps_partkey", "ps_suppkey"]],
+            "a quantity and a comment are no keys"
+        ),
+        case!(
+            "orders",
+            orders,
+            &[&["o_orderkey"], &["o_custkey"]],
+            never & ["o_comment", "o_totalprice"],
+            by & [&["o_orderkey"]],
+            "the order for joins with its lines, or the customer"
+        ),
+        case!(
+            "customers",
+            customers,
+            &[&["c_custkey"]],
+            never & ["c_comment", "c_acctbal"],
+            by & [&["c_custkey"]],
+            "the table's own id"
+        ),
+        case!(
+            "sensors",
+            sensors,
+            &[&["device_id"]],
+            never & ["temperature", "humidity", "battery"],
+            by & [&["device_id", "measured_at"]],
+            "one device's readings stay together"
+        ),
+        case!(
+            "few sensors",
+            few_sensors,
+            &[&["sensor", "at"], &["sensor"]],
+            never & ["value"],
+            by & [&["sensor", "at"]],
+            "eight sensors cannot fill 16 partitions: a second column is needed, or fewer partitions"
+        ),
+        case!(
+            "chat",
+            chat,
+            &[&["conversation_id"]],
+            never & ["body"],
+            by & [&["message_id"]],
+            "a conversation is read as a whole"
+        ),
+        case!(
+            "rides",
+            rides,
+            &[&["driver_id"], &["passenger_id"]],
+            never & ["distance_m", "fare_cents"],
+            by & [&["ride_id"]],
+            "rides of a driver or passenger"
+        ),
+        case!(
+            "page views",
+            page_views,
+            &[&["session_id"], &["user_id"]],
+            never & ["duration_ms", "url"],
+            by & [],
+            "sessions or users"
+        ),
+        case!(
+            "transfers",
+            transfers,
+            &[&["from_account"], &["to_account"], &["from_account", "to_account"]],
+            never & ["amount"],
+            by & [&["transfer_id"]],
+            "an account's transfers"
+        ),
+        case!(
+            "tenants with a giant",
+            tenants,
+            &[&["tenant_id", "host"], &["tenant_id", "at"], &["host"]],
+            never & ["bytes"],
+            by & [],
+            "one tenant has half of the rows: split it by a second column"
+        ),
+        case!(
+            "flights",
+            flights,
+            &[&["origin", "destination"]],
+            never & ["delay"],
+            by & [],
+            "delay and distance are measures"
+        ),
+        case!(
+            "ad clicks",
+            clicks,
+            &[&["ip"], &["ip", "app"]],
+            never & [],
+            by & [],
+            "the address; attributed_time is nearly always NULL"
+        ),
+        case!(
+            "epoch events",
+            epoch_events,
+            &[&["user_id"]],
+            never & ["price"],
+            by & [],
+            "whole seconds since 1970 are a time"
+        ),
+        case!(
+            "logs",
+            logs,
+            &[&["trace_id"]],
+            never & ["message", "latency_ms"],
+            by & [],
+            "a trace is read as a whole"
+        ),
+        case!(
+            "ledger",
+            ledger,
+            &[&["account_no"]],
+            never & ["amount"],
+            by & [&["account_no", "entry_no"], &["account_no", "booked_at"]],
+            "entries are numbered within an account"
+        ),
+        case!(
+            "quotes",
+            quotes,
+            &[&["symbol"]],
+            never & ["bid", "ask", "volume"],
+            by & [],
+            "a symbol's history"
+        ),
+        case!(
+            "calls",
+            calls,
+            &[&["caller"], &["callee"], &["caller", "callee"]],
+            never & ["duration_s"],
+            by & [],
+            "a subscriber's calls"
+        ),
+        case!(
+            "reviews",
+            reviews,
+            &[&["product_id"], &["reviewer_id"]],
+            never & ["review_text", "stars"],
+            by & [&["review_id"]],
+            "reviews of a product"
+        ),
+        case!(
+            "catalogue",
+            catalogue,
+            &[&["sku"]],
+            never & ["title", "price_cents", "stock"],
+            by & [&["sku"]],
+            "the table's own id"
+        ),
+        case!(
+            "wide telemetry",
+            wide,
+            &[&["vehicle_id"]],
+            never & [],
+            by & [&["vehicle_id", "recorded_at"]],
+            "two hundred signals of a vehicle"
+        ),
+        case!(
+            "no good key",
+            no_key,
+            &[&[], &["country", "status"]],
+            never & [],
+            by & [],
+            "nothing identifies anything"
+        ),
+        case!(
+            "fifty rows",
+            fifty_rows,
+            &[&["country_code"], &["name"], &[]],
+            never & ["population"],
+            by & [],
+            "too few rows to say more"
+        ),
+        case!(
+            "inventory",
+            inventory,
+            &[&["item_id"], &["warehouse_id", "item_id"]],
+            never & ["quantity"],
+            by & [&["warehouse_id", "item_id"]],
+            "an item in a warehouse"
+        ),
+        case!(
+            "subscriptions",
+            subscriptions,
+            &[&["customer_id"], &["subscription_id"]],
+            never & ["mrr_cents"],
+            by & [&["subscription_id"]],
+            "a customer's subscriptions"
+        ),
+        case!(
+            "game scores",
+            game_scores,
+            &[&["player_id"], &["match_id"]],
+            never & ["score", "kills"],
+            by & [&["match_id", "player_id"]],
+            "a match, or a player's history"
+        ),
+        case!(
+            "dns",
+            dns,
+            &[&["client_ip"], &["qname"], &["client_ip", "qname"]],
+            never & ["rtt_us"],
+            by & [],
+            "a client's lookups"
+        ),
+        case!(
+            "payments",
+            payments_by_day,
+            &[&["merchant_id"]],
+            never & ["amount_cents"],
+            by & [&["payment_ref"]],
+            "a merchant's payments"
+        ),
+        case!(
+            "gps",
+            gps,
+            &[&["truck_id"]],
+            never & ["lat", "lon", "speed_kmh", "heading"],
+            by & [&["truck_id", "ts"]],
+            "a truck's track"
+        ),
+        case!(
+            "followers",
+            edges,
+            &[&["follower_id"], &["followee_id"]],
+            never & [],
+            by & [&["follower_id", "followee_id"]],
+            "both ends identify an edge"
+        ),
+        case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
+    ]
+}
