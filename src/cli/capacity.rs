@@ -309,8 +309,9 @@ mod tests {
     #[test]
     fn the_default_fault_gives_way_to_given_ones_and_to_none() {
         let faults = |words: &str| args(words).faults.faults().unwrap();
-        let count =
-            |words: &str| faults(words).iter().filter(|fault| matches!(fault, RequestedFault::Lost(_))).count();
+        let count = |words: &str| {
+            faults(words).iter().filter(|fault| matches!(fault, RequestedFault::Lost(_))).count()
+        };
         assert_eq!((count(""), faults("").len()), (1, 1));
         assert_eq!((count("--slow 0:0.5"), faults("--slow 0:0.5").len()), (1, 2));
         assert_eq!(count("--lost 1@6h --lost 2@busiest"), 2);

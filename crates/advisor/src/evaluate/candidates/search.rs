@@ -312,7 +312,7 @@ impl<'a> Finder<'a> {
         let mut few: Vec<usize> = Vec::new();
         for (at, profile) in self.columns.iter().enumerate() {
             let (name, role) = (self.name(at), self.role(at));
-            let fills = profile.likely >= self.fewest_partitions as f64 || profile.is_unique();
+            let fills = profile.likely >= self.fewest_partitions as f64 || profile.distinct == profile.rows;
             if let Some(reason) = self.obstacle(profile) {
                 if profile.is_constant() && takes(self.function, profile.column.column_type) {
                     found.drop_for_few_values(&[name], reason, !self.whole);

@@ -324,7 +324,7 @@ fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Scores) {
         let weight = whole.dispersion.ln().min(3.0);
         scores.add(Role::Entity, weight, "each number has a frequency of its own");
     }
-    if many && whole.zeros > 0.1 {
+    if many && (0.1..0.8).contains(&whole.zeros) {
         scores.add(Role::Measure, 2.0, "often zero");
     }
     if whole.rounded && whole.step < 10 {
@@ -356,6 +356,7 @@ fn score_name(name: &str, scores: &mut Scores) {
         Some(Hint::Dimension) => {
             scores.add(Role::Dimension, weight, said());
             scores.add(Role::RowId, -weight, "");
+            scores.add(Role::Measure, -weight, "");
         }
         Some(Hint::Measure) => {
             scores.add(Role::Measure, 1.5 * weight, said());

@@ -273,6 +273,9 @@ fn rank(
 /// Whether the hottest partition of a key stays within what the rate and the headroom allow.
 fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Needed) -> bool {
     let skew = &placement.skew;
+    if needed.rate.is_some_and(|rate| placement.capacity.sustained < rate) {
+        return false;
+    }
     if matches!(placement.verdict, Verdict::FewRows | Verdict::Even) {
         return true;
     }
