@@ -303,7 +303,7 @@ mod tests {
         let repeated = DataFusionError::External(Box::new(IngestError::RepeatedKey { key: "(9)".into() }));
         let wrapped = DataFusionError::External(Box::new(BallistaError::DataFusionError(Box::new(repeated))));
         let repeated = unpacked(DataFusionError::Shared(Arc::new(wrapped)));
-        assert!(repeated.message.starts_with("the primary key (9) comes twice"), "{repeated:?}");
+        assert!(repeated.message.starts_with("the primary key (9) occurs twice"), "{repeated:?}");
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::candidates::search::{
-    BYTES_LOOKED_AT, ConsideredCandidate, FewValues, Finder, Purpose, ROWS_LOOKED_AT,
-};
+use crate::evaluate::candidates::considered::{ConsideredCandidate, Purpose};
+use crate::evaluate::candidates::few_values::FewValues;
+use crate::evaluate::candidates::search::{BYTES_LOOKED_AT, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};

@@ -24,7 +24,7 @@ use arrow::error::ArrowError;
 use thiserror::Error;
 
 pub use advice::{AdvisorReport, ColumnReport, advise, advise_with};
-pub use candidates::search::{ConsideredCandidate, Purpose};
+pub use candidates::considered::{ConsideredCandidate, Purpose};
 pub use candidates::workload::{FanOut, Reach, StatementReport};
 pub use figures::evaluation::{Evaluation, SampleReport};
 pub use figures::interval::{Interval, Intervals};

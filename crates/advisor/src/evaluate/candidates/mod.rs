@@ -1,5 +1,11 @@
 //! Candidates that are found automatically, and statements that favour some of them.
 
+pub(super) mod considered;
+pub(super) mod few_values;
+mod natural_keys;
+mod partition_keys;
+mod primary_keys;
+mod sampled_columns;
 pub(super) mod search;
-pub(super) mod unique_keys;
+mod unique_keys;
 pub(super) mod workload;
