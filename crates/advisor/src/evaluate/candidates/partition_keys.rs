@@ -1,0 +1,215 @@
+//! Search for candidates for the partition key.
+
+use std::collections::HashSet;
+
+use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
+use crate::evaluate::candidates::natural_keys::UniqueKey;
+use crate::evaluate::candidates::sampled_columns::SampledColumns;
+use crate::evaluate::roles::Role;
+use crate::evaluate::roles::profile::Form;
+use evenkeel_model::table::Candidate;
+
+/// Maximum number of single columns that are evaluated, besides row ids.
+const MOST_SINGLES: usize = 4;
+/// Maximum number of row ids that are evaluated.
+const MOST_ROW_IDS: usize = 1;
+/// Maximum number of columns that are paired with each other.
+const MOST_PAIRED: usize = 3;
+
+impl SampledColumns<'_> {
+    /// How much an entity is likely to be looked up, joined and grouped by, before all rows are
+    /// counted.
+    pub(super) fn weight(&self, at: usize, keys: &[UniqueKey]) -> f64 {
+        let (Some(profile), Some(report)) = (self.columns.get(at), self.roles.get(at)) else { return 0.0 };
+        let base = match report.role {
+            Role::Entity => 1.0,
+            Role::Dimension => 0.2,
+            Role::RowId => 0.05,
+            _ => return 0.0,
+        };
+        let fills = (profile.likely / (100.0 * self.fewest_partitions as f64)).min(1.0).sqrt();
+        let heavy = profile.heaviest as f64 * self.fewest_partitions as f64 / self.rows.max(1) as f64;
+        let natural = keys.iter().any(|key| key.by_nature && key.columns.contains(&at));
+        base * fills * (1.0 + 0.5 * report.determines.len().min(3) as f64) * if natural { 2.0 } else { 1.0 }
+            / heavy.max(1.0)
+    }
+
+    /// Finds candidates for the partition key. If `primary_keys` were given, only their columns are
+    /// used, because a partition key is part of a primary key.
+    pub(super) fn partition_keys(
+        &self,
+        primary_keys: &[Candidate],
+        keys: &[UniqueKey],
+    ) -> Vec<ConsideredCandidate> {
+        let within: HashSet<&str> =
+            primary_keys.iter().flat_map(Candidate::parts).map(|part| part.column.as_str()).collect();
+        let mut found = Considerations::new(Purpose::PartitionKey);
+        let allowed = |at: usize| within.is_empty() || within.contains(self.name(at));
+        let (mut places, mut few) = self.that_can_place_rows(&allowed, &mut found);
+        let by_weight = |a: &usize, b: &usize| self.weight(*b, keys).total_cmp(&self.weight(*a, keys));
+        places.sort_by(by_weight);
+        few.retain(|at| self.role(*at) != Role::Constant);
+        few.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
+        let (mut ids, others): (Vec<usize>, Vec<usize>) =
+            places.iter().partition(|at| self.role(**at) == Role::RowId);
+        // Numbers that were assigned one after the other come before other columns that happen to be
+        // unique.
+        let is_assigned = |at: &usize| match self.columns.get(*at).map(|column| &column.form) {
+            Some(Form::Whole(whole)) => whole.tail <= 0.02 && !whole.negative,
+            Some(Form::Text(words)) => words.opaque > 0.9,
+            _ => false,
+        };
+        ids.sort_by_key(|at| (!is_assigned(at), *at));
+        self.singles(&others, &ids, &mut found);
+        self.pairs(&others, &few, &ids, &allowed, &mut found);
+        for key in primary_keys.iter().filter(|key| key.is_plain()) {
+            for length in 1..=key.parts().len() {
+                let prefix: Vec<&str> =
+                    key.parts().iter().take(length).map(|part| part.column.as_str()).collect();
+                found.keep(&prefix, "a prefix of a primary key that was given".to_owned());
+            }
+        }
+        if !found.all.iter().any(|candidate| candidate.kept) {
+            self.makeshift(&allowed, &mut found);
+        }
+        found.all
+    }
+
+    /// Returns the columns that rows may be placed by, and those that have too few values for that;
+    /// drops the others.
+    fn that_can_place_rows(
+        &self,
+        allowed: &dyn Fn(usize) -> bool,
+        found: &mut Considerations,
+    ) -> (Vec<usize>, Vec<usize>) {
+        let mut places: Vec<usize> = Vec::new();
+        let mut few: Vec<usize> = Vec::new();
+        for (at, profile) in self.columns.iter().enumerate() {
+            let (name, role) = (self.name(at), self.role(at));
+            let fills = profile.likely >= self.fewest_partitions as f64 || profile.distinct == profile.rows;
+            if let Some(reason) = self.obstacle(profile) {
+                if profile.is_constant() && self.is_taken(profile) {
+                    found.drop_for_few_values(&[name], reason, !self.whole);
+                } else {
+                    found.drop(&[name], reason);
+                }
+            } else if !allowed(at) {
+                found.drop(&[name], "it is in none of the primary keys that were given".to_owned());
+            } else if role == Role::Time {
+                found.drop(
+                    &[name],
+                    "a time: rows of one moment would all go to one partition, and no query names it exactly"
+                        .to_owned(),
+                );
+            } else if !role.can_place_rows() {
+                found.drop(&[name], format!("a {role}, which no query looks up"));
+            } else if let Some(of) =
+                self.roles.get(at).and_then(|report| report.copy_of.clone()).filter(|_| self.is_copy(at))
+            {
+                found.drop(&[name], format!("one-to-one with {of}"));
+            } else if !fills {
+                few.push(at);
+                found.drop_for_few_values(
+                    &[name],
+                    format!(
+                        "cannot fill {} partitions: {} values in {}",
+                        self.fewest_partitions,
+                        profile.distinct,
+                        self.rows_in_words()
+                    ),
+                    !self.whole,
+                );
+            } else {
+                places.push(at);
+            }
+        }
+        (places, few)
+    }
+
+    /// Adds keys of one column: entities and dimensions, those most likely to be looked up first, and
+    /// row ids.
+    fn singles(&self, others: &[usize], ids: &[usize], found: &mut Considerations) {
+        for (position, at) in others.iter().enumerate() {
+            let values = self.distinct(*at);
+            let role = self.role(*at);
+            if position < MOST_SINGLES {
+                let reason = format!("{role} with {values} values in {}", self.rows_in_words());
+                found.keep(&[self.name(*at)], reason);
+            } else {
+                found.drop(
+                    &[self.name(*at)],
+                    format!(
+                        "{MOST_SINGLES} columns are more likely to be looked up; name it with --partition-key"
+                    ),
+                );
+            }
+        }
+        for (position, at) in ids.iter().enumerate() {
+            if position < MOST_ROW_IDS {
+                found.keep(&[self.name(*at)], "identifies the row".to_owned());
+            } else {
+                found.drop(&[self.name(*at)], "another column identifies the row too".to_owned());
+            }
+        }
+    }
+
+    /// Adds keys of several columns: entities together, and with a column that splits heavy values.
+    fn pairs(
+        &self,
+        others: &[usize],
+        few: &[usize],
+        ids: &[usize],
+        allowed: &dyn Fn(usize) -> bool,
+        found: &mut Considerations,
+    ) {
+        let first: Vec<usize> = others.iter().chain(few).copied().take(MOST_PAIRED).collect();
+        for (position, a) in first.iter().enumerate() {
+            for b in first.iter().skip(position + 1) {
+                let determined = |from: usize, to: usize| {
+                    self.roles
+                        .get(from)
+                        .is_some_and(|report| report.determines.iter().any(|name| name == self.name(to)))
+                };
+                let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
+                if !determined(*a, *b)
+                    && !determined(*b, *a)
+                    && values(*a) * values(*b) >= self.fewest_partitions as f64
+                {
+                    found.keep(
+                        &[self.name(*a), self.name(*b)],
+                        "two columns that rows are looked up by".to_owned(),
+                    );
+                }
+            }
+        }
+        let Some(local) = first.first().copied() else { return };
+        if let Some(id) = ids.first() {
+            found.keep(
+                &[self.name(local), self.name(*id)],
+                "with the row id, which splits heavy values".to_owned(),
+            );
+        }
+        if let Some(time) = self.key_time().filter(|time| allowed(*time)) {
+            found.keep(
+                &[self.name(local), self.name(time)],
+                "with the time, which splits heavy values".to_owned(),
+            );
+        }
+    }
+
+    /// Adds what is left if no column identifies anything: times and measures, the most values first.
+    fn makeshift(&self, allowed: &dyn Fn(usize) -> bool, found: &mut Considerations) {
+        let mut left: Vec<usize> =
+            (0..self.columns.len()).filter(|at| allowed(*at) && self.can_be_in_key(*at)).collect();
+        left.sort_by_key(|at| {
+            let role = self.role(*at);
+            (role == Role::Text, std::cmp::Reverse(self.distinct(*at)))
+        });
+        for at in left.iter().take(2) {
+            found.keep(&[self.name(*at)], format!("a {}, as there is nothing better", self.role(*at)));
+        }
+        if let [a, b, ..] = left.as_slice() {
+            found.keep(&[self.name(*a), self.name(*b)], "as there is nothing better".to_owned());
+        }
+    }
+}

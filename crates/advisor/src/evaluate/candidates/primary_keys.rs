@@ -1,0 +1,144 @@
+//! Search for candidates for the primary key.
+
+use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
+use crate::evaluate::candidates::natural_keys::UniqueKey;
+use crate::evaluate::candidates::sampled_columns::{SampledColumns, distinct_together};
+use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
+use crate::evaluate::roles::Role;
+use crate::evaluate::roles::profile::Profile;
+use evenkeel_model::table::Candidate;
+
+/// Maximum number of natural keys that primary keys are made of.
+const MOST_VARIANTS: usize = 2;
+/// Maximum number of partition keys that primary keys are made for.
+const MOST_LIKELY: usize = 2;
+/// Maximum number of primary keys that are evaluated.
+const MOST_PRIMARY_KEYS: usize = 6;
+
+impl SampledColumns<'_> {
+    /// Finds candidates for the primary key: the smallest natural key, with each of the likely
+    /// partition keys in it, in the orders that fit reading by time and by entity.
+    pub(super) fn primary_keys(
+        &self,
+        keys: &[UniqueKey],
+        given: Option<&Candidate>,
+        partition_keys: &[ConsideredCandidate],
+    ) -> Vec<ConsideredCandidate> {
+        let mut found = Considerations::new(Purpose::PrimaryKey);
+        let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
+        let within: Vec<Vec<usize>> = match given.filter(|key| key.is_plain()) {
+            Some(key) => vec![key.columns().iter().filter_map(position).collect()],
+            None => self.likely_partition_keys(partition_keys),
+        };
+        let keys = self.best_unique_keys(keys);
+        for (place, partition_key) in within.iter().enumerate() {
+            for key in keys.iter().take(if place == 0 { MOST_VARIANTS } else { 1 }) {
+                for (order, columns) in self.orders(partition_key, key) {
+                    let names: Vec<&str> = columns.iter().map(|at| self.name(*at)).collect();
+                    let unique = if key.by_nature {
+                        "unique by nature"
+                    } else {
+                        "unique in these rows, perhaps by chance"
+                    };
+                    found.keep(&names, format!("{order}; tells {} apart, {unique}", self.rows_in_words()));
+                }
+            }
+            if keys.is_empty() {
+                let names = self.most_distinguishing(partition_key);
+                let names: Vec<&str> = names.iter().map(|at| self.name(*at)).collect();
+                if !names.is_empty() {
+                    found.keep(&names, "no columns tell all rows apart; these come closest".to_owned());
+                }
+            }
+        }
+        found.all.truncate(MOST_PRIMARY_KEYS);
+        found.all
+    }
+
+    /// The natural keys; if there are none, the first that is unique by chance.
+    fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey]) -> Vec<&'k UniqueKey> {
+        let natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
+        // An identifier of the row needs no alternative.
+        if let Some(first) = natural.first()
+            && matches!(first.columns.as_slice(), [only] if self.role(*only) == Role::RowId)
+        {
+            return vec![first];
+        }
+        if natural.is_empty() { keys.iter().take(1).collect() } else { natural }
+    }
+
+    /// The partition keys that will most probably be recommended, by the sampled rows.
+    fn likely_partition_keys(&self, considered: &[ConsideredCandidate]) -> Vec<Vec<usize>> {
+        let kept = considered.iter().filter(|candidate| candidate.kept);
+        let mut keys: Vec<Vec<usize>> = kept
+            .map(|candidate| {
+                let at = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
+                candidate.key.iter().filter_map(at).collect()
+            })
+            .collect();
+        keys.truncate(MOST_LIKELY);
+        if keys.is_empty() { vec![Vec::new()] } else { keys }
+    }
+
+    /// Orders of the columns of a primary key, each with a reason.
+    fn orders(&self, partition_key: &[usize], key: &UniqueKey) -> Vec<(&'static str, Vec<usize>)> {
+        let time = self.key_time();
+        let rest: Vec<usize> = {
+            let mut rest: Vec<usize> = key
+                .columns
+                .iter()
+                .copied()
+                .filter(|at| !partition_key.contains(at) && Some(*at) != time)
+                .collect();
+            // Parents before what is counted within them, the row id last.
+            rest.sort_by_key(|at| match self.role(*at) {
+                Role::Entity => 0,
+                Role::Dimension => 1,
+                Role::Time => 2,
+                Role::LineNumber => 3,
+                _ => 4,
+            });
+            rest
+        };
+        let own = partition_key.to_vec();
+        // The table of the entities themselves is read by their id; so are lines by their parent.
+        let of_rows = rest.is_empty() && own == key.columns;
+        let needs_time = time.is_some_and(|time| key.columns.contains(&time));
+        let is_event = key.columns.iter().any(|at| self.role(*at) == Role::RowId) && !of_rows;
+        match time.filter(|time| !own.contains(time)) {
+            Some(time) if needs_time || is_event => vec![
+                ("in the order of time", [vec![time], own.clone(), rest.clone()].concat()),
+                ("each value's rows together, in the order of time", [own, vec![time], rest].concat()),
+            ],
+            _ => vec![("the partition key first, then what tells its rows apart", [own, rest].concat())],
+        }
+    }
+
+    /// The partition key, the time and the columns that distinguish the most rows.
+    fn most_distinguishing(&self, partition_key: &[usize]) -> Vec<usize> {
+        let mut key = partition_key.to_vec();
+        let usable: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.can_be_in_key(*at) && self.role(*at).can_identify_rows() && !self.is_copy(*at))
+            .collect();
+        let all: Vec<u32> = (0..u32::try_from(self.rows).unwrap_or(u32::MAX)).collect();
+        let distinct = |key: &[usize]| {
+            let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();
+            distinct_together(&profiles, &all)
+        };
+        while key.len() < MOST_KEY_COLUMNS && distinct(&key) < self.rows {
+            let others = usable.iter().filter(|at| !key.contains(at));
+            let best = others
+                .map(|at| (distinct(&[key.as_slice(), &[*at]].concat()), *at))
+                .max_by_key(|(distinct, at)| (*distinct, std::cmp::Reverse(*at)));
+            match best {
+                Some((with, at)) if with > distinct(&key) => key.push(at),
+                _ => break,
+            }
+        }
+        if let Some(time) = key.iter().position(|at| self.is_time(*at)) {
+            let time = key.remove(time);
+            key.insert(0, time);
+        }
+        key
+    }
+}

@@ -1,0 +1,160 @@
+//! The columns of sampled rows, with their roles, and whether they can be in a key.
+
+use ahash::AHashSet;
+use arrow::array::RecordBatch;
+
+use crate::evaluate::roles::dependencies::Dependencies;
+use crate::evaluate::roles::profile::{Form, Profile};
+use crate::evaluate::roles::{Role, RoleReport, infer_roles};
+use evenkeel_input::source::RowsAcross;
+use evenkeel_model::table::{Column, ColumnType};
+use evenkeel_model::units::PartitionCount;
+use evenkeel_placement::placement::Function;
+use evenkeel_stats::sketch::fold;
+
+/// Columns of sampled rows.
+pub(super) struct SampledColumns<'a> {
+    pub(super) columns: Vec<Profile<'a>>,
+    pub(super) roles: Vec<RoleReport>,
+    pub(super) rows: usize,
+    /// Whether these are all rows.
+    pub(super) whole: bool,
+    pub(super) time: Option<String>,
+    pub(super) fewest_partitions: usize,
+    function: Function,
+}
+
+/// Whether a system accepts keys of a type: YDB, or the system of `function`.
+fn takes(function: Function, column_type: ColumnType) -> bool {
+    match function {
+        Function::Ydb(_) => column_type.is_key_type(),
+        Function::System(system) => {
+            !matches!(column_type, ColumnType::Decimal { .. }) && system.refuses(column_type).is_none()
+        }
+    }
+}
+
+impl<'a> SampledColumns<'a> {
+    /// Inspects rows that have the columns `columns`. `given` has roles that the user gave, by
+    /// position.
+    pub(super) fn new(
+        columns: &'a [Column],
+        rows: &RowsAcross,
+        time: Option<&str>,
+        partitions: &[PartitionCount],
+        function: Function,
+        given: &[Option<Role>],
+    ) -> Self {
+        let whole = rows.extent.whole;
+        let columns: Vec<Profile<'a>> = columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
+            .collect();
+        let roles = infer_roles(&columns, &Dependencies::of(&columns), given);
+        let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
+        Self {
+            rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),
+            whole,
+            time,
+            fewest_partitions: partitions.iter().map(|count| count.len()).min().unwrap_or(1),
+            columns,
+            roles,
+            function,
+        }
+    }
+
+    pub(super) fn role(&self, at: usize) -> Role {
+        self.roles.get(at).map_or(Role::Dimension, |report| report.role)
+    }
+
+    pub(super) fn is_copy(&self, at: usize) -> bool {
+        let of = self.roles.get(at).and_then(|report| report.copy_of.as_deref());
+        let first = of.and_then(|of| self.columns.iter().position(|column| column.column.name == of));
+        first.is_some_and(|first| self.columns.get(first).is_some_and(|first| self.obstacle(first).is_none()))
+    }
+
+    pub(super) fn name(&self, at: usize) -> &str {
+        self.columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default()
+    }
+
+    pub(super) fn is_time(&self, at: usize) -> bool {
+        self.time.as_deref() == Some(self.name(at))
+    }
+
+    /// Returns why a column cannot be in any key; `None` if it can.
+    pub(super) fn obstacle(&self, profile: &Profile<'_>) -> Option<String> {
+        let column_type = profile.column.column_type;
+        if !takes(self.function, column_type) {
+            let who = self.function.of_ydb().map_or_else(|| self.function.to_string(), |_| "YDB".to_owned());
+            let wider = match column_type {
+                ColumnType::Int8 | ColumnType::Int16 => "; as Int32 it could be in one",
+                ColumnType::Float | ColumnType::Double if matches!(profile.form, Form::Whole(_)) => {
+                    "; its numbers are whole, and as Int64 it could be in one"
+                }
+                ColumnType::Uuid => "; as Utf8 it could be in one",
+                _ => "",
+            };
+            return Some(format!("{who} takes no {column_type} in a key{wider}"));
+        }
+        if profile.nulls > 0 {
+            let (nulls, rows) = (profile.nulls, self.rows_in_words());
+            return Some(format!("{nulls} of {rows} have NULL, and key columns are NOT NULL"));
+        }
+        let constant = profile.is_constant() && !profile.column.column_type.is_time();
+        constant.then(|| format!("all of {} have one value", self.rows_in_words()))
+    }
+
+    pub(super) fn rows_in_words(&self) -> String {
+        if self.whole { format!("the {} rows", self.rows) } else { format!("{} sampled rows", self.rows) }
+    }
+
+    /// Whether the system takes the type of a column in a key.
+    pub(super) fn is_taken(&self, profile: &Profile<'_>) -> bool {
+        takes(self.function, profile.column.column_type)
+    }
+
+    /// Whether a column can be in a key.
+    pub(super) fn can_be_in_key(&self, at: usize) -> bool {
+        self.columns.get(at).is_some_and(|column| self.obstacle(column).is_none())
+    }
+
+    /// Number of values of a column in the sampled rows.
+    pub(super) fn distinct(&self, at: usize) -> usize {
+        self.columns.get(at).map_or(0, |column| column.distinct)
+    }
+
+    /// The time column, if it can be in a key.
+    pub(super) fn key_time(&self) -> Option<usize> {
+        (0..self.columns.len()).find(|at| self.is_time(*at) && self.can_be_in_key(*at))
+    }
+
+    /// Names of columns.
+    pub(super) fn names(&self, columns: &[usize]) -> Vec<&str> {
+        columns.iter().map(|at| self.name(*at)).collect()
+    }
+}
+
+/// The time column that rows seem to arrive in the order of: points in time before dates, full
+/// columns before those with NULLs, sorted ones first.
+fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
+    let times = columns.iter().zip(roles).filter(|(column, report)| {
+        column.column.column_type.is_time() && report.role == Role::Time && column.filled() * 2 > column.rows
+    });
+    let rank = |column: &Profile<'_>| {
+        let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
+        (!column.column.column_type.is_timestamp(), nulls, !column.rises)
+    };
+    let best = times.min_by_key(|(column, _)| rank(column));
+    best.map(|(column, _)| column.column.name.clone())
+}
+
+/// Number of distinct combinations of the values of columns in some rows.
+pub(super) fn distinct_together(columns: &[&Profile<'_>], rows: &[u32]) -> usize {
+    let key = |row: &u32| {
+        columns.iter().fold(0u64, |key, column| {
+            fold(key, u64::from(column.codes.get(*row as usize).copied().unwrap_or(0)) + 1)
+        })
+    };
+    rows.iter().map(key).collect::<AHashSet<u64>>().len()
+}
