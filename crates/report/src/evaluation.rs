@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::grid::{Heading, Layout, count, draw, grid, percent};
 use evenkeel_advisor::evaluate::{
     AdvisorReport, Drift, FanOut, Interval, Intervals, PartitionKeyReport, PlacementReport, PrimaryKeyReport,
-    RankedKey, Reach, StatementReport, UniqueBy,
+    RankedKey, Reach, RoleReport, StatementReport, UniqueBy,
 };
 use evenkeel_model::units::{ByteRate, ByteSize, PartitionCount, elapsed};
 use evenkeel_placement::placement::systems::{About, system};
@@ -16,6 +16,8 @@ use evenkeel_stats::skew::Verdict;
 
 /// Number of heaviest values shown per key.
 const HEAVIEST: usize = 3;
+/// Number of columns whose roles are shown.
+const MOST_COLUMNS: usize = 24;
 /// Largest number of partitions whose rows are drawn in one line.
 const MOST_DRAWN: usize = 128;
 
@@ -34,6 +36,7 @@ pub fn assessment(assessment: &AdvisorReport, layout: Layout) -> String {
         primary_keys(assessment, layout),
         statements(assessment, layout),
         findings(assessment, layout),
+        roles(assessment, layout),
         dropped(assessment, layout),
         table(assessment, layout),
     ];
@@ -638,6 +641,22 @@ fn findings(assessment: &AdvisorReport, layout: Layout) -> String {
         let _ = writeln!(text, "  {}", finding.advice);
     }
     text
+}
+
+/// Renders the role of each column, and why.
+fn roles(assessment: &AdvisorReport, layout: Layout) -> String {
+    let row = |report: &RoleReport| {
+        let mut evidence = report.evidence.iter().take(2).cloned().collect::<Vec<_>>();
+        evidence.extend(report.copy_of.as_ref().map(|of| format!("one-to-one with {of}")));
+        vec![report.column.clone(), report.role.words().to_owned(), evidence.join("; ")]
+    };
+    let rows: Vec<Vec<String>> = assessment.roles.iter().take(MOST_COLUMNS).map(row).collect();
+    let headings = [Heading::text("column"), Heading::text("role"), Heading::text("evidence")];
+    let text = section(layout, "What the columns are", &headings, rows);
+    let more = assessment.roles.len().saturating_sub(MOST_COLUMNS);
+    let more =
+        if more > 0 { format!("{more} more columns: --format json has them; ") } else { String::new() };
+    if text.is_empty() { text } else { text + &format!("\n{more}--role COLUMN=ROLE corrects one\n") }
 }
 
 fn dropped(assessment: &AdvisorReport, layout: Layout) -> String {

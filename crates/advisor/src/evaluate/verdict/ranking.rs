@@ -7,6 +7,7 @@ use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::options::AdvisorOptions;
+use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::ddl::propose_table;
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
@@ -122,7 +123,7 @@ pub(crate) fn recommend(
         partitions: Some(ranked.partitions),
         ranking: ranked.keys.clone(),
         statements: statements.clone(),
-        recommendation: propose(evaluation, ranked, statements, sizing, export, options, function),
+        recommendation: propose(evaluation, ranked, statements, sizing, export, options, knowledge),
     }
 }
 
@@ -207,8 +208,9 @@ fn propose(
     sizing: Vec<String>,
     export: &Export,
     options: &AdvisorOptions,
-    function: Function,
+    knowledge: &Knowledge<'_>,
 ) -> Recommendation {
+    let function = options.evaluate.placements.first().copied().unwrap_or_default();
     let Some(chosen) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else {
         let reasons =
             vec!["no candidate can be a partition key; name others with --partition-key".to_owned()];
@@ -218,7 +220,7 @@ fn propose(
     let Some(partition_key) = candidates.find(|key| key.part_names() == chosen.partition_key).cloned() else {
         return Recommendation::default();
     };
-    let mut reasons = reasons_for(chosen, statements);
+    let mut reasons = reasons_for(chosen, statements, knowledge);
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, &mut reasons);
     reasons.extend(sizing);
     let mut recommendation = Recommendation {
@@ -290,17 +292,52 @@ fn name(key: &[String]) -> String {
     format!("HASH({})", key.join(", "))
 }
 
-fn reasons_for(chosen: &RankedKey, statements: &[StatementReport]) -> Vec<String> {
+/// Explains what the columns of a key stand for, and what that means for reads.
+fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
+    let roles: Vec<&RoleReport> = chosen
+        .partition_key
+        .iter()
+        .filter_map(|column| knowledge.roles.iter().find(|report| report.column == *column))
+        .collect();
+    match roles.as_slice() {
+        [only] if only.role == Role::RowId => Some(format!(
+            "{} identifies the row, and no other column is both looked up and even enough; reads of one row visit one partition",
+            only.column
+        )),
+        [only] if only.role.can_place_rows() => {
+            let evidence = only.evidence.first().map(|evidence| format!(" ({evidence})")).unwrap_or_default();
+            let role = only.role.words();
+            let article = if role.starts_with('e') { "an" } else { "a" };
+            Some(format!(
+                "{} is {article} {role}{evidence}: what is read, grouped or joined by one value stays in one partition",
+                only.column
+            ))
+        }
+        [only] => Some(format!(
+            "this is a makeshift: {} is a {}, and no column identifies anything; add one that does to the export",
+            only.column,
+            only.role.words()
+        )),
+        [_, _, ..] => {
+            let columns: Vec<&str> = roles.iter().map(|report| report.column.as_str()).collect();
+            Some(format!("a read must name {} to visit one partition", columns.join(" and ")))
+        }
+        [] => None,
+    }
+}
+
+fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], knowledge: &Knowledge<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     if chosen.verdict == Verdict::FewRows {
         reasons
             .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
-    } else if chosen.verdict != Verdict::Even {
+    } else if !chosen.qualifies {
         reasons.push(format!(
             "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
             chosen.verdict.word()
         ));
     }
+    reasons.extend(locality(chosen, knowledge));
     reasons.push(format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",
         name(&chosen.partition_key),
