@@ -16,7 +16,6 @@ use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{ByteRate, PartitionCount};
 use evenkeel_model::workload::PlannedStatement;
-use evenkeel_placement::placement::Function;
 use evenkeel_stats::skew::Verdict;
 
 /// Multiple of the required rate from which an even key suffices.
