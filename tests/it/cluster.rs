@@ -473,7 +473,7 @@ fn with_tls_and_a_token_only_those_are_served_who_have_both() {
         (client, "the token is missing or wrong"),
         (&format!("{client} --token-file {{}}/other"), "the token is missing or wrong"),
         ("--tls-ca {}/ca.pem --token-file {}/token", "no scheduler answers"),
-        (&format!("{client} --token-file {{}}/ca.key"), "no blanks"),
+        (&format!("{client} --token-file {{}}/ca.key"), "without blanks"),
         (&format!("{client} --token-file {{}}/nowhere"), "No such file"),
     ] {
         let refused = ingest(more);

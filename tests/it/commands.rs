@@ -113,7 +113,7 @@ fn notes_tell_what_was_assumed() {
     )
     .unwrap();
     let created = run(dir.path(), "create {}/u --ddl {}/t.sql");
-    assert!(created.stderr.contains("YDB makes 64 partitions"), "{}", created.stderr);
+    assert!(created.stderr.contains("the table gets 64 partitions, as in YDB"), "{}", created.stderr);
     let created = run(dir.path(), "create {}/v --ddl {}/t.sql --nodes 2");
     assert!(created.stdout.contains("AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 8"), "{}", created.stdout);
     assert_eq!(created.stderr, "");

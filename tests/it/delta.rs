@@ -398,7 +398,7 @@ fn the_files_that_a_query_reads_are_listed() {
     assert_eq!((&files["files"][0]["rows"], &files["files"][0]["keys"]), (&3.into(), &"(1) .. (5)".into()));
     let path = dir.join("t").join(files["files"][0]["path"].as_str().unwrap());
     assert_eq!(files["files"][0]["bytes"].as_u64(), Some(path.metadata().unwrap().len()));
-    assert!(done(dir, "inspect {}/t --files").contains("each row is in one of them"));
+    assert!(done(dir, "inspect {}/t --files").contains("each row is in exactly one of them"));
     assert_eq!(json(dir, "inspect {}/t --files --version 1 --format json")["files"][0]["rows"], 2);
 }
 

@@ -234,7 +234,7 @@ fn what_cannot_be_is_refused_before_it_is_played() {
         ("--partitions 0", "a table has 1 to 100000 partitions"),
         ("--placement oracle", "unknown placement function 'oracle'"),
         ("--assign random", "known: round-robin, least-loaded, contiguous"),
-        ("--partitions 100000 --window 1us", "are more than the 1000 that fit"),
+        ("--partitions 100000 --window 1us", "are more than the limit of 1000"),
         ("--type nobody:int64", "there is no column 'nobody'"),
         ("--placement ydb-cloud-logs", "needs a key of at least two columns"),
         ("--partitions 4 --partitions-per-node 4", "cannot be used with"),

@@ -212,7 +212,7 @@ fn wrong_keys_to_place_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, message) in [
         ("place --types uint64 --partitions 64 -- -1", "'-1' is not of type Uint64 (0 to 2^64 - 1)"),
-        ("place --types uint64 --partitions 64 1 2", "the key has 1 columns (Uint64), 2 values were given"),
+        ("place --types uint64 --partitions 64 1 2", "the key has 1 columns (Uint64), but 2 values were given"),
         (
             "place --types uuid --partitions 4 f79c3e09-677c-4bbd-a479-3f349cb785e7",
             "has no published byte layout",
@@ -315,7 +315,7 @@ fn insert_mode_refuses_keys_that_are_there_and_keys_that_come_twice() {
     assert!(existing.stderr.contains("the primary key (3) is in the table already"), "{}", existing.stderr);
     file("c.csv", &[(7, "c"), (8, "c"), (7, "d")]);
     let repeated = run(dir.path(), "ingest {}/t {}/c.csv --mode insert");
-    assert!(repeated.stderr.contains("the primary key (7) comes twice"), "{}", repeated.stderr);
+    assert!(repeated.stderr.contains("the primary key (7) occurs twice"), "{}", repeated.stderr);
     assert_eq!(crate::common::json(dir.path(), "inspect {}/t --format json")["rows"], 3);
     file("d.csv", &[(0, "d"), (9, "d")]);
     done(dir.path(), "ingest {}/t {}/d.csv --mode insert");

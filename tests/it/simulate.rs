@@ -220,9 +220,9 @@ fn key_transforms_are_functions_of_sql() {
         value("farm_fingerprint('1.5')")
     );
     for (wrong, message) in [
-        ("bit_reverse('abc')", "bit_reverse takes whole numbers"),
+        ("bit_reverse('abc')", "bit_reverse needs a whole number"),
         ("bit_reverse(arrow_cast(18446744073709551615, 'UInt64'))", "18446744073709551615"),
-        ("bit_reverse(1.9)", "bit_reverse takes whole numbers"),
+        ("bit_reverse(1.9)", "bit_reverse needs a whole number"),
         ("shard_id(2.7, 'foo')", "a whole number"),
         ("farm_fingerprint(1.5)", "cast them to text first"),
         ("farm_fingerprint(make_array(1, 2))", "cast them to text first"),
@@ -248,14 +248,14 @@ fn wrong_simulations_get_a_clear_answer() {
         ("{}/x.csv --primary-key id,", 2, "write columns separated by commas"),
         ("{}/x.csv --primary-key id --strategies swapped", 2, "strategy swapped needs a key of two columns"),
         ("{}/x.csv --primary-key id --strategies desc", 2, "needs a column of time in the key"),
-        ("{}/x.csv --primary-key id --strategies uuid9", 2, "unknown strategy 'uuid9'; there are: declared"),
+        ("{}/x.csv --primary-key id --strategies uuid9", 2, "unknown strategy 'uuid9'; known: declared"),
         ("{}/x.csv --primary-key id --index i", 2, "'i' is not an index; write NAME(COLUMNS)"),
         ("{}/x.csv --primary-key id --index i(x)", 2, "there is no column 'x'"),
         ("{}/x.csv --primary-key id --index i(at) --index i(at)", 2, "index 'i' is given twice"),
         ("{}/x.csv --primary-key id --time note", 2, "column 'note' is not a point in time"),
         ("{}/x.csv --primary-key id --rate 0", 2, "write a number above 0"),
         ("{}/x.csv --primary-key id --scale big", 2, "write a number above 0"),
-        ("{}/x.csv --primary-key id --split-size 0", 2, "a split has room for a row"),
+        ("{}/x.csv --primary-key id --split-size 0", 2, "a split must hold at least one row"),
         (
             "{}/y.csv --primary-key id --strategies declared",
             2,
@@ -881,7 +881,7 @@ fn migrated_keys_never_meet_those_to_come() {
         ("counted.csv --key id --kind uuid", 1, "column 'id' holds numbers"),
         ("negative.csv --key id --kind bit-reversed", 1, "has negative values"),
         ("counted.csv --key id --room x", 2, "write a share such as 0.1"),
-        ("counted.csv --key id --output {}/x.csv", 2, "--output rewrites UUIDs; 'id' holds numbers"),
+        ("counted.csv --key id --output {}/x.csv", 2, "--output rewrites UUIDs; 'id' has numbers"),
         ("uuids.csv --key id --output {}/x.xls", 2, "unknown file extension"),
         ("uuids.csv --key id --output {}/uuids.csv", 2, "uuids.csv is an input; write to another file"),
     ] {

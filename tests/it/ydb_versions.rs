@@ -62,7 +62,7 @@ fn ddl_is_read_for_the_version() {
         noted.stderr
     );
     for (arguments, message) in [
-        ("ddl {}/t --ydb-version 24.9", "there are: 25.1, 25.2, 25.3, 25.4, 26.1, 26.2, 26.3"),
+        ("ddl {}/t --ydb-version 24.9", "known: 25.1, 25.2, 25.3, 25.4, 26.1, 26.2, 26.3"),
         ("spanner ddl {}/t --ydb-version 26.2", "unexpected argument '--ydb-version'"),
         ("create {}/y --column a:int64:not-null --primary-key a --ydb-version 26.2", "--ddl"),
     ] {
