@@ -476,6 +476,72 @@ fn emails() -> RecordBatch {
     ])
 }
 
+fn order_items() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("order_id", int64((0..rows as u64).map(|row| row / 3))),
+        ("product_id", int64(uniform(rows, 3_000, 1).into_iter().map(|v| v + 1_000))),
+        ("quantity", int32(uniform(rows, 5, 2).into_iter().map(|v| v + 1))),
+        ("unit_price", floats(rows, 40.0, 0.6, 3)),
+        ("created_at", seconds((0..rows as i64).map(|row| START + row / 3 * 7_000_000))),
+    ])
+}
+
+fn git_events() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("id", int64((0..rows as u64).map(|row| 20_000_000_000 + row * 3))),
+        ("type", choice(rows, &["PushEvent", "IssueEvent", "WatchEvent", "ForkEvent"], 1)),
+        ("actor_id", int64(zipf(rows, 9_000, 0.4, 2))),
+        ("repo_id", int64(zipf(rows, 4_000, 0.6, 3))),
+        ("created_at", seconds((0..rows as i64).map(|row| START + row * 1_000_000))),
+        ("public", flags(rows, 4)),
+    ])
+}
+
+fn metrics() -> RecordBatch {
+    let rows = 40_000u64;
+    let names = ["cpu", "mem", "disk", "net"];
+    export(vec![
+        ("ts", seconds((0..rows).map(|row| START + (row / 1_600) as i64 * 10_000_000))),
+        ("host", texts((0..rows).map(|row| format!("host{:03}", row % 400)))),
+        ("metric", texts((0..rows).map(|row| names[(row / 400 % 4) as usize].to_owned()))),
+        ("value", floats(rows as usize, 1.0, 0.4, 1)),
+    ])
+}
+
+fn votes() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("post_id", int64(uniform(rows, 9_000, 1))),
+        ("voter_id", int64(uniform(rows, 20_000, 2))),
+        ("vote", signed(uniform(rows, 10, 3).into_iter().map(|v| if v < 8 { 1 } else { -1 }))),
+        ("voted_at", seconds((0..rows as i64).map(|row| START + row * 1_000_000))),
+    ])
+}
+
+fn stock_days() -> RecordBatch {
+    let rows = 42_000usize;
+    export(vec![
+        ("ticker", texts((0..rows).map(|row| format!("T{}", row % 700)))),
+        ("trade_date", seconds((0..rows).map(|row| START + (row / 700) as i64 * 86_400_000_000))),
+        ("open", floats(rows, 50.0, 0.4, 1)),
+        ("close", floats(rows, 50.0, 0.4, 2)),
+        ("volume", amounts(rows, 90_000.0, 3)),
+    ])
+}
+
+fn playback() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("uid", codes("u", &uniform(rows, 5_000, 1))),
+        ("track", int32(zipf(rows, 2_000, 0.8, 2))),
+        ("played", times((0..rows as i64).map(|row| START + row * 900_000))),
+        ("ms_played", int32(uniform(rows, 240_000, 3))),
+        ("platform", choice(rows, &["ios", "android", "web"], 4)),
+    ])
+}
+
 fn copies() -> RecordBatch {
     let batch = ad_events();
     let again = batch.slice(0, 600);
@@ -777,6 +843,40 @@ pub(crate) fn cases() -> Vec<Case> {
             by & [&["follower_id", "followee_id"]],
             "both ends identify an edge"
         ),
+        case!(
+            "order items",
+            order_items,
+            &[&["order_id"]],
+            never & ["quantity", "unit_price"],
+            by & [],
+            "items belong to their order, whose rows arrive together"
+        ),
+        case!(
+            "repository events",
+            git_events,
+            &[&["repo_id"], &["actor_id"]],
+            never & [],
+            by & [&["id"]],
+            "events of a repository or of somebody"
+        ),
+        case!(
+            "metrics",
+            metrics,
+            &[&["host"], &["host", "metric"]],
+            never & ["value"],
+            by & [&["ts", "host", "metric"]],
+            "a series is a host and a metric"
+        ),
+        case!("votes", votes, &[&["post_id"], &["voter_id"]], never & ["vote"], by & [], "votes on a post"),
+        case!(
+            "stock prices by day",
+            stock_days,
+            &[&["ticker"]],
+            never & ["open", "close", "volume"],
+            by & [&["ticker", "trade_date"]],
+            "a ticker's history"
+        ),
+        case!("playback", playback, &[&["uid"]], never & ["ms_played"], by & [], "what somebody listened to"),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]
 }

@@ -122,6 +122,9 @@ pub struct RoleReport {
     /// Other columns that it determines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub determines: Vec<String>,
+    /// Whether rows of one value arrive one after the other.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub arrives_together: bool,
     /// Rows with NULL, as a share of the sampled rows.
     pub null_share: f64,
     /// Whether the user gave the role.
@@ -177,6 +180,7 @@ pub(super) fn infer_roles(
             evidence,
             copy_of: dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
             determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
+            arrives_together: column.gathered,
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
         }
@@ -352,7 +356,10 @@ fn score_name(name: &str, scores: &mut Scores) {
             scores.add(Role::RowId, weight / 2.0, said());
             scores.add(Role::Measure, -weight, "");
         }
-        Some(Hint::Time) => scores.add(Role::Dimension, weight, said()),
+        Some(Hint::Time) => {
+            scores.add(Role::Dimension, weight, said());
+            scores.add(Role::Entity, -1.5 * weight, "");
+        }
         Some(Hint::Dimension) => {
             scores.add(Role::Dimension, weight, said());
             scores.add(Role::RowId, -weight, "");

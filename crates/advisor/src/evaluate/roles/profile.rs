@@ -25,6 +25,8 @@ pub(crate) struct Profile<'a> {
     pub(crate) likely: f64,
     /// Rows with the most frequent value.
     pub(crate) heaviest: usize,
+    /// Whether rows with the same value arrive one after the other far more often than by chance.
+    pub(crate) gathered: bool,
     /// Whether each row has a value above that of the row before.
     pub(crate) rises_strictly: bool,
     /// Whether each row has a value at least that of the row before.
@@ -93,6 +95,7 @@ impl<'a> Profile<'a> {
             rows: codes.len(),
             nulls: arrays.iter().map(|array| array.null_count()).sum(),
             likely: if whole_export { distinct as f64 } else { likely_values(&identities, &places) },
+            gathered: gathered(&codes, &counts),
             heaviest: counts.iter().copied().max().unwrap_or(0),
             distinct,
             codes,
@@ -134,6 +137,15 @@ fn numbered(identities: &[u64]) -> (Vec<u32>, usize) {
         })
         .collect();
     (codes, numbers.len())
+}
+
+/// Whether rows follow one of the same value in a fifth of the cases, and five times as often as in
+/// a random order.
+fn gathered(codes: &[u32], counts: &[usize]) -> bool {
+    let rows = codes.len() as f64;
+    let together = codes.windows(2).filter(|pair| pair.first() == pair.last()).count() as f64;
+    let by_chance: f64 = counts.iter().map(|count| (*count as f64).powi(2)).sum::<f64>() / rows.max(1.0);
+    together >= 0.2 * rows && together >= 5.0 * by_chance
 }
 
 /// Whether the values of the rows rise, weakly and strictly, through all arrays.
@@ -386,6 +398,19 @@ mod tests {
         }));
         assert!(smooth.dispersion < 1.5 && smooth.dispersion > 0.5, "{smooth:?}");
         assert!(own.dispersion > 10.0, "{own:?}");
+    }
+
+    #[test]
+    fn rows_that_arrive_together_are_told_from_those_that_repeat() {
+        let of = |codes: &[u32]| {
+            let mut counts = vec![0; 1000];
+            codes.iter().for_each(|code| counts[*code as usize] += 1);
+            gathered(codes, &counts)
+        };
+        assert!(of(&(0..3000).map(|row| row / 3).collect::<Vec<_>>()));
+        assert!(!of(&(0..3000).map(|row| row % 1000).collect::<Vec<_>>()));
+        // Two values in long runs follow themselves nearly always, and half the time by chance.
+        assert!(!of(&(0..3000).map(|row| row / 1500).collect::<Vec<_>>()));
     }
 
     #[test]

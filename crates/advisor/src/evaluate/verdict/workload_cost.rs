@@ -71,7 +71,9 @@ impl Workload {
             // The more rows a value has, the more there is to read together.
             let gathers =
                 ((rows_each - 1.0) / 2.0).clamp(0.0, 1.0) * (1.0 + 0.3 * rows_each.clamp(1.0, 8.0).ln());
-            base * spreads * gathers * (1.0 + 0.5 * attributes) * natural
+            // Rows that arrive together are parts of one thing, which is read as a whole.
+            let whole = if report.arrives_together { 1.5 } else { 1.0 };
+            base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
         };
         let mut entities: Vec<(String, f64)> =
             knowledge.roles.iter().map(|report| (report.column.clone(), weight(report))).collect();
