@@ -613,8 +613,8 @@ mod tests {
         assert_eq!((finding.measured, finding.threshold), (90.0, 1.0));
         assert_eq!(
             finding.message,
-            "rows wait up to 90.0 s, more than 1.0 s; 1000 rows come in a second on average, and it sustains 250: \
-             at a time one node gets 25 % of them; so with 2 other designs of this key"
+            "rows wait up to 90.0 s, more than 1.0 s; 1000 rows arrive per second on average, but it sustains 250: \
+             at a time one node gets 25 % of them; the same holds for 2 other designs of this key"
         );
     }
 
@@ -630,7 +630,7 @@ mod tests {
                 .message
                 .starts_with("keeps up, but not with --lost 1@1h (node 1): rows wait up to 90.0 s")
         );
-        assert!(finding.message.ends_with("is 120 % of what it takes"), "{}", finding.message);
+        assert!(finding.message.ends_with("would run at 120 % of its capacity"), "{}", finding.message);
         lost.runs[1].outcome.longest_delay_seconds = None;
         let never = advise(&simulation(vec![lost])).remove(0);
         assert!(never.message.contains("7 rows are never served: no other node is left"), "{never:?}");

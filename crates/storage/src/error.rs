@@ -88,9 +88,9 @@ mod tests {
         for (code, expected) in [
             (
                 "NoSuchBucket",
-                "NoSuchBucket: as it is; create the bucket first, or look at the region and the endpoint",
+                "NoSuchBucket: as it is; create the bucket first, or check the region and the endpoint",
             ),
-            ("AccessDenied", "AccessDenied: as it is; look at the credentials in the environment"),
+            ("AccessDenied", "AccessDenied: as it is; check the credentials in the environment"),
             ("SlowDown", "SlowDown: as it is"),
         ] {
             assert_eq!(brief(&response(&xml(code))), expected);

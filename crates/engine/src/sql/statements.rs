@@ -269,7 +269,7 @@ mod tests {
         for (sql, reason) in [
             ("SELECT nope FROM t", "there is no column 'nope'"),
             ("SELECT 1 FROM a JOIN b ON true", "several tables"),
-            ("DROP TABLE t", "no query"),
+            ("DROP TABLE t", "not a query"),
             ("SELEC", "cannot read the SQL"),
             ("SELECT * FROM sys.partition_stats", "sys.partition_stats"),
         ] {

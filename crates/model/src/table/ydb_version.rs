@@ -433,7 +433,7 @@ mod tests {
         let newest = write_create_table_for(&spec, YdbVersion::default()).unwrap();
         assert_eq!(newest.notes.len(), 2, "{:?}", newest.notes);
         assert!(
-            newest.notes[0].contains("Utf8 in place of Uuid, which column tables of YDB 26.2 do not take")
+            newest.notes[0].contains("Utf8 in place of Uuid, which column tables of YDB 26.2 do not support")
         );
         assert!(newest.notes[1].contains("Interval64 in place of Interval"));
     }
@@ -482,7 +482,7 @@ mod tests {
         }
         for text in ["", "25", "25.44", "24.4", "26.9", "latest"] {
             let error = text.parse::<YdbVersion>().unwrap_err().to_string();
-            assert!(error.contains("there are: 25.1, 25.2, 25.3, 25.4, 26.1, 26.2, 26.3"), "{error}");
+            assert!(error.contains("known: 25.1, 25.2, 25.3, 25.4, 26.1, 26.2, 26.3"), "{error}");
         }
     }
 }

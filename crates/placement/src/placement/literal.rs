@@ -76,6 +76,6 @@ mod tests {
             parse_key(&[ColumnType::Uint8, ColumnType::Uint8], &["1".into(), "256".into()]).unwrap_err();
         assert!(error.to_string().starts_with("value 2 of the key: '256'"), "{error}");
         let error = parse_key(&[ColumnType::Uint8], &[]).unwrap_err();
-        assert_eq!(error.to_string(), "the key has 1 columns (Uint8), 0 values were given");
+        assert_eq!(error.to_string(), "the key has 1 columns (Uint8), but 0 values were given");
     }
 }

@@ -354,7 +354,8 @@ mod tests {
         let declaration = Declaration { ttl: Some(&ttl), ..declaration(&columns, &own) };
         let text = declaration.statements(Strategy::Declared, Dialect::GoogleSql).unwrap();
         assert!(
-            text.contains("needs a TIMESTAMP, and is left out") && !text.contains("DELETION POLICY ("),
+            text.contains("is left out, since Spanner needs a TIMESTAMP")
+                && !text.contains("DELETION POLICY ("),
             "{text}"
         );
     }

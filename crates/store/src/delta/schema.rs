@@ -175,7 +175,7 @@ mod tests {
         };
         let refused = export(&[]).unwrap_err().to_string();
         assert!(
-            refused.contains("'k' and 'K' differ in case alone") && refused.contains("--without K"),
+            refused.contains("'k' and 'K' differ only in case") && refused.contains("--without K"),
             "{refused}"
         );
         assert_eq!(export(&["K"]).unwrap(), 3);
