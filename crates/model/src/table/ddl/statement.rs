@@ -13,7 +13,7 @@ pub(super) const PARTITIONS_OPTION: &str = "AUTO_PARTITIONING_MIN_PARTITIONS_COU
 /// Number of partitions that YDB gives a column table if the DDL does not specify it.
 pub(super) const YDB_DEFAULT_PARTITIONS: u64 = 64;
 
-/// A parsed statement. The definition is not yet checked: see [`TableSpec::new`].
+/// A parsed statement. The definition is not yet checked: see [`crate::table::TableSpec::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateTable {
     /// The declared table.
