@@ -48,5 +48,6 @@ mod shapes;
 mod simulate;
 mod sql_server;
 mod store;
+mod three_valued;
 mod upgrade_watch;
 mod ydb_versions;

@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 use datafusion::prelude::{SessionConfig, SessionContext};
 use evenkeel::Table;
 use evenkeel::ingest::IngestOptions;
-use evenkeel::query::Params;
+use evenkeel::query::{Params, TableSession};
 use evenkeel::table::{Column, ColumnType, PlacementFunction, TableDefinition, TableSpec};
 use evenkeel::units::PartitionCount;
 
@@ -105,6 +105,13 @@ async fn compare(
     }
 }
 
+/// A session of the table that plans for this many cores.
+fn session_on(table: &Table, cores: usize) -> TableSession {
+    let session = table.session().unwrap();
+    session.context().state_ref().write().config_mut().options_mut().execution.target_partitions = cores;
+    session
+}
+
 /// Compares each statement, which has one right answer, in every state of the table in its own session.
 async fn compare_in_own_session(
     states: &[(&'static str, Table); 3],
@@ -116,15 +123,7 @@ async fn compare_in_own_session(
         let expected = rows(&truth.sql(sql).await.unwrap().collect().await.unwrap());
         for (state, table) in states {
             for cores in cores.iter().copied() {
-                let session = table.session().unwrap();
-                session
-                    .context()
-                    .state_ref()
-                    .write()
-                    .config_mut()
-                    .options_mut()
-                    .execution
-                    .target_partitions = cores;
+                let session = session_on(table, cores);
                 let found = rows(&session.collect(sql, &Params::default()).await.unwrap());
                 assert!(found == expected, "{sql}, {state}, {cores} cores: {found:?}\nnot {expected:?}");
             }
@@ -181,6 +180,15 @@ const GROUPED: &[&str] = &[
     "SELECT DISTINCT ts FROM t WHERE v >= 7 AND abs(ts) > 3 ORDER BY ts OFFSET 17",
 ];
 
+/// Columns of filtered rows in another order than that of the scan, without the column they are sorted by.
+const FILTERED: &[&str] = &[
+    "SELECT f, u, v FROM t WHERE ts = 18 AND v IS NOT NULL ORDER BY ts LIMIT 5",
+    "SELECT v, u FROM t WHERE ts = 18 AND u <> 'x' ORDER BY ts LIMIT 5",
+    "SELECT u, v FROM t WHERE ts = 18 AND v >= 0 AND u = 'u18' ORDER BY ts, u LIMIT 5",
+    "SELECT f, v FROM t WHERE u = 'u18' AND v > 0 AND f IS NOT NULL ORDER BY u, ts LIMIT 5",
+    "SELECT x.f, x.u FROM (SELECT f, u, v, ts FROM t WHERE ts = 18 AND v <> 3 ORDER BY ts LIMIT 5) x WHERE x.u <> 'y'",
+];
+
 /// What row groups and pages hold never decides whether a row matches.
 const FLOATS: &[&str] = &[
     "SELECT count(*) FROM t WHERE f > 100",
@@ -211,6 +219,7 @@ async fn limits_over_several_files_of_each_stream_give_the_first_rows() {
     compare(&states, &truth, &[1, 2, 3, 8], LIMITED).await;
     compare(&states, &truth, &[1, 2, 3, 8], SORTED).await;
     compare_in_own_session(&states, &truth, &[1, 2, 3, 8], GROUPED).await;
+    compare_in_own_session(&states, &truth, &[1, 2, 3, 8], FILTERED).await;
     compare(&states, &truth, &[1, 2, 3, 8], FLOATS).await;
 }
 
@@ -223,6 +232,7 @@ async fn limits_over_portions_that_overlap_and_that_do_not_give_the_first_rows()
     compare(&states, &truth, &[1, 2, 3, 8], LIMITED).await;
     compare(&states, &truth, &[1, 2, 3, 8], SORTED).await;
     compare_in_own_session(&states, &truth, &[1, 2, 3, 8], GROUPED).await;
+    compare_in_own_session(&states, &truth, &[1, 2, 3, 8], FILTERED).await;
     compare(&states, &truth, &[1, 2, 3, 8], FLOATS).await;
 }
 
@@ -258,15 +268,7 @@ async fn extremes_of_groups_do_not_depend_on_the_order_of_rows() {
             .collect();
         for (state, table) in &states {
             for cores in [1, 3] {
-                let session = table.session().unwrap();
-                session
-                    .context()
-                    .state_ref()
-                    .write()
-                    .config_mut()
-                    .options_mut()
-                    .execution
-                    .target_partitions = cores;
+                let session = session_on(table, cores);
                 let found = rows(&session.collect(&sql, &Params::default()).await.unwrap());
                 assert_eq!(found, expected, "{sql}, {state}, {cores} cores");
             }
@@ -311,9 +313,7 @@ async fn an_outer_limit_does_not_replace_that_of_a_subquery() {
     let expected: Vec<Vec<String>> = (1300..1310).map(|ts| vec![format!("{ts}")]).collect();
     for (state, table) in &states {
         for cores in [1, 2, 8] {
-            let session = table.session().unwrap();
-            session.context().state_ref().write().config_mut().options_mut().execution.target_partitions =
-                cores;
+            let session = session_on(table, cores);
             let found = rows(&session.collect(sql, &Params::default()).await.unwrap());
             assert_eq!(found, expected, "{state}, {cores} cores");
         }

@@ -14,11 +14,12 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, is_not_null};
 use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
 use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
+use datafusion::physical_plan::filter::FilterExecBuilder;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -126,7 +127,7 @@ async fn the_limit_above_a_join_replaces_that_of_a_sort_below_it() {
     assert_ne!(found[0], ["900"], "DataFusion keeps the limits of sorts below joins: LimitsOverSorts may go");
 }
 
-/// `query::kept_orders` is there because of it.
+/// `query::projection_pushdown` is there because of it.
 #[test]
 fn a_projection_that_moves_below_a_repartitioning_takes_its_order_away() {
     let columns = |names: &[&str]| {
@@ -150,8 +151,48 @@ fn a_projection_that_moves_below_a_repartitioning_takes_its_order_away() {
     let below = optimized.children()[0];
     assert!(
         below.is::<RepartitionExec>() && below.output_ordering().is_none(),
-        "DataFusion moves projections without losing orders: KeptOrders may go"
+        "DataFusion moves projections without losing orders: SafeProjectionPushdown may check less"
     );
+}
+
+/// `query::projection_pushdown` is there because of it.
+#[test]
+fn a_projection_that_moves_below_a_filter_with_a_projection_takes_the_wrong_columns() {
+    let fields = ["k", "a", "b"].map(|name| Field::new(name, DataType::Int64, true));
+    let source = Arc::new(ParquetSource::new(Arc::new(Schema::new(fields.to_vec()))));
+    let scan = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
+        .with_file_groups(vec![FileGroup::new(vec![PartitionedFile::new("a", 1)])])
+        .build();
+    let column = |name: &str, index| Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>;
+    let filter =
+        FilterExecBuilder::new(is_not_null(column("a", 1)).unwrap(), DataSourceExec::from_data_source(scan))
+            .apply_projection(Some(vec![2, 1, 0]))
+            .unwrap()
+            .build()
+            .unwrap();
+    let columns = [(column("b", 0), "b".to_owned()), (column("a", 1), "a".to_owned())];
+    let plan: Arc<dyn ExecutionPlan> = Arc::new(ProjectionExec::try_new(columns, Arc::new(filter)).unwrap());
+    let optimized = ProjectionPushdown::new().optimize(plan, &ConfigOptions::default());
+    assert!(
+        optimized.is_err(),
+        "DataFusion moves projections below filters that have one: SafeProjectionPushdown may do less"
+    );
+}
+
+/// `query::nullable_lists` is there because of it.
+#[tokio::test]
+async fn lists_without_a_common_value_are_combined_as_if_there_were_no_null() {
+    let context = in_memory(vec![("x", Arc::new(Int64Array::from(vec![None, Some(1)])) as ArrayRef)]);
+    let found = answer(&context, "SELECT count(*) FROM t WHERE x NOT IN (1, 2) OR x NOT IN (3, 4)").await;
+    assert_ne!(found.unwrap(), [["1"]], "DataFusion combines lists with NULL in mind: NullableLists may go");
+}
+
+/// `sql::distinct_from` is there because of it.
+#[tokio::test]
+async fn is_distinct_from_takes_the_conditions_behind_it_as_its_right_side() {
+    let context = in_memory(vec![("x", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
+    let found = answer(&context, "SELECT true IS DISTINCT FROM false AND false FROM t").await;
+    assert_ne!(found.unwrap(), [["false"]], "The parser knows its precedence: bind_distinct_from may go");
 }
 
 /// `query::portion_readers` is there because of it.

@@ -199,12 +199,17 @@ class Round:
             return rng.choice([name, f"{name} IS NULL", f"{name} = {literal()}", f"{name} IS NOT TRUE"])
         if roll < 0.1:
             return f"{name} IS {rng.choice(['', 'NOT '])}NULL"
-        if roll < 0.25:
+        if roll < 0.13:
+            return f"{name} IS {rng.choice(['', 'NOT '])}DISTINCT FROM {literal()}"
+        if depth < 2 and roll < 0.16:
+            inner = [self.predicate(depth + 1, prefix) for _ in range(3)]
+            return f"CASE WHEN {inner[0]} THEN {inner[1]} ELSE {inner[2]} END"
+        if roll < 0.27:
             return f"{name} {rng.choice(['', 'NOT '])}BETWEEN {literal()} AND {literal()}"
-        if roll < 0.4:
-            values = ", ".join(literal() for _ in range(rng.randrange(1, 5)))
+        if roll < 0.44:
+            values = ", ".join("NULL" if rng.random() < 0.04 else literal() for _ in range(rng.randrange(1, 6)))
             return f"{name} {rng.choice(['', 'NOT '])}IN ({values})"
-        if column.kind == "utf8" and roll < 0.5:
+        if column.kind == "utf8" and roll < 0.54:
             return f"{name} {rng.choice(['', 'NOT '])}LIKE {rng.choice(['$u1%$', '$%3$', '$u_$', '$%$'])}".replace("$", "'")
         other = rng.choice([c for c in self.columns if c.kind == column.kind])
         right = prefix + other.name if roll > 0.92 else literal()
@@ -256,7 +261,7 @@ class Round:
 
     def statement(self):
         rng = self.rng
-        kind = rng.randrange(12)
+        kind = rng.randrange(13)
         if kind <= 2:
             return f"SELECT {', '.join(self.names())} FROM t{self.where()} ORDER BY {self.order()}{self.limit()}", True
         if kind == 3:
@@ -300,6 +305,12 @@ class Round:
             columns = self.names(rng.randrange(1, 3))
             ordered = ", ".join(f"{name} {rng.choice(['', 'DESC '])}NULLS {rng.choice(['FIRST', 'LAST'])}" for name in columns)
             return f"SELECT DISTINCT {', '.join(columns)} FROM t{self.where()} ORDER BY {ordered}{self.limit()}", True
+        if kind == 11:
+            shown = [f"{self.predicate()} AS p{i}" for i in range(rng.randrange(1, 4))]
+            names = ", ".join([c.name for c in self.keys] + shown)
+            if rng.random() < 0.3:
+                return f"SELECT * FROM (SELECT {names} FROM t) WHERE p0 ORDER BY {self.order(columns=self.keys)}{self.limit()}", True
+            return f"SELECT {names} FROM t{self.where()} ORDER BY {self.order()}{self.limit()}", True
         column = rng.choice([c for c in self.columns if c.kind not in ("bool",)])
         inner = [c.name for c in self.columns]
         return f"SELECT count(*), min({column.name}), max({column.name}) FROM {self.limited(inner)} x{self.where()}" \

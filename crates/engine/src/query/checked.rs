@@ -18,13 +18,14 @@ use datafusion::common::{DFSchema, Result, exec_err, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
+
+use crate::query::expression_schema::expression_schema;
 
 /// An operation whose result can leave the range of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -189,12 +190,7 @@ impl CheckedArithmetic {
 impl AnalyzerRule for CheckedArithmetic {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let checked = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let source =
-                    DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
-                schema.merge(&source);
-            }
+            let schema = expression_schema(&plan)?;
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);

@@ -1,16 +1,31 @@
-//! The rules by which DataFusion improves plans, corrected if they would change answers.
+//! The rules by which DataFusion improves plans, corrected where they would change answers.
 
 use std::sync::Arc;
 
+use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 use crate::query::float_groups::FloatGroups;
-use crate::query::kept_orders::KeptOrders;
 use crate::query::limit_barrier::{LimitBarrier, LimitsOverSorts};
+use crate::query::nullable_lists::NullableLists;
+use crate::query::projection_pushdown::SafeProjectionPushdown;
 
+type LogicalRule = Arc<dyn OptimizerRule + Send + Sync>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// Adds the corrections to DataFusion's rules, each at the place where it is needed.
+/// Adds the corrections to DataFusion's rules for logical plans.
+pub(super) fn corrected_logical_rules(rules: &[LogicalRule]) -> Vec<LogicalRule> {
+    let mut corrected = Vec::with_capacity(rules.len() + 1);
+    for rule in rules {
+        if rule.name() == "simplify_expressions" {
+            corrected.push(Arc::new(NullableLists) as LogicalRule);
+        }
+        corrected.push(Arc::clone(rule));
+    }
+    corrected
+}
+
+/// Adds the corrections to DataFusion's rules for physical plans.
 pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
     let last_pushdown = rules.iter().rposition(|rule| is_filter_pushdown(rule.as_ref()));
     let mut corrected = Vec::with_capacity(rules.len() + 3);
@@ -22,7 +37,7 @@ pub fn corrected_rules(rules: Vec<Rule>) -> Vec<Rule> {
             corrected.extend([Arc::new(FloatGroups) as Rule, Arc::new(LimitBarrier)]);
         }
         corrected.push(if is_projection_pushdown(rule.as_ref()) {
-            Arc::new(KeptOrders::new(rule))
+            Arc::new(SafeProjectionPushdown::new(rule))
         } else {
             rule
         });
@@ -44,6 +59,7 @@ fn is_projection_pushdown(rule: &dyn PhysicalOptimizerRule) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::optimizer::Optimizer;
     use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
     use super::*;
@@ -51,6 +67,11 @@ mod tests {
     #[test]
     fn each_correction_finds_its_place() {
         let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name().to_owned()).collect::<Vec<_>>();
+        let logical = corrected_logical_rules(&Optimizer::new().rules);
+        let logical = logical.iter().map(|rule| rule.name()).collect::<Vec<_>>();
+        let place = logical.iter().position(|name| *name == "NullableLists").unwrap();
+        assert_eq!(logical[place + 1], "simplify_expressions");
+
         let rules = corrected_rules(PhysicalOptimizer::new().rules);
         let names_of_all = names(&rules);
         let after = |name: &str| {
@@ -62,6 +83,6 @@ mod tests {
         assert_eq!(after("LimitBarrier"), "FilterPushdown(Post)");
         let pushdowns = rules.iter().filter(|rule| is_projection_pushdown(rule.as_ref()));
         assert!(pushdowns.clone().count() > 0);
-        assert!(pushdowns.into_iter().all(|rule| format!("{rule:?}").starts_with("KeptOrders")));
+        assert!(pushdowns.into_iter().all(|rule| format!("{rule:?}").starts_with("SafeProjectionPushdown")));
     }
 }

@@ -24,7 +24,7 @@ use crate::query::error::QueryError;
 use crate::query::functions::{aggregates, functions};
 use crate::query::limits::Watch;
 use crate::query::newest_time::newest_time;
-use crate::query::optimizer_rules::corrected_rules;
+use crate::query::optimizer_rules::{corrected_logical_rules, corrected_rules};
 use crate::query::partition_aware::PartitionAware;
 use crate::query::provider::SnapshotTable;
 use crate::query::scan_summary::ScanSummary;
@@ -100,7 +100,11 @@ impl TableSession {
     ) -> Result<Self, QueryError> {
         let mut rules = Analyzer::new().rules;
         rules.insert(0, Arc::new(FramesWithoutOffsets));
-        let state = SessionStateBuilder::new_from_existing(state).with_analyzer_rules(rules).build();
+        let optimizers = corrected_logical_rules(state.optimizers());
+        let state = SessionStateBuilder::new_from_existing(state)
+            .with_analyzer_rules(rules)
+            .with_optimizer_rules(optimizers)
+            .build();
         let context = SessionContext::new_with_state(state);
         functions().for_each(|function| context.register_udf(function));
         aggregates().for_each(|function| context.register_udaf(function));

@@ -2,6 +2,7 @@
 //! that its conditions allow for a column.
 
 mod conditions;
+mod distinct_from;
 mod limits;
 mod messages;
 mod params;

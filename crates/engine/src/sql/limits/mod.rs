@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParser, Statement};
 
+use crate::sql::distinct_from::bind_distinct_from;
 pub use crate::sql::limits::error::SqlLimitError;
 pub(super) use crate::sql::limits::tables::check_tables;
 pub(super) use crate::sql::limits::text::check_text;
@@ -31,7 +32,8 @@ pub(crate) fn parse_within_limits<E: From<SqlLimitError> + From<DataFusionError>
     sql: &str,
 ) -> Result<VecDeque<Statement>, E> {
     check_text(sql)?;
-    let statements = DFParser::parse_sql(sql)?;
+    let mut statements = DFParser::parse_sql(sql)?;
+    statements.iter_mut().for_each(bind_distinct_from);
     statements.iter().try_for_each(check_tables)?;
     Ok(statements)
 }
