@@ -43,10 +43,10 @@ impl SampledColumns<'_> {
         if !keys.iter().any(|key| key.by_nature) && tolerated > 0 {
             keys.extend(natural(tolerated).into_iter().filter(|key| key.by_nature));
         }
-        if keys.is_empty() {
-            let with_others: Vec<usize> = first.iter().chain(&second).copied().collect();
-            let found = minimal_unique(&self.columns, &with_others, &once, 0);
-            keys = self.judged(found.keys, batches, &once, with_others.len());
+        // A measure or a text that happens to tell rows apart identifies nothing.
+        if first.is_empty() {
+            let found = minimal_unique(&self.columns, &second, &once, 0);
+            keys = self.judged(found.keys, batches, &once, second.len());
         }
         keys.sort_by(|a, b| self.rank(a).partial_cmp(&self.rank(b)).unwrap_or(std::cmp::Ordering::Equal));
         keys

@@ -122,9 +122,10 @@ pub struct RoleReport {
     /// Other columns that it determines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub determines: Vec<String>,
-    /// Whether rows of one value arrive one after the other.
+    /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value arrive
+    /// one after the other, or the name says so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub arrives_together: bool,
+    pub holds_parts: bool,
     /// Rows with NULL, as a share of the sampled rows.
     pub null_share: f64,
     /// Whether the user gave the role.
@@ -180,7 +181,7 @@ pub(super) fn infer_roles(
             evidence,
             copy_of: dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
             determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
-            arrives_together: column.gathered,
+            holds_parts: column.gathered || names::is_whole(&column.column.name),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
         }

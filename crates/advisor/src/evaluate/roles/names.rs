@@ -366,6 +366,40 @@ const TEXTS: &[&str] = &[
 const LINES: &[&str] =
     &["line", "linenumber", "lineno", "seq", "sequence", "idx", "index", "ordinal", "item", "step"];
 
+/// Things whose rows are their parts, and are read together.
+const WHOLES: &[&str] = &[
+    "conversation",
+    "chat",
+    "room",
+    "thread",
+    "session",
+    "order",
+    "invoice",
+    "cart",
+    "basket",
+    "trace",
+    "shipment",
+    "booking",
+    "reservation",
+    "account",
+    "ticket",
+];
+
+/// Whether the name is that of a thing whose rows are its parts.
+pub(super) fn is_whole(name: &str) -> bool {
+    let words = words(name);
+    let is_whole = |word: &String| {
+        let stem = ["key", "id"].iter().find_map(|suffix| word.strip_suffix(suffix)).unwrap_or(word);
+        WHOLES.contains(&word.as_str()) || WHOLES.contains(&stem)
+    };
+    // "order_id" and "session", but not "order_date".
+    match words.as_slice() {
+        [.., whole, last] if IDENTIFIERS.contains(&last.as_str()) => is_whole(whole),
+        [.., last] => is_whole(last),
+        [] => false,
+    }
+}
+
 /// Words that a column name consists of, in lower case.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -442,5 +476,29 @@ mod tests {
         ] {
             assert_eq!(hint(name), expected, "{name}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wholes_are_named_with_and_without_the_word_for_an_identifier() {
+        for name in ["conversation_id", "orderId", "l_orderkey", "SESSION", "chat_room_id", "accountid"] {
+            assert!(is_whole(name), "{name}");
+        }
+        for name in ["order_date", "user_id", "session_length", "id", "", "reorder", "sender_id"] {
+            assert!(!is_whole(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_last_telling_word_decides() {
+        assert_eq!(hint("event_type"), Some(Hint::Dimension));
+        assert_eq!(hint("user_id"), Some(Hint::Identifier));
+        assert_eq!(hint("userCount"), Some(Hint::Measure));
+        assert_eq!(hint("time_hour"), Some(Hint::Dimension));
+        assert_eq!(hint("grid"), None);
     }
 }

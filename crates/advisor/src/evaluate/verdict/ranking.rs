@@ -185,7 +185,9 @@ fn rank_all(
     needed: &Needed,
     knowledge: &Knowledge<'_>,
 ) -> Ranked {
-    let workload = Workload::expected(knowledge, evaluation, partitions);
+    let workload = Workload::expected(knowledge, evaluation, partitions, |key| {
+        key.over(partitions).is_some_and(|placement| qualifies(key, placement, needed))
+    });
     let mut keys: Vec<RankedKey> = evaluation
         .candidates
         .iter()

@@ -5,6 +5,7 @@
 //! to be named if it has many values, many rows for each, and attributes of its own.
 
 use crate::evaluate::figures::evaluation::Evaluation;
+use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::PartitionCount;
 
@@ -24,8 +25,16 @@ const FURTHER_COLUMN: f64 = 0.02;
 const RARELY_FIXED: f64 = 0.3;
 /// Weight of the prior beside statements that were given.
 const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
+/// Weight of the reads of an entity that cannot be the partition key alone: they cost about as much
+/// under all others.
+const CANNOT_PLACE_ROWS: f64 = 0.1;
 /// Values for each partition from which an entity spreads well.
 const MANY_VALUES: f64 = 100.0;
+
+/// Weight of an entity whose rows are parts of one thing.
+const PARTS_OF_A_WHOLE: f64 = 1.5;
+/// Rows beyond the first from which a value gathers rows.
+const FEW_ROWS_EACH: f64 = 0.5;
 
 /// Knowledge about the columns from sampled rows.
 #[derive(Debug, Clone, Copy)]
@@ -47,10 +56,12 @@ pub(crate) struct Workload {
 
 impl Workload {
     /// Derives the reads from the roles of columns, and from the values that were counted.
+    /// `qualifies` says whether a key is even enough.
     pub(crate) fn expected(
         knowledge: &Knowledge<'_>,
         evaluation: &Evaluation,
         partitions: PartitionCount,
+        qualifies: impl Fn(&PartitionKeyReport) -> bool,
     ) -> Self {
         let partitions = partitions.len() as f64;
         let weight = |report: &RoleReport| {
@@ -68,12 +79,12 @@ impl Workload {
             let spreads = (values / (MANY_VALUES * partitions)).min(1.0).sqrt();
             let natural = if knowledge.natural_key.contains(&report.column) { 2.0 } else { 1.0 };
             let attributes = report.determines.len().min(3) as f64;
-            // The more rows a value has, the more there is to read together.
-            let gathers =
-                ((rows_each - 1.0) / 2.0).clamp(0.0, 1.0) * (1.0 + 0.3 * rows_each.clamp(1.0, 8.0).ln());
-            // Rows that arrive together are parts of one thing, which is read as a whole.
-            let whole = if report.arrives_together { 1.5 } else { 1.0 };
-            base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
+            // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how long
+            // the export is rather than what is read.
+            let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
+            let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
+            let usable = if qualifies(counted) { 1.0 } else { CANNOT_PLACE_ROWS };
+            usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
         };
         let mut entities: Vec<(String, f64)> =
             knowledge.roles.iter().map(|report| (report.column.clone(), weight(report))).collect();
