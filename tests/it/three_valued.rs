@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use evenkeel::Table;
 use evenkeel::ingest::IngestOptions;
 use evenkeel::query::Params;
@@ -42,18 +42,22 @@ fn all_rows() -> Vec<Row> {
 #[derive(Clone, Copy)]
 enum Operand {
     X,
+    /// The same value in another type.
+    CastX,
+    /// The same value as a longer expression.
+    SumX,
     Y,
     Z,
     S,
 }
 
 impl Operand {
-    const ALL: [Self; 6] = [Self::X, Self::X, Self::X, Self::Y, Self::Z, Self::S];
+    const ALL: [Self; 8] = [Self::X, Self::X, Self::X, Self::CastX, Self::SumX, Self::Y, Self::Z, Self::S];
 
     /// The value of a row as text, which orders one-digit numbers too.
     fn of(self, row: &Row) -> Option<String> {
         match self {
-            Self::X => row.x.map(|x| x.to_string()),
+            Self::X | Self::CastX | Self::SumX => row.x.map(|x| x.to_string()),
             Self::Y => row.y.map(|y| y.to_string()),
             Self::Z => Some(row.z.to_string()),
             Self::S => row.s.map(str::to_owned),
@@ -74,6 +78,7 @@ impl Operand {
         match (self, value) {
             (_, None) => "NULL".to_owned(),
             (Self::S, Some(text)) => format!("'{text}'"),
+            (Self::Y, Some(number)) => format!("CAST('{number}' AS BIGINT)"),
             (_, Some(number)) => number.clone(),
         }
     }
@@ -83,6 +88,8 @@ impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::X => "x",
+            Self::CastX => "CAST(x AS BIGINT)",
+            Self::SumX => "(x + 0)",
             Self::Y => "y",
             Self::Z => "z",
             Self::S => "s",
@@ -242,13 +249,17 @@ fn compare(left: Option<String>, operator: &str, right: Option<String>) -> Optio
     })
 }
 
+fn narrow(number: i64) -> i32 {
+    i32::try_from(number).unwrap()
+}
+
 /// A table of all rows in a few overlapping portions.
 async fn table(dir: &tempfile::TempDir, rows: &[Row]) -> Table {
     let spec = TableSpec::new(TableDefinition {
         name: "events".into(),
         columns: vec![
             Column::required("id", ColumnType::Int64),
-            Column::nullable("x", ColumnType::Int64),
+            Column::nullable("x", ColumnType::Int32),
             Column::nullable("y", ColumnType::Int64),
             Column::required("z", ColumnType::Int64),
             Column::nullable("s", ColumnType::Utf8),
@@ -266,7 +277,7 @@ async fn table(dir: &tempfile::TempDir, rows: &[Row]) -> Table {
         let column = |array: ArrayRef| array;
         let batch = RecordBatch::try_from_iter([
             ("id", column(Arc::new(Int64Array::from_iter_values(numbered().map(|(id, _)| id))))),
-            ("x", column(Arc::new(numbered().map(|(_, row)| row.x).collect::<Int64Array>()))),
+            ("x", column(Arc::new(numbered().map(|(_, row)| row.x.map(narrow)).collect::<Int32Array>()))),
             ("y", column(Arc::new(numbered().map(|(_, row)| row.y).collect::<Int64Array>()))),
             ("z", column(Arc::new(Int64Array::from_iter_values(numbered().map(|(_, row)| row.z))))),
             ("s", column(Arc::new(numbered().map(|(_, row)| row.s).collect::<StringArray>()))),

@@ -1,9 +1,9 @@
 //! IN lists of values that may be NULL.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result, ScalarValue, internal_datafusion_err};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, internal_datafusion_err};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{split_binary, split_binary_owned};
@@ -71,11 +71,11 @@ impl OptimizerRule for NullableLists {
 /// Takes NULL out of the lists of those operands for which `predicate` has several.
 fn separate_null_items(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let lists = Lists::of_predicate(&predicate, schema, |lists| lists.some_contain_null)?;
-    if lists.of_operand.is_empty() {
+    if lists.of_columns.is_empty() {
         return Ok(Transformed::no(predicate));
     }
     predicate.transform_up(|expr| match expr {
-        Expr::InList(list) if lists.of_operand.contains_key(&list.expr) => Ok(without_null_items(list)),
+        Expr::InList(list) if lists.contain(&list.expr) => Ok(without_null_items(list)),
         expr => Ok(Transformed::no(expr)),
     })
 }
@@ -93,13 +93,15 @@ fn without_null_items(list: InList) -> Transformed<Expr> {
 /// Takes NULL out of the lists of those operands that may be NULL, if `predicate` has several.
 fn separate_null_operands(predicate: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let lists = Lists::of_predicate(&predicate, schema, |lists| lists.some_may_be_null)?;
-    if lists.of_operand.is_empty() { Ok(Transformed::no(predicate)) } else { lists.separate(predicate, &[]) }
+    if lists.of_columns.is_empty() { Ok(Transformed::no(predicate)) } else { lists.separate(predicate, &[]) }
 }
 
 /// IN lists of a predicate, and chains `x = 1 OR x = 2` that DataFusion makes a list of.
 struct Lists<'a> {
     schema: &'a DFSchema,
-    of_operand: HashMap<Expr, ListsOfOperand>,
+    /// By the columns of the operand: simplification may make one operand of `CAST(x AS BIGINT)`,
+    /// `x + 0` and `x`.
+    of_columns: HashMap<BTreeSet<Column>, ListsOfOperand>,
     /// Without AND, NOT and CASE, lists are only united, which is right for NULL too.
     can_be_intersected: bool,
 }
@@ -118,10 +120,10 @@ impl<'a> Lists<'a> {
         schema: &'a DFSchema,
         is_affected: impl Fn(&ListsOfOperand) -> bool,
     ) -> Result<Self> {
-        let mut lists = Self { schema, of_operand: HashMap::new(), can_be_intersected: false };
+        let mut lists = Self { schema, of_columns: HashMap::new(), can_be_intersected: false };
         lists.collect(predicate, &[])?;
         let can_be_intersected = lists.can_be_intersected;
-        lists.of_operand.retain(|_, lists| can_be_intersected && lists.count > 1 && is_affected(lists));
+        lists.of_columns.retain(|_, lists| can_be_intersected && lists.count > 1 && is_affected(lists));
         Ok(lists)
     }
 
@@ -136,12 +138,14 @@ impl<'a> Lists<'a> {
             }
             Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => {
                 let parts = split_binary(expr, Operator::Or);
-                let mut compared: HashMap<&Expr, usize> = HashMap::new();
-                for operand in parts.iter().filter_map(|part| compared_with_literal(part)) {
-                    *compared.entry(operand).or_default() += 1;
+                let mut compared: HashMap<BTreeSet<Column>, Vec<&Expr>> = HashMap::new();
+                for operand in parts.iter().filter_map(|part| compared_with_constant(part)) {
+                    compared.entry(columns(operand)).or_default().push(operand);
                 }
-                for (operand, _) in compared.into_iter().filter(|(_, count)| *count > 1) {
-                    self.add(operand, false, known)?;
+                for operands in compared.into_values() {
+                    if let [first, _, ..] = operands.as_slice() {
+                        self.add(first, false, known)?;
+                    }
                 }
                 return parts.into_iter().try_for_each(|part| self.collect(part, known));
             }
@@ -158,14 +162,19 @@ impl<'a> Lists<'a> {
 
     fn add(&mut self, operand: &Expr, contains_null: bool, known: &[Expr]) -> Result<()> {
         let may_be_null = self.may_be_null(operand, known)?;
-        let lists = self.of_operand.entry(operand.clone()).or_default();
+        let lists = self.of_columns.entry(columns(operand)).or_default();
         lists.count += 1;
         lists.some_contain_null |= contains_null;
         lists.some_may_be_null |= may_be_null;
         Ok(())
     }
 
+    fn contain(&self, operand: &Expr) -> bool {
+        self.of_columns.contains_key(&columns(operand))
+    }
+
     fn may_be_null(&self, operand: &Expr, known: &[Expr]) -> Result<bool> {
+        let operand = without_casts(operand);
         Ok(!known.contains(operand) && operand.nullable(self.schema)?)
     }
 
@@ -180,7 +189,7 @@ impl<'a> Lists<'a> {
                 map_chain(expr, Operator::Or, |part| self.separate(part, known))
             }
             expr => match listed_operand(&expr) {
-                Some(operand) if self.of_operand.contains_key(operand) => {
+                Some(operand) if self.contain(operand) => {
                     let operand = operand.clone();
                     self.unless_null(operand, expr, known)
                 }
@@ -202,14 +211,26 @@ impl<'a> Lists<'a> {
 fn listed_operand(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::InList(list) => Some(&list.expr),
-        _ => compared_with_literal(expr),
+        _ => compared_with_constant(expr),
     }
+}
+
+fn columns(operand: &Expr) -> BTreeSet<Column> {
+    operand.column_refs().into_iter().cloned().collect()
+}
+
+/// The value of a cast is NULL only if what is cast is.
+fn without_casts(mut operand: &Expr) -> &Expr {
+    while let Expr::Cast(Cast { expr, .. }) = operand {
+        operand = expr;
+    }
+    operand
 }
 
 /// The operands that are known not to be NULL, with those that `conjuncts` check.
 fn with_checked(known: &[Expr], conjuncts: &[&Expr]) -> Vec<Expr> {
     let checked = conjuncts.iter().filter_map(|conjunct| match conjunct {
-        Expr::IsNotNull(operand) => Some(operand.as_ref().clone()),
+        Expr::IsNotNull(operand) => Some(without_casts(operand).clone()),
         _ => None,
     });
     known.iter().cloned().chain(checked).collect()
@@ -235,12 +256,12 @@ fn map_chain(
     chain.ok_or_else(|| internal_datafusion_err!("a chain of {operator} has no parts"))
 }
 
-/// The column that is compared with a literal for equality.
-fn compared_with_literal(expr: &Expr) -> Option<&Expr> {
+/// The operand that is compared with a constant for equality.
+fn compared_with_constant(expr: &Expr) -> Option<&Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else { return None };
-    match (left.as_ref(), right.as_ref()) {
-        (column @ Expr::Column(_), _) if right.as_literal().is_some() => Some(column),
-        (_, column @ Expr::Column(_)) if left.as_literal().is_some() => Some(column),
+    match (left.any_column_refs(), right.any_column_refs()) {
+        (true, false) => Some(left),
+        (false, true) => Some(right),
         _ => None,
     }
 }
