@@ -228,7 +228,8 @@ fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Res
     let function = evaluate.placements.first().copied().unwrap_or_default();
     let partitions = &evaluate.partitions;
     let time = given_time.as_deref();
-    let finder = Finder::new(export.columns(), &rows, time, partitions, function, &given_roles);
+    let finder =
+        Finder::new(&options.table, export.columns(), &rows, time, partitions, function, &given_roles);
     evaluate.time = finder.time().map(str::to_owned);
     let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);

@@ -4,6 +4,7 @@ use ahash::AHashSet;
 use arrow::array::RecordBatch;
 
 use crate::evaluate::roles::dependencies::Dependencies;
+use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::profile::{Form, Profile};
 use crate::evaluate::roles::{Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
@@ -35,9 +36,10 @@ fn takes(function: Function, column_type: ColumnType) -> bool {
 }
 
 impl<'a> SampledColumns<'a> {
-    /// Inspects rows that have the columns `columns`. `given` has roles that the user gave, by
-    /// position.
+    /// Inspects rows that have the columns `columns`, of an export with the name `export`. `given` has
+    /// roles that the user gave, by position.
     pub(super) fn new(
+        export: &str,
         columns: &'a [Column],
         rows: &RowsAcross,
         time: Option<&str>,
@@ -51,7 +53,7 @@ impl<'a> SampledColumns<'a> {
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
             .collect();
-        let roles = infer_roles(&columns, &Dependencies::of(&columns), given);
+        let roles = infer_roles(export, &columns, &Dependencies::of(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
         Self {
             rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),
@@ -136,14 +138,15 @@ impl<'a> SampledColumns<'a> {
 }
 
 /// The time column that rows seem to arrive in the order of: points in time before dates, full
-/// columns before those with NULLs, sorted ones first.
+/// columns before those with NULLs, the time of an event before that of its receipt or end, sorted
+/// ones first.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let times = columns.iter().zip(roles).filter(|(column, report)| {
         column.column.column_type.is_time() && report.role == Role::Time && column.filled() * 2 > column.rows
     });
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
-        (!column.column.column_type.is_timestamp(), nulls, !column.rises)
+        (!column.column.column_type.is_timestamp(), nulls, is_later(&column.column.name), !column.rises)
     };
     let best = times.min_by_key(|(column, _)| rank(column));
     best.map(|(column, _)| column.column.name.clone())

@@ -14,10 +14,16 @@ pub(crate) struct Dependencies {
     pub(crate) copy_of: Vec<Option<usize>>,
     /// Column within whose values each column counts from 0 or 1 without gaps, if there is one.
     pub(crate) line_of: Vec<Option<usize>>,
+    /// Columns within whose values each column is a serial number of the rows, if there are such.
+    pub(crate) serial_of: Vec<Vec<usize>>,
     /// Two columns that together determine each column of numbers, if there are such.
     pub(crate) follows: Vec<Option<(usize, usize)>>,
 }
 
+/// Maximum number of values of each of two columns that together number their rows.
+const FEW_VALUES: usize = 64;
+/// Share of the rows that have the number after that of the row before, or the same, in a series.
+const IN_SERIES: f64 = 0.8;
 /// Maximum number of columns of which pairs are tried.
 const MOST_PAIRED: usize = 12;
 /// Number of values above which a column of numbers may be an attribute of a pair.
@@ -54,8 +60,9 @@ impl Dependencies {
         let copy_of =
             (0..columns.len()).map(|column| (0..column).find(|other| one_to_one(*other, column))).collect();
         let line_of = columns.iter().map(|column| line_of(column, columns)).collect();
+        let serial_of = columns.iter().map(|column| serial_of(column, columns)).collect();
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
-        Self { determines, copy_of, line_of, follows }
+        Self { determines, copy_of, line_of, serial_of, follows }
     }
 }
 
@@ -150,6 +157,61 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
         full as f64 >= WITHOUT_GAPS * parent.distinct as f64 && unique_together(parent, column)
     };
     columns.iter().position(|parent| parent.column.name != column.column.name && counts_within(parent))
+}
+
+/// Finds the columns within whose values `column` numbers the rows one by one, such as the exchange
+/// that numbers its trades or the topic and partition that number their records.
+fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
+    let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
+    if column.distinct < 100 || numbers.iter().any(|number| *number < 0) {
+        return Vec::new();
+    }
+    let everywhere = vec![0; numbers.len()];
+    if series(numbers, &everywhere) >= IN_SERIES {
+        return Vec::new();
+    }
+    let can_number = |parent: &Profile<'_>| {
+        parent.column.name != column.column.name
+            && !parent.is_constant()
+            && !parent.column.column_type.is_time()
+            && parent.distinct * 4 <= parent.rows
+    };
+    let parents: Vec<usize> =
+        (0..columns.len()).filter(|at| columns.get(*at).is_some_and(can_number)).collect();
+    let codes = |at: usize| columns.get(at).map(|parent| parent.codes.as_slice()).unwrap_or_default();
+    let numbers_within = |at: &&usize| series(numbers, codes(**at)) >= IN_SERIES;
+    if let Some(parent) = parents.iter().find(numbers_within) {
+        return vec![*parent];
+    }
+    let few: Vec<usize> = parents
+        .into_iter()
+        .filter(|at| columns.get(*at).is_some_and(|parent| parent.distinct <= FEW_VALUES))
+        .take(MOST_PAIRED)
+        .collect();
+    for (position, a) in few.iter().enumerate() {
+        for b in few.iter().skip(position + 1) {
+            let together = codes(*a).iter().zip(codes(*b)).map(|(a, b)| a * FEW_VALUES as u32 + b);
+            if series(numbers, &together.collect::<Vec<_>>()) >= IN_SERIES {
+                return vec![*a, *b];
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Share of the rows whose number is that of the previous row with the same code, or the next one;
+/// zero if the number never changes.
+fn series(numbers: &[i128], codes: &[u32]) -> f64 {
+    let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
+    let (mut rows, mut in_series, mut next) = (0usize, 0usize, 0usize);
+    for (number, code) in numbers.iter().zip(codes) {
+        if let Some(before) = last.insert(*code, *number) {
+            rows += 1;
+            in_series += usize::from(*number == before || *number == before + 1);
+            next += usize::from(*number == before + 1);
+        }
+    }
+    if next * 10 < rows || rows * 2 < numbers.len() { 0.0 } else { in_series as f64 / rows as f64 }
 }
 
 fn unique_together(a: &Profile<'_>, b: &Profile<'_>) -> bool {

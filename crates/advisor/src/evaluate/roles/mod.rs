@@ -5,7 +5,7 @@
 //! a few times [`names::WEIGHT`] at most. The output names the evidence that decided.
 
 pub(super) mod dependencies;
-mod names;
+pub(super) mod names;
 pub(super) mod profile;
 
 use std::fmt;
@@ -126,6 +126,9 @@ pub struct RoleReport {
     /// one after the other, or the name says so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub holds_parts: bool,
+    /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_rows: bool,
     /// Rows with NULL, as a share of the sampled rows.
     pub null_share: f64,
     /// Whether the user gave the role.
@@ -162,8 +165,10 @@ impl Scores {
     }
 }
 
-/// Infers the role of each column. `given` has the roles that the user gave, by position.
+/// Infers the role of each column of an export with the name `export`. `given` has the roles that
+/// the user gave, by position.
 pub(super) fn infer_roles(
+    export: &str,
     columns: &[Profile<'_>],
     dependencies: &Dependencies,
     given: &[Option<Role>],
@@ -181,6 +186,7 @@ pub(super) fn infer_roles(
             evidence,
             copy_of: dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
             determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
+            is_of_rows: names::is_of_rows(&column.column.name, export),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
@@ -230,6 +236,11 @@ fn infer(
             }
             if words.mean_chars >= 40.0 && words.opaque < 0.5 {
                 scores.add(Role::Text, 3.0, format!("{:.0} characters in each value", words.mean_chars));
+            }
+            if words.structured > 0.5 {
+                scores.add(Role::Text, 14.0, "objects or lists with parts of their own");
+                scores.add(Role::RowId, -8.0, "");
+                scores.add(Role::Entity, -4.0, "");
             }
             if words.opaque > 0.9 {
                 scores.add(Role::Entity, 2.0, "UUIDs or long hexadecimal numbers");
@@ -291,9 +302,16 @@ fn score_dependencies(
         scores.add(Role::Entity, -4.0, "");
     }
     let Some(determined) = dependencies.determines.get(index).filter(|others| !others.is_empty()) else {
-        if let Some(parent) = dependencies.line_of.get(index).copied().flatten() {
-            let parent = columns.get(parent).map(|parent| parent.column.name.as_str()).unwrap_or_default();
-            scores.add(Role::LineNumber, 14.0, format!("counts within each {parent}"));
+        let line_of = dependencies.line_of.get(index).copied().flatten();
+        let serial_of = dependencies.serial_of.get(index).cloned().unwrap_or_default();
+        let parents: Vec<&str> = line_of
+            .map_or(serial_of, |parent| vec![parent])
+            .into_iter()
+            .filter_map(|parent| columns.get(parent))
+            .map(|parent| parent.column.name.as_str())
+            .collect();
+        if !parents.is_empty() {
+            scores.add(Role::LineNumber, 14.0, format!("counts within each {}", parents.join(" and ")));
         }
         return;
     };

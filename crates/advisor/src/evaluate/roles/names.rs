@@ -326,6 +326,47 @@ const MEASURES: &[&str] = &[
     "losses",
     "goals",
     "air",
+    "mv",
+    "ma",
+    "dbm",
+    "ppm",
+    "hz",
+    "khz",
+    "mhz",
+    "rpm",
+    "psi",
+    "celsius",
+    "fahrenheit",
+    "mm",
+    "cm",
+    "kg",
+    "kb",
+    "mb",
+    "gb",
+    "timing",
+    "gas",
+    "degrees",
+    "angle",
+    "heading",
+    "units",
+    "employees",
+    "income",
+    "sqm",
+    "sqft",
+    "betrag",
+    "preis",
+    "menge",
+    "dauer",
+    "gewicht",
+    "anzahl",
+    "monto",
+    "precio",
+    "cantidad",
+    "importe",
+    "saldo",
+    "prix",
+    "montant",
+    "quantite",
 ];
 
 const TEXTS: &[&str] = &[
@@ -365,6 +406,64 @@ const TEXTS: &[&str] = &[
 
 const LINES: &[&str] =
     &["line", "linenumber", "lineno", "seq", "sequence", "idx", "index", "ordinal", "item", "step"];
+
+/// Events that follow the one that a row is about: when it was recorded, or what became of it.
+const LATER: &[&str] = &[
+    "received",
+    "ingested",
+    "inserted",
+    "loaded",
+    "arrived",
+    "arrival",
+    "processed",
+    "recorded",
+    "stored",
+    "updated",
+    "modified",
+    "synced",
+    "finished",
+    "ended",
+    "end",
+    "completed",
+    "closed",
+    "expires",
+    "expired",
+    "deleted",
+    "delivered",
+    "returned",
+    "due",
+    "until",
+    "to",
+];
+
+/// Whether the name of a time says that it is later than what a row is about.
+pub(crate) fn is_later(name: &str) -> bool {
+    words(name).iter().any(|word| LATER.contains(&word.as_str()))
+}
+
+/// Whether the column identifies what the export has rows of: `id`, or `trade_id` in `stock_trades`.
+pub(super) fn is_of_rows(column: &str, export: &str) -> bool {
+    let column = words(column);
+    let nouns: Vec<&String> = column.iter().filter(|word| !IDENTIFIERS.contains(&word.as_str())).collect();
+    if nouns.len() == column.len() {
+        return false;
+    }
+    let export = words(export);
+    let row = export.iter().rev().find(|word| word.chars().any(char::is_alphabetic));
+    match (nouns.as_slice(), row) {
+        ([], _) => true,
+        ([noun], Some(row)) => *noun == row || plural(noun) == *row,
+        _ => false,
+    }
+}
+
+fn plural(noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{stem}ies"),
+        _ if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
 
 /// Things whose rows are their parts, and are read together.
 const WHOLES: &[&str] = &[
@@ -477,11 +576,6 @@ mod tests {
             assert_eq!(hint(name), expected, "{name}");
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn wholes_are_named_with_and_without_the_word_for_an_identifier() {
@@ -490,6 +584,33 @@ mod tests {
         }
         for name in ["order_date", "user_id", "session_length", "id", "", "reorder", "sender_id"] {
             assert!(!is_whole(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_the_rows_is_named_like_the_export() {
+        for (column, export) in [
+            ("trade_id", "stock_trades"),
+            ("messageId", "mailbox-messages"),
+            ("id", "x"),
+            ("entry_id", "entries_2026"),
+        ] {
+            assert!(is_of_rows(column, export), "{column} {export}");
+        }
+        for (column, export) in
+            [("order_id", "order_items"), ("user_id", "events"), ("trades", "trades"), ("", "")]
+        {
+            assert!(!is_of_rows(column, export), "{column} {export}");
+        }
+    }
+
+    #[test]
+    fn times_of_receipt_and_of_the_end_are_later() {
+        for name in ["received_at", "updatedAt", "END_TIME", "kafka_ingested"] {
+            assert!(is_later(name), "{name}");
+        }
+        for name in ["measured_at", "created", "event_time", "sent_at", "started_at"] {
+            assert!(!is_later(name), "{name}");
         }
     }
 

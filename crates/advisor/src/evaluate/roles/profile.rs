@@ -75,6 +75,8 @@ pub(crate) struct Words {
     pub(crate) codes: f64,
     /// Share of the values that are UUIDs or hexadecimal numbers of 16 digits or more.
     pub(crate) opaque: f64,
+    /// Share of the values that are objects or lists of JSON, or the like.
+    pub(crate) structured: f64,
 }
 
 impl<'a> Profile<'a> {
@@ -267,6 +269,7 @@ impl Words {
                 !text.contains(char::is_whitespace) && text.chars().any(|c| c.is_ascii_digit())
             }),
             opaque: share(&is_opaque),
+            structured: share(&is_structured),
         })
     }
 }
@@ -276,6 +279,13 @@ fn is_opaque(text: &str) -> bool {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit());
     digits >= 16 && others.clone().all(|c| c == '-') && others.count() <= 4
+}
+
+/// Whether a text is enclosed in braces or brackets and has several parts.
+fn is_structured(text: &str) -> bool {
+    let text = text.trim();
+    let enclosed = |open, close| text.starts_with(open) && text.ends_with(close);
+    (enclosed('{', '}') && (text.contains([':', '=']) || text.len() == 2)) || enclosed('[', ']')
 }
 
 impl Whole {
@@ -428,6 +438,8 @@ mod tests {
         assert_eq!((words.codes, words.opaque, words.mean_words), (1.0, 0.0, 1.0));
         let falls = [batch(&["a1", "c1"]), batch(&["b1"])];
         assert!(!Profile::new(&column, 0, &falls, true).rises);
+        assert!(is_structured(r#"{"a": 1}"#) && is_structured("[1, 2]") && is_structured("{}"));
+        assert!(!is_structured("{123e4567-e89b-12d3-a456-426614174000}") && !is_structured("a: {b}"));
         assert!(is_opaque("123e4567-e89b-12d3-a456-426614174000") && !is_opaque("2026-01-01 10:00"));
     }
 

@@ -24,6 +24,8 @@ const HEADROOM: f64 = 2.0;
 const TOLERABLE: f64 = 1.5;
 /// Max/mean up to which a key is even enough if many values share each partition.
 const TOLERABLE_OF_MANY: f64 = 2.0;
+/// Max/mean up to which an uneven key is better than one with a time in it.
+const BEARABLE: f64 = 3.0;
 /// Maximum number of partitions that YDB advises for streams that do not need more.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
@@ -174,6 +176,20 @@ pub(crate) struct Choice {
     pub(crate) recommendation: Recommendation,
 }
 
+/// Kinds of candidates, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+enum Class {
+    /// Even enough.
+    Qualifies,
+    /// Not even enough, but better than a time in the key, which no read of an entity knows.
+    Bearable,
+    /// Even enough only because a time is in the key.
+    SpreadByTime,
+    Uneven,
+    /// Nothing that identifies anything.
+    Makeshift,
+}
+
 /// Ranks the candidates. Evenness is a constraint: a key qualifies if its hottest partition stays
 /// within what the rate and the headroom allow, in total and over time. Among the keys that qualify,
 /// the expected share of the partitions that statements visit decides; among the others, the rate
@@ -194,9 +210,19 @@ fn rank_all(
         .filter_map(|key| rank(key, evaluation.rows, statements, partitions, needed, &workload))
         .collect();
     let order = |key: &RankedKey| {
-        let makeshift = workload.is_makeshift(&key.partition_key);
+        let class = if workload.is_makeshift(&key.partition_key) {
+            Class::Makeshift
+        } else if key.qualifies && !workload.has_time(&key.partition_key) {
+            Class::Qualifies
+        } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
+            Class::Bearable
+        } else if key.qualifies {
+            Class::SpreadByTime
+        } else {
+            Class::Uneven
+        };
         let cost = if key.qualifies { key.cost } else { 0.0 };
-        (key.obstacle.is_some(), makeshift, !key.qualifies, cost, -key.sustained_rate)
+        (key.obstacle.is_some(), class, cost, -key.sustained_rate)
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
     Ranked { partitions, keys }

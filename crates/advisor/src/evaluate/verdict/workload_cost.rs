@@ -9,7 +9,7 @@ use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::PartitionCount;
 
-/// Share of the reads that name one entity.
+/// Share of the reads that name one entity, if there is one that has rows to gather.
 const ENTITY_READS: f64 = 0.55;
 /// Share of the reads that name one row.
 const ROW_READS: f64 = 0.15;
@@ -34,7 +34,9 @@ const MANY_VALUES: f64 = 100.0;
 /// Weight of an entity whose rows are parts of one thing.
 const PARTS_OF_A_WHOLE: f64 = 1.5;
 /// Rows beyond the first from which a value gathers rows.
-const FEW_ROWS_EACH: f64 = 0.5;
+const FEW_ROWS_EACH: f64 = 2.0;
+/// Weight of an entity that is the row itself, although some rows share its id.
+const ITSELF: f64 = 0.2;
 
 /// Knowledge about the columns from sampled rows.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +52,8 @@ pub(crate) struct Workload {
     roles: Vec<(String, Role)>,
     /// Entities with the share of the entity reads that name them.
     entities: Vec<(String, f64)>,
+    /// Share of the reads that name one entity: fewer, if none is much of one. They name a row then.
+    entity_reads: f64,
     natural_key: Vec<String>,
     partitions: f64,
 }
@@ -84,16 +88,19 @@ impl Workload {
             let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
             let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
             let usable = if qualifies(counted) { 1.0 } else { CANNOT_PLACE_ROWS };
-            usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
+            let itself = if report.is_of_rows { ITSELF } else { 1.0 };
+            itself * usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
         };
         let mut entities: Vec<(String, f64)> =
             knowledge.roles.iter().map(|report| (report.column.clone(), weight(report))).collect();
         entities.retain(|(_, weight)| *weight > 0.0);
+        let strongest = entities.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
         entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
         Self {
             roles: knowledge.roles.iter().map(|report| (report.column.clone(), report.role)).collect(),
             entities,
+            entity_reads: ENTITY_READS * strongest.min(1.0).sqrt(),
             natural_key: knowledge.natural_key.to_vec(),
             partitions,
         }
@@ -101,6 +108,11 @@ impl Workload {
 
     fn role(&self, column: &str) -> Option<Role> {
         self.roles.iter().find(|(name, _)| name == column).map(|(_, role)| *role)
+    }
+
+    /// Whether the key has a time, which spreads rows and serves no read.
+    pub(crate) fn has_time(&self, key: &[String]) -> bool {
+        key.iter().any(|column| self.role(column) == Some(Role::Time))
     }
 
     /// Whether experts would not hash the key: it has a measure or a text, or nothing but times.
@@ -116,8 +128,9 @@ impl Workload {
     pub(crate) fn cost(&self, key: &[String], max_over_mean: f64, observed: Option<f64>) -> f64 {
         let further = FURTHER_COLUMN * (key.len().max(1) - 1) as f64 + RARELY_FIXED * self.rarely_fixed(key);
         let scans = SCANS * max_over_mean.min(3.0);
+        let row_reads = ENTITY_READS + ROW_READS - self.entity_reads;
         let prior =
-            ENTITY_READS * self.entity_reads(key) + ROW_READS * self.row_reads(key) + TIME_READS + scans;
+            self.entity_reads * self.entity_reads(key) + row_reads * self.row_reads(key) + TIME_READS + scans;
         match observed {
             Some(observed) => observed + PRIOR_BESIDE_STATEMENTS * (prior + further),
             None => prior + further,
