@@ -146,7 +146,8 @@ fn assess_counted(
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
-    let Look { mut considered, considered_from, roles, natural_key } = look(export, &mut options, stop)?;
+    let Look { mut considered, considered_from, roles, natural_key, identifying } =
+        look(export, &mut options, stop)?;
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let mut few_values = FewValues::new(&considered, export.columns(), &options.evaluate.partitions);
     let (mut evaluation, unreadable) = count(&options.evaluate, &mut few_values)?;
@@ -175,7 +176,7 @@ fn assess_counted(
         &options.statements,
         export,
         &options,
-        &Knowledge { roles: &roles, natural_key: &natural_key },
+        &Knowledge { roles: &roles, natural_key: &natural_key, identifying: &identifying },
     );
     for report in &mut evaluation.candidates {
         let chosen = partitions.and_then(|partitions| report.over(partitions));
@@ -214,6 +215,7 @@ struct Look {
     considered_from: Option<Extent>,
     roles: Vec<RoleReport>,
     natural_key: Vec<String>,
+    identifying: Vec<String>,
 }
 
 /// Infers the roles of the columns, and adds candidates if none are named.
@@ -256,6 +258,7 @@ fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Res
         considered_from: (wants_partition_keys || wants_primary_keys).then_some(rows.extent),
         roles: finder.roles().to_vec(),
         natural_key: finder.natural_key(),
+        identifying: finder.naturally_identifying(),
     })
 }
 

@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Fields, Schema, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Fields, Int64Type, Schema, SchemaRef};
 use futures::StreamExt;
 use parquet::arrow::ParquetRecordBatchStreamBuilder;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use tokio::sync::mpsc;
 
 use crate::source::error::SourceError;
@@ -63,6 +66,16 @@ fn remote_failed(file: &str, error: ParquetError) -> SourceError {
     }
 }
 
+/// Dates and times as their numbers; `None` for other types.
+fn whole_numbers(array: &ArrayRef) -> Option<Vec<i64>> {
+    let numbers = match array.data_type() {
+        DataType::Date32 => cast(&cast(array, &DataType::Int32).ok()?, &DataType::Int64).ok()?,
+        DataType::Timestamp(..) => cast(array, &DataType::Int64).ok()?,
+        _ => return None,
+    };
+    Some(numbers.as_primitive::<Int64Type>().iter().flatten().collect())
+}
+
 /// Source of the batches of a Parquet file.
 enum Batches {
     Local(Box<ParquetRecordBatchReader>),
@@ -78,6 +91,7 @@ pub(super) struct ParquetReader {
     file: String,
     reader: Batches,
     schema: SchemaRef,
+    metadata: Arc<ParquetMetaData>,
     unknown: Vec<String>,
     counter: RowCounter,
     row_count: u64,
@@ -110,12 +124,14 @@ impl ParquetReader {
         let schema = Arc::clone(metadata.schema());
         let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
+        let of_file = Arc::clone(metadata.metadata());
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata);
         let reader = selection.configure(builder).build().map_err(error)?;
         Ok(Self {
             file: file.to_owned(),
             reader: Batches::Local(Box::new(reader)),
             schema,
+            metadata: of_file,
             counter: RowCounter { next: selection.first_row + 1 },
             row_count: selection.row_count,
             unknown: selection.unknown,
@@ -139,6 +155,7 @@ impl ParquetReader {
         let schema = Arc::clone(metadata.schema());
         let selection = Selection::new(file, &schema, &metadata, columns, options)?;
         let metadata = with_views(metadata, options).map_err(error)?;
+        let of_file = Arc::clone(metadata.metadata());
         let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(object, metadata);
         let mut batches = selection.configure(builder).build().map_err(error)?;
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
@@ -153,6 +170,7 @@ impl ParquetReader {
             file: file.to_owned(),
             reader: Batches::Remote(receiver),
             schema,
+            metadata: of_file,
             counter: RowCounter { next: selection.first_row + 1 },
             row_count: selection.row_count,
             unknown: selection.unknown,
@@ -181,5 +199,15 @@ impl RawReader for ParquetReader {
 
     fn file_schema(&self) -> Option<&SchemaRef> {
         Some(&self.schema)
+    }
+
+    fn extremes(&self, column: &str) -> Option<(i64, i64)> {
+        let statistics =
+            StatisticsConverter::try_new(column, &self.schema, self.metadata.file_metadata().schema_descr())
+                .ok()?;
+        let groups = self.metadata.row_groups();
+        let least = whole_numbers(&statistics.row_group_mins(groups).ok()?)?;
+        let greatest = whole_numbers(&statistics.row_group_maxes(groups).ok()?)?;
+        Some((least.into_iter().min()?, greatest.into_iter().max()?))
     }
 }

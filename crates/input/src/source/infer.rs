@@ -5,7 +5,7 @@ use std::path::Path;
 
 use arrow::array::{Array, AsArray, BinaryArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
 use crate::source::discover::InputPath;
@@ -34,7 +34,8 @@ pub struct Sample {
 }
 
 /// Infers the columns of a file, given as a path or as a URL of an object store, with their YDB
-/// types. A column takes NULL unless the file declares it NOT NULL. Text files are judged by their
+/// types. A column takes NULL unless the file declares it NOT NULL. Dates and times of a Parquet file
+/// whose statistics reach outside 1970 to 2105 are Date32 and Timestamp64. Text files are judged by their
 /// first 100,000 records: whole numbers are Int64 (Uint64 if they need it), other numbers Double,
 /// dates Date, points in time Timestamp (Date32 and Timestamp64 outside 1970 to 2105), everything
 /// else Utf8. Numbers with leading zeros or a plus sign, and numbers with more digits than Double
@@ -66,7 +67,9 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
 pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
     let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
-        return Ok(columns_of_schema(schema));
+        let mut sample = columns_of_schema(schema);
+        widen_times(&mut sample.columns, schema, &input);
+        return Ok(sample);
     }
     let guesses = match input.column_names() {
         Some(names) => single_column_hint(&input, &names)?
@@ -113,6 +116,32 @@ fn columns_of_schema(schema: &Schema) -> Sample {
         }
     }
     sample
+}
+
+/// Gives columns the type that holds years before 1970 and after 2105, if the file states that it has
+/// such values.
+fn widen_times(columns: &mut [Column], schema: &Schema, input: &Input) {
+    for column in columns {
+        let wide = match column.column_type {
+            ColumnType::Date => ColumnType::Date32,
+            ColumnType::Timestamp => ColumnType::Timestamp64,
+            _ => continue,
+        };
+        let per_second = match schema.field_with_name(&column.name).map(Field::data_type) {
+            Ok(DataType::Timestamp(TimeUnit::Second, _)) => 1_000_000,
+            Ok(DataType::Timestamp(TimeUnit::Millisecond, _)) => 1_000,
+            Ok(DataType::Timestamp(TimeUnit::Nanosecond, _)) | Err(_) => continue,
+            _ => 1,
+        };
+        let (Some(range), Some((least, greatest))) =
+            (column.column_type.value_range(), input.extremes(&column.name))
+        else {
+            continue;
+        };
+        if least.saturating_mul(per_second) < range.min || greatest.saturating_mul(per_second) > range.max {
+            column.column_type = wide;
+        }
+    }
 }
 
 /// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of

@@ -261,6 +261,12 @@ impl Input {
         self.reader.file_schema()
     }
 
+    /// Returns the least and greatest value of a column of dates or times, as its numbers, if the
+    /// file states them.
+    pub(super) fn extremes(&self, column: &str) -> Option<(i64, i64)> {
+        self.reader.extremes(column)
+    }
+
     /// Returns the identity of the input's content; for a pipe, only once it has been read to its
     /// end.
     #[must_use]

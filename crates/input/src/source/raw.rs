@@ -77,4 +77,11 @@ pub(super) trait RawReader: Send {
     fn file_schema(&self) -> Option<&SchemaRef> {
         None
     }
+
+    /// Least and greatest value of a column of dates or times, as its numbers, if the file states
+    /// them.
+    fn extremes(&self, column: &str) -> Option<(i64, i64)> {
+        let _ = column;
+        None
+    }
 }

@@ -56,6 +56,15 @@ impl<'a> Finder<'a> {
         names.into_iter().map(str::to_owned).collect()
     }
 
+    /// Columns of all natural keys that have as many columns as the first.
+    pub(crate) fn naturally_identifying(&self) -> Vec<String> {
+        let of_several = || self.keys.iter().filter(|key| key.by_nature && key.columns.len() > 1);
+        let Some(first) = of_several().next() else { return Vec::new() };
+        let as_short = || of_several().filter(|key| key.columns.len() == first.columns.len());
+        let in_all = |at: &&usize| as_short().all(|key| key.columns.contains(at));
+        first.columns.iter().filter(in_all).map(|at| self.sampled.name(*at).to_owned()).collect()
+    }
+
     /// Finds candidates for the partition key. If `primary_keys` were given, only their columns are
     /// used, because a partition key is part of a primary key.
     pub(crate) fn partition_keys(&self, primary_keys: &[Candidate]) -> Vec<ConsideredCandidate> {

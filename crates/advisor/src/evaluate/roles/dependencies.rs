@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use crate::evaluate::roles::names::is_identifier;
 use crate::evaluate::roles::profile::Profile;
 
 /// Which columns determine which, by position.
@@ -10,7 +11,7 @@ use crate::evaluate::roles::profile::Profile;
 pub(crate) struct Dependencies {
     /// Columns that each column determines: rows that are equal in it are equal in them.
     pub(crate) determines: Vec<Vec<usize>>,
-    /// First column that each column is one-to-one with, if there is one.
+    /// Column that each column is one-to-one with and that stands for it, if there is one.
     pub(crate) copy_of: Vec<Option<usize>>,
     /// Column within whose values each column counts from 0 or 1 without gaps, if there is one.
     pub(crate) line_of: Vec<Option<usize>>,
@@ -24,6 +25,8 @@ pub(crate) struct Dependencies {
 const FEW_VALUES: usize = 64;
 /// Share of the rows that have the number after that of the row before, or the same, in a series.
 const IN_SERIES: f64 = 0.8;
+/// Number of times that a number starts again from which rows are sorted by its parent.
+const FEWEST_STARTS: usize = 5;
 /// Maximum number of columns of which pairs are tried.
 const MOST_PAIRED: usize = 12;
 /// Number of values above which a column of numbers may be an attribute of a pair.
@@ -57,8 +60,14 @@ impl Dependencies {
                 |from: usize, to: usize| determines.get(from).is_some_and(|to_all| to_all.contains(&to));
             has(a, b) && has(b, a)
         };
-        let copy_of =
-            (0..columns.len()).map(|column| (0..column).find(|other| one_to_one(*other, column))).collect();
+        // Of several columns that are one-to-one, the one that is named as an identifier stands for all.
+        let rank = |at: usize| (columns.get(at).is_none_or(|column| !is_identifier(&column.column.name)), at);
+        let copy_of = (0..columns.len())
+            .map(|column| {
+                let others = (0..columns.len()).filter(|other| one_to_one(*other, column));
+                others.min_by_key(|other| rank(*other)).filter(|other| rank(*other) < rank(column))
+            })
+            .collect();
         let line_of = columns.iter().map(|column| line_of(column, columns)).collect();
         let serial_of = columns.iter().map(|column| serial_of(column, columns)).collect();
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
@@ -166,8 +175,12 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     if column.distinct < 100 || numbers.iter().any(|number| *number < 0) {
         return Vec::new();
     }
+    // A number that goes on through all rows is not one within a parent; if it starts again now and
+    // then, rows are sorted by the parent.
     let everywhere = vec![0; numbers.len()];
-    if series(numbers, &everywhere) >= IN_SERIES {
+    let starts = numbers.windows(2).filter(|pair| pair.first() > pair.last()).count();
+    let is_sorted = series(numbers, &everywhere) >= IN_SERIES;
+    if is_sorted && (starts < FEWEST_STARTS || starts_at_the_same(numbers)) {
         return Vec::new();
     }
     let can_number = |parent: &Profile<'_>| {
@@ -199,19 +212,38 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     Vec::new()
 }
 
-/// Share of the rows whose number is that of the previous row with the same code, or the next one;
-/// zero if the number never changes.
+/// Whether the numbers go through the same range each time that they start again: the same things in
+/// each parent, not numbers of its rows.
+fn starts_at_the_same(numbers: &[i128]) -> bool {
+    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
+    let near = |number: &i128, end: &i128| (number - end).abs() * 10 <= greatest - least;
+    let restarts = numbers.windows(2).filter_map(|pair| match pair {
+        [last, first] if first < last => Some(near(last, greatest) || near(first, least)),
+        _ => None,
+    });
+    let (same, all) = restarts.fold((0, 0), |(same, all), near| (same + usize::from(near), all + 1));
+    same * 10 > all * 8
+}
+
+/// Share of the rows whose number is that of the previous row with the same code, or follows it at
+/// the most frequent distance; zero if the number hardly changes, or decreases.
 fn series(numbers: &[i128], codes: &[u32]) -> f64 {
     let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
-    let (mut rows, mut in_series, mut next) = (0usize, 0usize, 0usize);
+    let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();
     for (number, code) in numbers.iter().zip(codes) {
         if let Some(before) = last.insert(*code, *number) {
-            rows += 1;
-            in_series += usize::from(*number == before || *number == before + 1);
-            next += usize::from(*number == before + 1);
+            *distances.entry(number - before).or_default() += 1;
         }
     }
-    if next * 10 < rows || rows * 2 < numbers.len() { 0.0 } else { in_series as f64 / rows as f64 }
+    let rows: usize = distances.values().sum();
+    let same = distances.get(&0).copied().unwrap_or(0);
+    let next = distances.iter().filter(|(distance, _)| **distance > 0).map(|(_, rows)| *rows).max();
+    let next = next.unwrap_or(0);
+    let falls: usize = distances.iter().filter(|(distance, _)| **distance < 0).map(|(_, rows)| *rows).sum();
+    if next * 10 < rows || falls * 100 > rows || rows * 2 < numbers.len() {
+        return 0.0;
+    }
+    (same + next) as f64 / rows as f64
 }
 
 fn unique_together(a: &Profile<'_>, b: &Profile<'_>) -> bool {

@@ -451,7 +451,8 @@ pub(super) fn is_of_rows(column: &str, export: &str) -> bool {
     let export = words(export);
     let row = export.iter().rev().find(|word| word.chars().any(char::is_alphabetic));
     match (nouns.as_slice(), row) {
-        ([], _) => true,
+        // A "uid" is that of a user.
+        ([], _) => column.iter().all(|word| ["id", "pk", "uuid", "guid"].contains(&word.as_str())),
         ([noun], Some(row)) => *noun == row || plural(noun) == *row,
         _ => false,
     }
@@ -463,6 +464,11 @@ fn plural(noun: &str) -> String {
         _ if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{noun}es"),
         _ => format!("{noun}s"),
     }
+}
+
+/// Whether the column is named as an identifier.
+pub(super) fn is_identifier(name: &str) -> bool {
+    hint(name) == Some(Hint::Identifier)
 }
 
 /// Things whose rows are their parts, and are read together.
@@ -597,9 +603,13 @@ mod tests {
         ] {
             assert!(is_of_rows(column, export), "{column} {export}");
         }
-        for (column, export) in
-            [("order_id", "order_items"), ("user_id", "events"), ("trades", "trades"), ("", "")]
-        {
+        for (column, export) in [
+            ("order_id", "order_items"),
+            ("user_id", "events"),
+            ("trades", "trades"),
+            ("uid", "plays"),
+            ("", ""),
+        ] {
             assert!(!is_of_rows(column, export), "{column} {export}");
         }
     }

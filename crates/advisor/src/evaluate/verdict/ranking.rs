@@ -238,7 +238,17 @@ fn propose(
     knowledge: &Knowledge<'_>,
 ) -> Recommendation {
     let function = options.evaluate.placements.first().copied().unwrap_or_default();
-    let Some(chosen) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else {
+    let is_time = |column: &String| {
+        knowledge.roles.iter().any(|report| report.column == *column && report.role == Role::Time)
+    };
+    let chosen = ranked.keys.first().filter(|key| key.obstacle.is_none());
+    if chosen.is_some_and(|key| key.verdict == Verdict::FewRows && key.partition_key.iter().any(is_time)) {
+        let reasons = vec![
+            "there are too few rows to choose a partition key: no column has values enough to fill the partitions; evaluate more rows, or name a key with --partition-key".to_owned(),
+        ];
+        return Recommendation { partitions: ranked.partitions.get(), reasons, ..Recommendation::default() };
+    }
+    let Some(chosen) = chosen else {
         let reasons =
             vec!["no candidate can be a partition key; name others with --partition-key".to_owned()];
         return Recommendation { partitions: ranked.partitions.get(), reasons, ..Recommendation::default() };

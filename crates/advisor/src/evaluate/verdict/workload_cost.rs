@@ -8,6 +8,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::PartitionCount;
+use evenkeel_stats::skew::Verdict;
 
 /// Share of the reads that name one entity, if there is one that has rows to gather.
 const ENTITY_READS: f64 = 0.55;
@@ -28,6 +29,8 @@ const PRIOR_BESIDE_STATEMENTS: f64 = 0.05;
 /// Weight of the reads of an entity that cannot be the partition key alone: they cost about as much
 /// under all others.
 const CANNOT_PLACE_ROWS: f64 = 0.1;
+/// Weight of the reads of an entity that is even enough, but not even.
+const NOT_QUITE_EVEN: f64 = 0.7;
 /// Values for each partition from which an entity spreads well.
 const MANY_VALUES: f64 = 100.0;
 
@@ -44,6 +47,8 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) roles: &'a [RoleReport],
     /// Columns of the natural key, if it has several.
     pub(crate) natural_key: &'a [String],
+    /// Columns of all natural keys that are as short.
+    pub(crate) identifying: &'a [String],
 }
 
 /// Reads that a table probably serves.
@@ -67,7 +72,7 @@ impl Workload {
         partitions: PartitionCount,
         qualifies: impl Fn(&PartitionKeyReport) -> bool,
     ) -> Self {
-        let partitions = partitions.len() as f64;
+        let (count, partitions) = (partitions, partitions.len() as f64);
         let weight = |report: &RoleReport| {
             let counted = evaluation.candidates.iter().find(|key| {
                 key.partition_key.len() == 1 && key.partition_key.first() == Some(&report.column)
@@ -81,13 +86,20 @@ impl Workload {
             let values = counted.distinct.estimate.max(1) as f64;
             let rows_each = evaluation.rows as f64 / values;
             let spreads = (values / (MANY_VALUES * partitions)).min(1.0).sqrt();
-            let natural = if knowledge.natural_key.contains(&report.column) { 2.0 } else { 1.0 };
+            let natural = if knowledge.identifying.contains(&report.column) { 2.0 } else { 1.0 };
             let attributes = report.determines.len().min(3) as f64;
             // Values that hardly repeat gather nothing. Beyond that, the rows of a value say how long
             // the export is rather than what is read.
             let gathers = ((rows_each - 1.0) / FEW_ROWS_EACH).clamp(0.0, 1.0);
             let whole = if report.holds_parts { PARTS_OF_A_WHOLE } else { 1.0 };
-            let usable = if qualifies(counted) { 1.0 } else { CANNOT_PLACE_ROWS };
+            let is_even = counted
+                .over(count)
+                .is_some_and(|placement| matches!(placement.verdict, Verdict::Even | Verdict::FewRows));
+            let usable = match qualifies(counted) {
+                true if is_even => 1.0,
+                true => NOT_QUITE_EVEN,
+                false => CANNOT_PLACE_ROWS,
+            };
             let itself = if report.is_of_rows { ITSELF } else { 1.0 };
             itself * usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
         };
