@@ -18,7 +18,8 @@ const REPEATS_PER_EXCEPTION: f64 = 100.0;
 #[derive(Debug, Clone)]
 pub(super) struct UniqueKey {
     pub(super) columns: Vec<usize>,
-    /// Whether chance alone would have made some rows equal.
+    /// Whether chance alone would have made some rows equal, or a column numbers the rows within the
+    /// others.
     pub(super) by_nature: bool,
 }
 
@@ -76,18 +77,29 @@ impl SampledColumns<'_> {
             let uniqueness = arrays.and_then(|arrays| Uniqueness::of(&arrays, rows.len() as u64));
             let profiles: Vec<&Profile<'_>> = columns.iter().filter_map(|at| self.columns.get(*at)).collect();
             let repeated = rows.len() - distinct_together(&profiles, rows);
-            let by_nature = uniqueness.is_some_and(|unique| match unique.by {
-                UniqueBy::ManyValues => repeated == 0,
-                UniqueBy::Nature => {
-                    let tried = ln_sets(of, columns.len());
-                    unique.repeats_by_chance
-                        >= (EVIDENCE + tried).max(REPEATS_PER_EXCEPTION * repeated as f64)
-                }
-                UniqueBy::Chance => false,
-            });
+            let is_numbered = repeated == 0 && columns.iter().any(|at| self.counts_within(*at, &columns));
+            let by_nature = is_numbered
+                || uniqueness.is_some_and(|unique| match unique.by {
+                    UniqueBy::ManyValues => repeated == 0,
+                    UniqueBy::Nature => {
+                        let tried = ln_sets(of, columns.len());
+                        unique.repeats_by_chance
+                            >= (EVIDENCE + tried).max(REPEATS_PER_EXCEPTION * repeated as f64)
+                    }
+                    UniqueBy::Chance => false,
+                });
             UniqueKey { by_nature, columns }
         };
         keys.into_iter().map(judge).collect()
+    }
+
+    /// Whether a column numbers the rows within others of a key.
+    fn counts_within(&self, at: usize, key: &[usize]) -> bool {
+        let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
+            return false;
+        };
+        let is_in_key = |parent: &String| key.iter().any(|at| self.name(*at) == parent);
+        !report.counts_within.is_empty() && report.counts_within.iter().all(is_in_key)
     }
 
     /// Order of unique keys: natural ones first, then those without times and without text, then the

@@ -67,16 +67,27 @@ impl SampledColumns<'_> {
         if natural.is_empty() { keys.iter().take(1).collect() } else { natural }
     }
 
-    /// The partition keys that will most probably be recommended, by the sampled rows.
+    /// The partition keys that will most probably be recommended, by the sampled rows: entities and
+    /// the row id, others only if there are none.
     fn likely_partition_keys(&self, considered: &[ConsideredCandidate]) -> Vec<Vec<usize>> {
-        let kept = considered.iter().filter(|candidate| candidate.kept);
-        let mut keys: Vec<Vec<usize>> = kept
-            .map(|candidate| {
-                let at = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
-                candidate.key.iter().filter_map(at).collect()
-            })
+        let at = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
+        let kept: Vec<Vec<usize>> = considered
+            .iter()
+            .filter(|candidate| candidate.kept)
+            .map(|candidate| candidate.key.iter().filter_map(at).collect())
             .collect();
-        keys.truncate(MOST_LIKELY);
+        let of_role = |role: Role| {
+            kept.iter()
+                .filter(move |key| matches!(key.as_slice(), [only] if self.role(*only) == role))
+                .cloned()
+        };
+        let mut keys: Vec<Vec<usize>> = of_role(Role::Entity).take(MOST_LIKELY).collect();
+        keys.extend(of_role(Role::RowId).take(1));
+        for key in kept.iter().take(MOST_LIKELY) {
+            if keys.len() < MOST_LIKELY && !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
         if keys.is_empty() { vec![Vec::new()] } else { keys }
     }
 

@@ -14,9 +14,9 @@ pub(crate) struct Dependencies {
     /// Column that each column is one-to-one with and that stands for it, if there is one.
     pub(crate) copy_of: Vec<Option<usize>>,
     /// Column within whose values each column counts from 0 or 1 without gaps, if there is one.
-    pub(crate) line_of: Vec<Option<usize>>,
+    line_of: Vec<Option<usize>>,
     /// Columns within whose values each column is a serial number of the rows, if there are such.
-    pub(crate) serial_of: Vec<Vec<usize>>,
+    serial_of: Vec<Vec<usize>>,
     /// Two columns that together determine each column of numbers, if there are such.
     pub(crate) follows: Vec<Option<(usize, usize)>>,
 }
@@ -72,6 +72,14 @@ impl Dependencies {
         let serial_of = columns.iter().map(|column| serial_of(column, columns)).collect();
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
         Self { determines, copy_of, line_of, serial_of, follows }
+    }
+
+    /// Columns within whose values the column at `at` numbers the rows.
+    pub(super) fn parents_of(&self, at: usize) -> Vec<usize> {
+        match self.line_of.get(at).copied().flatten() {
+            Some(parent) => vec![parent],
+            None => self.serial_of.get(at).cloned().unwrap_or_default(),
+        }
     }
 }
 

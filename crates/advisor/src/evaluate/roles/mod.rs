@@ -122,6 +122,9 @@ pub struct RoleReport {
     /// Other columns that it determines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub determines: Vec<String>,
+    /// Columns within whose values it numbers the rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counts_within: Vec<String>,
     /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value arrive
     /// one after the other, or the name says so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -186,6 +189,7 @@ pub(super) fn infer_roles(
             evidence,
             copy_of: dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
             determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
+            counts_within: dependencies.parents_of(index).iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
@@ -302,10 +306,8 @@ fn score_dependencies(
         scores.add(Role::Entity, -4.0, "");
     }
     let Some(determined) = dependencies.determines.get(index).filter(|others| !others.is_empty()) else {
-        let line_of = dependencies.line_of.get(index).copied().flatten();
-        let serial_of = dependencies.serial_of.get(index).cloned().unwrap_or_default();
-        let parents: Vec<&str> = line_of
-            .map_or(serial_of, |parent| vec![parent])
+        let parents: Vec<&str> = dependencies
+            .parents_of(index)
             .into_iter()
             .filter_map(|parent| columns.get(parent))
             .map(|parent| parent.column.name.as_str())
