@@ -15,7 +15,7 @@ use evenkeel::evaluate::{
 use evenkeel::finding::Severity;
 use evenkeel::placement::{Function, FunctionError, PlacementError};
 use evenkeel::query::Params;
-use evenkeel::report;
+use evenkeel::report::{self, Layout};
 use evenkeel::source::{Export, OnUnreadable, find_inputs};
 use evenkeel::sql::{plan_statements, read_statements};
 use evenkeel::table::{ColumnType, YdbVersion};
@@ -169,6 +169,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION", default_value_t)]
     ydb_version: YdbVersion,
 
+    /// Print all keys, figures, findings and roles, instead of the answer alone.
+    #[arg(long)]
+    verbose: bool,
+
     /// Write an HTML report with pictures to this file; it needs no network.
     #[arg(long, value_name = "FILE")]
     html: Option<LocalPath>,
@@ -303,9 +307,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         write_report(path, &report::html(&assessment), out)?;
     }
+    let verbose = args.verbose;
     let evaluated = Evaluated { assessment: &assessment, drift: drift.as_deref() };
     out.result(args.format, &evaluated, |evaluated, layout| {
-        let mut text = report::assessment(evaluated.assessment, layout);
+        let mut text = match layout {
+            Layout::Plain if !verbose => report::answer(evaluated.assessment),
+            _ => report::assessment(evaluated.assessment, layout),
+        };
         if let Some(drift) = evaluated.drift {
             text.push('\n');
             text.push_str(&report::drifts(drift, layout));

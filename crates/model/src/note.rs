@@ -54,6 +54,15 @@ pub enum Note {
         /// Name of the column.
         column: String,
     },
+    /// A column has a type that YDB takes in no key, and is read as a wider one.
+    ReadWider {
+        /// Name of the column.
+        column: String,
+        /// Type of the column in the file.
+        found: ColumnType,
+        /// Type that it is read as.
+        column_type: ColumnType,
+    },
     /// A column has a type that YDB lacks.
     ColumnLeftOut {
         /// Name of the column.
@@ -116,6 +125,7 @@ impl Note {
         match self {
             Self::NanosecondsRefused { .. } => "nanoseconds_refused",
             Self::NanosecondsCut { .. } => "nanoseconds_cut",
+            Self::ReadWider { .. } => "read_wider",
             Self::ColumnLeftOut { .. } => "column_left_out",
             Self::ReadAsText { .. } => "read_as_text",
             Self::RowsLeftOut { .. } => "rows_left_out",
@@ -133,6 +143,7 @@ impl Note {
         match self {
             Self::NanosecondsRefused { column }
             | Self::NanosecondsCut { column }
+            | Self::ReadWider { column, .. }
             | Self::ColumnLeftOut { column, .. }
             | Self::MoreValuesThanSampled { column }
             | Self::ReadAsText { column, .. } => Some(column),
@@ -150,6 +161,7 @@ impl Note {
             Self::ReadAsText { first, .. } | Self::RowsLeftOut { first, .. } => *first = None,
             Self::NanosecondsRefused { .. }
             | Self::NanosecondsCut { .. }
+            | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
@@ -172,6 +184,11 @@ impl fmt::Display for Note {
             Self::NanosecondsCut { column } => write!(
                 f,
                 "column '{}' has nanoseconds; it is evaluated as a YDB Timestamp, in microseconds",
+                quote(column)
+            ),
+            Self::ReadWider { column, found, column_type } => write!(
+                f,
+                "column '{}' of type {found} is read as {column_type}: YDB takes no {found} in a key",
                 quote(column)
             ),
             Self::ColumnLeftOut { column, found } => {
@@ -233,7 +250,10 @@ mod tests {
         let column = "n".to_owned();
         Some(match note {
             Note::NanosecondsRefused { .. } => Note::NanosecondsCut { column },
-            Note::NanosecondsCut { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },
+            Note::NanosecondsCut { .. } => {
+                Note::ReadWider { column, found: ColumnType::Int16, column_type: ColumnType::Int32 }
+            }
+            Note::ReadWider { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },
             Note::ColumnLeftOut { .. } => {
                 Note::ReadAsText { column, column_type: ColumnType::Int64, first: fault() }
             }

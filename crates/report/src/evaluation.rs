@@ -86,7 +86,7 @@ fn chosen_partitions(assessment: &AdvisorReport) -> PartitionCount {
     PartitionCount::new(u64::from(assessment.recommendation.partitions)).unwrap_or(PartitionCount::ONE)
 }
 
-fn header(assessment: &AdvisorReport) -> String {
+pub(super) fn header(assessment: &AdvisorReport) -> String {
     let evaluation = &assessment.evaluation;
     let inputs = match assessment.inputs.as_slice() {
         [only] => only.clone(),
@@ -141,9 +141,9 @@ fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
         let _ = writeln!(text, ", {} partitions\n", found.partitions);
     }
     list(&mut text, &found.reasons);
-    if !found.trade_offs.is_empty() {
-        let _ = writeln!(text, "\nWhat another choice gives and costs:\n");
-        list(&mut text, &found.trade_offs);
+    if !found.alternatives.is_empty() {
+        let _ = writeln!(text, "\nOther choices, and their price:\n");
+        list(&mut text, &found.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     text
 }
@@ -665,7 +665,7 @@ fn dropped(assessment: &AdvisorReport, layout: Layout) -> String {
     section(layout, "Not evaluated", &[Heading::text("column"), Heading::text("why")], rows.collect())
 }
 
-fn table(assessment: &AdvisorReport, layout: Layout) -> String {
+pub(super) fn table(assessment: &AdvisorReport, layout: Layout) -> String {
     let Some(ddl) = &assessment.recommendation.ddl else { return String::new() };
     let fence = |language: &str, text: &str| match layout {
         Layout::Plain => format!("{}\n\n", text.trim_end()),

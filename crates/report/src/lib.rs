@@ -1,6 +1,7 @@
 //! Renders results as text for people. Computes nothing that a program could not have had as a
 //! value.
 
+mod answer;
 mod delta;
 mod evaluation;
 mod explain;
@@ -17,6 +18,7 @@ mod overview;
 mod simulation;
 mod skew;
 
+pub use answer::answer;
 pub use delta::delta_export;
 pub use evaluation::{assessment, drifts, instant, key_text, rate, spark, spark_of};
 pub use explain::scans;

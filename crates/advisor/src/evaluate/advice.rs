@@ -1,5 +1,6 @@
 //! Judges the keys of an export: finds candidates, counts all rows in one pass, and recommends.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use serde::Serialize;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::candidates::considered::{ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::few_values::FewValues;
+use crate::evaluate::candidates::sampled_columns::wider_key_type;
 use crate::evaluate::candidates::search::{BYTES_LOOKED_AT, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
@@ -23,7 +25,7 @@ use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use evenkeel_input::source::{Export, Extent, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
-use evenkeel_model::table::{Candidate, ColumnType};
+use evenkeel_model::table::{Candidate, Column, ColumnType};
 
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -100,7 +102,7 @@ pub fn advise(
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
     let on_unreadable = options.on_unreadable;
-    let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
+    let count = |export: &Export, options: &EvaluateOptions, few_values: &mut FewValues| {
         let mut evaluator = Evaluator::new(export.columns(), options.clone())?;
         let unreadable = read_into(&mut evaluator, progress, stop, |asked, each| {
             few_values.keep_only(asked);
@@ -111,7 +113,7 @@ pub fn advise(
         })?;
         Ok((evaluator.finish()?, unreadable))
     };
-    assess_counted(export, options, count, stop)
+    assess_counted(export, options, true, count, stop)
 }
 
 /// Like [`advise`], but the caller counts the rows: `count` receives the options with all
@@ -125,18 +127,25 @@ pub fn advise_with(
     count: impl FnOnce(&EvaluateOptions) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
-    let count = |options: &EvaluateOptions, few_values: &mut FewValues| {
+    let count = |_: &Export, options: &EvaluateOptions, few_values: &mut FewValues| {
         // The rows are counted elsewhere, so no column can be counted here.
         few_values.keep_only(&[]);
         count(options)
     };
-    assess_counted(export, options, count, stop)
+    assess_counted(export, options, false, count, stop)
 }
 
+/// Evaluates an export with the figures that `count` returns. `widens` says whether `count` can read
+/// columns as other types.
 fn assess_counted(
     export: &Export,
     mut options: AdvisorOptions,
-    count: impl FnOnce(&EvaluateOptions, &mut FewValues) -> Result<(Evaluation, Unreadable), EvaluateError>,
+    widens: bool,
+    count: impl FnOnce(
+        &Export,
+        &EvaluateOptions,
+        &mut FewValues,
+    ) -> Result<(Evaluation, Unreadable), EvaluateError>,
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
     let started = Instant::now();
@@ -147,10 +156,17 @@ fn assess_counted(
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
     let Look { mut considered, considered_from, roles, natural_key, identifying } =
-        look(export, &mut options, stop)?;
+        look(export, &mut options, widens, stop)?;
+    let types = if widens { wider_types(export, &options.evaluate) } else { BTreeMap::new() };
+    let widened = (!types.is_empty()).then(|| export.with_types(&types));
+    notes.extend(export.columns().iter().filter_map(|column| {
+        let (name, found) = (column.name.clone(), column.column_type);
+        types.get(&name).map(|wider| Note::ReadWider { column: name, found, column_type: *wider })
+    }));
+    let export = widened.as_ref().unwrap_or(export);
     options.evaluate.equality_columns = equality_columns(&options.statements);
     let mut few_values = FewValues::new(&considered, export.columns(), &options.evaluate.partitions);
-    let (mut evaluation, unreadable) = count(&options.evaluate, &mut few_values)?;
+    let (mut evaluation, unreadable) = count(export, &options.evaluate, &mut few_values)?;
     if let Some(extent) = considered_from.filter(|extent| !extent.whole) {
         let rows = evaluation.sample.map_or(evaluation.rows, |sample| sample.rows_read);
         notes.push(Note::CandidatesFromSample {
@@ -219,7 +235,12 @@ struct Look {
 }
 
 /// Infers the roles of the columns, and adds candidates if none are named.
-fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Result<Look, EvaluateError> {
+fn look(
+    export: &Export,
+    options: &mut AdvisorOptions,
+    widens: bool,
+    stop: &AtomicBool,
+) -> Result<Look, EvaluateError> {
     let given_roles = given_roles(export, &options.roles)?;
     let evaluate = &mut options.evaluate;
     let wants_primary_keys = options.find_primary_keys && evaluate.primary_keys.is_empty();
@@ -230,8 +251,16 @@ fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Res
     let function = evaluate.placements.first().copied().unwrap_or_default();
     let partitions = &evaluate.partitions;
     let time = given_time.as_deref();
-    let finder =
-        Finder::new(&options.table, export.columns(), &rows, time, partitions, function, &given_roles);
+    let finder = Finder::new(
+        &options.table,
+        export.columns(),
+        &rows,
+        time,
+        partitions,
+        function,
+        &given_roles,
+        widens,
+    );
     evaluate.time = finder.time().map(str::to_owned);
     let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);
@@ -260,6 +289,21 @@ fn look(export: &Export, options: &mut AdvisorOptions, stop: &AtomicBool) -> Res
         natural_key: finder.natural_key(),
         identifying: finder.naturally_identifying(),
     })
+}
+
+/// Returns the types as which the columns of the keys are read, if YDB takes their own in no key and
+/// the user did not name them.
+fn wider_types(export: &Export, options: &EvaluateOptions) -> BTreeMap<String, ColumnType> {
+    let function = options.placements.first().copied().unwrap_or_default();
+    let in_keys = |column: &Column| {
+        let mut keys = options.partition_keys.iter().chain(&options.primary_keys);
+        keys.any(|key| key.parts().iter().any(|part| part.column == column.name))
+    };
+    let columns = export.columns().iter().filter(|column| in_keys(column));
+    columns
+        .filter(|column| !export.changed_types().contains_key(&column.name))
+        .filter_map(|column| Some((column.name.clone(), wider_key_type(function, column.column_type)?)))
+        .collect()
 }
 
 /// Arranges the roles that the user gave by the position of their columns.

@@ -33,7 +33,7 @@ pub use figures::moment::Examined;
 pub use figures::over_time::{Evidence, OverTime, Pattern, Spread, WindowFigures};
 pub use figures::partition_key::{HeavyHitter, PartitionKeyReport, PerBatch, PlacementReport, SkewCauses};
 pub use figures::primary_key::{DuplicateExample, LateReach, LateRows, PrimaryKeyReport, Pruning};
-pub use figures::recommendation::{RankedKey, Recommendation};
+pub use figures::recommendation::{Alternative, AlternativeKind, RankedKey, Recommendation};
 pub use figures::uniqueness::{UniqueBy, Uniqueness};
 pub use figures::weights::NodeLoads;
 pub use mask::mask_source;

@@ -93,9 +93,9 @@ fn recommendation(page: &mut String, assessment: &AdvisorReport) {
         );
     }
     list(page, &chosen.reasons);
-    if !chosen.trade_offs.is_empty() {
-        page.push_str("<p>Benefits and costs of other choices:</p>\n");
-        list(page, &chosen.trade_offs);
+    if !chosen.alternatives.is_empty() {
+        page.push_str("<p>Other choices, and their price:</p>\n");
+        list(page, &chosen.alternatives.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
     if let Some(ddl) = &chosen.ddl {
         let commands = chosen.commands.join("\n");

@@ -5,7 +5,7 @@ pub(super) mod few_values;
 mod natural_keys;
 mod partition_keys;
 mod primary_keys;
-mod sampled_columns;
+pub(super) mod sampled_columns;
 pub(super) mod search;
 mod unique_keys;
 pub(super) mod workload;

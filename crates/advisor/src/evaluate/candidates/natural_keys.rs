@@ -94,7 +94,7 @@ impl SampledColumns<'_> {
     }
 
     /// Whether a column numbers the rows within others of a key.
-    fn counts_within(&self, at: usize, key: &[usize]) -> bool {
+    pub(super) fn counts_within(&self, at: usize, key: &[usize]) -> bool {
         let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
             return false;
         };

@@ -199,8 +199,12 @@ impl SampledColumns<'_> {
 
     /// Adds what is left if no column identifies anything: times and measures, the most values first.
     fn makeshift(&self, allowed: &dyn Fn(usize) -> bool, found: &mut Considerations) {
-        let mut left: Vec<usize> =
-            (0..self.columns.len()).filter(|at| allowed(*at) && self.can_be_in_key(*at)).collect();
+        let fills = |at: usize| {
+            self.columns.get(at).is_some_and(|column| column.likely >= self.fewest_partitions as f64)
+        };
+        let mut left: Vec<usize> = (0..self.columns.len())
+            .filter(|at| allowed(*at) && self.can_be_in_key(*at) && fills(*at))
+            .collect();
         left.sort_by_key(|at| {
             let role = self.role(*at);
             (role == Role::Text, std::cmp::Reverse(self.distinct(*at)))

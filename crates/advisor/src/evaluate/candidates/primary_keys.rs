@@ -58,9 +58,10 @@ impl SampledColumns<'_> {
     /// The natural keys; if there are none, the first that is unique by chance.
     fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey]) -> Vec<&'k UniqueKey> {
         let natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
-        // An identifier of the row needs no alternative.
+        // An identifier of the row needs no alternative, nor do numbers within a parent.
         if let Some(first) = natural.first()
-            && matches!(first.columns.as_slice(), [only] if self.role(*only) == Role::RowId)
+            && (matches!(first.columns.as_slice(), [only] if self.role(*only) == Role::RowId)
+                || first.columns.iter().any(|at| self.counts_within(*at, &first.columns)))
         {
             return vec![first];
         }

@@ -23,6 +23,15 @@ pub(super) struct SampledColumns<'a> {
     pub(super) time: Option<String>,
     pub(super) fewest_partitions: usize,
     function: Function,
+    /// Whether columns of narrow types can be read as wider ones, which keys take.
+    widens: bool,
+}
+
+/// Returns the type as which YDB takes values of a type in a key; `None` if it takes the type itself,
+/// or there is no such type.
+pub(crate) fn wider_key_type(function: Function, column_type: ColumnType) -> Option<ColumnType> {
+    let is_narrow = matches!(column_type, ColumnType::Int8 | ColumnType::Int16);
+    (function.of_ydb().is_some() && is_narrow).then_some(ColumnType::Int32)
 }
 
 /// Whether a system accepts keys of a type: YDB, or the system of `function`.
@@ -46,6 +55,7 @@ impl<'a> SampledColumns<'a> {
         partitions: &[PartitionCount],
         function: Function,
         given: &[Option<Role>],
+        widens: bool,
     ) -> Self {
         let whole = rows.extent.whole;
         let columns: Vec<Profile<'a>> = columns
@@ -63,6 +73,7 @@ impl<'a> SampledColumns<'a> {
             columns,
             roles,
             function,
+            widens,
         }
     }
 
@@ -87,7 +98,7 @@ impl<'a> SampledColumns<'a> {
     /// Returns why a column cannot be in any key; `None` if it can.
     pub(super) fn obstacle(&self, profile: &Profile<'_>) -> Option<String> {
         let column_type = profile.column.column_type;
-        if !takes(self.function, column_type) {
+        if !self.is_taken(profile) {
             let who = self.function.of_ydb().map_or_else(|| self.function.to_string(), |_| "YDB".to_owned());
             let wider = match column_type {
                 ColumnType::Int8 | ColumnType::Int16 => "; as Int32 it could be in one",
@@ -113,7 +124,9 @@ impl<'a> SampledColumns<'a> {
 
     /// Whether the system takes the type of a column in a key.
     pub(super) fn is_taken(&self, profile: &Profile<'_>) -> bool {
-        takes(self.function, profile.column.column_type)
+        let column_type = profile.column.column_type;
+        takes(self.function, column_type)
+            || (self.widens && wider_key_type(self.function, column_type).is_some())
     }
 
     /// Whether a column can be in a key.

@@ -23,7 +23,8 @@ pub(crate) struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     /// Inspects rows that have the columns `columns`, of an export with the name `export`. `given` has
-    /// roles that the user gave, by position.
+    /// roles that the user gave, by position. `widens` says whether narrow types can be read as wider
+    /// ones.
     pub(crate) fn new(
         export: &str,
         columns: &'a [Column],
@@ -32,8 +33,9 @@ impl<'a> Finder<'a> {
         partitions: &[PartitionCount],
         function: Function,
         given: &[Option<Role>],
+        widens: bool,
     ) -> Self {
-        let sampled = SampledColumns::new(export, columns, rows, time, partitions, function, given);
+        let sampled = SampledColumns::new(export, columns, rows, time, partitions, function, given, widens);
         let keys = sampled.unique_keys(&rows.batches);
         Self { sampled, keys }
     }
@@ -99,7 +101,8 @@ mod tests {
         let partitions = [PartitionCount::new(16).unwrap()];
         let extent = Extent { rows: 20_000, whole: true, places: 1, inputs: 1, of_inputs: 1 };
         let rows = RowsAcross { batches, extent };
-        let finder = Finder::new("ad_events", &columns, &rows, None, &partitions, Function::default(), &[]);
+        let finder =
+            Finder::new("ad_events", &columns, &rows, None, &partitions, Function::default(), &[], false);
         assert_eq!(finder.time(), Some("event_timestamp"));
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());

@@ -1,5 +1,7 @@
 //! Choices, and the reasons for them.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use evenkeel_stats::skew::Verdict;
@@ -30,6 +32,41 @@ pub struct RankedKey {
     pub obstacle: Option<String>,
 }
 
+/// Reason why another key is a real choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlternativeKind {
+    /// The table has it now.
+    Current,
+    /// Some statements visit fewer partitions.
+    Statements,
+    /// It keeps another entity's rows together.
+    Entity,
+    /// It splits heavy values of the recommended key.
+    Split,
+    /// It sustains the highest rate.
+    MostEven,
+}
+
+/// Another key, when to choose it, and its price in reads and inserts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alternative {
+    /// Reason why it is a choice.
+    pub kind: AlternativeKind,
+    /// Parts of the key.
+    pub partition_key: Vec<String>,
+    /// When to choose it, in words.
+    pub when: String,
+    /// What it costs, in words.
+    pub price: String,
+}
+
+impl fmt::Display for Alternative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HASH({}) {}; {}", self.partition_key.join(", "), self.when, self.price)
+    }
+}
+
 /// Recommended keys and number of partitions, and why.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Recommendation {
@@ -41,8 +78,8 @@ pub struct Recommendation {
     pub partitions: u32,
     /// Reasons, the most important first.
     pub reasons: Vec<String>,
-    /// Gains and costs of other choices.
-    pub trade_offs: Vec<String>,
+    /// Other keys that are a real choice.
+    pub alternatives: Vec<Alternative>,
     /// YQL of the table.
     pub ddl: Option<String>,
     /// Commands that create and fill it, in YDB and here.

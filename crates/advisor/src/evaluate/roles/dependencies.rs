@@ -145,9 +145,12 @@ fn determine_together(a: &Profile<'_>, b: &Profile<'_>, to: &Profile<'_>) -> boo
     repeated as f64 >= REPEATED * to.rows as f64
 }
 
-/// Finds the column within whose values `column` counts.
+/// Finds the column within whose values `column` counts, by ones, or by tens as lines are numbered
+/// that others may be put between.
 fn line_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
+    let step = if numbers.iter().all(|number| number % 10 == 0) { 10 } else { 1 };
+    let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
     let (least, greatest) = (numbers.iter().min()?, numbers.iter().max()?);
     let few = (column.distinct as i128) == greatest - least + 1 && *greatest <= 10_000;
     if !few || !(0..=1).contains(least) || column.distinct < 2 {
@@ -159,7 +162,7 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
             return false;
         }
         let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parent.distinct];
-        for (code, number) in parent.codes.iter().zip(numbers) {
+        for (code, number) in parent.codes.iter().zip(&numbers) {
             if let Some((rows, most)) = seen.get_mut(*code as usize) {
                 *rows += 1;
                 *most = (*most).max(*number);
@@ -259,4 +262,84 @@ fn unique_together(a: &Profile<'_>, b: &Profile<'_>) -> bool {
     pairs.sort_unstable();
     let repeated = pairs.windows(2).filter(|pair| pair.first() == pair.last()).count();
     repeated * 1_000 <= pairs.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use evenkeel_model::table::{Column, ColumnType};
+
+    use super::*;
+
+    /// The parents within which the last of the columns is a serial number.
+    fn parents(columns: &[(&str, Vec<i64>)]) -> Vec<String> {
+        let declared: Vec<Column> =
+            columns.iter().map(|(name, _)| Column::required(*name, ColumnType::Int64)).collect();
+        let arrays = columns
+            .iter()
+            .map(|(name, values)| (*name, Arc::new(Int64Array::from(values.clone())) as ArrayRef));
+        let batch = [RecordBatch::try_from_iter(arrays).unwrap()];
+        let profiles: Vec<Profile<'_>> = declared
+            .iter()
+            .enumerate()
+            .map(|(index, column)| Profile::new(column, index, &batch, true))
+            .collect();
+        let serial = serial_of(profiles.last().unwrap(), &profiles);
+        serial.iter().map(|at| columns[*at].0.to_owned()).collect()
+    }
+
+    /// Numbers the rows with each combination of codes, from a start that depends on them.
+    fn numbered(codes: &[i64], step: i64) -> Vec<i64> {
+        let mut next: HashMap<i64, i64> = HashMap::new();
+        codes
+            .iter()
+            .map(|code| {
+                let number = next.entry(*code).or_insert(code * 777);
+                *number += step;
+                *number
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rows_that_a_parent_numbers_are_found_whatever_the_step_and_the_order() {
+        let exchange: Vec<i64> = (0..6_000).map(|row| row * row % 7).collect();
+        for step in [1, 2] {
+            assert_eq!(
+                parents(&[("exchange", exchange.clone()), ("trade", numbered(&exchange, step))]),
+                ["exchange"]
+            );
+        }
+        let mut sorted = (0..6_000).map(|row| row * 97 % 31).collect::<Vec<i64>>();
+        sorted.sort_unstable();
+        assert_eq!(parents(&[("topic", sorted.clone()), ("offset", numbered(&sorted, 1))]).len(), 0);
+        let falling: Vec<i64> = sorted.iter().rev().copied().collect();
+        assert_eq!(parents(&[("topic", falling.clone()), ("offset", numbered(&falling, 1))]), ["topic"]);
+    }
+
+    #[test]
+    fn two_columns_may_number_their_rows_together() {
+        let topic: Vec<i64> = (0..8_000).map(|row| row * row % 11 % 4).collect();
+        let partition: Vec<i64> = (0..8_000).map(|row| (row * row + row) % 13 % 5).collect();
+        let both: Vec<i64> =
+            topic.iter().zip(&partition).map(|(topic, partition)| topic * 10 + partition).collect();
+        let found = parents(&[("topic", topic), ("partition", partition), ("offset", numbered(&both, 1))]);
+        assert_eq!(found, ["topic", "partition"]);
+    }
+
+    #[test]
+    fn ids_meters_and_grids_are_no_serial_numbers() {
+        let device: Vec<i64> = (0..6_000).map(|row| row * 31 % 40).collect();
+        let id: Vec<i64> = (0..6_000).collect();
+        assert_eq!(parents(&[("device", device.clone()), ("id", id)]).len(), 0);
+        let order: Vec<i64> = (0..6_000).map(|row| row / 3).collect();
+        assert_eq!(parents(&[("product", device.clone()), ("order", order)]).len(), 0);
+        let reading: Vec<i64> = (0..6_000).map(|row| row * 5 + row * row % 3).collect();
+        assert_eq!(parents(&[("device", device), ("reading", reading)]).len(), 0);
+        let warehouse: Vec<i64> = (0..6_000).map(|row| row / 200).collect();
+        let item: Vec<i64> = (0..6_000).map(|row| row % 200).collect();
+        assert_eq!(parents(&[("warehouse", warehouse), ("item", item)]).len(), 0);
+    }
 }

@@ -1,6 +1,7 @@
 //! Judgement of figures: findings, the ranking, the proposed table, and comparisons with a baseline
 //! or thresholds.
 
+mod alternatives;
 pub(super) mod ddl;
 pub(super) mod drift;
 pub(super) mod findings;

@@ -9,6 +9,7 @@ use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
+use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::propose_table;
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
 use crate::evaluate::verdict::workload_cost::Workload;
@@ -260,12 +261,15 @@ fn propose(
     let mut reasons = reasons_for(chosen, statements, knowledge);
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, &mut reasons);
     reasons.extend(sizing);
+    let current = options.current_partition_key.as_ref().map(Candidate::part_names);
+    let alternatives = Recommended { key: chosen, partitions: ranked.partitions, statements, knowledge }
+        .alternatives(&ranked.keys, current.as_deref());
     let mut recommendation = Recommendation {
         partition_key: chosen.partition_key.clone(),
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
         partitions: ranked.partitions.get(),
         reasons,
-        trade_offs: trade_offs(chosen, &ranked.keys, statements),
+        alternatives,
         ddl: None,
         commands: Vec::new(),
     };
@@ -389,48 +393,6 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], knowledge: &K
         reasons.push(format!("one partition answers {}", on_one.join(", ")));
     }
     reasons
-}
-
-/// Describes the other keys that are a real alternative: those that answer statements from fewer
-/// partitions, and the one that sustains the most inserts.
-fn trade_offs(chosen: &RankedKey, ranking: &[RankedKey], statements: &[StatementReport]) -> Vec<String> {
-    const MOST: usize = 3;
-    let others =
-        || ranking.iter().filter(|key| key.partition_key != chosen.partition_key && key.obstacle.is_none());
-    let reach = |statement: &StatementReport, key: &RankedKey| {
-        statement.under(&key.partition_key).map(|visit| visit.reach)
-    };
-    let better = others().filter_map(|other| {
-        let better = statements.iter().filter(|statement| reach(statement, other) < reach(statement, chosen));
-        let names: Vec<&str> = better.map(|statement| statement.statement.as_str()).collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} would answer {} from fewer partitions; it sustains {}, {} sustains {}",
-                name(&other.partition_key),
-                names.join(", "),
-                ByteRate(other.sustained_rate),
-                name(&chosen.partition_key),
-                ByteRate(chosen.sustained_rate),
-            )
-        })
-    });
-    let mut trade_offs: Vec<String> = better.take(MOST).collect();
-    let fastest = others().max_by(|a, b| a.sustained_rate.total_cmp(&b.sustained_rate));
-    if let Some(fastest) = fastest.filter(|key| key.sustained_rate > 1.02 * chosen.sustained_rate) {
-        let but = match (fastest.mean_partitions_read, chosen.mean_partitions_read) {
-            (Some(others), Some(own)) if others > own => {
-                format!("; statements would visit {others:.1} partitions on average instead of {own:.1}")
-            }
-            _ if fastest.partition_key.len() > chosen.partition_key.len() => {
-                "; a statement must fix all its columns to visit one partition".to_owned()
-            }
-            _ => String::new(),
-        };
-        let more = (fastest.sustained_rate / chosen.sustained_rate.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
-        let (key, rate) = (name(&fastest.partition_key), ByteRate(fastest.sustained_rate));
-        trade_offs.push(format!("{key} would sustain {rate}, {more:.0} % more{but}"));
-    }
-    trade_offs
 }
 
 /// Explains the significance of a key that no row repeats.

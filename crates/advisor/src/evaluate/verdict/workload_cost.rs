@@ -37,7 +37,7 @@ const MANY_VALUES: f64 = 100.0;
 /// Weight of an entity whose rows are parts of one thing.
 const PARTS_OF_A_WHOLE: f64 = 1.5;
 /// Rows beyond the first from which a value gathers rows.
-const FEW_ROWS_EACH: f64 = 2.0;
+const FEW_ROWS_EACH: f64 = 1.0;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
 

@@ -45,6 +45,19 @@ impl Export {
         }
     }
 
+    /// Returns an export of the same rows with other types of some columns. It reads the same files,
+    /// and must not outlive this export if that was read from a pipe.
+    #[must_use]
+    pub fn with_types(&self, types: &BTreeMap<String, ColumnType>) -> Self {
+        let mut columns = self.columns.to_vec();
+        for column in &mut columns {
+            column.column_type = types.get(&column.name).copied().unwrap_or(column.column_type);
+        }
+        let all = self.types.iter().chain(types).map(|(name, t)| (name.clone(), *t)).collect();
+        let same_rows = Self::with_columns(self.inputs.clone(), self.options.clone(), columns);
+        same_rows.keeping(Vec::new(), self.notes.clone(), all)
+    }
+
     /// Adds what opening the export led to: copies of pipes, notes, and types that were overridden.
     pub(super) fn keeping(
         self,

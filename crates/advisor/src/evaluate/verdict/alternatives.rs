@@ -1,0 +1,204 @@
+//! Real alternatives to the recommended partition key: when to choose each, and its price.
+
+use crate::evaluate::candidates::workload::StatementReport;
+use crate::evaluate::figures::recommendation::{Alternative, AlternativeKind, RankedKey};
+use crate::evaluate::roles::Role;
+use crate::evaluate::verdict::workload_cost::Knowledge;
+use evenkeel_model::units::{ByteRate, PartitionCount};
+use evenkeel_stats::skew::Verdict;
+
+/// Maximum number of alternatives, besides the current key.
+const MOST: usize = 3;
+/// Multiple of the recommended key's rate from which another one is called more even.
+const MORE_EVEN: f64 = 1.02;
+/// Difference in cost below which the current key is as good.
+const AS_GOOD: f64 = 0.03;
+
+/// What an alternative is compared with.
+pub(super) struct Recommended<'a> {
+    pub(super) key: &'a RankedKey,
+    pub(super) partitions: PartitionCount,
+    pub(super) statements: &'a [StatementReport],
+    pub(super) knowledge: &'a Knowledge<'a>,
+}
+
+impl Recommended<'_> {
+    /// Finds the alternatives among the ranked keys: the current key, keys that answer statements
+    /// from fewer partitions, another entity, the recommended key with a second column, and the most
+    /// even one.
+    pub(super) fn alternatives(&self, ranking: &[RankedKey], current: Option<&[String]>) -> Vec<Alternative> {
+        let others: Vec<&RankedKey> = ranking
+            .iter()
+            .filter(|key| key.partition_key != self.key.partition_key && key.obstacle.is_none())
+            .collect();
+        let mut found: Vec<Alternative> = Vec::new();
+        let mut add = |kind: AlternativeKind, key: &RankedKey, when: String| {
+            if !found.iter().any(|known| known.partition_key == key.partition_key) {
+                let (partition_key, price) = (key.partition_key.clone(), self.price(key));
+                found.push(Alternative { kind, partition_key, when, price });
+            }
+        };
+        let now = current.and_then(|current| others.iter().find(|key| key.partition_key == current));
+        if let Some(now) = now {
+            add(AlternativeKind::Current, now, self.of_current(now));
+        }
+        for key in &others {
+            let names = self.answered_better_by(key);
+            if !names.is_empty() {
+                let when = format!("if {} matter most: fewer partitions answer them", names.join(", "));
+                add(AlternativeKind::Statements, key, when);
+            }
+        }
+        let entity = others.iter().find(|key| key.qualifies && self.is_entity(key));
+        if let Some(entity) = entity {
+            let column = entity.partition_key.join(", ");
+            add(AlternativeKind::Entity, entity, format!("if most reads name one {column}"));
+        }
+        let is_split = |key: &&&RankedKey| {
+            key.partition_key.len() > self.key.partition_key.len()
+                && self.key.partition_key.iter().all(|column| key.partition_key.contains(column))
+        };
+        if self.key.verdict != Verdict::Even
+            && self.key.verdict != Verdict::FewRows
+            && let Some(split) = others.iter().filter(is_split).find(|key| key.qualifies)
+        {
+            let own = self.key.partition_key.join(", ");
+            add(AlternativeKind::Split, split, format!("if one {own} grows too large for a partition"));
+        }
+        let fastest = others.iter().max_by(|a, b| a.sustained_rate.total_cmp(&b.sustained_rate));
+        if let Some(fastest) = fastest.filter(|key| key.sustained_rate > MORE_EVEN * self.key.sustained_rate)
+        {
+            add(AlternativeKind::MostEven, fastest, "if inserts matter more than reads".to_owned());
+        }
+        let has_current = usize::from(now.is_some());
+        found.truncate(MOST + has_current);
+        found
+    }
+
+    fn is_entity(&self, key: &RankedKey) -> bool {
+        let [only] = key.partition_key.as_slice() else { return false };
+        let mut roles = self.knowledge.roles.iter();
+        roles.any(|report| report.column == *only && report.role == Role::Entity)
+    }
+
+    /// Names of the statements that fewer partitions answer under `key`.
+    fn answered_better_by(&self, key: &RankedKey) -> Vec<&str> {
+        let reach = |statement: &StatementReport, key: &RankedKey| {
+            statement.under(&key.partition_key).map(|visit| visit.reach)
+        };
+        let better =
+            self.statements.iter().filter(|statement| reach(statement, key) < reach(statement, self.key));
+        better.map(|statement| statement.statement.as_str()).collect()
+    }
+
+    fn of_current(&self, now: &RankedKey) -> String {
+        if now.qualifies && now.cost <= self.key.cost + AS_GOOD {
+            "the key that the table has now: keep it, the recommended one is hardly better".to_owned()
+        } else if now.qualifies {
+            "the key that the table has now: it is even enough, so change it only for the reads".to_owned()
+        } else {
+            format!(
+                "the key that the table has now: {}, so changing it is worth the rewrite",
+                now.verdict.word()
+            )
+        }
+    }
+
+    /// What a key costs: the partitions that a read visits, and the rate of inserts.
+    fn price(&self, key: &RankedKey) -> String {
+        let own = self.key.partition_key.join(" and ");
+        let reads = match (key.mean_partitions_read, self.key.mean_partitions_read) {
+            (Some(read), Some(own)) => {
+                format!("a statement visits {read:.1} partitions on average instead of {own:.1}")
+            }
+            _ if key.partition_key.iter().all(|column| self.key.partition_key.contains(column)) => {
+                format!("a read of one {} visits one partition", key.partition_key.join(" and "))
+            }
+            _ => format!("a read of one {own} visits all {} partitions instead of one", self.partitions),
+        };
+        let rates = format!(
+            "it sustains {} of inserts instead of {}",
+            ByteRate(key.sustained_rate),
+            ByteRate(self.key.sustained_rate)
+        );
+        format!("{reads}, and {rates}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::roles::RoleReport;
+
+    fn key(columns: &[&str], cost: f64, rate: f64, verdict: Verdict) -> RankedKey {
+        RankedKey {
+            partition_key: columns.iter().map(|column| (*column).to_owned()).collect(),
+            qualifies: rate >= 10.0,
+            cost,
+            verdict,
+            sustained_rate: rate,
+            rate_if_even: 16.0,
+            mean_partitions_read: None,
+            statements_on_all: 0,
+            mean_key_bytes: 8.0,
+            obstacle: None,
+        }
+    }
+
+    fn roles(columns: &[(&str, Role)]) -> Vec<RoleReport> {
+        let role = |(column, role): &(&str, Role)| RoleReport {
+            column: (*column).to_owned(),
+            role: *role,
+            evidence: Vec::new(),
+            copy_of: None,
+            determines: Vec::new(),
+            counts_within: Vec::new(),
+            holds_parts: false,
+            is_of_rows: false,
+            null_share: 0.0,
+            given: false,
+        };
+        columns.iter().map(role).collect()
+    }
+
+    fn found(ranking: &[RankedKey], current: Option<&[String]>) -> Vec<(AlternativeKind, String)> {
+        let roles = roles(&[("user", Role::Entity), ("ad", Role::Entity), ("at", Role::Time)]);
+        let knowledge = Knowledge { roles: &roles, natural_key: &[], identifying: &[] };
+        let recommended = Recommended {
+            key: &ranking[0],
+            partitions: PartitionCount::new(16).unwrap(),
+            statements: &[],
+            knowledge: &knowledge,
+        };
+        let found = recommended.alternatives(ranking, current);
+        assert!(
+            found.iter().all(|alternative| !alternative.price.is_empty() && !alternative.when.is_empty())
+        );
+        found.into_iter().map(|alternative| (alternative.kind, alternative.partition_key.join(","))).collect()
+    }
+
+    #[test]
+    fn another_entity_and_the_most_even_key_are_offered_once_each() {
+        let ranking = [
+            key(&["user"], 0.4, 15.0, Verdict::Even),
+            key(&["ad"], 0.5, 12.0, Verdict::Even),
+            key(&["user", "at"], 1.3, 15.9, Verdict::Even),
+            key(&["ad", "at"], 1.3, 15.6, Verdict::Even),
+        ];
+        assert_eq!(
+            found(&ranking, None),
+            [(AlternativeKind::Entity, "ad".to_owned()), (AlternativeKind::MostEven, "user,at".to_owned()),]
+        );
+        let current = ["ad".to_owned()];
+        assert_eq!(found(&ranking, Some(&current))[0], (AlternativeKind::Current, "ad".to_owned()));
+    }
+
+    #[test]
+    fn a_heavy_key_is_offered_with_a_second_column_and_an_even_one_is_not() {
+        let ranking =
+            [key(&["user"], 0.4, 12.0, Verdict::HeavyKeys), key(&["user", "ad"], 0.9, 12.1, Verdict::Even)];
+        assert_eq!(found(&ranking, None), [(AlternativeKind::Split, "user,ad".to_owned())]);
+        let even = [key(&["user"], 0.4, 12.0, Verdict::Even), key(&["user", "ad"], 0.9, 12.1, Verdict::Even)];
+        assert_eq!(found(&even, None), []);
+    }
+}
