@@ -497,7 +497,16 @@ fn candidates_are_found_with_reasons_and_the_answer_is_a_table() {
     assert!(reason("origin").contains("cannot fill 16 partitions: 3 values in the 336776 rows"));
     assert_eq!(reason("year"), "all of the 336776 rows have one value");
     assert!(evaluation["recommendation"]["ddl"].as_str().unwrap().contains("PARTITION BY HASH"));
-    let text = done(dir.path(), &format!("evaluate {FLIGHTS}"));
+    let answer = done(dir.path(), &format!("evaluate {FLIGHTS}"));
+    for heading in ["RECOMMENDATION", "PARTITION KEYS OVER 16 PARTITIONS", "THE TABLE"] {
+        assert!(answer.contains(heading), "{heading}: {answer}");
+    }
+    assert!(!answer.contains("ROWS PER PARTITION") && answer.contains("--verbose"), "{answer}");
+    let wide = answer.lines().filter(|line| line.chars().count() > 100).collect::<Vec<_>>();
+    assert!(wide.iter().all(|line| line.starts_with("evenkeel ") || line.starts_with("ydb ")), "{wide:?}");
+    let (reading, _) = answer.split_once("THE TABLE").unwrap();
+    assert!(reading.lines().count() <= 60, "{reading}");
+    let text = done(dir.path(), &format!("evaluate {FLIGHTS} --verbose"));
     for heading in [
         "RECOMMENDATION",
         "PARTITION KEYS OVER 16 PARTITIONS",
@@ -566,7 +575,9 @@ fn masked_values_are_nowhere_in_the_results() {
     )
     .unwrap();
     let arguments = "evaluate {}/x.csv --partition-key who --primary-key at,who --partitions 4 --mask-values --html {}/r.html";
-    for format in ["table", "json", "markdown"] {
+    let answer = done(dir.path(), arguments);
+    assert!(!answer.contains("secret"), "{answer}");
+    for format in ["table --verbose", "json", "markdown"] {
         let text = done(dir.path(), &format!("{arguments} --format {format}"));
         assert!(!text.contains("secret"), "{text}");
         assert!(text.contains("value 1"), "{text}");
@@ -1098,7 +1109,8 @@ fn a_sample_of_few_rows_says_that_there_is_no_interval_of_the_cv() {
     let intervals = &few["candidates"][0]["placements"][0]["intervals"];
     assert!(intervals["cv"].is_null() && intervals["max_over_mean"]["lower"].is_number(), "{intervals}");
     assert!(intervals["no_interval"].as_str().unwrap().contains("no interval of the CV"), "{intervals}");
-    assert!(done(dir.path(), &format!("{keys} 0.02")).contains("(no interval)"));
+    assert!(done(dir.path(), &format!("{keys} 0.02 --verbose")).contains("(no interval)"));
+    assert!(done(dir.path(), &format!("{keys} 0.02")).contains(" to "));
     let all = json(dir.path(), &format!("{keys} 1 --format json"));
     let placement = &all["candidates"][0]["placements"][0];
     for figure in ["max_over_mean", "cv", "idle_fraction", "effective_partitions", "share_of_fullest"] {

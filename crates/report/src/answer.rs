@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::{header, heading, ranked, rate, table};
+use crate::evaluation::{header, heading, ranked, rate, table, with_interval};
 use crate::grid::{Heading, Layout, count, grid, percent};
 use evenkeel_advisor::evaluate::{AdvisorReport, AlternativeKind};
 use evenkeel_model::finding::{Finding, Severity};
@@ -27,7 +27,7 @@ pub fn answer(assessment: &AdvisorReport) -> String {
         alternatives(assessment),
         keys(assessment),
         problems(assessment),
-        table(assessment, Layout::Plain),
+        proposed_table(assessment),
         "All keys, figures, findings and roles: --verbose, --html FILE or --format json\n".to_owned(),
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
@@ -72,7 +72,12 @@ fn keys(assessment: &AdvisorReport) -> String {
             cut(&key.partition_key.join(", "), WIDEST_KEY),
             if key.distinct.exact { distinct } else { format!("~{distinct}") },
             key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share)),
-            format!("{:.2}", placement.skew.max_over_mean),
+            with_interval(
+                placement.skew.max_over_mean,
+                placement,
+                |i| Some(i.max_over_mean),
+                |x| format!("{x:.2}"),
+            ),
             time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
             rate(placement.capacity.sustained),
         ];
@@ -157,6 +162,11 @@ fn concerns_answer(assessment: &AdvisorReport, subject: &str) -> bool {
         || subject == hash(&found.partition_key)
         || subject == format!("PRIMARY KEY ({})", found.primary_key.join(", "))
         || current.into_iter().any(|key| subject == hash(&key.partition_key))
+}
+
+fn proposed_table(assessment: &AdvisorReport) -> String {
+    let text = table(assessment, Layout::Plain);
+    if text.is_empty() { text } else { format!("{}\n", text.trim_end()) }
 }
 
 fn item(text: &str) -> String {

@@ -162,7 +162,7 @@ pub(super) fn ranked(
 }
 
 /// Formats a figure; if it is that of a sample, with the interval for the whole export.
-fn with_interval(
+pub(super) fn with_interval(
     figure: f64,
     placement: &PlacementReport,
     interval: fn(&Intervals) -> Option<Interval>,
