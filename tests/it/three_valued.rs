@@ -168,8 +168,11 @@ impl Predicate {
                 if *negated { not(within) } else { within }
             }
             Self::In(operand, list, negated) => {
-                let equal = list.iter().map(|item| compare(operand.of(row), "=", item.clone()));
-                let found = not(equal.fold(Some(true), |none, equal| and(none, not(equal))));
+                let mut none = Some(true);
+                for item in list {
+                    none = and(none, not(compare(operand.of(row), "=", item.clone())));
+                }
+                let found = not(none);
                 if *negated { not(found) } else { found }
             }
             Self::Like(pattern, negated) => {

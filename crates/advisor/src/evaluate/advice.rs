@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::evaluate::EvaluateError;
 use crate::evaluate::candidates::considered::{ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::few_values::FewValues;
-use crate::evaluate::candidates::sampled_columns::wider_key_type;
+use crate::evaluate::candidates::sampled_columns::{Searched, wider_key_type};
 use crate::evaluate::candidates::search::{BYTES_LOOKED_AT, Finder, ROWS_LOOKED_AT};
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
@@ -249,18 +249,16 @@ fn look(
     let most = (ROWS_LOOKED_AT, BYTES_LOOKED_AT);
     let rows = export.rows_across::<EvaluateError>(options.on_unreadable, most, stop)?;
     let function = evaluate.placements.first().copied().unwrap_or_default();
-    let partitions = &evaluate.partitions;
-    let time = given_time.as_deref();
-    let finder = Finder::new(
-        &options.table,
-        export.columns(),
-        &rows,
-        time,
-        partitions,
+    let searched = Searched {
+        export: &options.table,
+        columns: export.columns(),
+        time: given_time.as_deref(),
+        partitions: &evaluate.partitions,
         function,
-        &given_roles,
+        given: &given_roles,
         widens,
-    );
+    };
+    let finder = Finder::new(&searched, &rows);
     evaluate.time = finder.time().map(str::to_owned);
     let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);

@@ -114,11 +114,14 @@ fn describe(report: &AdvisorReport, name: &dyn Fn(&str) -> String) -> String {
     format!("  {}\n  {}\n  {}\n", roles.join("\n  "), ranking.join("\n  "), keys.join("\n  "))
 }
 
+/// An export, and the new and former names of its columns, if they were renamed.
+type Changed = (RecordBatch, Vec<(String, String)>);
+
 /// A form in which an export is asked, and how many of a hundred answers may be refused.
 struct Form {
     name: &'static str,
     most_refused: usize,
-    change: fn(&RecordBatch) -> (RecordBatch, Vec<(String, String)>),
+    change: fn(&RecordBatch) -> Changed,
 }
 
 const FORMS: [Form; 3] = [

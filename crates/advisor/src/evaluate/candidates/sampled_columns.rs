@@ -13,6 +13,22 @@ use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::sketch::fold;
 
+/// Export that is searched for candidates, and what they are for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Searched<'a> {
+    /// Name of the export.
+    pub(crate) export: &'a str,
+    pub(crate) columns: &'a [Column],
+    /// The time column, if the user named one.
+    pub(crate) time: Option<&'a str>,
+    pub(crate) partitions: &'a [PartitionCount],
+    pub(crate) function: Function,
+    /// Roles that the user gave, by position.
+    pub(crate) given: &'a [Option<Role>],
+    /// Whether columns of narrow types can be read as wider ones, which keys take.
+    pub(crate) widens: bool,
+}
+
 /// Columns of sampled rows.
 pub(super) struct SampledColumns<'a> {
     pub(super) columns: Vec<Profile<'a>>,
@@ -45,18 +61,9 @@ fn takes(function: Function, column_type: ColumnType) -> bool {
 }
 
 impl<'a> SampledColumns<'a> {
-    /// Inspects rows that have the columns `columns`, of an export with the name `export`. `given` has
-    /// roles that the user gave, by position.
-    pub(super) fn new(
-        export: &str,
-        columns: &'a [Column],
-        rows: &RowsAcross,
-        time: Option<&str>,
-        partitions: &[PartitionCount],
-        function: Function,
-        given: &[Option<Role>],
-        widens: bool,
-    ) -> Self {
+    /// Inspects rows of an export.
+    pub(super) fn new(searched: &Searched<'a>, rows: &RowsAcross) -> Self {
+        let Searched { export, columns, time, partitions, function, given, widens } = *searched;
         let whole = rows.extent.whole;
         let columns: Vec<Profile<'a>> = columns
             .iter()

@@ -3,12 +3,10 @@
 
 use crate::evaluate::candidates::considered::ConsideredCandidate;
 use crate::evaluate::candidates::natural_keys::UniqueKey;
-use crate::evaluate::candidates::sampled_columns::SampledColumns;
-use crate::evaluate::roles::{Role, RoleReport};
+use crate::evaluate::candidates::sampled_columns::{SampledColumns, Searched};
+use crate::evaluate::roles::RoleReport;
 use evenkeel_input::source::RowsAcross;
-use evenkeel_model::table::{Candidate, Column};
-use evenkeel_model::units::PartitionCount;
-use evenkeel_placement::placement::Function;
+use evenkeel_model::table::Candidate;
 
 /// Maximum number of rows that are inspected.
 pub(crate) const ROWS_LOOKED_AT: usize = 100_000;
@@ -22,20 +20,9 @@ pub(crate) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Inspects rows that have the columns `columns`, of an export with the name `export`. `given` has
-    /// roles that the user gave, by position. `widens` says whether narrow types can be read as wider
-    /// ones.
-    pub(crate) fn new(
-        export: &str,
-        columns: &'a [Column],
-        rows: &RowsAcross,
-        time: Option<&str>,
-        partitions: &[PartitionCount],
-        function: Function,
-        given: &[Option<Role>],
-        widens: bool,
-    ) -> Self {
-        let sampled = SampledColumns::new(export, columns, rows, time, partitions, function, given, widens);
+    /// Inspects rows of an export.
+    pub(crate) fn new(searched: &Searched<'a>, rows: &RowsAcross) -> Self {
+        let sampled = SampledColumns::new(searched, rows);
         let keys = sampled.unique_keys(&rows.batches);
         Self { sampled, keys }
     }
@@ -89,6 +76,8 @@ mod tests {
     use super::*;
     use arrow::array::RecordBatch;
     use evenkeel_input::source::Extent;
+    use evenkeel_model::units::PartitionCount;
+    use evenkeel_placement::placement::Function;
     use evenkeel_testkit::{AdEvents, ad_events_definition};
 
     fn found(
@@ -101,8 +90,16 @@ mod tests {
         let partitions = [PartitionCount::new(16).unwrap()];
         let extent = Extent { rows: 20_000, whole: true, places: 1, inputs: 1, of_inputs: 1 };
         let rows = RowsAcross { batches, extent };
-        let finder =
-            Finder::new("ad_events", &columns, &rows, None, &partitions, Function::default(), &[], false);
+        let searched = Searched {
+            export: "ad_events",
+            columns: &columns,
+            time: None,
+            partitions: &partitions,
+            function: Function::default(),
+            given: &[],
+            widens: false,
+        };
+        let finder = Finder::new(&searched, &rows);
         assert_eq!(finder.time(), Some("event_timestamp"));
         let primary_keys: Vec<Candidate> = primary_keys.iter().map(|key| key.parse().unwrap()).collect();
         let partition_key = partition_key.map(|key| key.parse().unwrap());
