@@ -1,10 +1,11 @@
 //! Renders the answer of an evaluation on one screen: what to do, why, what else there is, and what
 //! is wrong with it. Everything else is in [`crate::assessment`].
 
-use std::fmt::Write as _;
-
-use crate::evaluation::{header, heading, ranked, rate, table, with_interval};
-use crate::grid::{Heading, Layout, count, grid, percent};
+use crate::evaluation::{
+    at_a_time, distinct_values, has_statements, header, heading, heaviest_share, max_over_mean,
+    partitions_read, ranked, rate, recommended_keys, table,
+};
+use crate::grid::{Heading, Layout, count, grid};
 use evenkeel_advisor::evaluate::{AdvisorReport, AlternativeKind};
 use evenkeel_model::finding::{Finding, Severity};
 use evenkeel_stats::skew::Verdict;
@@ -36,18 +37,7 @@ pub fn answer(assessment: &AdvisorReport) -> String {
 fn recommendation(assessment: &AdvisorReport) -> String {
     let found = &assessment.recommendation;
     let mut text = heading(Layout::Plain, "Recommendation");
-    if !found.partition_key.is_empty() {
-        let primary_key = match found.primary_key.as_slice() {
-            [] => String::new(),
-            key => format!(", PRIMARY KEY ({})", key.join(", ")),
-        };
-        let _ = writeln!(
-            text,
-            "PARTITION BY HASH({}){primary_key}, {} partitions\n",
-            found.partition_key.join(", "),
-            found.partitions
-        );
-    }
+    text.push_str(&recommended_keys(found));
     for reason in found.reasons.iter().take(MOST_REASONS) {
         text.push_str(&item(reason));
     }
@@ -64,25 +54,18 @@ fn alternatives(assessment: &AdvisorReport) -> String {
 }
 
 fn keys(assessment: &AdvisorReport) -> String {
-    let statements = assessment.statements.iter().any(|statement| statement.problem.is_none());
+    let statements = has_statements(assessment);
     let rows = ranked(assessment).take(MOST_KEYS).map(|(ranked, key, placement)| {
-        let time = placement.over_time.as_ref();
-        let distinct = count(key.distinct.estimate);
         let mut row = vec![
             cut(&key.partition_key.join(", "), WIDEST_KEY),
-            if key.distinct.exact { distinct } else { format!("~{distinct}") },
-            key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share)),
-            with_interval(
-                placement.skew.max_over_mean,
-                placement,
-                |i| Some(i.max_over_mean),
-                |x| format!("{x:.2}"),
-            ),
-            time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
+            distinct_values(key),
+            heaviest_share(key),
+            max_over_mean(placement),
+            at_a_time(placement),
             rate(placement.capacity.sustained),
         ];
         if statements {
-            row.push(ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}")));
+            row.push(partitions_read(ranked));
         }
         row.push(placement.verdict.word().to_owned());
         row

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::grid::{Heading, Layout, count, draw, grid, percent};
 use evenkeel_advisor::evaluate::{
     AdvisorReport, Drift, FanOut, Interval, Intervals, PartitionKeyReport, PlacementReport, PrimaryKeyReport,
-    RankedKey, Reach, RoleReport, StatementReport, UniqueBy,
+    RankedKey, Reach, Recommendation, RoleReport, StatementReport, UniqueBy,
 };
 use evenkeel_model::units::{ByteRate, ByteSize, PartitionCount, elapsed};
 use evenkeel_placement::placement::systems::{About, system};
@@ -125,6 +125,20 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     text
 }
 
+/// Renders the recommended keys and number of partitions in one line, and a blank one; nothing if there
+/// is no key.
+pub(super) fn recommended_keys(found: &Recommendation) -> String {
+    if found.partition_key.is_empty() {
+        return String::new();
+    }
+    let primary_key = match found.primary_key.as_slice() {
+        [] => String::new(),
+        key => format!(", PRIMARY KEY ({})", key.join(", ")),
+    };
+    let partition_key = found.partition_key.join(", ");
+    format!("PARTITION BY HASH({partition_key}){primary_key}, {} partitions\n\n", found.partitions)
+}
+
 fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
     let found = &assessment.recommendation;
     let mut text = heading(layout, "Recommendation");
@@ -133,13 +147,7 @@ fn recommendation(assessment: &AdvisorReport, layout: Layout) -> String {
             let _ = writeln!(text, "- {line}");
         }
     };
-    if !found.partition_key.is_empty() {
-        let _ = write!(text, "PARTITION BY HASH({})", found.partition_key.join(", "));
-        if !found.primary_key.is_empty() {
-            let _ = write!(text, ", PRIMARY KEY ({})", found.primary_key.join(", "));
-        }
-        let _ = writeln!(text, ", {} partitions\n", found.partitions);
-    }
+    text.push_str(&recommended_keys(found));
     list(&mut text, &found.reasons);
     if !found.alternatives.is_empty() {
         let _ = writeln!(text, "\nOther choices, and their price:\n");
@@ -162,7 +170,7 @@ pub(super) fn ranked(
 }
 
 /// Formats a figure; if it is that of a sample, with the interval for the whole export.
-pub(super) fn with_interval(
+fn with_interval(
     figure: f64,
     placement: &PlacementReport,
     interval: fn(&Intervals) -> Option<Interval>,
@@ -177,21 +185,47 @@ pub(super) fn with_interval(
     }
 }
 
+/// Formats the number of values of a key; an estimate is marked.
+pub(super) fn distinct_values(key: &PartitionKeyReport) -> String {
+    let distinct = count(key.distinct.estimate);
+    if key.distinct.exact { distinct } else { format!("~{distinct}") }
+}
+
+/// Formats the share of the rows with the most frequent value.
+pub(super) fn heaviest_share(key: &PartitionKeyReport) -> String {
+    key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share))
+}
+
+/// Formats the rows of the fullest partition over those of an average one.
+pub(super) fn max_over_mean(placement: &PlacementReport) -> String {
+    with_interval(placement.skew.max_over_mean, placement, |i| Some(i.max_over_mean), |x| format!("{x:.2}"))
+}
+
+/// Formats the partitions that share the work at any one time.
+pub(super) fn at_a_time(placement: &PlacementReport) -> String {
+    let time = placement.over_time.as_ref();
+    time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median))
+}
+
+/// Formats the partitions that a statement visits on average.
+pub(super) fn partitions_read(ranked: &RankedKey) -> String {
+    ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}"))
+}
+
+/// Whether partitions were counted that statements visit.
+pub(super) fn has_statements(assessment: &AdvisorReport) -> bool {
+    assessment.statements.iter().any(|statement| statement.problem.is_none())
+}
+
 fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
-    let statements = assessment.statements.iter().any(|statement| statement.problem.is_none());
+    let statements = has_statements(assessment);
     let rows = ranked(assessment).map(|(ranked, key, placement)| {
         let time = placement.over_time.as_ref();
-        let distinct = count(key.distinct.estimate);
         let mut row = vec![
             key.partition_key.join(", "),
-            if key.distinct.exact { distinct } else { format!("~{distinct}") },
-            key.heavy_hitters.first().map_or("-".to_owned(), |heaviest| percent(heaviest.share)),
-            with_interval(
-                placement.skew.max_over_mean,
-                placement,
-                |i| Some(i.max_over_mean),
-                |x| format!("{x:.2}"),
-            ),
+            distinct_values(key),
+            heaviest_share(key),
+            max_over_mean(placement),
             with_interval(placement.skew.cv, placement, |i| i.cv, percent),
             percent(placement.noise_floor.expected_cv_weighted),
             with_interval(
@@ -200,12 +234,12 @@ fn candidates(assessment: &AdvisorReport, layout: Layout) -> String {
                 |i| i.effective_partitions,
                 |x| format!("{x:.1}"),
             ),
-            time.map_or("-".to_owned(), |time| format!("{:.1}", time.lasting_effective_partitions.median)),
+            at_a_time(placement),
             time.map_or("-".to_owned(), |time| time.pattern.word().to_owned()),
             rate(placement.capacity.sustained),
         ];
         if statements {
-            row.push(ranked.mean_partitions_read.map_or("-".to_owned(), |read| format!("{read:.1}")));
+            row.push(partitions_read(ranked));
         }
         row.push(match &ranked.obstacle {
             Some(_) => format!("{}; cannot be chosen", placement.verdict.word()),

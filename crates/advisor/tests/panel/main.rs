@@ -117,7 +117,7 @@ fn describe(report: &AdvisorReport, name: &dyn Fn(&str) -> String) -> String {
 /// An export, and the new and former names of its columns, if they were renamed.
 type Changed = (RecordBatch, Vec<(String, String)>);
 
-/// A form in which an export is asked, and how many of a hundred answers may be refused.
+/// A variant of each export, and the number of answers per hundred that may be refused.
 struct Form {
     name: &'static str,
     most_refused: usize,

@@ -1,4 +1,4 @@
-//! The rules by which DataFusion improves plans, corrected where they would change answers.
+//! The rules by which DataFusion improves plans, corrected if they would change answers.
 
 use std::sync::Arc;
 

@@ -57,7 +57,7 @@ pub struct Alternative {
     pub partition_key: Vec<String>,
     /// When to choose it, in words.
     pub when: String,
-    /// What it costs, in words.
+    /// Its cost in partitions read and in inserts, in words.
     pub price: String,
 }
 

@@ -14,7 +14,7 @@ const MORE_EVEN: f64 = 1.02;
 /// Difference in cost below which the current key is as good.
 const AS_GOOD: f64 = 0.03;
 
-/// What an alternative is compared with.
+/// Recommended key, with which alternatives are compared.
 pub(super) struct Recommended<'a> {
     pub(super) key: &'a RankedKey,
     pub(super) partitions: PartitionCount,
@@ -104,7 +104,7 @@ impl Recommended<'_> {
         }
     }
 
-    /// What a key costs: the partitions that a read visits, and the rate of inserts.
+    /// Returns the cost of a key: the partitions that a read visits, and the rate of inserts.
     fn price(&self, key: &RankedKey) -> String {
         let own = self.key.partition_key.join(" and ");
         let reads = match (key.mean_partitions_read, self.key.mean_partitions_read) {

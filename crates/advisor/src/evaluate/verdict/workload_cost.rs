@@ -2,7 +2,7 @@
 //!
 //! Without statements, a prior derived from the roles of the columns stands in for them: most reads
 //! name one entity, some one row, the others a range of time or everything. An entity is more likely
-//! to be named if it has many values, many rows for each, and attributes of its own.
+//! to be named if it has many values that repeat, and attributes of its own.
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
