@@ -26,13 +26,13 @@
 
 pub mod bench;
 
-pub use evenkeel_advisor::{evaluate, lint};
+pub use evenkeel_advisor::{evaluate, joins, lint, targets};
 pub use evenkeel_capacity as capacity;
 #[cfg(feature = "cluster")]
 pub use evenkeel_cluster as cluster;
 pub use evenkeel_engine::{Table, TableError, compact, inspect, query, repartition, sql};
 pub use evenkeel_input::{sink, source};
-pub use evenkeel_model::{bounded, finding, note, table, text_value, units, values, workload};
+pub use evenkeel_model::{bounded, finding, note, table, text_value, time_reading, units, values, workload};
 pub use evenkeel_placement::{placement, transform};
 pub use evenkeel_report as report;
 pub use evenkeel_spanner as spanner;

@@ -27,7 +27,7 @@ curl --silent --fail -X PUT "$AWS_ENDPOINT_URL/_faults" --data "$faults" > "$wor
 # Tests whose tables may lie anywhere; the others look at files of the disk.
 suite=(crash_objects model:: commit_boundary store::meanwhile processes::writers processes::cleaning processes::killed objects:: cluster)
 if [ $# -gt 0 ]; then suite=("$@"); fi
-cargo test --locked --test it -- --include-ignored "${suite[@]}"
+cargo test --locked --test it -- --include-ignored --test-threads "${EVENKEEL_TEST_THREADS:-6}" "${suite[@]}"
 curl --silent "$AWS_ENDPOINT_URL/_faults"
 echo
 if [ $# -eq 0 ]; then

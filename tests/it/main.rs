@@ -32,6 +32,7 @@ mod fuzz;
 mod guide;
 mod hooked_store;
 mod interleavings;
+mod joins;
 mod limits;
 mod masking;
 mod model;

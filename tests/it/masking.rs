@@ -82,7 +82,7 @@ struct Seen {
 /// Evaluates in every form; nothing may hold a canary. The options of the arguments themselves are free of them.
 fn evaluate(folder: &Path, arguments: &str, seen: &mut Seen) {
     // The path must hold no canary by chance.
-    let html = folder.join("report.html");
+    let pages = ["report.html", "report.users.html", "report.visits.html"].map(|page| folder.join(page));
     for format in ["json", "table", "markdown"] {
         let ran = run(
             folder,
@@ -92,17 +92,20 @@ fn evaluate(folder: &Path, arguments: &str, seen: &mut Seen) {
         check(&stdout, &format!("{format} of {arguments}"));
         check(&stderr, &format!("stderr of {arguments}"));
         assert_eq!(code, 0, "{arguments}: {stderr}");
-        let page = std::fs::read_to_string(&html).unwrap();
-        check(&page, &format!("HTML of {arguments}"));
+        for page in pages.iter().filter_map(|page| std::fs::read_to_string(page).ok()) {
+            check(&page, &format!("HTML of {arguments}"));
+        }
         if format == "json" {
             let value: Value = serde_json::from_str(&stdout).unwrap();
             let mut times = Vec::new();
             times_in(&value, &mut times);
             assert!(times.is_empty(), "{arguments}: {times:?}");
-            for finding in value["findings"].as_array().unwrap() {
+            let of_tables = value["tables"].as_array().into_iter().flatten();
+            let findings = of_tables.chain([&value]).flat_map(|of| [&of["findings"], &of["join_findings"]]);
+            for finding in findings.filter_map(Value::as_array).flatten() {
                 seen.findings.insert(finding["code"].as_str().unwrap().to_owned());
             }
-            for note in value["notes"].as_array().unwrap() {
+            for note in value["notes"].as_array().into_iter().flatten() {
                 let _ = writeln!(seen.notes, "{}", note.as_str().unwrap());
             }
         }
@@ -305,6 +308,19 @@ fn no_finding_and_no_note_holds_a_value() {
     let sparse = (0..400u64).map(|row| (format!("w{row}"), row, time(row * 3600)));
     write("sparse.csv", &csv(sparse));
     evaluate(folder, "{}/sparse.csv --time at --window 1h --partitions 16", &mut seen);
+
+    // Two tables, once joined by what has no value in common.
+    let users = (0..500u64)
+        .fold("id,mail\n".to_owned(), |text, row| text + &format!("{},{TEXT}{row}\n", NUMBER + row));
+    let visits = (0..2000u64).fold("visit,user_id,at\n".to_owned(), |text, row| {
+        text + &format!("{row},{},{}\n", NUMBER + row % 500, time(row))
+    });
+    write("users.csv", &users);
+    write("visits.csv", &visits);
+    let tables = "{}/users.csv {}/visits.csv --partitions 4";
+    evaluate(folder, tables, &mut seen);
+    evaluate(folder, &format!("{tables} --join users.id=visits.user_id --type user_id:int32"), &mut seen);
+    evaluate(folder, &format!("{tables} --join users.id=visits.visit"), &mut seen);
 
     let missing: Vec<String> = codes_of_findings().difference(&seen.findings).cloned().collect();
     assert!(missing.is_empty(), "no scenario here has these findings: {missing:?}");

@@ -1,4 +1,6 @@
 //! Evaluation of partition keys and primary keys on an export, and the advice that follows.
 
 pub mod evaluate;
+pub mod joins;
 pub mod lint;
+pub mod targets;

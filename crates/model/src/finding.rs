@@ -119,6 +119,12 @@ finding_codes! {
     /// Windows have too few rows to judge patterns over time.
     WindowsTooSmall => "windows_too_small",
 
+    // Joins.
+    /// Equal values of joined columns have different hashes.
+    JoinTypes => "join_types",
+    /// No value of one joined column is in the other.
+    JoinFindsNothing => "join_finds_nothing",
+
     // Nodes.
     /// A design cannot keep up with the load.
     FallsBehind => "falls_behind",

@@ -6,6 +6,7 @@ pub mod finding;
 pub mod note;
 pub mod table;
 pub mod text_value;
+pub mod time_reading;
 pub mod units;
 pub mod values;
 pub mod wire;

@@ -63,6 +63,8 @@ pub enum Note {
         /// Type that it is read as.
         column_type: ColumnType,
     },
+    /// The search for primary keys ended before all sets of columns were tried.
+    KeySearchCutShort,
     /// A column has a type that YDB lacks.
     ColumnLeftOut {
         /// Name of the column.
@@ -126,6 +128,7 @@ impl Note {
             Self::NanosecondsRefused { .. } => "nanoseconds_refused",
             Self::NanosecondsCut { .. } => "nanoseconds_cut",
             Self::ReadWider { .. } => "read_wider",
+            Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
             Self::ReadAsText { .. } => "read_as_text",
             Self::RowsLeftOut { .. } => "rows_left_out",
@@ -151,6 +154,7 @@ impl Note {
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
+            | Self::KeySearchCutShort
             | Self::TimesMasked => None,
         }
     }
@@ -164,6 +168,7 @@ impl Note {
             | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
+            | Self::KeySearchCutShort
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
             | Self::MoreValuesThanSampled { .. }
@@ -188,8 +193,12 @@ impl fmt::Display for Note {
             ),
             Self::ReadWider { column, found, column_type } => write!(
                 f,
-                "column '{}' of type {found} is read as {column_type}: YDB takes no {found} in a key",
+                "column '{}' of type {found} is read as {column_type}, since keys take no {found}",
                 quote(column)
+            ),
+            Self::KeySearchCutShort => f.write_str(
+                "the search for a primary key ended before all sets of columns were tried, and found none that identifies \
+                 rows; if you know one, name it with --primary-key",
             ),
             Self::ColumnLeftOut { column, found } => {
                 let (column, found) = (quote(column), quote(found));
@@ -266,7 +275,8 @@ mod tests {
                 Note::CandidatesFromSample { rows: 1, of_rows: 2, places: 1, inputs: 1, of_inputs: 1 }
             }
             Note::CandidatesFromSample { .. } => Note::MoreValuesThanSampled { column },
-            Note::MoreValuesThanSampled { .. } => Note::TimesMasked,
+            Note::MoreValuesThanSampled { .. } => Note::KeySearchCutShort,
+            Note::KeySearchCutShort => Note::TimesMasked,
             Note::TimesMasked => return None,
         })
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::grid::{Heading, Layout, count, draw, grid, percent};
 use evenkeel_advisor::evaluate::{
     AdvisorReport, Drift, FanOut, Interval, Intervals, PartitionKeyReport, PlacementReport, PrimaryKeyReport,
-    RankedKey, Reach, Recommendation, RoleReport, StatementReport, UniqueBy,
+    RankedKey, Reach, Recommendation, Role, RoleReport, StatementReport, UniqueBy,
 };
 use evenkeel_model::units::{ByteRate, ByteSize, PartitionCount, elapsed};
 use evenkeel_placement::placement::systems::{About, system};
@@ -111,12 +111,25 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     if let (Some(time), Some(range)) = (&evaluation.time, &evaluation.time_range) {
         let windows = evaluation.candidates.iter().find_map(|key| key.over_time.as_ref());
         let windows = windows.map(|time| format!(", {} windows of {}", time.windows, time.window_micros));
+        let carried = assessment.roles.iter().find(|role| role.column == *time).and_then(|role| role.times);
+        let read = carried.map(|times| format!(" ({})", times.reading)).unwrap_or_default();
         let _ = writeln!(
             text,
-            "{time} runs from {} to {}{}",
+            "{time}{read} runs from {} to {}{}",
             instant(range.earliest_micros),
             instant(range.latest_micros),
             windows.unwrap_or_default()
+        );
+    }
+    let others = assessment.roles.iter().filter(|role| {
+        role.role == Role::Time && evaluation.time.as_ref().is_some_and(|time| role.column != *time)
+    });
+    let others: Vec<&str> = others.map(|role| role.column.as_str()).collect();
+    if !others.is_empty() {
+        let _ = writeln!(
+            text,
+            "other columns with times: {}; --time COLUMN takes one of them",
+            others.join(", ")
         );
     }
     for note in &assessment.notes {
@@ -681,6 +694,11 @@ fn findings(assessment: &AdvisorReport, layout: Layout) -> String {
 fn roles(assessment: &AdvisorReport, layout: Layout) -> String {
     let row = |report: &RoleReport| {
         let mut evidence = report.evidence.iter().take(2).cloned().collect::<Vec<_>>();
+        evidence.extend(report.times.map(|times| {
+            let read = times.reading.to_string();
+            let range = format!("{} to {}", instant(times.earliest_micros), instant(times.latest_micros));
+            if evidence.first() == Some(&read) { range } else { format!("{read}: {range}") }
+        }));
         evidence.extend(report.copy_of.as_ref().map(|of| format!("one-to-one with {of}")));
         vec![report.column.clone(), report.role.words().to_owned(), evidence.join("; ")]
     };
@@ -709,7 +727,7 @@ pub(super) fn table(assessment: &AdvisorReport, layout: Layout) -> String {
     format!(
         "{}{}{}",
         heading(layout, "The table"),
-        fence("sql", ddl),
+        fence(assessment.recommendation.language, ddl),
         if commands.trim().is_empty() { String::new() } else { fence("sh", &commands) }
     )
 }

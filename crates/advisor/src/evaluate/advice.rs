@@ -14,6 +14,7 @@ use crate::evaluate::candidates::search::{BYTES_LOOKED_AT, Finder, ROWS_LOOKED_A
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
+use crate::evaluate::figures::uniqueness::UniqueBy;
 use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::evaluator::{Evaluator, time_column};
@@ -25,7 +26,9 @@ use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use evenkeel_input::source::{Export, Extent, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
-use evenkeel_model::table::{Candidate, Column, ColumnType};
+use evenkeel_model::table::{Candidate, Column, ColumnType, only_time_column};
+use evenkeel_placement::placement::Function;
+use evenkeel_placement::placement::systems::About;
 
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,6 +59,9 @@ pub struct AdvisorReport {
     /// Rows that candidates were found from, if any had to be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub considered_from: Option<Extent>,
+    /// Column that the sampled rows are sorted by, if it is not the time column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sorted_by: Option<String>,
     /// Partitions that statements visit, over the recommended number of partitions.
     pub statements: Vec<StatementReport>,
     /// Candidates for the partition key, the best first.
@@ -86,6 +92,7 @@ impl AdvisorReport {
             &self.ranking,
             &self.recommendation,
             self.wants_primary_key,
+            self.sorted_by.as_deref(),
         );
     }
 }
@@ -155,8 +162,16 @@ fn assess_counted(
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
-    let Look { mut considered, considered_from, roles, natural_key, identifying } =
-        look(export, &mut options, widens, stop)?;
+    let Look {
+        mut considered,
+        considered_from,
+        roles,
+        natural_key,
+        identifying,
+        sorted_by,
+        search_cut_short,
+    } = look(export, &mut options, widens, stop)?;
+    notes.extend(search_cut_short.then_some(Note::KeySearchCutShort));
     let types = if widens { wider_types(export, &options.evaluate) } else { BTreeMap::new() };
     let widened = (!types.is_empty()).then(|| export.with_types(&types));
     notes.extend(export.columns().iter().filter_map(|column| {
@@ -187,12 +202,28 @@ fn assess_counted(
         let (rows, place) = (unreadable.rows, first.place());
         notes.push(Note::RowsLeftOut { rows, place, first: Some(first.reason) });
     }
+    for key in &mut evaluation.primary_keys {
+        let identifies =
+            |report: &RoleReport| report.role == Role::RowId && key.columns.contains(&report.column);
+        let by_nature = roles.iter().any(identifies)
+            || (!natural_key.is_empty() && natural_key.iter().all(|column| key.columns.contains(column)));
+        if let Some(uniqueness) =
+            key.uniqueness.as_mut().filter(|uniqueness| by_nature && uniqueness.by == UniqueBy::Chance)
+        {
+            uniqueness.by = UniqueBy::Nature;
+        }
+    }
     let Choice { partitions, ranking, statements, recommendation } = recommend(
         &evaluation,
         &options.statements,
         export,
         &options,
-        &Knowledge { roles: &roles, natural_key: &natural_key, identifying: &identifying },
+        &Knowledge {
+            roles: &roles,
+            natural_key: &natural_key,
+            identifying: &identifying,
+            joined: &options.joined,
+        },
     );
     for report in &mut evaluation.candidates {
         let chosen = partitions.and_then(|partitions| report.over(partitions));
@@ -211,6 +242,7 @@ fn assess_counted(
         evaluation,
         considered,
         considered_from,
+        sorted_by,
         statements,
         ranking,
         recommendation,
@@ -232,6 +264,9 @@ struct Look {
     roles: Vec<RoleReport>,
     natural_key: Vec<String>,
     identifying: Vec<String>,
+    sorted_by: Option<String>,
+    /// Whether primary keys were searched for, and the search ended before one was found.
+    search_cut_short: bool,
 }
 
 /// Infers the roles of the columns, and adds candidates if none are named.
@@ -245,7 +280,10 @@ fn look(
     let evaluate = &mut options.evaluate;
     let wants_primary_keys = options.find_primary_keys && evaluate.primary_keys.is_empty();
     let wants_partition_keys = evaluate.partition_keys.is_empty();
-    let given_time = time_column(export.columns(), evaluate.time.as_deref())?.map(|(_, name)| name);
+    // The only point in time needs no evidence.
+    let only = only_time_column(export.columns()).and_then(|position| export.columns().get(position));
+    let only = only.filter(|column| column.column_type.is_timestamp()).map(|column| column.name.clone());
+    let given_time = evaluate.time.clone().or(only);
     let most = (ROWS_LOOKED_AT, BYTES_LOOKED_AT);
     let rows = export.rows_across::<EvaluateError>(options.on_unreadable, most, stop)?;
     let function = evaluate.placements.first().copied().unwrap_or_default();
@@ -260,6 +298,8 @@ fn look(
     };
     let finder = Finder::new(&searched, &rows);
     evaluate.time = finder.time().map(str::to_owned);
+    evaluate.time_reading = finder.time_reading().unwrap_or_default();
+    time_column(export.columns(), evaluate)?;
     let kept = |considered: &[ConsideredCandidate]| {
         let kept = considered.iter().filter(|candidate| candidate.kept);
         kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
@@ -267,6 +307,7 @@ fn look(
     let mut considered = Vec::new();
     if wants_partition_keys {
         considered = finder.partition_keys(&evaluate.primary_keys);
+        leave_out_longer(&mut considered, function);
         evaluate.partition_keys = kept(&considered);
     }
     if wants_primary_keys {
@@ -275,10 +316,13 @@ fn look(
         evaluate.primary_keys = kept(&found);
         considered.extend(found);
     }
-    if let Some(current) = &options.current_partition_key
-        && !evaluate.partition_keys.contains(current)
-    {
-        evaluate.partition_keys.push(current.clone());
+    let joined = options.joined.iter().filter(|_| wants_partition_keys);
+    let joined = joined.filter(|join| finder.can_be_in_key(&join.column));
+    let joined = joined.map(|join| Candidate::of_columns(std::slice::from_ref(&join.column)));
+    for key in joined.chain(options.current_partition_key.clone()) {
+        if !evaluate.partition_keys.contains(&key) {
+            evaluate.partition_keys.push(key);
+        }
     }
     Ok(Look {
         considered,
@@ -286,7 +330,22 @@ fn look(
         roles: finder.roles().to_vec(),
         natural_key: finder.natural_key(),
         identifying: finder.naturally_identifying(),
+        sorted_by: finder.sorted_by(),
+        search_cut_short: wants_primary_keys && finder.is_cut_short(),
     })
+}
+
+/// Drops keys with more columns than a system hashes.
+fn leave_out_longer(considered: &mut [ConsideredCandidate], function: Function) {
+    let Function::System(system) = function else { return };
+    let About { name, most_columns, .. } = system.about();
+    for candidate in considered.iter_mut().filter(|candidate| candidate.key.len() > *most_columns) {
+        candidate.kept = false;
+        candidate.reason = match most_columns {
+            1 => format!("{name} hashes one column"),
+            most => format!("{name} hashes at most {most} columns"),
+        };
+    }
 }
 
 /// Returns the types as which the columns of the keys are read, if YDB takes their own in no key and

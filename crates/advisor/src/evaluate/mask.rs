@@ -14,6 +14,7 @@ use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::over_time::{OverTime, WindowFigures};
 use crate::evaluate::figures::partition_key::{HeavyHitter, PartitionKeyReport, PlacementReport};
 use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
+use crate::evaluate::roles::profile::CarriedTimes;
 use evenkeel_input::source::SourceError;
 use evenkeel_model::note::Note;
 use evenkeel_placement::placement::PlacementError;
@@ -30,7 +31,7 @@ impl AdvisorReport {
             inputs: _,
             input_bytes: _,
             columns: _,
-            roles: _,
+            roles,
             evaluation,
             considered: _,
             statements,
@@ -43,6 +44,7 @@ impl AdvisorReport {
             seconds: _,
             wants_primary_key: _,
             considered_from: _,
+            sorted_by: _,
         } = self;
         if std::mem::replace(masked, true) {
             return;
@@ -51,6 +53,7 @@ impl AdvisorReport {
             notes.push(Note::TimesMasked);
         }
         mask_evaluation(evaluation);
+        roles.iter_mut().filter_map(|role| role.times.as_mut()).for_each(CarriedTimes::mask);
         statements.iter_mut().for_each(mask_statement);
         notes.iter_mut().for_each(Note::mask);
         self.find_findings();
@@ -60,6 +63,7 @@ impl AdvisorReport {
 fn mask_evaluation(evaluation: &mut Evaluation) {
     let Evaluation { rows: _, bytes: _, sample: _, time: _, time_range, candidates, primary_keys } =
         evaluation;
+    let earliest = time_range.as_ref().map_or(0, |range| range.earliest_micros);
     if let Some(range) = time_range {
         let TimeRange {
             earliest_micros,
@@ -72,7 +76,7 @@ fn mask_evaluation(evaluation: &mut Evaluation) {
         *latest_micros = latest_micros.saturating_sub(*earliest_micros);
         *earliest_micros = 0;
     }
-    candidates.iter_mut().for_each(mask_partition_key);
+    candidates.iter_mut().for_each(|key| mask_partition_key(key, earliest));
     primary_keys.iter_mut().for_each(mask_primary_key);
 }
 
@@ -81,7 +85,8 @@ fn mask_key(key: &mut [Value], number: usize) {
     key.fill(Value::from(format!("value {number}")));
 }
 
-fn mask_partition_key(report: &mut PartitionKeyReport) {
+/// Masks a key of rows from `earliest` on.
+fn mask_partition_key(report: &mut PartitionKeyReport, earliest: i64) {
     let PartitionKeyReport {
         partition_key: _,
         distinct: _,
@@ -100,16 +105,13 @@ fn mask_partition_key(report: &mut PartitionKeyReport) {
         mask_key(key, number);
         *identity = None;
     }
-    // All placements of a key share its windows.
-    let first = placements.iter().find_map(|placement| Some(placement.windows.first()?.start_micros));
-    let first = first.or(over_time.as_ref().map(|time| time.worst_window.start_micros)).unwrap_or(0);
     for placement in placements {
-        mask_placement(placement, first);
+        mask_placement(placement, earliest);
     }
-    over_time.iter_mut().for_each(|time| mask_over_time(time, first));
+    over_time.iter_mut().for_each(|time| mask_over_time(time, earliest));
 }
 
-fn mask_placement(report: &mut PlacementReport, first: i64) {
+fn mask_placement(report: &mut PlacementReport, earliest: i64) {
     let PlacementReport {
         function: _,
         status: _,
@@ -129,17 +131,19 @@ fn mask_placement(report: &mut PlacementReport, first: i64) {
         windows,
         placement: _,
     } = report;
-    let number = windows.first().map_or(0, |window| window.number);
+    let first = windows.first().map_or((0, 0), |window| (window.number, window.start_micros));
     for window in windows {
-        window.number -= number;
-        window.start_micros -= first;
+        window.number -= first.0;
+        window.start_micros -= first.1;
     }
-    over_time.iter_mut().for_each(|time| mask_over_time(time, first));
+    over_time.iter_mut().for_each(|time| mask_over_time(time, earliest));
 }
 
-fn mask_over_time(over_time: &mut OverTime, first: i64) {
+/// Counts windows from that of the earliest row. Windows begin at multiples of their length, so a
+/// difference to the row itself would tell when in a window it was.
+fn mask_over_time(over_time: &mut OverTime, earliest: i64) {
     let OverTime {
-        window_micros: _,
+        window_micros,
         windows: _,
         judged_windows: _,
         effective_partitions: _,
@@ -149,10 +153,10 @@ fn mask_over_time(over_time: &mut OverTime, first: i64) {
         peak,
         pattern: _,
         evidence: _,
-        examined: _,
+        examined,
         lasting_effective_partitions: _,
     } = over_time;
-    for window in [worst_window, peak] {
+    for (window, length) in [(worst_window, examined.window_micros), (peak, *window_micros)] {
         let WindowFigures {
             start_micros,
             rows: _,
@@ -161,7 +165,7 @@ fn mask_over_time(over_time: &mut OverTime, first: i64) {
             effective_partitions: _,
             rows_per_second_of_fullest: _,
         } = window;
-        *start_micros -= first;
+        *start_micros -= length.slice_of(earliest).saturating_mul(length.get());
     }
 }
 

@@ -37,10 +37,12 @@ pub use figures::recommendation::{Alternative, AlternativeKind, RankedKey, Recom
 pub use figures::uniqueness::{UniqueBy, Uniqueness};
 pub use figures::weights::NodeLoads;
 pub use mask::mask_source;
-pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions};
+pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn};
 pub use pass::evaluator::Evaluator;
 pub use pass::shards::{assemble, count_share, stretches, whole_shares};
 pub use pass::share::Share;
+pub(crate) use roles::is_identifier;
+pub use roles::profile::CarriedTimes;
 pub use roles::{Role, RoleError, RoleReport};
 pub use verdict::drift::{BaselineError, Drift, compare};
 pub use verdict::threshold::{Crossing, Threshold, ThresholdError};

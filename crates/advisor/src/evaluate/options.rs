@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::roles::Role;
+use crate::targets::Target;
 use evenkeel_input::source::OnUnreadable;
 use evenkeel_model::table::{Candidate, YdbVersion};
+use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 use evenkeel_model::workload::PlannedStatement;
@@ -32,6 +34,8 @@ pub struct EvaluateOptions {
     pub weights: Vec<f64>,
     /// Name of the time column.
     pub time: Option<String>,
+    /// Way to read points in time from that column.
+    pub time_reading: TimeReading,
     /// Length of windows; chosen from the data if not given.
     pub window: Option<Micros>,
     /// Rows of a batch of the simulated ingest.
@@ -57,6 +61,7 @@ impl Default for EvaluateOptions {
             partitions: Vec::new(),
             weights: Vec::new(),
             time: None,
+            time_reading: TimeReading::Native,
             window: None,
             batch_rows: DEFAULT_BATCH_ROWS,
             partition_rate: DEFAULT_PARTITION_RATE,
@@ -129,6 +134,8 @@ pub struct AdvisorOptions {
     pub roles: Vec<(String, Role)>,
     /// Keys that the table has now, which are judged beside the others.
     pub current_partition_key: Option<Candidate>,
+    /// Columns by which other tables are joined.
+    pub joined: Vec<JoinedColumn>,
     /// Statements whose fan-out is computed.
     pub statements: Vec<PlannedStatement>,
     /// Handling of rows that cannot be read.
@@ -146,10 +153,46 @@ pub struct AdvisorOptions {
     pub reading: Vec<String>,
     /// Name of the table in the proposal.
     pub table: String,
+    /// System that the proposed statements are for.
+    pub target: Target,
     /// YDB version that the proposed YQL is for.
     pub ydb_version: YdbVersion,
     /// Placement functions that were left out beforehand, each with the reason.
     pub left_out: Vec<String>,
+}
+
+impl Default for AdvisorOptions {
+    fn default() -> Self {
+        Self {
+            evaluate: EvaluateOptions::default(),
+            find_primary_keys: true,
+            roles: Vec::new(),
+            current_partition_key: None,
+            joined: Vec::new(),
+            statements: Vec::new(),
+            on_unreadable: OnUnreadable::Fail,
+            ingest_rate: None,
+            nodes: Vec::new(),
+            nodes_given: false,
+            inputs: Vec::new(),
+            reading: Vec::new(),
+            table: "t".to_owned(),
+            target: Target::default(),
+            ydb_version: YdbVersion::default(),
+            left_out: Vec::new(),
+        }
+    }
+}
+
+/// Column by which another table is joined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JoinedColumn {
+    /// Name of the column.
+    pub column: String,
+    /// Name of the other table.
+    pub with: String,
+    /// Weight of the join among those of the table: what it moves if it is not local.
+    pub weight: f64,
 }
 
 #[cfg(test)]
@@ -172,6 +215,7 @@ mod tests {
             partitions: vec![PartitionCount::ONE, PartitionCount::new(100_000).unwrap()],
             weights: vec![0.1 + 0.2, f64::MIN_POSITIVE, 1e300, f64::INFINITY],
             time: Some("at".to_owned()),
+            time_reading: TimeReading::Milliseconds,
             window: Some(Micros::new(1)),
             partition_rate: 1.0 / 3.0,
             equality_columns: vec!["é".to_owned()],

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, TimestampMicrosecondArray, UInt32Array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, Int32Array,
+    Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::compute::take;
 use rand::seq::SliceRandom;
@@ -72,6 +72,22 @@ pub(crate) fn uuids(rows: usize, seed: u64) -> ArrayRef {
         uuid::Uuid::from_u64_pair(a, b).to_string()
     };
     texts((0..rows).map(uuid))
+}
+
+/// A UUID in 16 bytes for each number.
+pub(crate) fn uuid_bytes(values: &[u64]) -> ArrayRef {
+    let of = |value: &u64| uuid::Uuid::from_u64_pair(value.wrapping_mul(0x9E37_79B9_7F4A_7C15), !value);
+    let ids = values.iter().map(|value| of(value).into_bytes());
+    Arc::new(FixedSizeBinaryArray::try_from_iter(ids).unwrap())
+}
+
+/// UUIDs of version 7, made at the given times.
+pub(crate) fn uuids_v7(micros: &[i64], seed: u64) -> ArrayRef {
+    let mut rng = rng(seed);
+    texts(micros.iter().map(|at| {
+        let random: [u8; 10] = rng.random();
+        uuid::Builder::from_unix_timestamp_millis((at / 1000) as u64, &random).into_uuid().to_string()
+    }))
 }
 
 pub(crate) fn floats(rows: usize, mean: f64, spread: f64, seed: u64) -> ArrayRef {

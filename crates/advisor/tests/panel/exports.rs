@@ -54,6 +54,36 @@ fn ad_events() -> RecordBatch {
     ])
 }
 
+fn sign_ins() -> RecordBatch {
+    let rows = 30_000;
+    export(vec![
+        ("account", uuid_bytes(&zipf(rows, 4_000, 0.4, 401))),
+        ("signed_in_at", times(rising(rows, 2.0, 402))),
+        ("method", choice(rows, &["password", "passkey", "sso"], 403)),
+        ("latency_ms", amounts(rows, 80.0, 404)),
+    ])
+}
+
+fn jobs() -> RecordBatch {
+    let rows = 30_000;
+    export(vec![
+        ("job_id", uuids_v7(&rising(rows, 1.0, 411), 412)),
+        ("queue_id", codes("q", &zipf(rows, 3_000, 0.3, 413))),
+        ("state", choice(rows, &["done", "failed", "retried"], 414)),
+        ("seconds", floats(rows, 12.0, 1.0, 415)),
+    ])
+}
+
+fn epoch_readings() -> RecordBatch {
+    let (rows, meters) = (40_000, 2_000);
+    let at = rising(rows, 4.0, 421).into_iter().map(|at| (at / 1_000_000) as u64);
+    export(vec![
+        ("taken", int64(at)),
+        ("meter_id", int64((0..rows as u64).map(|row| 500_000 + row % meters * 3))),
+        ("reading", floats(rows, 230.0, 0.1, 422)),
+    ])
+}
+
 fn line_items() -> RecordBatch {
     let (order, line) = lines(15_000, 7, 1);
     let rows = order.len();
@@ -877,6 +907,30 @@ pub(crate) fn cases() -> Vec<Case> {
             "a ticker's history"
         ),
         case!("playback", playback, &[&["uid"]], never & ["ms_played"], by & [], "what somebody listened to"),
+        case!(
+            "sign-ins, UUIDs in 16 bytes",
+            sign_ins,
+            &[&["account"]],
+            never & ["latency_ms"],
+            by & [&["account", "signed_in_at"]],
+            "a type that keys do not take is read as one that they do"
+        ),
+        case!(
+            "jobs with ids of version 7",
+            jobs,
+            &[&["queue_id"], &["job_id"]],
+            never & ["seconds"],
+            by & [&["job_id"]],
+            "the id of a row that begins with its time is no time"
+        ),
+        case!(
+            "readings with epochs",
+            epoch_readings,
+            &[&["meter_id"]],
+            never & ["reading"],
+            by & [&["meter_id", "taken"]],
+            "seconds since 1970 are a time"
+        ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]
 }

@@ -12,8 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use arrow::array::RecordBatch;
 use evenkeel_advisor::evaluate::{AdvisorOptions, AdvisorReport, EvaluateOptions, advise};
-use evenkeel_input::source::{Export, OnUnreadable, find_inputs};
-use evenkeel_model::table::YdbVersion;
+use evenkeel_input::source::{Export, find_inputs};
 use evenkeel_model::units::PartitionCount;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -40,19 +39,10 @@ fn answer(batch: &RecordBatch) -> AdvisorReport {
             partitions: nodes.iter().map(|n| PartitionCount::for_nodes(*n).unwrap()).collect(),
             ..EvaluateOptions::default()
         },
-        find_primary_keys: true,
-        roles: Vec::new(),
-        current_partition_key: None,
-        statements: Vec::new(),
-        on_unreadable: OnUnreadable::Fail,
-        ingest_rate: None,
         nodes,
-        nodes_given: false,
         inputs: vec!["export.parquet".to_owned()],
-        reading: Vec::new(),
         table: "export".to_owned(),
-        ydb_version: YdbVersion::default(),
-        left_out: Vec::new(),
+        ..AdvisorOptions::default()
     };
     advise(&export, options, &|_| {}, &AtomicBool::new(false)).unwrap()
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, StringArray, new_null_array};
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, can_cast_types, cast, cast_with_options};
 use arrow::datatypes::{
@@ -42,6 +42,12 @@ fn read_plain(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> O
     }
     if let DataType::Dictionary(_, value_type) = array.data_type() {
         return read_plain(&cast(array, value_type).ok()?, column_type, text);
+    }
+    if let (Some(ids), ColumnType::Utf8) = (array.as_fixed_size_binary_opt(), column_type)
+        && ids.value_length() == 16
+    {
+        let texts = ids.iter().map(|id| Some(uuid::Uuid::from_slice(id?).ok()?.to_string()));
+        return Some(ParsedColumn { values: Arc::new(texts.collect::<StringArray>()), faults: Vec::new() });
     }
     match (family(array.data_type()), family(&target)) {
         (Some(Family::Text), Some(Family::Text | Family::Bytes))
@@ -205,5 +211,23 @@ fn wider(column_type: ColumnType) -> &'static str {
         ColumnType::Timestamp => " (1970 to 2105); Timestamp64 holds it",
         ColumnType::Interval => "; Interval64 holds it",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::FixedSizeBinaryArray;
+
+    #[test]
+    fn uuids_in_bytes_become_their_text() {
+        let id = uuid::Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+        let ids =
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some(id.as_bytes()), None].into_iter(), 16);
+        let ids: ArrayRef = Arc::new(ids.unwrap());
+        let read = read_array(&ids, ColumnType::Utf8, &TextFormat::default()).unwrap();
+        assert!(read.faults.is_empty());
+        let texts: Vec<_> = read.values.as_string::<i32>().iter().collect();
+        assert_eq!(texts, [Some("01234567-89ab-cdef-0123-456789abcdef"), None]);
     }
 }

@@ -23,12 +23,21 @@ pub(super) struct UniqueKey {
     pub(super) by_nature: bool,
 }
 
+/// Keys that distinguish the sampled rows.
+#[derive(Debug, Default)]
+pub(crate) struct FoundKeys {
+    /// The most natural ones first.
+    pub(crate) keys: Vec<UniqueKey>,
+    /// Whether none is natural, and sets of columns remain that were not tried.
+    pub(crate) cut_short: bool,
+}
+
 impl SampledColumns<'_> {
     /// Finds the smallest sets of columns that distinguish the rows, natural ones first.
-    pub(super) fn unique_keys(&self, batches: &[RecordBatch]) -> Vec<UniqueKey> {
+    pub(super) fn unique_keys(&self, batches: &[RecordBatch]) -> FoundKeys {
         let once = rows_once(&self.columns);
         if once.len() < 2 {
-            return Vec::new();
+            return FoundKeys::default();
         }
         let usable = |at: &usize| self.can_be_in_key(*at) && !self.is_copy(*at);
         let all: Vec<usize> = (0..self.columns.len()).filter(usable).collect();
@@ -38,19 +47,22 @@ impl SampledColumns<'_> {
         let tolerated = once.len() / 1_000;
         let natural = |tolerated| {
             let found = minimal_unique(&self.columns, &first, &once, tolerated);
-            self.judged(found.keys, batches, &once, first.len())
+            (self.judged(found.keys, batches, &once, first.len()), found.cut_short)
         };
-        let mut keys = natural(0);
+        let (mut keys, mut cut_short) = natural(0);
         if !keys.iter().any(|key| key.by_nature) && tolerated > 0 {
-            keys.extend(natural(tolerated).into_iter().filter(|key| key.by_nature));
+            keys.extend(natural(tolerated).0.into_iter().filter(|key| key.by_nature));
         }
         // A measure or a text that happens to tell rows apart identifies nothing.
         if first.is_empty() {
             let found = minimal_unique(&self.columns, &second, &once, 0);
             keys = self.judged(found.keys, batches, &once, second.len());
+            cut_short = found.cut_short;
         }
+        // Sets that were not tried have more columns than those that were found.
+        cut_short &= !keys.iter().any(|key| key.by_nature);
         keys.sort_by(|a, b| self.rank(a).partial_cmp(&self.rank(b)).unwrap_or(std::cmp::Ordering::Equal));
-        keys
+        FoundKeys { keys, cut_short }
     }
 
     /// Judges keys of `of` columns. Of the many sets of several columns that are tried, some repeat

@@ -9,6 +9,7 @@ use crate::evaluate::roles::profile::{Form, Profile};
 use crate::evaluate::roles::{Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};
+use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Function;
 use evenkeel_stats::sketch::fold;
@@ -19,7 +20,7 @@ pub(crate) struct Searched<'a> {
     /// Name of the export.
     pub(crate) export: &'a str,
     pub(crate) columns: &'a [Column],
-    /// The time column, if the user named one.
+    /// The time column, if the user named one that exists.
     pub(crate) time: Option<&'a str>,
     pub(crate) partitions: &'a [PartitionCount],
     pub(crate) function: Function,
@@ -43,11 +44,15 @@ pub(super) struct SampledColumns<'a> {
     widens: bool,
 }
 
-/// Returns the type as which YDB takes values of a type in a key; `None` if it takes the type itself,
-/// or there is no such type.
+/// Returns the type as which a system takes values of a type in a key; `None` if it takes the type
+/// itself, or there is no such type.
 pub(crate) fn wider_key_type(function: Function, column_type: ColumnType) -> Option<ColumnType> {
-    let is_narrow = matches!(column_type, ColumnType::Int8 | ColumnType::Int16);
-    (function.of_ydb().is_some() && is_narrow).then_some(ColumnType::Int32)
+    let wider = match column_type {
+        ColumnType::Int8 | ColumnType::Int16 => ColumnType::Int32,
+        ColumnType::Uuid => ColumnType::Utf8,
+        _ => return None,
+    };
+    (!takes(function, column_type) && takes(function, wider)).then_some(wider)
 }
 
 /// Whether a system accepts keys of a type: YDB, or the system of `function`.
@@ -98,8 +103,18 @@ impl<'a> SampledColumns<'a> {
         self.columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default()
     }
 
+    /// Whether a column is the time column, and no id that begins with a time.
     pub(super) fn is_time(&self, at: usize) -> bool {
         self.time.as_deref() == Some(self.name(at))
+            && self.time_reading().is_some_and(TimeReading::is_time_alone)
+    }
+
+    /// Way to read points in time from the time column; `None` if it has none.
+    pub(super) fn time_reading(&self) -> Option<TimeReading> {
+        let time = self.time.as_deref()?;
+        let column = self.columns.iter().find(|column| column.column.name == time)?;
+        let native = column.column.column_type.is_time().then_some(TimeReading::Native);
+        native.or(column.times.map(|times| times.reading))
     }
 
     /// Returns why a column cannot be in any key; `None` if it can.
@@ -159,16 +174,21 @@ impl<'a> SampledColumns<'a> {
 
 /// The time column that rows seem to arrive in the order of: points in time before dates, full
 /// columns before those with NULLs, the time of an event before that of its receipt or end, sorted
-/// ones first.
+/// ones first, points in time before numbers. Without any, the time with which the ids of the rows begin.
 fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
-    let times = columns.iter().zip(roles).filter(|(column, report)| {
-        column.column.column_type.is_time() && report.role == Role::Time && column.filled() * 2 > column.rows
-    });
+    let of_role = |role: Role| {
+        let columns = columns.iter().zip(roles);
+        columns.filter(move |(column, report)| report.role == role && column.filled() * 2 > column.rows)
+    };
+    let is_native = |column: &Profile<'_>| column.column.column_type.is_time();
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
-        (!column.column.column_type.is_timestamp(), nulls, is_later(&column.column.name), !column.rises)
+        let is_date = is_native(column) && !column.column.column_type.is_timestamp();
+        (is_date, nulls, is_later(&column.column.name), !column.rises, !is_native(column))
     };
+    let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());
     let best = times.min_by_key(|(column, _)| rank(column));
+    let best = best.or_else(|| of_role(Role::RowId).find(|(_, report)| report.times.is_some()));
     best.map(|(column, _)| column.column.name.clone())
 }
 

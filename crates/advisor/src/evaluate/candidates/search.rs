@@ -2,11 +2,12 @@
 //! dropped. The pass over all rows confirms or withdraws what it can.
 
 use crate::evaluate::candidates::considered::ConsideredCandidate;
-use crate::evaluate::candidates::natural_keys::UniqueKey;
+use crate::evaluate::candidates::natural_keys::{FoundKeys, UniqueKey};
 use crate::evaluate::candidates::sampled_columns::{SampledColumns, Searched};
 use crate::evaluate::roles::RoleReport;
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::Candidate;
+use evenkeel_model::time_reading::TimeReading;
 
 /// Maximum number of rows that are inspected.
 pub(crate) const ROWS_LOOKED_AT: usize = 100_000;
@@ -17,20 +18,46 @@ pub(crate) const BYTES_LOOKED_AT: usize = 64 << 20;
 pub(crate) struct Finder<'a> {
     sampled: SampledColumns<'a>,
     keys: Vec<UniqueKey>,
+    cut_short: bool,
 }
 
 impl<'a> Finder<'a> {
     /// Inspects rows of an export.
     pub(crate) fn new(searched: &Searched<'a>, rows: &RowsAcross) -> Self {
         let sampled = SampledColumns::new(searched, rows);
-        let keys = sampled.unique_keys(&rows.batches);
-        Self { sampled, keys }
+        let FoundKeys { keys, cut_short } = sampled.unique_keys(&rows.batches);
+        Self { sampled, keys, cut_short }
     }
 
     /// Name of the time column: the one that was given, otherwise the one that rows seem to arrive
     /// in the order of.
     pub(crate) fn time(&self) -> Option<&str> {
         self.sampled.time.as_deref()
+    }
+
+    /// Way to read points in time from the time column; `None` if its values cannot be read so.
+    pub(crate) fn time_reading(&self) -> Option<TimeReading> {
+        self.sampled.time_reading()
+    }
+
+    /// Column whose values never fall from one sampled row to the next, if there is one beside the time.
+    pub(crate) fn sorted_by(&self) -> Option<String> {
+        let columns = self.sampled.columns.iter().enumerate();
+        let mut sorted = columns.filter(|(at, column)| {
+            column.rises && column.distinct > 1 && column.nulls == 0 && !self.sampled.is_time(*at)
+        });
+        sorted.next().map(|(_, column)| column.column.name.clone())
+    }
+
+    /// Whether no natural key was found, and sets of columns remain that were not tried.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
+    /// Whether a column can be in a key.
+    pub(crate) fn can_be_in_key(&self, name: &str) -> bool {
+        let position = self.sampled.columns.iter().position(|column| column.column.name == name);
+        position.is_some_and(|position| self.sampled.can_be_in_key(position))
     }
 
     /// Roles of the columns, in their order.

@@ -5,7 +5,8 @@
 //! length from one second up is used whose windows have enough rows to be meaningful. A key that
 //! contains the time also has moments: all rows with one value of its time, which only the other
 //! columns of the key can spread. If rows share moments, windows are never long enough to hold
-//! several of them.
+//! several of them. If even the displayed windows have too few rows, and their length was not
+//! requested, longer ones are judged, as long as several remain.
 
 use std::borrow::Cow;
 
@@ -24,6 +25,8 @@ const FEWEST_ROWS: u64 = 16;
 /// that a few bursts do not represent all rows.
 const FEWEST_OTHERS: f64 = 1.0;
 const MOST_OTHERS: f64 = 3.0;
+/// Minimum number of longer windows in place of displayed ones with too few rows.
+const FEWEST_LONGER: usize = 4;
 
 /// Form in which a key contains the time column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,5 +162,85 @@ pub(crate) fn examine<'a>(
             }
         }
     }
-    moments_of_key.unwrap_or((Cow::Borrowed(shown), of_shown))
+    if let Some(found) = moments_of_key {
+        return found;
+    }
+    // Longer windows say less than shorter ones, and more than none.
+    if !asked && shown.iter().all(|window| rows_of(window) < enough) {
+        let longer = (1..i64::BITS - 1).map(|doubled| 1i64 << doubled);
+        let longer = longer.map_while(|times| {
+            let joined = joined(shown, times, length);
+            (joined.len() >= FEWEST_LONGER).then_some((times, joined))
+        });
+        for (times, joined) in longer {
+            let found = describe(&joined, Micros::new(length.get().saturating_mul(times)), false, 1);
+            if found.rows_per_window >= enough {
+                return (Cow::Owned(joined), found);
+            }
+        }
+    }
+    (Cow::Borrowed(shown), of_shown)
+}
+
+/// Joins windows of one length to windows that are `times` as long.
+fn joined(windows: &[Window], times: i64, length: Micros) -> Vec<Window> {
+    let together = windows.chunk_by(|a, b| a.number.div_euclid(times) == b.number.div_euclid(times));
+    let join = |together: &[Window]| {
+        let first = together.first()?;
+        let number = first.number.div_euclid(times);
+        let mut rows_per_partition = vec![0; first.rows_per_partition.len()];
+        for window in together {
+            rows_per_partition
+                .iter_mut()
+                .zip(&window.rows_per_partition)
+                .for_each(|(sum, rows)| *sum += rows);
+        }
+        let start_micros = number.saturating_mul(times).saturating_mul(length.get());
+        Some(Window { number, start_micros, rows_per_partition })
+    };
+    together.filter_map(join).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTITIONS: usize = 16;
+
+    /// Windows of a minute with so many rows each, all in one partition that moves on after ten.
+    fn windows(count: i64, rows: u64) -> Vec<Window> {
+        let window = |at: i64| {
+            let mut rows_per_partition = vec![0; PARTITIONS];
+            if let Some(partition) = rows_per_partition.get_mut((at / 10) as usize % PARTITIONS) {
+                *partition = rows;
+            }
+            let number = 1_000 + at;
+            Window { number, start_micros: number * Micros::MINUTE.get(), rows_per_partition }
+        };
+        (0..count).map(window).collect()
+    }
+
+    fn examined(windows: &[Window], asked: bool) -> (Vec<Window>, Examined) {
+        let shown = (windows, Micros::MINUTE);
+        let (found, examined) = examine(std::iter::empty(), shown, asked, TimeOfKey::None, PARTITIONS, 1.0);
+        (found.into_owned(), examined)
+    }
+
+    #[test]
+    fn thin_windows_are_lengthened_until_they_have_enough_rows() {
+        let thin = windows(640, 3);
+        let (found, how) = examined(&thin, false);
+        assert!(how.rows_per_window >= enough_rows(PARTITIONS) && found.len() >= FEWEST_LONGER);
+        assert_eq!(how.window_micros.get() % Micros::MINUTE.get(), 0);
+        let rows = |windows: &[Window]| windows.iter().map(rows_of).sum::<u64>();
+        assert_eq!(rows(&found), rows(&thin), "no row is lost");
+        for window in &found {
+            assert_eq!(window.start_micros, window.number * how.window_micros.get());
+        }
+        // A length that was asked for stays, and so do windows that suffice.
+        assert_eq!(examined(&thin, true).1.window_micros, Micros::MINUTE);
+        assert_eq!(examined(&windows(20, 100), false).1.window_micros, Micros::MINUTE);
+        // Too few rows in all for several windows.
+        assert_eq!(examined(&windows(6, 3), false).1.window_micros, Micros::MINUTE);
+    }
 }

@@ -80,8 +80,11 @@ pub struct Recommendation {
     pub reasons: Vec<String>,
     /// Other keys that are a real choice.
     pub alternatives: Vec<Alternative>,
-    /// YQL of the table.
+    /// Statements that create the table.
     pub ddl: Option<String>,
+    /// Language of the statements, as Markdown names it.
+    #[serde(skip)]
+    pub language: &'static str,
     /// Commands that create and fill it, in YDB and here.
     pub commands: Vec<String>,
 }

@@ -22,6 +22,7 @@ use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Preparation, 
 use crate::evaluate::pass::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
 use crate::evaluate::pass::share::{Share, no_such_key};
 use evenkeel_model::table::{Candidate, Column, ColumnType, Transform, only_time_column};
+use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::{ByteSize, PartitionCount};
 use evenkeel_model::values::width;
@@ -142,7 +143,7 @@ impl Evaluator {
             .iter()
             .flat_map(|function| counts.iter().map(move |count| (*function, *count)))
             .collect();
-        let time = time_column(columns, options.time.as_deref())?;
+        let time = time_column(columns, &options)?;
         let counters = placements.iter().map(|(_, partitions)| partitions.len()).sum();
         let budgets = Budgets::of(&options, counters, time.is_some())?;
         let mut partition_keys = Vec::new();
@@ -180,10 +181,12 @@ impl Evaluator {
             )?)?);
         }
         // No window is shorter than the resolution of the time column.
-        let is_date = |(column, _): &(usize, String)| {
-            columns.get(*column).is_some_and(|column| !column.column_type.is_timestamp())
+        let resolution = |time: &TimeColumn| {
+            let column_type = columns.get(time.position).map(|column| column.column_type);
+            let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
+            if is_date { Micros::DAY } else { time.reading.resolution() }
         };
-        let finest = if time.as_ref().is_some_and(is_date) { Micros::DAY } else { Micros::new(1) };
+        let finest = time.as_ref().map_or(Micros::new(1), resolution);
         let most_moments = most_moments(counters);
         let moments =
             (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
@@ -227,7 +230,7 @@ impl Evaluator {
         let Preparation { whole_rows, parts, time, .. } = &self.preparation;
         *whole_rows
             || parts.have(column)
-            || time.as_ref().is_some_and(|(time, _)| *time == column)
+            || time.as_ref().is_some_and(|time| time.position == column)
             || self.of_any_length.contains(&column)
     }
 
@@ -367,7 +370,7 @@ impl Evaluator {
             rows: counters.rows,
             bytes: counters.bytes,
             sample,
-            time: time.map(|(_, name)| name),
+            time: time.map(|time| time.name),
             time_range,
             candidates: counters.partition_keys.into_par_iter().map(|key| key.finish(how)).collect(),
             primary_keys: primary_keys.collect::<Result<_, _>>()?,
@@ -417,8 +420,11 @@ impl Budgets {
 }
 
 /// Returns the form in which a part of a key contains the time column.
-fn time_of_part(part: Option<&ResolvedPart>, time: Option<&(usize, String)>) -> TimeOfKey {
-    match part.zip(time).filter(|(part, (column, _))| part.column == *column) {
+fn time_of_part(part: Option<&ResolvedPart>, time: Option<&TimeColumn>) -> TimeOfKey {
+    let of_part = |(part, time): &(&ResolvedPart, &TimeColumn)| {
+        part.column == time.position && time.reading.is_time_alone()
+    };
+    match part.zip(time).filter(of_part) {
         None => TimeOfKey::None,
         Some((part, _)) => match part.part.transform {
             Transform::Identity => TimeOfKey::Instant,
@@ -467,30 +473,44 @@ fn placeable(
     }
 }
 
+/// Column that says when a row arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct TimeColumn {
+    pub(crate) position: usize,
+    pub(crate) name: String,
+    pub(crate) reading: TimeReading,
+}
+
 /// Returns the time column: the named one, otherwise the only point in time, or if there is none,
 /// the only date.
 pub(crate) fn time_column(
     columns: &[Column],
-    name: Option<&str>,
-) -> Result<Option<(usize, String)>, EvaluateError> {
-    let at = |index: usize| columns.get(index).map(|column| (index, column.name.clone()));
-    if let Some(name) = name {
-        let found = columns.iter().position(|column| column.name == name);
+    options: &EvaluateOptions,
+) -> Result<Option<TimeColumn>, EvaluateError> {
+    let at = |position: usize, reading: TimeReading| {
+        columns.get(position).map(|column| TimeColumn { position, name: column.name.clone(), reading })
+    };
+    if let Some(name) = &options.time {
+        let found = columns.iter().position(|column| column.name == *name);
         let found = found.ok_or_else(|| EvaluateError::UnknownTime {
             column: name.to_owned(),
             known: columns.iter().filter(|c| c.column_type.is_time()).map(|c| c.name.clone()).collect(),
         })?;
         let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
-        return if is_time { Ok(at(found)) } else { Err(EvaluateError::Time { column: name.to_owned() }) };
+        return match (is_time, options.time_reading) {
+            (true, _) => Ok(at(found, TimeReading::Native)),
+            (false, TimeReading::Native) => Err(EvaluateError::Time { column: name.to_owned() }),
+            (false, reading) => Ok(at(found, reading)),
+        };
     }
-    Ok(only_time_column(columns).and_then(at))
+    Ok(only_time_column(columns).and_then(|position| at(position, TimeReading::Native)))
 }
 
 /// Inputs for the plan of a primary key.
 struct PrimaryKeyInputs<'a> {
     options: &'a EvaluateOptions,
     columns: &'a [Column],
-    time: Option<&'a (usize, String)>,
+    time: Option<&'a TimeColumn>,
     placements: &'a [(Function, PartitionCount)],
 }
 
@@ -537,12 +557,13 @@ impl PrimaryKeyInputs<'_> {
     /// Returns conditions on ranges of the time column, and on values of the columns that
     /// statements fix, whether these are in the key or not.
     fn conditions(&self, parts: &mut KeyParts) -> Result<Vec<Condition>, EvaluateError> {
-        let time = self.time.map(|(_, name)| (name, ConditionKind::TimeRanges));
+        let time = self.time.filter(|time| time.reading.is_time_alone());
+        let time = time.map(|time| (&time.name, ConditionKind::TimeRanges(time.reading)));
         let equal = self
             .options
             .equality_columns
             .iter()
-            .filter(|name| self.time.is_none_or(|(_, time)| time != *name));
+            .filter(|name| self.time.is_none_or(|time| time.name != **name));
         let equal = equal.take(MOST_EQUALITY_COLUMNS).map(|name| (name, ConditionKind::Equal));
         let mut conditions = Vec::new();
         for (name, kind) in time.into_iter().chain(equal) {

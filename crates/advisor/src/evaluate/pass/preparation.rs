@@ -10,9 +10,9 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelI
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::batch::{KeyParts, KeyedBatch};
+use crate::evaluate::pass::evaluator::TimeColumn;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{Micros, PartitionId};
-use evenkeel_model::values::instants;
 use evenkeel_placement::placement::{JointPlacement, PlacementError};
 use evenkeel_stats::windows::{MomentAxis, MomentRows, TimeAxis, WindowedRows};
 
@@ -107,7 +107,7 @@ pub(crate) struct Preparation {
     pub(crate) keys: Vec<Arc<CandidatePlan>>,
     /// Whether whole rows are distinguished.
     pub(crate) whole_rows: bool,
-    pub(crate) time: Option<(usize, String)>,
+    pub(crate) time: Option<TimeColumn>,
     pub(crate) axis: TimeAxis,
     /// Short windows, if partition keys are counted over time.
     pub(crate) moments: Option<MomentAxis>,
@@ -209,13 +209,13 @@ fn windows_of(
     batch: &RecordBatch,
     axis: &mut TimeAxis,
     moments: Option<&mut MomentAxis>,
-    time: Option<&(usize, String)>,
+    time: Option<&TimeColumn>,
     window: Option<Micros>,
     most: usize,
 ) -> Result<WindowsOfBatch, EvaluateError> {
-    let Some((column, name)) = time else { return Ok((None, None)) };
-    let times = batch.columns().get(*column).and_then(instants);
-    let times = times.ok_or_else(|| EvaluateError::Time { column: name.clone() })?;
+    let Some(time) = time else { return Ok((None, None)) };
+    let times = batch.columns().get(time.position).and_then(|column| time.reading.instants(column));
+    let times = times.ok_or_else(|| EvaluateError::Time { column: time.name.clone() })?;
     let length = window.unwrap_or(Micros::SECOND);
     let windows = axis.add(&times).ok_or(EvaluateError::TooManyWindows { length, most })?;
     Ok((Some(windows), moments.map(|moments| moments.add(&times))))

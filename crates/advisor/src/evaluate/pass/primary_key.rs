@@ -1,7 +1,9 @@
 //! Counts for one candidate for the primary key: which rows it would lose, whether rows arrive in
 //! its order, and how much reads by it leave unread.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
@@ -14,9 +16,10 @@ use crate::evaluate::figures::uniqueness::Uniqueness;
 use crate::evaluate::pass::batch::KeyedBatch;
 use crate::evaluate::pass::layout::{KeyBytes, Portion, Ranges, join_batches, pruned_share};
 use evenkeel_model::table::{Candidate, ColumnType};
+use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::PartitionId;
-use evenkeel_model::values::instants;
+
 use evenkeel_placement::placement::Placement;
 use evenkeel_stats::sketch::{RepeatedKeys, Repeats, Reservoir};
 use evenkeel_stats::windows::count_late;
@@ -56,7 +59,7 @@ pub(crate) enum ConditionKind {
     /// Values of the column, one by one.
     Equal,
     /// Ranges of an hour and of a day.
-    TimeRanges,
+    TimeRanges(TimeReading),
 }
 
 /// Plan of one candidate.
@@ -233,6 +236,16 @@ impl PrimaryKeyCounter {
         Ok(partitions)
     }
 
+    /// Way to read points in time from the first part of the key.
+    fn reading_of_first(&self) -> TimeReading {
+        let of_first = self.plan.conditions.iter().filter(|of| self.plan.key.first() == Some(&of.part));
+        let mut readings = of_first.filter_map(|condition| match condition.kind {
+            ConditionKind::TimeRanges(reading) => Some(reading),
+            ConditionKind::Equal => None,
+        });
+        readings.next().unwrap_or_default()
+    }
+
     /// Counts the rows that arrive after rows of their partition with a greater key.
     fn order(
         &mut self,
@@ -241,7 +254,7 @@ impl PrimaryKeyCounter {
         partitions: &[PartitionId],
         first: Option<&ArrayRef>,
     ) {
-        let times = first.and_then(instants);
+        let times = first.and_then(|first| self.reading_of_first().instants(first));
         let times = times.as_ref().map(|times| times.as_primitive::<TimestampMicrosecondType>());
         // The greatest key of a partition is copied once per batch, not with every row.
         let mut greatest: Vec<Option<usize>> = vec![None; self.partitions.len()];
@@ -402,9 +415,9 @@ impl PrimaryKeyCounter {
             let name = &condition.name;
             let kinds = match condition.kind {
                 ConditionKind::Equal => vec![(format!("{name} = a value"), None)],
-                ConditionKind::TimeRanges => vec![
-                    (format!("an hour of {name}"), Some(Micros::HOUR)),
-                    (format!("a day of {name}"), Some(Micros::DAY)),
+                ConditionKind::TimeRanges(reading) => vec![
+                    (format!("an hour of {name}"), Some((reading, Micros::HOUR))),
+                    (format!("a day of {name}"), Some((reading, Micros::DAY))),
                 ],
             };
             for (text, length) in kinds {
@@ -420,27 +433,39 @@ impl PrimaryKeyCounter {
     }
 
     /// Returns ranges around values that are chosen evenly from the sample.
-    fn conditions(&self, column: usize, length: Option<Micros>) -> Vec<(KeyBytes, KeyBytes)> {
+    fn conditions(&self, column: usize, slices: Option<(TimeReading, Micros)>) -> Vec<(KeyBytes, KeyBytes)> {
         let rows = self.sample.items();
         let step = (rows.len() / CONDITIONS).max(1);
         let values = rows.iter().step_by(step).filter_map(|row| row.columns.get(column));
-        match length {
+        match slices {
             None => values.map(|value| (value.clone(), value.clone())).collect(),
-            Some(length) => values.filter_map(|value| self.time_range(column, value, length)).collect(),
+            Some((reading, length)) => {
+                values.filter_map(|value| self.time_range(column, value, reading, length)).collect()
+            }
         }
     }
 
     /// Returns the slice of time of a length that contains a value, as bytes.
-    fn time_range(&self, column: usize, value: &KeyBytes, length: Micros) -> Option<(KeyBytes, KeyBytes)> {
+    fn time_range(
+        &self,
+        column: usize,
+        value: &KeyBytes,
+        reading: TimeReading,
+        length: Micros,
+    ) -> Option<(KeyBytes, KeyBytes)> {
         let converter = &self.rows_of_columns.get(column)?.converter;
         let parser = converter.parser();
         let arrays = converter.convert_rows([parser.parse(value)]).ok()?;
         let array = arrays.first()?;
-        let at = instants(array)?;
+        let at = reading.instants(array)?;
         let at = at.as_primitive::<TimestampMicrosecondType>();
         let at = at.is_valid(0).then(|| at.value(0))?;
         let begin = length.slice_of(at).saturating_mul(length.get());
-        let ends = arrow::array::TimestampMicrosecondArray::from(vec![begin, begin + length.get() - 1]);
+        let ends = [begin, begin + length.get() - 1];
+        let ends: ArrayRef = match reading {
+            TimeReading::Native => Arc::new(TimestampMicrosecondArray::from(ends.to_vec())),
+            epoch => Arc::new(epoch.numbers(&ends)?),
+        };
         let ends = arrow::compute::cast(&ends, array.data_type()).ok()?;
         let rows = converter.convert_columns(&[ends]).ok()?;
         Some((rows.row(0).as_ref().into(), rows.row(1).as_ref().into()))

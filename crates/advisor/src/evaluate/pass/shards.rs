@@ -69,7 +69,7 @@ pub fn whole_shares(
     options: &EvaluateOptions,
     stretches: usize,
 ) -> Result<Vec<Share>, EvaluateError> {
-    let time = time_column(columns, options.time.as_deref())?;
+    let time = time_column(columns, options)?;
     let axis = options.primary_keys.is_empty() && stretches > 1 && time.is_some();
     let primary_keys = (0..options.primary_keys.len()).map(Share::PrimaryKey);
     Ok(primary_keys.chain(axis.then_some(Share::TimeAxis)).collect())
@@ -580,22 +580,7 @@ mod tests {
         // Named keys, and keys that are searched for.
         let found = EvaluateOptions { batch_rows: 1000, ..EvaluateOptions::default() };
         for evaluate in [EvaluateOptions { batch_rows: 1000, ..options() }, found] {
-            let options = AdvisorOptions {
-                evaluate,
-                roles: Vec::new(),
-                current_partition_key: None,
-                find_primary_keys: true,
-                statements: Vec::new(),
-                on_unreadable: OnUnreadable::Fail,
-                ingest_rate: None,
-                nodes: Vec::new(),
-                nodes_given: false,
-                inputs: Vec::new(),
-                reading: Vec::new(),
-                ydb_version: evenkeel_model::table::YdbVersion::default(),
-                table: "t".to_owned(),
-                left_out: Vec::new(),
-            };
+            let options = AdvisorOptions { evaluate, ..AdvisorOptions::default() };
             let timeless = |assessment: AdvisorReport| AdvisorReport { seconds: 0.0, ..assessment };
             let local = timeless(advise(&export, options.clone(), &|_| (), &stop).unwrap());
             for most in [1, 4] {

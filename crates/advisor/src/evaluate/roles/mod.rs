@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::names::Hint;
-use crate::evaluate::roles::profile::{Form, Profile, Whole};
+use crate::evaluate::roles::profile::{CarriedTimes, Form, Profile, Whole};
 use evenkeel_model::table::ColumnType;
+use evenkeel_model::time_reading::TimeReading;
 
 /// Kind of thing that the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -132,6 +133,9 @@ pub struct RoleReport {
     /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rows: bool,
+    /// Points in time that its values carry, if they are not of a type of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<CarriedTimes>,
     /// Rows with NULL, as a share of the sampled rows.
     pub null_share: f64,
     /// Whether the user gave the role.
@@ -192,6 +196,7 @@ pub(super) fn infer_roles(
             counts_within: dependencies.parents_of(index).iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
+            times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
             given: given.is_some(),
         }
@@ -212,8 +217,8 @@ fn infer(
     if column_type.is_time() {
         return (Role::Time, vec![format!("type {column_type}")]);
     }
-    if let Some(unit) = epoch(column) {
-        return (Role::Time, vec![unit.to_owned()]);
+    if let Some(reading) = epoch(column) {
+        return (Role::Time, vec![reading.to_string()]);
     }
     match column_type {
         ColumnType::Bool => return (Role::Dimension, vec!["true or false".to_owned()]),
@@ -405,23 +410,28 @@ fn score_name(name: &str, scores: &mut Scores) {
     }
 }
 
-/// Returns how to read whole numbers as points in time, if nearly all lie between 2000 and 2050 in
-/// one unit, and they vary like times.
-fn epoch(column: &Profile<'_>) -> Option<&'static str> {
-    let Form::Whole(whole) = &column.form else { return None };
-    const FROM: i128 = 946_684_800;
-    const TO: i128 = 2_524_608_000;
-    let units = [
-        (1, "seconds since 1970"),
-        (1_000, "milliseconds since 1970"),
-        (1_000_000, "microseconds since 1970"),
-        (1_000_000_000, "nanoseconds since 1970"),
-    ];
-    let fits = |(factor, _): &&(i128, &str)| whole.least >= FROM * factor && whole.greatest <= TO * factor;
-    let (factor, words) = units.iter().find(fits)?;
-    // Ids may have as many digits; times of one export rarely span more than ten years.
-    let narrow = whole.greatest - whole.least <= 10 * 366 * 86_400 * factor;
-    let named = names::hint(&column.column.name) == Some(Hint::Time);
-    let identifies = names::hint(&column.column.name) == Some(Hint::Identifier);
-    (narrow && !identifies && (named || column.distinct > 20)).then_some(words)
+/// Share of the rows with at least the value of the row before from which numbers may be times.
+const MOSTLY_ASCENDING: f64 = 0.7;
+
+/// Whether the name of a column is that of an identifier.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    names::hint(name) == Some(Hint::Identifier)
+}
+
+/// Returns how to read numbers as points in time, if that is all they are and their name does not say
+/// otherwise.
+fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
+    let reading = column.times?.reading;
+    if !reading.is_time_alone() {
+        return None;
+    }
+    // "ts_ms" is a time in a unit that lengths of time have too.
+    let hints = names::hints(&column.column.name);
+    let varies = match hints.last() {
+        _ if hints.contains(&Hint::Time) && hints.last() != Some(&Hint::Identifier) => true,
+        Some(Hint::Identifier | Hint::Entity | Hint::Text) => false,
+        // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.
+        _ => column.distinct > 20 && column.ascends >= MOSTLY_ASCENDING && !column.is_serial(),
+    };
+    varies.then_some(reading)
 }

@@ -212,7 +212,8 @@ const MEASURES: &[&str] = &[
     "val",
     "count",
     "cnt",
-    "num",
+    "vol",
+    "volume",
     "score",
     "rate",
     "ratio",
@@ -547,7 +548,12 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
         .into_iter()
         .find_map(|(matches, hint)| matches.then_some(hint))
     };
-    words.iter().filter_map(|word| of(word)).collect()
+    // "num_items" counts, "seat_num" numbers.
+    let counts = words.len() > 1 && words.first().is_some_and(|word| word == "num");
+    match counts {
+        true => vec![Hint::Measure],
+        false => words.iter().filter_map(|word| of(word)).collect(),
+    }
 }
 
 /// Returns the role that the name speaks for: that of its last telling word.
@@ -575,6 +581,8 @@ mod tests {
             ("l_linenumber", Some(Hint::Line)),
             ("c_comment", Some(Hint::Text)),
             ("durationMs", Some(Hint::Measure)),
+            ("num_items", Some(Hint::Measure)),
+            ("seatNum", None),
             ("grid", None),
             ("xyz", None),
             ("c1", None),

@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use evenkeel_model::table::Column;
+use evenkeel_model::time_reading::TimeReading;
 use evenkeel_stats::sketch::column_identities;
+use serde::Serialize;
 
 /// Maximum number of values of which the form is looked at.
 const MOST_FORMS: usize = 4_000;
+/// Number of values that show whether a column may carry points in time.
+const FEW: usize = 2_000;
 
 /// A column of the sampled rows.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct Profile<'a> {
     pub(crate) heaviest: usize,
     /// Whether rows with the same value arrive one after the other far more often than by chance.
     pub(crate) gathered: bool,
+    /// Share of the rows whose number is at least that of the row before; 0 without numbers.
+    pub(crate) ascends: f64,
     /// Whether each row has a value above that of the row before.
     pub(crate) rises_strictly: bool,
     /// Whether each row has a value at least that of the row before.
@@ -34,6 +40,40 @@ pub(crate) struct Profile<'a> {
     /// The numbers of the rows, if all are whole and none is NULL.
     pub(crate) numbers: Option<Vec<i128>>,
     pub(crate) form: Form,
+    /// Points in time that the values carry, if they are not of a type of time.
+    pub(crate) times: Option<CarriedTimes>,
+}
+
+/// Points in time that the values of a column carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CarriedTimes {
+    /// Way to read them.
+    pub reading: TimeReading,
+    /// First of the sampled rows, in microseconds since 1970.
+    pub earliest_micros: i64,
+    /// Last of the sampled rows, in microseconds since 1970.
+    pub latest_micros: i64,
+}
+
+impl CarriedTimes {
+    /// Replaces the times by those since the first.
+    pub(crate) fn mask(&mut self) {
+        self.latest_micros = self.latest_micros.saturating_sub(self.earliest_micros);
+        self.earliest_micros = 0;
+    }
+
+    fn of(arrays: &[&ArrayRef]) -> Option<Self> {
+        // Most columns show with few values that they carry none.
+        let first = arrays.first()?;
+        let values: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref() as &dyn Array).collect();
+        let carries = |array: &ArrayRef| TimeReading::detect(array).is_some();
+        if first.len() > FEW && first.null_count() == 0 && !carries(&first.slice(0, FEW)) {
+            return None;
+        }
+        let all = concat(&values).ok()?;
+        let (reading, earliest_micros, latest_micros) = TimeReading::detect(&all)?;
+        Some(Self { reading, earliest_micros, latest_micros })
+    }
 }
 
 /// Form of the values.
@@ -92,8 +132,10 @@ impl<'a> Profile<'a> {
             }
         }
         let (rises, rises_strictly) = order(&arrays);
+        let numbers = numbers(&arrays);
         Self {
             column,
+            ascends: numbers.as_deref().map_or(0.0, ascends),
             rows: codes.len(),
             nulls: arrays.iter().map(|array| array.null_count()).sum(),
             likely: if whole_export { distinct as f64 } else { likely_values(&identities, &places) },
@@ -103,8 +145,9 @@ impl<'a> Profile<'a> {
             codes,
             rises,
             rises_strictly,
-            numbers: numbers(&arrays),
+            numbers,
             form: form(&arrays),
+            times: if column.column_type.is_time() { None } else { CarriedTimes::of(&arrays) },
         }
     }
 
@@ -121,6 +164,12 @@ impl<'a> Profile<'a> {
     /// Whether nearly all sampled rows have a value of their own.
     pub(crate) fn is_nearly_unique(&self) -> bool {
         self.rows > 1 && self.distinct as f64 >= 0.995 * self.filled() as f64
+    }
+
+    /// Whether the values count on by one.
+    pub(crate) fn is_serial(&self) -> bool {
+        let Form::Whole(whole) = &self.form else { return false };
+        self.is_unique() && whole.greatest - whole.least + 1 == self.distinct as i128
     }
 
     pub(crate) fn is_constant(&self) -> bool {
@@ -170,6 +219,12 @@ fn order(arrays: &[&ArrayRef]) -> (bool, bool) {
         }
     }
     (rises, strictly)
+}
+
+/// Share of the numbers that are at least the one before.
+fn ascends(numbers: &[i128]) -> f64 {
+    let ascending = numbers.iter().zip(numbers.iter().skip(1)).filter(|(a, b)| a <= b).count();
+    ascending as f64 / numbers.len().saturating_sub(1).max(1) as f64
 }
 
 /// Value that can be compared.

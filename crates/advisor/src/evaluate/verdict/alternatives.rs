@@ -155,6 +155,7 @@ mod tests {
             counts_within: Vec::new(),
             holds_parts: false,
             is_of_rows: false,
+            times: None,
             null_share: 0.0,
             given: false,
         };
@@ -163,7 +164,7 @@ mod tests {
 
     fn found(ranking: &[RankedKey], current: Option<&[String]>) -> Vec<(AlternativeKind, String)> {
         let roles = roles(&[("user", Role::Entity), ("ad", Role::Entity), ("at", Role::Time)]);
-        let knowledge = Knowledge { roles: &roles, natural_key: &[], identifying: &[] };
+        let knowledge = Knowledge { roles: &roles, natural_key: &[], identifying: &[], joined: &[] };
         let recommended = Recommended {
             key: &ranking[0],
             partitions: PartitionCount::new(16).unwrap(),

@@ -1,9 +1,11 @@
-//! The proposed table: its YQL, and the commands that create and fill it.
+//! The proposed table: the statements that create it, and the commands that fill it.
 
 use std::path::Path;
 
 use crate::evaluate::figures::recommendation::Recommendation;
 use crate::evaluate::options::AdvisorOptions;
+use crate::evaluate::roles::Role;
+use crate::targets::{TableDesign, Target};
 use evenkeel_input::source::Export;
 use evenkeel_model::table::{
     Candidate, Column, PlacementFunction, TableDefinition, TableSpec, write_create_table_for,
@@ -14,18 +16,25 @@ use evenkeel_placement::placement::Function;
 /// Maximum number of files that a command lists one by one.
 const MOST_FILES_LISTED: usize = 5;
 
-/// Adds the YQL, and the commands that use it, to the recommendation.
+/// Adds the statements of the target, and the commands that use them, to the recommendation.
 pub(crate) fn propose_table(
     recommendation: &mut Recommendation,
     partition_key: &Candidate,
     export: &Export,
     options: &AdvisorOptions,
     partitions: PartitionCount,
-    function: Function,
+    knowledge: &Proposed<'_>,
 ) {
-    let function = match function {
-        Function::Ydb(function) => function,
-        Function::System(system) => {
+    let function = options.evaluate.placements.first().copied().unwrap_or_default();
+    let target = match options.target {
+        Target::Ydb => Target::of(function),
+        other => Some(other),
+    };
+    match (target, function) {
+        (Some(Target::Ydb), Function::Ydb(function)) => {
+            propose_for_ydb(recommendation, partition_key, export, options, partitions, function);
+        }
+        (None | Some(Target::Ydb), Function::System(system)) => {
             // Names that are not plain need quotes: most of these systems would otherwise fold
             // their case or refuse them.
             let plain = |name: &str| {
@@ -38,16 +47,61 @@ pub(crate) fn propose_table(
             let names: Vec<String> = partition_key.columns().iter().map(quoted).collect();
             let clause = (system.about().clause)(&names.join(", "), partitions.get());
             recommendation.ddl = (!clause.is_empty()).then(|| format!("{clause}\n"));
-            return;
         }
-    };
-    let in_key = |column: &Column| recommendation.primary_key.contains(&column.name);
-    let columns =
-        export.columns().iter().map(|column| Column { nullable: !in_key(column), ..column.clone() });
+        (Some(target), _) => {
+            let columns = table_columns(recommendation, partition_key, export);
+            let partition_key = partition_key.columns();
+            let design = TableDesign {
+                name: &options.table,
+                columns: &columns,
+                partition_key: &partition_key,
+                primary_key: &recommendation.primary_key,
+                is_unique: knowledge.is_unique,
+                time: knowledge.time,
+                partitions: partitions.get(),
+                role: knowledge.role,
+                heaviest_rows: knowledge.heaviest_rows,
+                function,
+            };
+            recommendation.ddl = target.statements(&design).map(|statements| statements.text);
+            recommendation.language = target.language();
+        }
+        (None, Function::Ydb(_)) => {}
+    }
+}
+
+/// What is known of the recommended keys beyond their columns.
+pub(crate) struct Proposed<'a> {
+    /// Whether no two rows have the same primary key.
+    pub(crate) is_unique: bool,
+    /// Time column without NULL.
+    pub(crate) time: Option<&'a str>,
+    /// Role of the first column of the partition key.
+    pub(crate) role: Option<Role>,
+    /// Most rows with one partition key.
+    pub(crate) heaviest_rows: Option<u64>,
+}
+
+/// Columns of the table; only those of keys refuse NULL, which an export cannot rule out for others.
+fn table_columns(recommendation: &Recommendation, partition_key: &Candidate, export: &Export) -> Vec<Column> {
+    let partition_key = partition_key.columns();
+    let in_key = |name: &String| recommendation.primary_key.contains(name) || partition_key.contains(name);
+    let columns = export.columns().iter();
+    columns.map(|column| Column { nullable: !in_key(&column.name), ..column.clone() }).collect()
+}
+
+fn propose_for_ydb(
+    recommendation: &mut Recommendation,
+    partition_key: &Candidate,
+    export: &Export,
+    options: &AdvisorOptions,
+    partitions: PartitionCount,
+    function: PlacementFunction,
+) {
     let definition = TableDefinition {
         ttl: None,
         name: options.table.clone(),
-        columns: columns.collect(),
+        columns: table_columns(recommendation, partition_key, export),
         primary_key: recommendation.primary_key.clone(),
         partition_key: partition_key.columns(),
         partitions,

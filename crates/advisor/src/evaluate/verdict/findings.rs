@@ -4,7 +4,7 @@ use crate::evaluate::candidates::workload::{FanOut, Reach, StatementReport};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::over_time::Pattern;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
-use crate::evaluate::figures::primary_key::PrimaryKeyReport;
+use crate::evaluate::figures::primary_key::{DuplicateExample, PrimaryKeyReport};
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
@@ -44,6 +44,7 @@ pub(crate) fn find_findings(
     ranking: &[RankedKey],
     recommendation: &Recommendation,
     wants_primary_key: bool,
+    sorted_by: Option<&str>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let partitions = PartitionCount::new(u64::from(recommendation.partitions)).ok();
@@ -66,7 +67,7 @@ pub(crate) fn find_findings(
         peak(placement, evaluation, recommendation, &mut findings);
     }
     reach(statements, evaluation, ranking, &mut findings);
-    time(evaluation, &mut findings);
+    time(evaluation, sorted_by, &mut findings);
     findings.sort_by_key(|finding| finding.severity);
     findings
 }
@@ -459,6 +460,17 @@ fn values(key: &PartitionKeyReport, rows: u64, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Names two rows that share a key, by their places.
+fn collision(key: &PrimaryKeyReport) -> String {
+    let example = key.examples.iter().find(|example| !example.differs_in.is_empty());
+    example.map_or(String::new(), |example| {
+        let DuplicateExample { first, second, differs_in, .. } = example;
+        let listed = differs_in.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+        let more = if differs_in.len() > 4 { " and others" } else { "" };
+        format!("; {first} and {second} differ in {listed}{more}")
+    })
+}
+
 fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
     let subject = format!("PRIMARY KEY ({})", key.columns.join(", "));
     if key.conflicting_rows > 0 {
@@ -467,12 +479,15 @@ fn rows_lost(key: &PrimaryKeyReport, findings: &mut Vec<Finding>) {
             severity: Severity::Problem,
             subject: subject.clone(),
             message: format!(
-                "{} rows have the key of an earlier row and other values: an upsert would lose what they replace",
-                key.conflicting_rows
+                "{} rows have the key of an earlier row and other values: an upsert would lose what they replace{}",
+                key.conflicting_rows,
+                collision(key)
             ),
             measured: key.conflicting_rows as f64,
             threshold: 0.0,
-            advice: "Add a column that tells these rows apart, such as an id of the event.".to_owned(),
+            advice: "If they are versions of one row, keep the newest: that is what an upsert does. If they are rows of \
+                     their own, add what tells them apart: an id of the event, a sequence number of its source, or a finer time."
+                .to_owned(),
         });
     }
     if key.identical_rows > 0 {
@@ -633,7 +648,7 @@ fn reach(
     }
 }
 
-fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
+fn time(evaluation: &Evaluation, sorted_by: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(sample) = evaluation.sample.filter(|sample| sample.rows_sampled < FEWEST_SAMPLED) {
         findings.push(Finding {
             code: FindingCode::SmallSample,
@@ -681,7 +696,11 @@ fn time(evaluation: &Evaluation, findings: &mut Vec<Finding>) {
     if unordered > UNORDERED {
         add(
             FindingCode::TimeUnordered,
-            format!("{} of the rows come after rows of a later window ({window})", percent(unordered)),
+            format!(
+                "{} of the rows come after rows of a later window ({window}){}",
+                percent(unordered),
+                sorted_by.map_or(String::new(), |column| format!("; the export is sorted by {column}"))
+            ),
             unordered,
             UNORDERED,
             "Windows follow the time in the rows; rows that arrive in another order load partitions in another order too.",

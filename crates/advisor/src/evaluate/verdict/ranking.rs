@@ -10,11 +10,12 @@ use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
-use crate::evaluate::verdict::ddl::propose_table;
+use crate::evaluate::verdict::ddl::{Proposed, propose_table};
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
+use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::{ByteRate, PartitionCount};
 use evenkeel_model::workload::PlannedStatement;
 use evenkeel_stats::skew::Verdict;
@@ -271,12 +272,35 @@ fn propose(
         reasons,
         alternatives,
         ddl: None,
+        language: "sql",
         commands: Vec::new(),
     };
     if primary_key.is_some() || function.of_ydb().is_none() {
-        propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, function);
+        let key = evaluation.candidates.iter().find(|key| key.candidate == partition_key);
+        let first = partition_key.columns().into_iter().next();
+        let proposed = Proposed {
+            is_unique: has_unique_part(&evaluation.primary_keys, &recommendation.primary_key),
+            time: options.evaluate.time.as_deref().filter(|time| {
+                let native = options.evaluate.time_reading == TimeReading::Native;
+                let roles = knowledge.roles.iter().find(|report| report.column == *time);
+                native && roles.is_some_and(|report| report.null_share == 0.0)
+            }),
+            role: knowledge
+                .roles
+                .iter()
+                .find(|report| Some(&report.column) == first.as_ref())
+                .map(|r| r.role),
+            heaviest_rows: key.and_then(|key| key.heavy_hitters.first()).map(|heavy| heavy.rows),
+        };
+        propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, &proposed);
     }
     recommendation
+}
+
+/// Whether a key contains one that no two rows share.
+fn has_unique_part(judged: &[PrimaryKeyReport], key: &[String]) -> bool {
+    let within = |part: &PrimaryKeyReport| part.columns.iter().all(|column| key.contains(column));
+    judged.iter().any(|part| part.unique && !part.columns.is_empty() && within(part))
 }
 
 fn rank(
@@ -378,7 +402,21 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], knowledge: &K
             chosen.verdict.word()
         ));
     }
-    reasons.extend(locality(chosen, knowledge));
+    let joined = knowledge.joined.iter().filter(|join| chosen.partition_key == [join.column.as_str()]);
+    let joined: Vec<&str> = joined.map(|join| join.with.as_str()).collect();
+    if let (false, [column]) = (joined.is_empty(), chosen.partition_key.as_slice()) {
+        reasons.push(format!(
+            "{column} joins {}: with both partitioned by it, joined rows lie in one partition",
+            joined.join(" and ")
+        ));
+    }
+    // What is said of ids of rows is that nothing else is looked up, and joins are.
+    let is_row = |column: &String| {
+        knowledge.roles.iter().any(|report| report.column == *column && report.role == Role::RowId)
+    };
+    if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
+        reasons.extend(locality(chosen, knowledge));
+    }
     reasons.push(format!(
         "{} sustains {} of inserts, of {} if all partitions were equally busy",
         name(&chosen.partition_key),

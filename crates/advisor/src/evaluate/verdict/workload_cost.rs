@@ -6,6 +6,7 @@
 
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
+use crate::evaluate::options::JoinedColumn;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
@@ -18,6 +19,8 @@ const ROW_READS: f64 = 0.15;
 const TIME_READS: f64 = 0.15;
 /// Share of the reads of everything.
 const SCANS: f64 = 0.15;
+/// Share of the reads that join another table, if there is one.
+const JOINS: f64 = 0.4;
 /// Share of the reads of an entity that name a second one.
 const SECOND_ENTITY: f64 = 0.25;
 /// Cost of each further column, which a filter must fix before it can prune.
@@ -49,6 +52,8 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) natural_key: &'a [String],
     /// Columns of all natural keys that are as short.
     pub(crate) identifying: &'a [String],
+    /// Columns by which other tables are joined.
+    pub(crate) joined: &'a [JoinedColumn],
 }
 
 /// Reads that a table probably serves.
@@ -60,7 +65,23 @@ pub(crate) struct Workload {
     /// Share of the reads that name one entity: fewer, if none is much of one. They name a row then.
     entity_reads: f64,
     natural_key: Vec<String>,
+    /// Columns by which other tables are joined, with the share of the joins that each has.
+    joins: Vec<(String, f64)>,
     partitions: f64,
+}
+
+/// Shares of joins among all, each column once.
+fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
+    let sum: f64 = joined.iter().map(|join| join.weight).sum();
+    let mut shares: Vec<(String, f64)> = Vec::new();
+    for join in joined {
+        let share = join.weight / sum.max(f64::MIN_POSITIVE);
+        match shares.iter_mut().find(|(column, _)| *column == join.column) {
+            Some((_, known)) => *known += share,
+            None => shares.push((join.column.clone(), share)),
+        }
+    }
+    shares
 }
 
 impl Workload {
@@ -114,6 +135,7 @@ impl Workload {
             entities,
             entity_reads: ENTITY_READS * strongest.min(1.0).sqrt(),
             natural_key: knowledge.natural_key.to_vec(),
+            joins: shares(knowledge.joined),
             partitions,
         }
     }
@@ -143,10 +165,16 @@ impl Workload {
         let row_reads = ENTITY_READS + ROW_READS - self.entity_reads;
         let prior =
             self.entity_reads * self.entity_reads(key) + row_reads * self.row_reads(key) + TIME_READS + scans;
-        match observed {
+        let reads = match observed {
             Some(observed) => observed + PRIOR_BESIDE_STATEMENTS * (prior + further),
             None => prior + further,
-        }
+        };
+        if self.joins.is_empty() { reads } else { (1.0 - JOINS) * reads + JOINS * self.join_reads(key) }
+    }
+
+    /// Share of the partitions that a row of another table finds its rows in.
+    fn join_reads(&self, key: &[String]) -> f64 {
+        self.joins.iter().map(|(column, share)| share * self.visits(key, &[column])).sum()
     }
 
     fn rarely_fixed(&self, key: &[String]) -> f64 {

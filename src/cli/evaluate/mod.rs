@@ -1,36 +1,36 @@
 //! `evenkeel evaluate`.
 
+mod assessing;
+mod plan;
+mod tables;
+mod thresholds;
+
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::bounded::{BASELINE, quote, read_text};
 use evenkeel::evaluate::{
-    AdvisorOptions, AdvisorReport, Candidate, Drift, EvaluateError, EvaluateOptions, Role, RoleError,
-    Threshold, advise, compare, mask_source,
+    AdvisorOptions, AdvisorReport, Candidate, Drift, Role, RoleError, Threshold, compare, mask_source,
 };
-use evenkeel::finding::Severity;
-use evenkeel::placement::{Function, FunctionError, PlacementError};
 use evenkeel::query::Params;
 use evenkeel::report::{self, Layout};
-use evenkeel::source::{Export, OnUnreadable, find_inputs};
+use evenkeel::source::{Export, find_inputs};
 use evenkeel::sql::{plan_statements, read_statements};
 use evenkeel::table::{ColumnType, YdbVersion};
-use evenkeel::units::{ByteSize, Micros, PartitionCount};
-use indicatif::ProgressBar;
+use evenkeel::targets::Target;
+use evenkeel::units::{ByteSize, Micros};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::evaluate::assessing::{Assessing, assess_in_background};
+use crate::cli::evaluate::plan::Placements;
 use crate::cli::input::InputArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
-
-/// Node counts to try if neither nodes nor partitions are given.
-const DEFAULT_NODES: [u64; 3] = [4, 16, 32];
 
 /// Handling of rows that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -54,6 +54,8 @@ Examples:
       --nodes 4,16 --queries queries --html report.html
   evenkeel evaluate exports --partition-key user_id --partitions 64 \\
       --fail-on 'max_over_mean>1.2'
+  evenkeel evaluate orders.csv --target clickhouse
+  evenkeel evaluate orders.parquet lines.parquet --join orders.id=lines.order_id
 
 A column whose name has brackets or commas stands in quotes: '\"price (EUR)\",day'.")]
 pub(crate) struct Args {
@@ -75,6 +77,12 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "primary_keys")]
     no_primary_keys: bool,
 
+    /// Columns by which two of the tables are joined, such as orders.id=lines.order_id; repeatable.
+    /// Each input is then a table of its own [default: if the columns of the inputs differ, joins are
+    /// found from names and values].
+    #[arg(long = "join", value_name = "TABLE.COLUMN=TABLE.COLUMN")]
+    joins: Vec<String>,
+
     /// Partition counts to try.
     #[arg(long, value_delimiter = ',', value_name = "COUNTS", conflicts_with = "nodes")]
     partitions: Vec<u64>,
@@ -85,8 +93,8 @@ pub(crate) struct Args {
 
     /// Placement functions, separated by commas; repeatable: ydb, ydb-modulo, ydb-cloud-logs or
     /// ydb-cloud-logs:ACTIVE:SECONDS, that of another system (see 'evenkeel place --list'), or all.
-    /// The first one decides.
-    #[arg(long = "placement", default_value = "ydb", value_delimiter = ',', value_name = "FUNCTIONS")]
+    /// The first one decides [default: that of the target].
+    #[arg(long = "placement", value_delimiter = ',', value_name = "FUNCTIONS")]
     placements: Vec<Placements>,
 
     /// Weights of unequal nodes, such as 1,1,2: partitions are assigned to the nodes in turn, and
@@ -160,7 +168,13 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnError,
 
-    /// Name of the table in the proposed YQL [default: that of the first input].
+    /// System to write the statements for, and whose placement the figures are for: ydb,
+    /// clickhouse, citus, postgres, greenplum, doris, starrocks, spanner, cassandra, mongodb, kafka,
+    /// iceberg or paimon [default: that of --placement, else ydb].
+    #[arg(long, value_name = "SYSTEM")]
+    target: Option<Target>,
+
+    /// Name of the table in the proposed statements [default: that of the first input].
     #[arg(long)]
     name: Option<String>,
 
@@ -225,20 +239,18 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let inputs = find_inputs(&args.inputs)?;
     inputs.notes.iter().for_each(|note| out.note(note));
     let options = args.input.options()?;
-    let partitions = partitions(&args)?;
-    for (name, rate) in [("--ingest-rate", args.ingest_rate), ("--partition-rate", Some(args.partition_rate))]
-    {
-        if rate == Some(ByteSize(0)) {
-            return Err(Failure::wrong_usage(format!("{name} 0: a rate is above 0")));
-        }
-    }
-    if args.name.as_deref() == Some("") {
-        return Err(Failure::wrong_usage("--name: a table has a name"));
-    }
-    if let Some(share) = args.sample.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
-        return Err(Failure::wrong_usage(format!("--sample {share}: a share is above 0 and at most 1")));
-    }
+    let plan_of_args = plan::options(&args)?;
     let started = Instant::now();
+    #[cfg(feature = "cluster")]
+    let assessing = match args.cluster.connect(out).await? {
+        Some(cluster) => Assessing::OnCluster(Box::new(cluster), tokio::runtime::Handle::current()),
+        None => Assessing::Here,
+    };
+    #[cfg(not(feature = "cluster"))]
+    let assessing = Assessing::Here;
+    if let Some(exports) = tables::open(&args, &options).await? {
+        return tables::run(&args, exports, &types, assessing, out).await;
+    }
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
     let mask = |error| if args.mask_values { mask_source(error) } else { error };
     let export = Arc::new(export.map_err(|error| named_column(mask(error)))?);
@@ -249,54 +261,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
         None => Vec::new(),
     };
-    let plan = AdvisorOptions {
-        evaluate: EvaluateOptions {
-            partition_keys: args.partition_keys.clone(),
-            primary_keys: args.primary_keys.clone(),
-            placements: functions(&args.placements),
-            weights: args.weights.clone(),
-            partitions,
-            time: args.time.clone(),
-            window: args.window,
-            batch_rows: args.batch,
-            partition_rate: args.partition_rate.0 as f64,
-            equality_columns: Vec::new(),
-            memory: args.memory,
-            sample: args.sample,
-        },
-        find_primary_keys: !args.no_primary_keys,
-        roles: args
-            .roles
-            .iter()
-            .cloned()
-            .chain(args.not_key.iter().map(|column| (column.clone(), Role::Measure)))
-            .collect(),
-        current_partition_key: args.current.clone(),
-        statements,
-        on_unreadable: match args.on_error {
-            OnError::Fail => OnUnreadable::Fail,
-            OnError::Skip => OnUnreadable::Skip,
-        },
-        ingest_rate: args.ingest_rate.map(|rate| rate.0 as f64),
-        nodes: if args.nodes.is_empty() && args.partitions.is_empty() {
-            DEFAULT_NODES.to_vec()
-        } else {
-            args.nodes.clone()
-        },
-        nodes_given: !args.nodes.is_empty(),
-        inputs: args.inputs.clone(),
-        reading: args.input.words(),
-        left_out: Vec::new(),
-        table: args.name.clone().unwrap_or_else(|| table_name(&args.inputs)),
-        ydb_version: args.ydb_version,
-    };
-    #[cfg(feature = "cluster")]
-    let assessing = match args.cluster.connect(out).await? {
-        Some(cluster) => Assessing::OnCluster(Box::new(cluster), tokio::runtime::Handle::current()),
-        None => Assessing::Here,
-    };
-    #[cfg(not(feature = "cluster"))]
-    let assessing = Assessing::Here;
+    let plan = AdvisorOptions { statements, ..plan_of_args };
     let mut assessment = assess_in_background(export, plan, assessing, args.mask_values, out).await?;
     assessment.seconds = started.elapsed().as_secs_f64();
     if args.mask_values {
@@ -320,77 +285,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         }
         text
     })?;
-    check_thresholds(&args, &assessment, drift.as_deref().unwrap_or_default())
-}
-
-/// Machine or cluster that counts the rows.
-enum Assessing {
-    Here,
-    #[cfg(feature = "cluster")]
-    OnCluster(Box<evenkeel::cluster::Cluster>, tokio::runtime::Handle),
-}
-
-impl Assessing {
-    fn advise(
-        &self,
-        export: &Export,
-        plan: AdvisorOptions,
-        progress: &(dyn Fn(u64) + Sync),
-        stop: &AtomicBool,
-    ) -> Result<AdvisorReport, EvaluateError> {
-        match self {
-            Self::Here => advise(export, plan, progress, stop),
-            #[cfg(feature = "cluster")]
-            Self::OnCluster(cluster, runtime) => {
-                evenkeel::cluster::advise(cluster, runtime, export, plan, stop)
-            }
-        }
-    }
-}
-
-/// Evaluates in a thread that Ctrl-C stops.
-async fn assess_in_background(
-    export: Arc<Export>,
-    plan: AdvisorOptions,
-    assessing: Assessing,
-    masked: bool,
-    out: &Output,
-) -> Result<AdvisorReport, Failure> {
-    let work = move |bar: &ProgressBar, stop: &AtomicBool| {
-        let progress = |rows| bar.set_position(rows);
-        let mut plan = plan;
-        loop {
-            let error = match assessing.advise(&export, plan.clone(), &progress, stop) {
-                Err(error) => error,
-                assessment => return assessment,
-            };
-            // If a number is too large for some systems, evaluate the others.
-            if !error.is_too_large() {
-                return Err(error);
-            }
-            let before = plan.evaluate.placements.len();
-            plan.evaluate.placements.retain(|function| match function {
-                Function::System(system) => system.about().unsigned,
-                Function::Ydb(_) => true,
-            });
-            if plan.evaluate.placements.is_empty() || plan.evaluate.placements.len() == before {
-                return Err(error);
-            }
-            plan.left_out.push(format!("{error}; likewise all systems without unsigned integers"));
-        }
-    };
-    let assessed = out.in_background(work).await?;
-    let assessed = assessed.map_err(|error| if masked { error.masked() } else { error });
-    assessed.map_err(|error| match error {
-        EvaluateError::UnknownColumn { .. }
-        | EvaluateError::NotTime { .. }
-        | EvaluateError::UnknownTime { .. }
-        | EvaluateError::UnknownRoleColumn { .. }
-        | EvaluateError::Memory { .. }
-        | EvaluateError::TooManyWindows { .. }
-        | EvaluateError::Placement { source: PlacementError::System { .. }, .. } => Failure::usage(error),
-        other => Failure::from(other),
-    })
+    thresholds::check(&thresholds::crossed(&args, &assessment, drift.as_deref().unwrap_or_default(), None)?)
 }
 
 /// Classifies a wrong column name in `--type` as wrong usage.
@@ -405,32 +300,6 @@ fn named_column(error: evenkeel::source::SourceError) -> Failure {
 fn role(text: &str) -> Result<(String, Role), String> {
     let (column, role) = text.rsplit_once('=').ok_or("write COLUMN=ROLE, such as user_id=entity")?;
     Ok((column.to_owned(), role.parse().map_err(|error: RoleError| error.to_string())?))
-}
-
-fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {
-    let nodes: &[u64] = if args.nodes.is_empty() { &DEFAULT_NODES } else { &args.nodes };
-    let sum: f64 = args.weights.iter().sum();
-    let is_asked = !args.partitions.is_empty() || !args.nodes.is_empty();
-    let counts =
-        if (1.0..=1e6).contains(&sum) && args.weights.iter().all(|weight| weight.fract() == 0.0) && !is_asked
-        {
-            // Partition counts that the sum of the weights divides.
-            let near = |nodes: &u64| (nodes * 4).next_multiple_of(sum as u64);
-            nodes.iter().map(near).map(PartitionCount::new).collect()
-        } else if args.partitions.is_empty() {
-            nodes.iter().map(|nodes| PartitionCount::for_nodes(*nodes)).collect::<Result<Vec<_>, _>>()
-        } else {
-            args.partitions.iter().map(|count| PartitionCount::new(*count)).collect()
-        };
-    let mut counts = counts.map_err(Failure::usage)?;
-    let mut seen = Vec::new();
-    counts.retain(|count| {
-        !seen.contains(count) && {
-            seen.push(*count);
-            true
-        }
-    });
-    Ok(counts)
 }
 
 /// Reads `column:type`.
@@ -462,8 +331,14 @@ pub(crate) fn write_report(path: &Path, html: &str, out: &Output) -> Result<(), 
 /// replaced.
 pub(crate) fn table_name(inputs: &[String]) -> String {
     let first = inputs.first().filter(|input| *input != "-").map_or("table", String::as_str);
-    let stem =
-        Path::new(first).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // A pattern of file names says less than the folder that they are in.
+    let is_pattern = |name: &str| name.contains(['*', '?', '[']);
+    let named = Path::new(first).components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    });
+    let mut named = named.skip_while(|name| is_pattern(name));
+    let stem = named.next().unwrap_or_else(|| "table".to_owned());
     let stem = stem.split('.').next().unwrap_or_default();
     let name: String =
         stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
@@ -476,98 +351,4 @@ pub(crate) fn table_name(inputs: &[String]) -> String {
 fn weight(text: &str) -> Result<f64, String> {
     let weight = text.trim().parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight > 0.0);
     weight.ok_or_else(|| "write weights above 0, such as 1,1,2".to_owned())
-}
-
-/// One placement function, or all of them.
-#[derive(Debug, Clone, Copy)]
-enum Placements {
-    All,
-    One(Function),
-}
-
-impl std::str::FromStr for Placements {
-    type Err = FunctionError;
-
-    fn from_str(text: &str) -> Result<Self, FunctionError> {
-        if text.eq_ignore_ascii_case("all") { Ok(Self::All) } else { text.parse().map(Self::One) }
-    }
-}
-
-/// Returns the named functions, each once.
-fn functions(named: &[Placements]) -> Vec<Function> {
-    let mut functions = Vec::new();
-    for named in named {
-        let more: Vec<Function> = match named {
-            Placements::All => Function::all().collect(),
-            Placements::One(function) => vec![*function],
-        };
-        for function in more {
-            if !functions.contains(&function) {
-                functions.push(function);
-            }
-        }
-    }
-    functions
-}
-
-/// Returns the subjects of thresholds: the given keys, else the recommended ones, and the export as
-/// a whole.
-fn subjects(
-    args: &Args,
-    assessment: &AdvisorReport,
-    drift: &[Drift],
-) -> Result<Vec<(String, Value)>, Failure> {
-    let mut subjects = Vec::new();
-    for key in &assessment.evaluation.candidates {
-        let recommended = key.partition_key == assessment.recommendation.partition_key;
-        if args.partition_keys.is_empty() && !recommended {
-            continue;
-        }
-        let name = format!("HASH({})", key.partition_key.join(", "));
-        let mut of_key = serde_json::to_value(key)?;
-        if let Some(fields) = of_key.as_object_mut() {
-            fields.remove("placements");
-        }
-        subjects.push((name.clone(), of_key));
-        for placement in &key.placements {
-            let name =
-                format!("{name} over {} partitions by {}", placement.skew.partitions, placement.function);
-            subjects.push((name, serde_json::to_value(placement)?));
-        }
-    }
-    for key in &assessment.evaluation.primary_keys {
-        let recommended = key.columns == assessment.recommendation.primary_key;
-        if !args.primary_keys.is_empty() || recommended {
-            subjects.push((format!("PRIMARY KEY ({})", key.columns.join(", ")), serde_json::to_value(key)?));
-        }
-    }
-    let count = |severity: Severity| {
-        assessment.findings.iter().filter(|finding| finding.severity == severity).count()
-    };
-    let whole = serde_json::json!({
-        "rows": assessment.evaluation.rows,
-        "bytes": assessment.evaluation.bytes,
-        "unreadable_rows": assessment.unreadable_rows,
-        "problems": count(Severity::Problem),
-        "warnings": count(Severity::Warning),
-        "drift": drift.iter().filter(|drift| drift.notable).count(),
-        "partitions": assessment.recommendation.partitions,
-    });
-    subjects.push(("the export".to_owned(), whole));
-    Ok(subjects)
-}
-
-fn check_thresholds(args: &Args, assessment: &AdvisorReport, drift: &[Drift]) -> Result<(), Failure> {
-    if args.fail_on.is_empty() {
-        return Ok(());
-    }
-    let subjects = subjects(args, assessment, drift)?;
-    let mut lines = Vec::new();
-    for threshold in &args.fail_on {
-        for crossing in threshold.check(&subjects).map_err(Failure::usage)? {
-            let (figure, value, subject) = (crossing.figure, crossing.value, crossing.subject);
-            lines.push(format!("threshold {threshold} is met: {figure} is {value} for {subject}"));
-        }
-    }
-    if lines.is_empty() { Ok(()) } else { Err(Failure::Threshold(lines.join("\n"))) }
 }

@@ -1,0 +1,107 @@
+//! PostgreSQL and two systems built on it.
+
+use evenkeel_model::table::{Column, ColumnType};
+
+use crate::targets::sql::{
+    SIGNED, SqlType, columns, literal, names, not_null, only_column, quoted, signed_bytes,
+};
+use crate::targets::{Dialect, TableDesign};
+
+pub(super) enum Flavor {
+    Postgres,
+    Citus,
+    Greenplum,
+}
+
+const MARK: char = '"';
+
+impl Dialect for Flavor {
+    fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
+        let lines = columns(design.columns, MARK, notes, type_of);
+        let mut lines: Vec<String> = not_null(lines, design.columns).collect();
+        // Without a unique key, an index serves the same reads.
+        let index = if design.is_unique && !design.primary_key.is_empty() {
+            lines.push(format!("    PRIMARY KEY ({})", names(design.primary_key, MARK)));
+            String::new()
+        } else if design.primary_key.is_empty() {
+            String::new()
+        } else {
+            notes.push(format!(
+                "({}) is not unique in the export, so it is an index",
+                design.primary_key.join(", ")
+            ));
+            format!("CREATE INDEX ON {} ({});\n", quoted(design.name, MARK), names(design.primary_key, MARK))
+        };
+        let table = format!("CREATE TABLE {} (\n{}\n)", quoted(design.name, MARK), lines.join(",\n"));
+        let key = names(design.partition_key, MARK);
+        match self {
+            Self::Postgres => {
+                format!("{table} PARTITION BY HASH ({key});\n\n{}{index}", partitions(design))
+            }
+            Self::Citus => {
+                let column = only_column(design, "Citus", notes);
+                format!(
+                    "{table};\n{index}\nSELECT create_distributed_table({}, {}, shard_count => {});\n",
+                    literal(&quoted(design.name, MARK)),
+                    literal(column),
+                    design.partitions
+                )
+            }
+            Self::Greenplum => {
+                notes.push(format!(
+                    "the number of segments is that of the cluster; the figures are for {}",
+                    design.partitions
+                ));
+                if design.is_unique {
+                    notes.push(
+                        "Greenplum 6 takes no PRIMARY KEY on column-oriented tables: leave it out there"
+                            .to_owned(),
+                    );
+                }
+                format!(
+                    "{table} WITH (appendoptimized = true, orientation = column)\nDISTRIBUTED BY ({key});\n{index}"
+                )
+            }
+        }
+    }
+}
+
+/// Writes the statement that creates the partitions, whatever their number.
+fn partitions(design: &TableDesign<'_>) -> String {
+    let last = design.partitions.saturating_sub(1);
+    let count = design.partitions;
+    let name = literal(design.name);
+    format!(
+        "DO $partitions$\nBEGIN\n    FOR i IN 0..{last} LOOP\n        EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS {count}, REMAINDER %s)',\n                       {name} || '_' || i, {name}, i);\n    END LOOP;\nEND\n$partitions$;\n"
+    )
+}
+
+fn type_of(column: &Column) -> SqlType {
+    let column_type = column.column_type;
+    if let Some(bytes) = signed_bytes(column_type) {
+        let name = match bytes {
+            1 | 2 => "smallint",
+            4 => "integer",
+            _ => "bigint",
+        };
+        let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
+        return SqlType { name: name.to_owned(), note };
+    }
+    SqlType::plain(match column_type {
+        ColumnType::Bool => "boolean",
+        ColumnType::Float => "real",
+        ColumnType::Double => "double precision",
+        ColumnType::Decimal { precision, scale } => {
+            return SqlType::plain(format!("numeric({precision}, {scale})"));
+        }
+        ColumnType::Json | ColumnType::JsonDocument => "jsonb",
+        ColumnType::String | ColumnType::Yson => "bytea",
+        ColumnType::Uuid => "uuid",
+        ColumnType::Date | ColumnType::Date32 => "date",
+        ColumnType::Datetime | ColumnType::Datetime64 | ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            "timestamptz"
+        }
+        ColumnType::Interval | ColumnType::Interval64 => "interval",
+        _ => "text",
+    })
+}

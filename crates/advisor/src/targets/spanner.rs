@@ -1,0 +1,107 @@
+//! Google Spanner, in the GoogleSQL dialect.
+
+use evenkeel_model::table::{Column, ColumnType};
+
+use crate::evaluate::Role;
+use crate::targets::sql::{MICROSECONDS, SIGNED, SqlType, columns, names, not_null, quoted, signed_bytes};
+use crate::targets::{Dialect, TableDesign};
+
+pub(super) struct Spanner;
+
+const MARK: char = '`';
+/// Digits of NUMERIC before and after the point.
+const NUMERIC_DIGITS: (i16, i16) = (29, 9);
+
+impl Dialect for Spanner {
+    fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
+        for column in design.columns {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if !column.name.chars().all(plain) || !column.name.starts_with(|c: char| c.is_ascii_alphabetic())
+            {
+                notes.push(format!(
+                    "rename column {}: names have letters, digits and _ only, a letter first",
+                    column.name
+                ));
+            }
+        }
+        let lines = columns(design.columns, MARK, notes, type_of);
+        let mut lines: Vec<String> = not_null(lines, design.columns).collect();
+        if !design.is_unique {
+            notes.push("a primary key must be unique; the export has rows with equal ones: add a column that tells them apart".to_owned());
+        }
+        let rest: Vec<String> = design.beside_partition_key().cloned().collect();
+        let mut key: Vec<String> = design.partition_key.to_vec();
+        key.extend(rest);
+        // Spanner splits by ranges: numbers and times that grow would all go to the last split.
+        if design.role == Some(Role::Entity) {
+            notes.push(format!(
+                "Spanner splits tables by ranges of the primary key, so {} comes first: inserts spread over its values",
+                design.partition_key.join(", ")
+            ));
+        } else {
+            let count = design.partitions;
+            let texts: Vec<String> = design
+                .partition_key
+                .iter()
+                .map(|name| format!("CAST({} AS STRING)", quoted(name, MARK)))
+                .collect();
+            let hashed = match texts.as_slice() {
+                [one] => one.clone(),
+                several => format!("CONCAT({})", several.join(", ")),
+            };
+            lines.insert(
+                0,
+                format!("    ShardId INT64 NOT NULL AS (MOD(MOD(FARM_FINGERPRINT({hashed}), {count}) + {count}, {count})) STORED"),
+            );
+            notes.push(format!(
+                "Spanner splits tables by ranges of the primary key; values of {} may grow with time, so a hash comes first. Reads of a range visit all {count} values of ShardId",
+                design.partition_key.join(", ")
+            ));
+            key.insert(0, "ShardId".to_owned());
+        }
+        let key: Vec<String> = key
+            .iter()
+            .map(|name| if name == "ShardId" { name.clone() } else { names([name], MARK) })
+            .collect();
+        format!(
+            "CREATE TABLE {} (\n{}\n) PRIMARY KEY ({});\n",
+            quoted(design.name, MARK),
+            lines.join(",\n"),
+            key.join(", ")
+        )
+    }
+}
+
+fn type_of(column: &Column) -> SqlType {
+    let column_type = column.column_type;
+    if signed_bytes(column_type).is_some() {
+        let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
+        return SqlType { name: "INT64".to_owned(), note };
+    }
+    SqlType::plain(match column_type {
+        ColumnType::Bool => "BOOL",
+        ColumnType::Float => "FLOAT32",
+        ColumnType::Double => "FLOAT64",
+        ColumnType::Decimal { precision, scale } => {
+            let (before, after) = NUMERIC_DIGITS;
+            let fits = i16::from(precision) - i16::from(scale) <= before && i16::from(scale) <= after;
+            if fits {
+                "NUMERIC"
+            } else {
+                return SqlType::noted(
+                    "STRING(MAX)",
+                    "NUMERIC has 29 digits before the point and 9 after it",
+                );
+            }
+        }
+        ColumnType::Json | ColumnType::JsonDocument => "JSON",
+        ColumnType::String | ColumnType::Yson => "BYTES(MAX)",
+        ColumnType::Uuid => "STRING(36)",
+        ColumnType::Date | ColumnType::Date32 => "DATE",
+        ColumnType::Datetime | ColumnType::Datetime64 | ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            "TIMESTAMP"
+        }
+        ColumnType::Interval | ColumnType::Interval64 => return SqlType::noted("INT64", MICROSECONDS),
+        _ => "STRING(MAX)",
+    })
+}

@@ -1,0 +1,253 @@
+//! Parts that the SQL of several systems shares.
+
+use evenkeel_model::table::{Column, ColumnType};
+
+use crate::targets::TableDesign;
+
+/// Type of a column in a system.
+pub(super) struct SqlType {
+    pub(super) name: String,
+    /// What differs from the type of the export.
+    pub(super) note: Option<&'static str>,
+}
+
+impl SqlType {
+    pub(super) fn plain(name: impl Into<String>) -> Self {
+        Self { name: name.into(), note: None }
+    }
+
+    pub(super) fn noted(name: impl Into<String>, note: &'static str) -> Self {
+        Self { name: name.into(), note: Some(note) }
+    }
+}
+
+/// Note for systems without unsigned integers.
+pub(super) const SIGNED: &str = "numbers above 9223372036854775807 do not fit";
+/// Note for systems without a type for spans of time.
+pub(super) const MICROSECONDS: &str = "microseconds";
+/// Note for systems that hold points in time more coarsely.
+pub(super) const MILLISECONDS: &str = "fractions finer than a millisecond are cut";
+
+/// Words that at least one of the systems reserves; as names they are quoted.
+const RESERVED: &[&str] = &[
+    "all",
+    "alter",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "begin",
+    "between",
+    "bigint",
+    "binary",
+    "bitmap",
+    "both",
+    "bucket",
+    "by",
+    "case",
+    "cast",
+    "char",
+    "check",
+    "collate",
+    "column",
+    "constraint",
+    "create",
+    "cross",
+    "cube",
+    "current",
+    "database",
+    "date",
+    "day",
+    "decimal",
+    "default",
+    "delete",
+    "desc",
+    "describe",
+    "distinct",
+    "distributed",
+    "do",
+    "double",
+    "drop",
+    "else",
+    "end",
+    "enum",
+    "except",
+    "exists",
+    "explain",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "from",
+    "full",
+    "function",
+    "grant",
+    "group",
+    "grouping",
+    "having",
+    "hour",
+    "if",
+    "in",
+    "index",
+    "inner",
+    "insert",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "join",
+    "json",
+    "key",
+    "keys",
+    "large",
+    "lateral",
+    "leading",
+    "left",
+    "like",
+    "limit",
+    "lookup",
+    "map",
+    "merge",
+    "minute",
+    "month",
+    "natural",
+    "new",
+    "no",
+    "not",
+    "null",
+    "of",
+    "offset",
+    "on",
+    "only",
+    "option",
+    "or",
+    "order",
+    "outer",
+    "over",
+    "overlaps",
+    "partition",
+    "percent",
+    "placing",
+    "precision",
+    "primary",
+    "proto",
+    "qualify",
+    "range",
+    "rank",
+    "read",
+    "references",
+    "replace",
+    "right",
+    "row",
+    "rows",
+    "schema",
+    "second",
+    "select",
+    "set",
+    "some",
+    "start",
+    "string",
+    "struct",
+    "system",
+    "table",
+    "text",
+    "then",
+    "time",
+    "timestamp",
+    "timestamps",
+    "to",
+    "token",
+    "trailing",
+    "true",
+    "union",
+    "unique",
+    "update",
+    "user",
+    "using",
+    "value",
+    "values",
+    "varchar",
+    "view",
+    "when",
+    "where",
+    "window",
+    "with",
+    "within",
+    "year",
+];
+
+/// Quotes a name unless it is a plain word in lower case that no system reserves.
+pub(super) fn quoted(name: &str, mark: char) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if starts_well && name.chars().all(plain) && !RESERVED.contains(&name) {
+        return name.to_owned();
+    }
+    let doubled = name.replace(mark, &format!("{mark}{mark}"));
+    format!("{mark}{doubled}{mark}")
+}
+
+/// Joins quoted names.
+pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a String>, mark: char) -> String {
+    names.into_iter().map(|name| quoted(name, mark)).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes a text as a literal between single quotes.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Writes one line for each column, and adds a note for each type that differs.
+pub(super) fn columns<'a>(
+    columns: impl IntoIterator<Item = &'a Column>,
+    mark: char,
+    notes: &mut Vec<String>,
+    type_of: impl Fn(&Column) -> SqlType,
+) -> Vec<String> {
+    let lines = columns.into_iter().map(|column| {
+        let SqlType { name, note } = type_of(column);
+        if let Some(note) = note {
+            notes
+                .push(format!("column {}, {} here, becomes {name}: {note}", column.name, column.column_type));
+        }
+        format!("    {} {name}", quoted(&column.name, mark))
+    });
+    lines.collect()
+}
+
+/// Adds ` NOT NULL` to the lines of columns that take no NULL.
+pub(super) fn not_null<'a>(
+    lines: Vec<String>,
+    columns: impl IntoIterator<Item = &'a Column>,
+) -> impl Iterator<Item = String> {
+    let required: Vec<bool> = columns.into_iter().map(|column| !column.nullable).collect();
+    lines.into_iter().zip(required).map(|(line, required)| if required { line + " NOT NULL" } else { line })
+}
+
+/// Returns the one column of systems that hash a single column, with a note if the key has more.
+pub(super) fn only_column<'a>(design: &TableDesign<'a>, system: &str, notes: &mut Vec<String>) -> &'a str {
+    let first = design.partition_key.first().map_or("", String::as_str);
+    if design.partition_key.len() > 1 {
+        notes.push(format!(
+            "{system} hashes one column: add one that combines {} and hash that, or accept {first} alone",
+            design.partition_key.join(" and ")
+        ));
+    }
+    first
+}
+
+/// Returns the signed integer type that holds an integer: its width in bytes.
+pub(super) fn signed_bytes(column_type: ColumnType) -> Option<u8> {
+    Some(match column_type {
+        ColumnType::Int8 => 1,
+        ColumnType::Int16 | ColumnType::Uint8 => 2,
+        ColumnType::Int32 | ColumnType::Uint16 => 4,
+        ColumnType::Int64 | ColumnType::Uint32 | ColumnType::Uint64 => 8,
+        _ => return None,
+    })
+}

@@ -1,0 +1,340 @@
+//! Points in time that columns of other types carry: epochs, and ids that begin with a time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use serde::{Deserialize, Serialize};
+
+use crate::units::Micros;
+use crate::values::instants;
+
+/// Way to read points in time from a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeReading {
+    /// The type of the column is a point in time or a date.
+    #[default]
+    Native,
+    /// Seconds since 1970.
+    Seconds,
+    /// Milliseconds since 1970.
+    Milliseconds,
+    /// Microseconds since 1970.
+    Microseconds,
+    /// Nanoseconds since 1970.
+    Nanoseconds,
+    /// Ids of 64 bits that begin with milliseconds since 2010-11-04, as those of Twitter.
+    Snowflake,
+    /// UUIDs of version 7 (RFC 9562), which begin with milliseconds since 1970.
+    UuidV7,
+    /// UUIDs of version 1 (RFC 9562), with steps of 100 ns since 1582-10-15.
+    UuidV1,
+    /// ULIDs, which begin with milliseconds since 1970.
+    Ulid,
+    /// ObjectIds of MongoDB, which begin with seconds since 1970.
+    ObjectId,
+}
+
+/// Start of Twitter's snowflake ids, in milliseconds since 1970.
+const SNOWFLAKE_EPOCH: i64 = 1_288_834_974_657;
+/// Bits of a snowflake id below its time.
+const SNOWFLAKE_SHIFT: i64 = 22;
+/// 1582-10-15 to 1970-01-01, in steps of 100 ns.
+const GREGORIAN_EPOCH: i64 = 0x01B2_1DD2_1381_4000;
+/// Digits of ULIDs: Crockford's base 32.
+const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// Points in time that are taken for such: from 2000 to 2050, in microseconds.
+const PLAUSIBLE: std::ops::Range<i64> = 946_684_800_000_000..2_524_608_000_000_000;
+/// Least time of a snowflake id, in milliseconds after its start: small numbers are none.
+const LEAST_SNOWFLAKE: i64 = 180 * 86_400_000;
+/// Longest span of the times of one export: numbers and ids that only look like times vary more.
+const LONGEST_SPAN: i64 = 10 * 366 * 86_400_000_000;
+/// Number of values whose bits are looked at.
+const MOST_BITS: usize = 1_000;
+/// Least number of values that show a reading.
+const FEWEST: usize = 20;
+
+impl TimeReading {
+    /// Readings of whole numbers, and of text and UUIDs.
+    const OF_NUMBERS: [Self; 5] =
+        [Self::Seconds, Self::Milliseconds, Self::Microseconds, Self::Snowflake, Self::Nanoseconds];
+    const OF_TEXT: [Self; 4] = [Self::UuidV7, Self::UuidV1, Self::Ulid, Self::ObjectId];
+
+    /// Whether a value is nothing but a point in time, unlike an id that begins with one.
+    #[must_use]
+    pub fn is_time_alone(self) -> bool {
+        !matches!(self, Self::Snowflake | Self::UuidV7 | Self::UuidV1 | Self::Ulid | Self::ObjectId)
+    }
+
+    /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that have
+    /// none; `None` if the type of the column cannot have any.
+    #[must_use]
+    pub fn instants(self, array: &ArrayRef) -> Option<ArrayRef> {
+        if self == Self::Native {
+            return instants(array);
+        }
+        let found: TimestampMicrosecondArray = match array.data_type() {
+            data_type if data_type.is_integer() => {
+                let numbers = cast(array, &DataType::Int64).ok()?;
+                numbers
+                    .as_primitive::<Int64Type>()
+                    .iter()
+                    .map(|n| n.and_then(|n| self.of_number(n)))
+                    .collect()
+            }
+            data_type if data_type.is_floating() => {
+                let numbers = cast(array, &DataType::Float64).ok()?;
+                let numbers = numbers.as_primitive::<Float64Type>().iter();
+                numbers.map(|n| n.and_then(|n| self.of_fraction(n))).collect()
+            }
+            DataType::FixedSizeBinary(16) => {
+                let ids = array.as_fixed_size_binary();
+                let of_id = |id: Option<&[u8]>| self.of_uuid(u128::from_be_bytes(id?.try_into().ok()?));
+                ids.iter().map(of_id).collect()
+            }
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                let texts = cast(array, &DataType::Utf8View).ok()?;
+                texts.as_string_view().iter().map(|text| text.and_then(|text| self.of_text(text))).collect()
+            }
+            _ => return None,
+        };
+        Some(Arc::new(found))
+    }
+
+    /// Returns the reading of a column by which all its values are plausible points in time; `None` if
+    /// there is none. The first and last point in time, in microseconds since 1970, come with it.
+    #[must_use]
+    pub fn detect(array: &ArrayRef) -> Option<(Self, i64, i64)> {
+        let readings: &[Self] =
+            if array.data_type().is_numeric() { &Self::OF_NUMBERS } else { &Self::OF_TEXT };
+        let filled = array.len() - array.null_count();
+        if filled < FEWEST {
+            return None;
+        }
+        readings.iter().find_map(|reading| {
+            if *reading == Self::Snowflake && !has_workers(array) {
+                return None;
+            }
+            let times = reading.instants(array)?;
+            let times = times.as_primitive::<arrow::datatypes::TimestampMicrosecondType>();
+            if times.len() - times.null_count() < filled {
+                return None;
+            }
+            let (first, last) = (arrow::compute::min(times)?, arrow::compute::max(times)?);
+            let plausible = PLAUSIBLE.contains(&first) && PLAUSIBLE.contains(&last);
+            (plausible && first < last && last - first <= LONGEST_SPAN).then_some((*reading, first, last))
+        })
+    }
+
+    /// Returns the numbers that stand for points in time, in microseconds since 1970; `None` for
+    /// readings that are not epochs.
+    #[must_use]
+    pub fn numbers(self, micros: &[i64]) -> Option<Int64Array> {
+        let number = |micros: i64| match self {
+            Self::Seconds => Some(micros.div_euclid(1_000_000)),
+            Self::Milliseconds => Some(micros.div_euclid(1_000)),
+            Self::Microseconds => Some(micros),
+            Self::Nanoseconds => Some(micros.saturating_mul(1_000)),
+            _ => None,
+        };
+        micros.iter().map(|micros| number(*micros)).collect::<Option<Vec<_>>>().map(Int64Array::from)
+    }
+
+    /// Returns the shortest time that values can differ by.
+    #[must_use]
+    pub fn resolution(self) -> Micros {
+        match self {
+            Self::Seconds | Self::ObjectId => Micros::SECOND,
+            Self::Milliseconds | Self::Snowflake | Self::UuidV7 | Self::Ulid => Micros::new(1_000),
+            Self::Native | Self::Microseconds | Self::Nanoseconds | Self::UuidV1 => Micros::new(1),
+        }
+    }
+
+    fn of_number(self, number: i64) -> Option<i64> {
+        match self {
+            Self::Seconds => number.checked_mul(1_000_000),
+            Self::Milliseconds => number.checked_mul(1_000),
+            Self::Microseconds => Some(number),
+            Self::Nanoseconds => Some(number.div_euclid(1_000)),
+            Self::Snowflake => {
+                let millis = number >> SNOWFLAKE_SHIFT;
+                (millis >= LEAST_SNOWFLAKE).then(|| (millis + SNOWFLAKE_EPOCH).checked_mul(1_000))?
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads an epoch that may have a fraction.
+    fn of_fraction(self, number: f64) -> Option<i64> {
+        let micros = number
+            * match self {
+                Self::Seconds => 1e6,
+                Self::Milliseconds => 1e3,
+                Self::Microseconds => 1.0,
+                Self::Nanoseconds => 1e-3,
+                _ => return None,
+            };
+        // Fractions below 2^63 fit.
+        (micros.abs() < 9.2e18).then_some(micros as i64)
+    }
+
+    fn of_uuid(self, id: u128) -> Option<i64> {
+        let version = (id >> 76) as u8 & 0xF;
+        let has_variant = (id >> 62) as u8 & 0b11 == 0b10;
+        match (self, version) {
+            (Self::UuidV7, 7) if has_variant => i64::try_from(id >> 80).ok()?.checked_mul(1_000),
+            (Self::UuidV1, 1) if has_variant => {
+                let (low, middle, high) = (id >> 96, (id >> 80) & 0xFFFF, (id >> 64) & 0x0FFF);
+                let steps = i64::try_from(high << 48 | middle << 32 | low).ok()?;
+                Some((steps - GREGORIAN_EPOCH).div_euclid(10))
+            }
+            _ => None,
+        }
+    }
+
+    fn of_text(self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        match (self, text.len()) {
+            (Self::UuidV7 | Self::UuidV1, 32 | 36) => {
+                self.of_uuid(uuid::Uuid::try_parse(text).ok()?.as_u128())
+            }
+            (Self::Ulid, 26) => {
+                let digit = |byte: u8| CROCKFORD.iter().position(|digit| *digit == byte.to_ascii_uppercase());
+                let digits = text.bytes().map(digit).collect::<Option<Vec<usize>>>()?;
+                let millis = digits.iter().take(10).fold(0, |millis, digit| millis * 32 + *digit as i64);
+                millis.checked_mul(1_000)
+            }
+            (Self::ObjectId, 24) if text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                i64::from_str_radix(text.get(..8)?, 16).ok()?.checked_mul(1_000_000)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether whole numbers have what snowflake ids have below their time: a few workers, or sequence
+/// numbers that begin at 0 in each millisecond. Nanoseconds and random numbers have anything there.
+fn has_workers(array: &ArrayRef) -> bool {
+    const SEQUENCE_BITS: u32 = 12;
+    let Ok(numbers) = cast(array, &DataType::Int64) else { return false };
+    let numbers = numbers.as_primitive::<Int64Type>();
+    let (mut workers, mut low, mut all) = (std::collections::BTreeSet::new(), 0usize, 0usize);
+    for number in numbers.iter().flatten().take(MOST_BITS) {
+        workers.insert(number >> SEQUENCE_BITS & 0x3FF);
+        low += usize::from(number & 0xFFF < 64);
+        all += 1;
+    }
+    all > 0 && (workers.len() * 3 <= all.min(192) || low * 10 >= all * 9)
+}
+
+impl fmt::Display for TimeReading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Native => "points in time",
+            Self::Seconds => "seconds since 1970",
+            Self::Milliseconds => "milliseconds since 1970",
+            Self::Microseconds => "microseconds since 1970",
+            Self::Nanoseconds => "nanoseconds since 1970",
+            Self::Snowflake => "snowflake ids, which begin with milliseconds since 2010-11-04",
+            Self::UuidV7 => "UUIDs of version 7, which begin with milliseconds since 1970",
+            Self::UuidV1 => "UUIDs of version 1, which have the time they were made",
+            Self::Ulid => "ULIDs, which begin with milliseconds since 1970",
+            Self::ObjectId => "ObjectIds, which begin with seconds since 1970",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Float64Array, StringArray, UInt32Array};
+
+    /// 2026-03-01 12:00:00.
+    const AT: i64 = 1_772_366_400_000_000;
+
+    fn detected(array: ArrayRef) -> Option<TimeReading> {
+        TimeReading::detect(&array).map(|(reading, ..)| reading)
+    }
+
+    #[test]
+    fn ids_begin_with_the_time_that_their_specifications_say() {
+        // The examples of RFC 9562, A.1 and A.6: 2022-02-22 19:22:22.
+        let at = 1_645_557_742_000_000;
+        assert_eq!(TimeReading::UuidV1.of_text("C232AB00-9414-11EC-B3C8-9F6BDECED846"), Some(at));
+        assert_eq!(TimeReading::UuidV7.of_text("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), Some(at));
+        assert_eq!(TimeReading::UuidV7.of_text("017F22E2-79B0-4CC3-98C4-DC0C0C07398F"), None);
+        // The example of the ULID specification: 2016-07-30 23:54:10.259.
+        assert_eq!(TimeReading::Ulid.of_text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), Some(1_469_922_850_259_000));
+        // MongoDB's documentation of getTimestamp(): 2012-10-15 21:26:17.
+        assert_eq!(TimeReading::ObjectId.of_text("507c7f79bcf86cd7994f6c0e"), Some(1_350_336_377_000_000));
+        // Twitter's documentation of ids: 2022-06-28 16:07:40.105.
+        assert_eq!(TimeReading::Snowflake.of_number(1_541_815_603_606_036_480), Some(1_656_432_460_105_000));
+    }
+
+    #[test]
+    fn epochs_are_told_apart_by_their_size() {
+        for (reading, scale) in [
+            (TimeReading::Seconds, 1.0e-6),
+            (TimeReading::Milliseconds, 1.0e-3),
+            (TimeReading::Microseconds, 1.0),
+            (TimeReading::Nanoseconds, 1.0e3),
+        ] {
+            let times = (0..100).map(|i| ((AT + i * 60_000_000) as f64 * scale) as i64);
+            let array: ArrayRef = Arc::new(Int64Array::from_iter_values(times));
+            assert_eq!(detected(array.clone()), Some(reading));
+            let read = reading.instants(&array).unwrap();
+            let read = read.as_primitive::<arrow::datatypes::TimestampMicrosecondType>();
+            assert!((read.value(99) - AT - 99 * 60_000_000).abs() < 1_000_000, "{reading}");
+        }
+        let fractions = Float64Array::from_iter_values((0..100).map(|i| 1_772_366_400.25 + f64::from(i)));
+        assert_eq!(detected(Arc::new(fractions)), Some(TimeReading::Seconds));
+        let seconds = Arc::new(UInt32Array::from_iter_values((0..100).map(|i| 1_772_366_400 + i)));
+        assert_eq!(detected(seconds), Some(TimeReading::Seconds));
+    }
+
+    #[test]
+    fn snowflake_ids_of_today_are_not_taken_for_nanoseconds() {
+        let id = |at: i64, worker: i64, sequence: i64| {
+            ((at / 1_000 - SNOWFLAKE_EPOCH) << SNOWFLAKE_SHIFT) | worker << 12 | sequence
+        };
+        let mixed = |i: i64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed()) >> 40) & 0xFFFF;
+        for workers in [1, 8, 32] {
+            let ids = (0..500).map(|i| id(AT + i * 77_000, mixed(i) % workers, mixed(i + 9) % 4));
+            assert_eq!(detected(Arc::new(Int64Array::from_iter_values(ids))), Some(TimeReading::Snowflake));
+        }
+        let nanoseconds = (0..500).map(|i| (AT + i * 77_000) * 1_000 + mixed(i) % 1_000);
+        let nanoseconds = Int64Array::from_iter_values(nanoseconds);
+        assert_eq!(detected(Arc::new(nanoseconds)), Some(TimeReading::Nanoseconds));
+    }
+
+    #[test]
+    fn other_numbers_and_texts_carry_no_time() {
+        let numbers: [Box<dyn Fn(i64) -> i64>; 5] = [
+            Box::new(|i| i),
+            Box::new(|i| 4_111_000_000_000_000 + i * 997),
+            Box::new(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed())) & i64::MAX),
+            Box::new(|_| 1_772_366_400),
+            Box::new(|i| 49_150_000_000 + i * 7919),
+        ];
+        for number in numbers {
+            let array = Arc::new(Int64Array::from_iter_values((0..1000).map(number)));
+            assert_eq!(detected(array.clone()), None, "{array:?}");
+        }
+        let random = |i: u128| i.wrapping_mul(0x2545_F491_4F6C_DD1D_9E37_79B9_7F4A_7C15);
+        let texts = |text: fn(u128) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values((1..500).map(random).map(text)))
+        };
+        assert_eq!(
+            detected(texts(|n| uuid::Builder::from_random_bytes(n.to_be_bytes()).into_uuid().to_string())),
+            None
+        );
+        assert_eq!(detected(texts(|n| format!("{:024x}", n >> 32))), None);
+        assert_eq!(detected(texts(|n| format!("{:026}", n >> 45))), None);
+        let few = Arc::new(Int64Array::from_iter_values((0..5).map(|i| 1_772_366_400 + i)));
+        assert_eq!(detected(few), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Exports of several tables, and the joins between them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use evenkeel::evaluate::{AdvisorOptions, mask_source};
+use evenkeel::finding::Severity;
+use evenkeel::joins::{
+    JoinError, TableExport, TablesReport, advise_tables, are_different_tables, find_joins,
+};
+use evenkeel::report::{self, Layout};
+use evenkeel::source::{Export, InputOptions, find_inputs};
+use evenkeel::table::ColumnType;
+use indicatif::ProgressBar;
+
+use crate::cli::evaluate::assessing::{Assessing, is_usage};
+use crate::cli::evaluate::{Args, named_column, plan, table_name, thresholds, write_report};
+use crate::cli::{Failure, Output};
+
+/// Maximum number of inputs whose columns are all compared; of more, as a shell makes of a pattern,
+/// the first and the last are.
+const MOST_COMPARED: usize = 64;
+
+/// Opens each input as a table of its own; `None` if they are parts of one table.
+pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<Export>>, Failure> {
+    let named = !args.joins.is_empty();
+    let possible = args.inputs.len() > 1 && !args.inputs.iter().any(|input| input == "-");
+    if !named && !possible {
+        return Ok(None);
+    }
+    if named && args.inputs.len() < 2 {
+        return Err(Failure::wrong_usage("--join joins two tables; name the files or folders of both"));
+    }
+    let (inputs, options) = (args.inputs.clone(), options.clone());
+    let open = move || {
+        let one = |input: &String| {
+            let found = find_inputs(std::slice::from_ref(input))?;
+            Export::open(&found.paths, options.clone(), &BTreeMap::new())
+        };
+        if named {
+            return inputs.iter().map(one).collect::<Result<Vec<_>, _>>().map(Some);
+        }
+        // An input that cannot be opened is reported when all are opened as one.
+        let different =
+            |exports: &[Option<Export>]| are_different_tables(&exports.iter().flatten().collect::<Vec<_>>());
+        if inputs.len() > MOST_COMPARED {
+            let ends: Vec<Option<Export>> =
+                [inputs.first(), inputs.last()].into_iter().flatten().map(|input| one(input).ok()).collect();
+            if !different(&ends) {
+                return Ok(None);
+            }
+        }
+        let exports: Vec<Option<Export>> = inputs.iter().map(|input| one(input).ok()).collect();
+        let all = different(&exports).then(|| exports.into_iter().collect::<Option<Vec<_>>>());
+        Ok(all.flatten())
+    };
+    tokio::task::spawn_blocking(open).await?.map_err(named_column)
+}
+
+/// Judges the keys of all tables, and the joins between them.
+pub(super) async fn run(
+    args: &Args,
+    exports: Vec<Export>,
+    types: &BTreeMap<String, ColumnType>,
+    assessing: Assessing,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let names: Vec<String> =
+        args.inputs.iter().map(|input| table_name(std::slice::from_ref(input))).collect();
+    refuse_options_of_one_table(args, &names)?;
+    check_names(args, &exports, types)?;
+    let options = plan::options(args)?;
+    let options: Vec<AdvisorOptions> = exports
+        .iter()
+        .zip(names.iter().zip(&args.inputs))
+        .map(|(export, (name, input))| of_table(&options, export, name, input))
+        .collect();
+    let exports: Vec<Export> = exports
+        .into_iter()
+        .map(|export| {
+            let has = |name: &String| export.columns().iter().any(|column| column.name == *name);
+            let own: BTreeMap<String, ColumnType> =
+                types.iter().filter(|(name, _)| has(name)).map(|(name, of)| (name.clone(), *of)).collect();
+            if own.is_empty() { export } else { export.with_types(&own) }
+        })
+        .collect();
+    let joins = args.joins.clone();
+    let work = move |bar: &ProgressBar, stop: &AtomicBool| {
+        let tables: Vec<TableExport<'_>> = names
+            .into_iter()
+            .zip(exports.iter().zip(options))
+            .map(|(name, (export, options))| TableExport { name, export, options })
+            .collect();
+        let joins = find_joins(&tables, &joins)?;
+        let advise = |export: &Export, options| {
+            assessing.advise(export, options, &|rows| bar.set_position(rows), stop)
+        };
+        advise_tables(&tables, &joins, &advise)
+    };
+    let mut found = out.in_background(work).await?.map_err(|error| join_failure(error, args.mask_values))?;
+    if args.mask_values {
+        found.tables.iter_mut().for_each(|table| table.report.mask_values());
+    }
+    if let Some(path) = &args.html {
+        for table in &found.tables {
+            write_report(&beside(path, &table.table), &report::html(&table.report), out)?;
+        }
+    }
+    let verbose = args.verbose;
+    out.result(args.format, &found, |found, layout| text(found, layout, verbose))?;
+    let mut lines = Vec::new();
+    for (number, table) in found.tables.iter().enumerate() {
+        let joins = (number == 0).then(|| ("the joins".to_owned(), counts(&found)));
+        let crossed = thresholds::crossed(args, &table.report, &[], joins)?;
+        lines.extend(crossed.into_iter().map(|line| format!("{}: {line}", table.table)));
+    }
+    thresholds::check(&lines)
+}
+
+/// Figures of the joins for thresholds.
+fn counts(found: &TablesReport) -> serde_json::Value {
+    let count = |severity: Severity| {
+        found.join_findings.iter().filter(|finding| finding.severity == severity).count()
+    };
+    serde_json::json!({ "problems": count(Severity::Problem), "warnings": count(Severity::Warning) })
+}
+
+fn text(found: &TablesReport, layout: Layout, verbose: bool) -> String {
+    let mut text = report::joins(found, layout);
+    for table in &found.tables {
+        text.push_str(&report::table_heading(&table.table, layout));
+        text.push_str(&match layout {
+            Layout::Plain if !verbose => report::answer(&table.report),
+            _ => report::assessment(&table.report, layout),
+        });
+        text.push('\n');
+    }
+    text
+}
+
+/// The options of one table: those that name columns, of its own alone.
+fn of_table(options: &AdvisorOptions, export: &Export, name: &str, input: &str) -> AdvisorOptions {
+    let has = |column: &String| export.columns().iter().any(|other| other.name == *column);
+    let mut options = options.clone();
+    options.roles.retain(|(column, _)| has(column));
+    options.evaluate.time = options.evaluate.time.filter(has);
+    options.table = name.to_owned();
+    options.inputs = vec![input.to_owned()];
+    options
+}
+
+/// Checks that each column that an option names is in one of the tables.
+fn check_names(args: &Args, exports: &[Export], types: &BTreeMap<String, ColumnType>) -> Result<(), Failure> {
+    let roles = args.roles.iter().map(|(column, _)| ("--role", column));
+    let named = types.keys().map(|column| ("--type", column)).chain(roles);
+    let named = named.chain(args.not_key.iter().map(|column| ("--not-key", column)));
+    for (option, column) in named.chain(args.time.iter().map(|column| ("--time", column))) {
+        if !exports.iter().any(|export| export.columns().iter().any(|other| other.name == *column)) {
+            return Err(Failure::wrong_usage(format!("{option}: no table has a column '{column}'")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses options that only make sense for one table.
+fn refuse_options_of_one_table(args: &Args, tables: &[String]) -> Result<(), Failure> {
+    let options = [
+        ("--partition-key", !args.partition_keys.is_empty()),
+        ("--primary-key", !args.primary_keys.is_empty()),
+        ("--current", args.current.is_some()),
+        ("--queries", args.queries.is_some()),
+        ("--baseline", args.baseline.is_some()),
+        ("--name", args.name.is_some()),
+    ];
+    let given = options.iter().find(|(_, given)| *given);
+    given.map_or(Ok(()), |(option, _)| {
+        let tables = tables.join(", ");
+        Err(Failure::wrong_usage(format!(
+            "{option} is for one table, and these inputs are of several, by their columns: {tables}; evaluate that table alone"
+        )))
+    })
+}
+
+fn join_failure(error: JoinError, masked: bool) -> Failure {
+    match error {
+        JoinError::Evaluate { table, source } => {
+            let source = if masked { source.masked() } else { source };
+            let usage = is_usage(&source);
+            let error = JoinError::Evaluate { table, source };
+            if usage { Failure::usage(error) } else { Failure::from(error) }
+        }
+        JoinError::Source(source) => named_column(if masked { mask_source(source) } else { source }),
+        error @ JoinError::Compare { .. } => Failure::from(error),
+        other => Failure::usage(other),
+    }
+}
+
+/// `report.html` becomes `report.orders.html`.
+fn beside(path: &std::path::Path, table: &str) -> PathBuf {
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{table}.{}", extension.to_string_lossy())),
+        None => path.with_extension(table),
+    }
+}
