@@ -23,6 +23,9 @@ const ROWS: u64 = 240_000;
 /// A join over two shuffles and an aggregation, stages 1 to 4. One task of the join has much more to do than the others.
 const QUERY: &str = "WITH keyed AS (SELECT CASE WHEN event_id % 100 = 0 THEN 'hot' ELSE user_id END AS k, event_id FROM t) \
      SELECT count(*), count(DISTINCT a.k), sum(b.event_id % 1000) FROM keyed a JOIN keyed b ON a.k = b.k";
+/// The same stages, with a join of billions of pairs: its tasks end only if they are called off.
+const ENDLESS: &str = "WITH keyed AS (SELECT event_id % 3 AS k, event_id FROM t) \
+     SELECT count(*), sum(b.event_id % 1000) FROM keyed a JOIN keyed b ON a.k = b.k";
 /// The stage of the second scan, and that of the join.
 const QUERY_STAGES: [usize; 2] = [2, 3];
 /// The stages that read and that write.
@@ -282,17 +285,23 @@ fn tasks_of_jobs_that_nobody_waits_for_are_called_off() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let (query, expected) = prepare(dir);
+    let file = query_file(dir, "endless.sql", ENDLESS);
+    let endless = format!("query {{}}/t {file} --timeout 1h");
     // Who is interrupted cancels the job; who is killed says nothing more.
-    for (signal, client_timeout) in [("INT", CLIENT_TIMEOUT), ("KILL", Duration::from_secs(2))] {
+    for (signal, client_timeout) in [("INT", CLIENT_TIMEOUT), ("KILL", Duration::from_secs(10))] {
         let (_threads, scheduler) = scheduler_of_ours(OnLostExecutor::FailJobs, client_timeout);
         let cluster = TestCluster::of(format!("http://{}", scheduler.address()), 2);
-        let child = spawn_and_wait(&cluster, dir, &query, 2);
+        let mut child = spawn(&cluster, dir, &endless);
+        while cluster.executors.iter().all(|executor| executor.ended_tasks(2) == 0) {
+            assert!(child.try_wait().unwrap().is_none(), "{signal}: a query without end has ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         signal_to(&child, signal);
         let run = ended(child, LONG, signal);
         assert!(run.code != 0 && run.stdout.is_empty(), "{signal}: {} {}", run.stdout, run.stderr);
         let began = Instant::now();
         while !cluster.executors.iter().any(|executor| executor.logged().contains("Task has been aborted")) {
-            assert!(began.elapsed() < CLIENT_TIMEOUT / 2, "{signal}: its tasks run on");
+            assert!(began.elapsed() < LONG, "{signal}: its tasks run on");
             std::thread::sleep(Duration::from_millis(20));
         }
         assert_eq!(cluster.done(dir, &query), expected);
@@ -323,16 +332,17 @@ fn a_dead_scheduler_and_a_cluster_without_executors_are_told_within_the_deadline
     std::thread::sleep(Duration::from_millis(500));
     cluster.executors.iter().for_each(|executor| executor.signal("KILL"));
     let began = Instant::now();
-    let run = ended(child, Duration::from_secs(25), "all executors killed");
+    let run = ended(child, LONG, "all executors killed");
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // Far below the default deadline, on a busy machine too.
+    assert!(began.elapsed() < Duration::from_secs(75), "{:?}", began.elapsed());
 
     // One that is frozen for good keeps nobody beyond the deadline.
     let cluster = TestCluster::start(1);
     let child = spawn(&cluster, dir, &format!("{query} --deadline 8s"));
     std::thread::sleep(Duration::from_millis(300));
     cluster.executors[0].signal("STOP");
-    let run = ended(child, Duration::from_secs(20), "the only executor frozen");
+    let run = ended(child, Duration::from_secs(75), "the only executor frozen");
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("within 8 s") || run.stderr.contains("failed"), "{}", run.stderr);
 }
