@@ -74,6 +74,117 @@ fn jobs() -> RecordBatch {
     ])
 }
 
+fn numbered_moves() -> RecordBatch {
+    let (games, _) = lines(700, 80, 501);
+    let mut next = std::collections::HashMap::new();
+    let plies: Vec<u64> = games
+        .iter()
+        .map(|game| {
+            let ply: &mut u64 = next.entry(*game).or_insert(0);
+            *ply += 1;
+            *ply
+        })
+        .collect();
+    let rows = games.len();
+    export(vec![
+        ("game_id", codes("g", &games)),
+        ("ply", int32(plies.iter().copied())),
+        ("move_no", int32(plies.iter().map(|ply| ply.div_ceil(2)))),
+        ("color", texts(plies.iter().map(|ply| if ply % 2 == 1 { "w" } else { "b" }.to_owned()))),
+        ("uci", codes("m", &zipf(rows, 1_800, 0.8, 502))),
+        ("clock_s", int32(amounts_of(rows, 200, 503))),
+    ])
+}
+
+fn orders_of_tenants() -> RecordBatch {
+    // The orders of each tenant are numbered from 1, and their lines too.
+    let orders = 14_000;
+    let tenants = zipf(orders, 120, 0.9, 511);
+    let starts = rising(orders, 20.0, 512);
+    let counts = uniform(orders, 5, 513);
+    let mut next = vec![0u64; 120];
+    let mut rows: Vec<(u64, u64, u64, i64)> = Vec::new();
+    for at in 0..orders {
+        let tenant = tenants[at];
+        next[tenant as usize] += 1;
+        for line in 0..=counts[at] {
+            rows.push((tenant + 1, next[tenant as usize], line + 1, starts[at]));
+        }
+    }
+    export(vec![
+        ("tenant_id", int32(rows.iter().map(|row| row.0))),
+        ("order_id", int64(rows.iter().map(|row| row.1))),
+        ("line_no", int32(rows.iter().map(|row| row.2))),
+        ("order_ts", times(rows.iter().map(|row| row.3))),
+        ("sku", codes("s", &zipf(rows.len(), 900, 0.5, 514))),
+        ("qty", int32(uniform(rows.len(), 9, 515))),
+    ])
+}
+
+fn page_counts() -> RecordBatch {
+    let (pages, hours) = (2_500u64, 16);
+    let (mut page, mut hour) = (Vec::new(), Vec::new());
+    for at in 0..hours {
+        for number in uniform(2_000, pages, 521 + at) {
+            page.push(number);
+            hour.push(START + at as i64 * 3_600_000_000);
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    let rows: Vec<(u64, i64)> = page.into_iter().zip(hour).filter(|row| seen.insert(*row)).collect();
+    export(vec![
+        ("site", texts(rows.iter().map(|(page, _)| ["de", "en", "fr"][*page as usize % 3].to_owned()))),
+        ("page_title", texts(rows.iter().map(|(page, _)| format!("Page_{}", page / 3)))),
+        ("view_hour", times(rows.iter().map(|row| row.1))),
+        ("count_views", int64(amounts_of(rows.len(), 30, 522))),
+    ])
+}
+
+fn event_logs_with_gaps() -> RecordBatch {
+    // Of the logs of each block only some are kept, so that their numbers have gaps.
+    let (blocks, _) = lines(900, 90, 531);
+    let (mut last, mut block_before) = (0, 0);
+    let index: Vec<u64> = blocks
+        .iter()
+        .zip(uniform(blocks.len(), 4, 532))
+        .map(|(block, gap)| {
+            last = if *block == block_before { last + 1 + gap } else { gap };
+            block_before = *block;
+            last
+        })
+        .collect();
+    let rows = blocks.len();
+    let transactions: Vec<u64> = blocks.iter().zip(&index).map(|(block, at)| block * 64 + at / 8).collect();
+    let hexadecimal = |value: u64, salt: u64| {
+        format!("0x{:032x}{:032x}", value ^ salt, value.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    };
+    export(vec![
+        ("block_number", int64(blocks.iter().copied())),
+        ("tx_hash", texts(transactions.iter().map(|number| hexadecimal(*number, 7)))),
+        ("log_index", int32(index)),
+        ("data", texts((0..rows as u64).map(|row| hexadecimal(row, 9)))),
+    ])
+}
+
+fn connections() -> RecordBatch {
+    let rows = 40_000;
+    let starts = rising(rows, 1.0, 541);
+    let lengths = uniform(rows, 60, 542);
+    let seconds = |micros: i64| (micros / 1_000_000) as u64;
+    export(vec![
+        ("interface", codes("eni", &zipf(rows, 2_000, 0.3, 543))),
+        ("src_port", int32(uniform(rows, 28_000, 544).into_iter().map(|port| port + 32_768))),
+        ("start", int64(starts.iter().map(|at| seconds(*at)))),
+        ("end", int64(starts.iter().zip(&lengths).map(|(at, length)| seconds(*at) + length))),
+        ("bytes", int64(amounts_of(rows, 4_000, 545))),
+    ])
+}
+
+/// Whole amounts with a long tail.
+fn amounts_of(rows: usize, typical: u64, seed: u64) -> Vec<u64> {
+    uniform(rows, 1_000, seed).into_iter().map(|share| typical * 100 / (share + 20)).collect()
+}
+
 fn epoch_readings() -> RecordBatch {
     let (rows, meters) = (40_000, 2_000);
     let at = rising(rows, 4.0, 421).into_iter().map(|at| (at / 1_000_000) as u64);
@@ -930,6 +1041,46 @@ pub(crate) fn cases() -> Vec<Case> {
             never & ["reading"],
             by & [&["meter_id", "taken"]],
             "seconds since 1970 are a time"
+        ),
+        case!(
+            "numbered moves",
+            numbered_moves,
+            &[&["game_id"]],
+            never & ["clock_s"],
+            by & [&["game_id", "ply"], &["game_id", "move_no", "color"]],
+            "a game is read as a whole, and its moves are numbered"
+        ),
+        case!(
+            "lines of the orders of tenants",
+            orders_of_tenants,
+            &[&["tenant_id", "order_id"], &["tenant_id", "sku"]],
+            never & ["qty"],
+            by & [&["tenant_id", "order_id", "line_no"]],
+            "order 17 of one tenant is not that of another"
+        ),
+        case!(
+            "views of pages by hour",
+            page_counts,
+            &[&["page_title"], &["site", "page_title"]],
+            never & ["count_views"],
+            by & [&["site", "page_title", "view_hour"]],
+            "a page has no id but its title"
+        ),
+        case!(
+            "logs with gaps in their numbers",
+            event_logs_with_gaps,
+            &[&["tx_hash"], &["block_number"]],
+            never & ["data"],
+            by & [&["tx_hash", "log_index"], &["block_number", "log_index"]],
+            "lines are numbered within a block, although some are missing"
+        ),
+        case!(
+            "connections with a start and an end",
+            connections,
+            &[&["interface"]],
+            never & ["bytes"],
+            by & [],
+            "a port is no thing, and an end is a time"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]

@@ -3,24 +3,41 @@
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::concat;
 
-use crate::evaluate::candidates::sampled_columns::{SampledColumns, distinct_together};
+use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::roles::Role;
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::{Form, Profile, Words, distinct_together};
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
 const EVIDENCE: f64 = 5.0;
 /// Repeats expected by chance for each row that repeats a natural key.
 const REPEATS_PER_EXCEPTION: f64 = 100.0;
 
+/// Mean number of characters up to which texts may be names of things.
+const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
+/// Weight of the logarithm of the repeats expected by chance, beside the roles of the columns.
+const WEIGHT_OF_EVIDENCE: f64 = 0.2;
+
+/// Ratio of the repeats expected by chance from which the key with fewer is an accident beside the other.
+const LESS_LIKELY: f64 = 10.0;
+
 /// Columns that distinguish the sampled rows.
 #[derive(Debug, Clone)]
 pub(super) struct UniqueKey {
     pub(super) columns: Vec<usize>,
+    /// Rows that would repeat the key if its columns had their values by chance.
+    repeats_by_chance: f64,
     /// Whether chance alone would have made some rows equal, or a column numbers the rows within the
     /// others.
     pub(super) by_nature: bool,
+}
+
+impl UniqueKey {
+    /// Whether the rows speak for the key about as strongly as for another.
+    pub(super) fn is_as_likely_as(&self, other: &Self) -> bool {
+        LESS_LIKELY * self.repeats_by_chance >= other.repeats_by_chance
+    }
 }
 
 /// Keys that distinguish the sampled rows.
@@ -45,13 +62,20 @@ impl SampledColumns<'_> {
             all.into_iter().partition(|at| self.role(*at).can_identify_rows());
         first.sort_by_key(|at| std::cmp::Reverse(self.distinct(*at)));
         let tolerated = once.len() / 1_000;
-        let natural = |tolerated| {
-            let found = minimal_unique(&self.columns, &first, &once, tolerated);
-            (self.judged(found.keys, batches, &once, first.len()), found.cut_short)
+        let natural = |columns: &[usize], tolerated| {
+            let found = minimal_unique(&self.columns, columns, &once, tolerated);
+            (self.judged(found.keys, batches, &once, columns.len()), found.cut_short)
         };
-        let (mut keys, mut cut_short) = natural(0);
-        if !keys.iter().any(|key| key.by_nature) && tolerated > 0 {
-            keys.extend(natural(tolerated).0.into_iter().filter(|key| key.by_nature));
+        let is_natural = |key: &UniqueKey| key.by_nature;
+        let (mut keys, mut cut_short) = natural(&first, 0);
+        if !keys.iter().any(is_natural) && tolerated > 0 {
+            keys.extend(natural(&first, tolerated).0.into_iter().filter(is_natural));
+        }
+        // A page has no id but its title.
+        if !keys.iter().any(is_natural) && second.iter().any(|at| self.names_things(*at)) {
+            let named = second.iter().copied().filter(|at| self.names_things(*at));
+            let with_names: Vec<usize> = first.iter().copied().chain(named).collect();
+            keys.extend(natural(&with_names, 0).0.into_iter().filter(is_natural));
         }
         // A measure or a text that happens to tell rows apart identifies nothing.
         if first.is_empty() {
@@ -100,9 +124,21 @@ impl SampledColumns<'_> {
                     }
                     UniqueBy::Chance => false,
                 });
-            UniqueKey { by_nature, columns }
+            let repeats_by_chance = uniqueness.map_or(0.0, |unique| unique.repeats_by_chance);
+            UniqueKey { columns, repeats_by_chance, by_nature }
         };
         keys.into_iter().map(judge).collect()
+    }
+
+    /// Whether a column has short texts that repeat, by which things may be known.
+    fn names_things(&self, at: usize) -> bool {
+        let Some(column) = self.columns.get(at) else { return false };
+        let is_short = |words: &Words| {
+            words.mean_chars <= MOST_CHARACTERS_OF_NAMES && words.mean_words < 2.5 && words.structured < 0.5
+        };
+        self.role(at) == Role::Text
+            && matches!(&column.form, Form::Text(words) if is_short(words))
+            && column.distinct * 2 < column.rows
     }
 
     /// Whether a column numbers the rows within others of a key.
@@ -115,7 +151,8 @@ impl SampledColumns<'_> {
     }
 
     /// Order of unique keys: natural ones first, then those without times and without text, then the
-    /// shortest; entities rather than dimensions.
+    /// shortest; entities rather than dimensions, and of several columns those that would repeat most
+    /// often if they did not identify rows.
     fn rank(&self, key: &UniqueKey) -> (bool, usize, usize, f64, usize) {
         let weight = |at: &usize| match self.role(*at) {
             Role::RowId => 0.0,
@@ -130,6 +167,8 @@ impl SampledColumns<'_> {
         // A time that is not the event time is an accident in a key.
         let strange =
             key.columns.iter().filter(|at| self.role(**at) == Role::Time && !self.is_time(**at)).count();
+        let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
+        let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();
         (!key.by_nature, makeshift + strange, key.columns.len(), sum, position)
     }

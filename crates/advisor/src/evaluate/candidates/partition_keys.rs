@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
-use crate::evaluate::roles::Role;
 use crate::evaluate::roles::profile::Form;
+use crate::evaluate::roles::{LABEL, Role};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of single columns that are evaluated, besides row ids.
@@ -30,8 +30,27 @@ impl SampledColumns<'_> {
         let fills = (profile.likely / (100.0 * self.fewest_partitions as f64)).min(1.0).sqrt();
         let heavy = profile.heaviest as f64 * self.fewest_partitions as f64 / self.rows.max(1) as f64;
         let natural = keys.iter().any(|key| key.by_nature && key.columns.contains(&at));
-        base * fills * (1.0 + 0.5 * report.determines.len().min(3) as f64) * if natural { 2.0 } else { 1.0 }
+        let label = if report.is_label { LABEL } else { 1.0 };
+        label
+            * base
+            * fills
+            * (1.0 + 0.5 * report.determines.len().min(3) as f64)
+            * if natural { 2.0 } else { 1.0 }
             / heavy.max(1.0)
+    }
+
+    /// The columns that say which thing the column at `at` stands for: itself, and before it those within
+    /// which its things are numbered.
+    pub(super) fn thing(&self, at: usize) -> Vec<usize> {
+        let report = self.roles.get(at).filter(|report| report.role == Role::Entity);
+        let parents = report.into_iter().flat_map(|report| &report.counts_within);
+        let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
+        let parents: Vec<usize> = parents.filter_map(position).collect();
+        if parents.iter().all(|parent| self.can_be_in_key(*parent)) {
+            [parents, vec![at]].concat()
+        } else {
+            vec![at]
+        }
     }
 
     /// Finds candidates for the partition key. If `primary_keys` were given, only their columns are
@@ -132,9 +151,19 @@ impl SampledColumns<'_> {
         for (position, at) in others.iter().enumerate() {
             let values = self.distinct(*at);
             let role = self.role(*at);
+            let thing = self.names(&self.thing(*at));
             if position < MOST_SINGLES {
                 let reason = format!("{role} with {values} values in {}", self.rows_in_words());
-                found.keep(&[self.name(*at)], reason);
+                found.keep(&thing, reason);
+                if let [parents @ .., _] = thing.as_slice()
+                    && !parents.is_empty()
+                {
+                    let reason = format!(
+                        "numbered within each {}, and only with it says which",
+                        parents.join(" and ")
+                    );
+                    found.drop(&[self.name(*at)], reason);
+                }
             } else {
                 found.drop(
                     &[self.name(*at)],
@@ -163,35 +192,51 @@ impl SampledColumns<'_> {
         found: &mut Considerations,
     ) {
         let first: Vec<usize> = others.iter().chain(few).copied().take(MOST_PAIRED).collect();
+        let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
+        let determined = |from: usize, to: usize| {
+            let report = self.roles.get(from);
+            report.is_some_and(|report| report.determines.iter().any(|name| name == self.name(to)))
+        };
+        let with = |at: usize, other: &[usize]| {
+            let mut columns = self.thing(at);
+            columns.extend(other.iter().filter(|at| !columns.contains(at)).copied().collect::<Vec<_>>());
+            columns
+        };
         for (position, a) in first.iter().enumerate() {
             for b in first.iter().skip(position + 1) {
-                let determined = |from: usize, to: usize| {
-                    self.roles
-                        .get(from)
-                        .is_some_and(|report| report.determines.iter().any(|name| name == self.name(to)))
-                };
-                let values = |at: usize| self.columns.get(at).map_or(0.0, |column| column.likely);
-                if !determined(*a, *b)
+                let pair = with(*a, &self.thing(*b));
+                if pair.len() == 2
+                    && !determined(*a, *b)
                     && !determined(*b, *a)
                     && values(*a) * values(*b) >= self.fewest_partitions as f64
                 {
-                    found.keep(
-                        &[self.name(*a), self.name(*b)],
-                        "two columns that rows are looked up by".to_owned(),
-                    );
+                    found.keep(&self.names(&pair), "two columns that rows are looked up by".to_owned());
                 }
             }
         }
         let Some(local) = first.first().copied() else { return };
+        let numbers_its_rows = |at: &usize| {
+            let parents = self.roles.get(*at).map(|report| report.counts_within.as_slice());
+            self.role(*at) == Role::LineNumber
+                && parents == Some(&[self.name(local).to_owned()])
+                && values(*at) >= 100.0 * self.fewest_partitions as f64
+        };
+        let numbers = (0..self.columns.len()).find(|at| numbers_its_rows(at) && allowed(*at));
+        if let Some(number) = numbers.filter(|at| self.can_be_in_key(*at)) {
+            found.keep(
+                &self.names(&with(local, &[number])),
+                "with the number of the row in it, which splits heavy values".to_owned(),
+            );
+        }
         if let Some(id) = ids.first() {
             found.keep(
-                &[self.name(local), self.name(*id)],
+                &self.names(&with(local, &[*id])),
                 "with the row id, which splits heavy values".to_owned(),
             );
         }
         if let Some(time) = self.key_time().filter(|time| allowed(*time)) {
             found.keep(
-                &[self.name(local), self.name(time)],
+                &self.names(&with(local, &[time])),
                 "with the time, which splits heavy values".to_owned(),
             );
         }

@@ -2,10 +2,10 @@
 
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
-use crate::evaluate::candidates::sampled_columns::{SampledColumns, distinct_together};
+use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::MOST_KEY_COLUMNS;
 use crate::evaluate::roles::Role;
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::{Profile, distinct_together};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of natural keys that primary keys are made of.
@@ -57,13 +57,16 @@ impl SampledColumns<'_> {
 
     /// The natural keys; if there are none, the first that is unique by chance.
     fn best_unique_keys<'k>(&self, keys: &'k [UniqueKey]) -> Vec<&'k UniqueKey> {
-        let natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
+        let mut natural: Vec<&UniqueKey> = keys.iter().filter(|key| key.by_nature).collect();
         // An identifier of the row needs no alternative, nor do numbers within a parent.
         if let Some(first) = natural.first()
             && (matches!(first.columns.as_slice(), [only] if self.role(*only) == Role::RowId)
                 || first.columns.iter().any(|at| self.counts_within(*at, &first.columns)))
         {
             return vec![first];
+        }
+        if let Some(first) = natural.first().copied() {
+            natural.retain(|key| key.is_as_likely_as(first));
         }
         if natural.is_empty() { keys.iter().take(1).collect() } else { natural }
     }
@@ -78,9 +81,10 @@ impl SampledColumns<'_> {
             .map(|candidate| candidate.key.iter().filter_map(at).collect())
             .collect();
         let of_role = |role: Role| {
-            kept.iter()
-                .filter(move |key| matches!(key.as_slice(), [only] if self.role(*only) == role))
-                .cloned()
+            let stands_for = move |key: &&Vec<usize>| {
+                key.last().is_some_and(|last| self.role(*last) == role && self.thing(*last) == **key)
+            };
+            kept.iter().filter(stands_for).cloned()
         };
         let mut keys: Vec<Vec<usize>> = of_role(Role::Entity).take(MOST_LIKELY).collect();
         keys.extend(of_role(Role::RowId).take(1));

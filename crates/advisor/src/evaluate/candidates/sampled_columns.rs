@@ -1,6 +1,5 @@
 //! The columns of sampled rows, with their roles, and whether they can be in a key.
 
-use ahash::AHashSet;
 use arrow::array::RecordBatch;
 
 use crate::evaluate::roles::dependencies::Dependencies;
@@ -12,7 +11,6 @@ use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::PartitionCount;
 use evenkeel_placement::placement::Function;
-use evenkeel_stats::sketch::fold;
 
 /// Export that is searched for candidates, and what they are for.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +84,18 @@ impl<'a> SampledColumns<'a> {
             roles,
             function,
             widens,
+        }
+    }
+
+    /// Takes the texts of a natural key for names of things, which are looked up.
+    pub(super) fn promote_names(&mut self, key: &[usize]) {
+        for at in key {
+            if let Some(report) =
+                self.roles.get_mut(*at).filter(|report| report.role == Role::Text && !report.given)
+            {
+                report.role = Role::Entity;
+                report.evidence = vec!["part of the only columns that tell rows apart".to_owned()];
+            }
         }
     }
 
@@ -190,14 +200,4 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let best = times.min_by_key(|(column, _)| rank(column));
     let best = best.or_else(|| of_role(Role::RowId).find(|(_, report)| report.times.is_some()));
     best.map(|(column, _)| column.column.name.clone())
-}
-
-/// Number of distinct combinations of the values of columns in some rows.
-pub(super) fn distinct_together(columns: &[&Profile<'_>], rows: &[u32]) -> usize {
-    let key = |row: &u32| {
-        columns.iter().fold(0u64, |key, column| {
-            fold(key, u64::from(column.codes.get(*row as usize).copied().unwrap_or(0)) + 1)
-        })
-    };
-    rows.iter().map(key).collect::<AHashSet<u64>>().len()
 }

@@ -24,8 +24,11 @@ pub(crate) struct Finder<'a> {
 impl<'a> Finder<'a> {
     /// Inspects rows of an export.
     pub(crate) fn new(searched: &Searched<'a>, rows: &RowsAcross) -> Self {
-        let sampled = SampledColumns::new(searched, rows);
+        let mut sampled = SampledColumns::new(searched, rows);
         let FoundKeys { keys, cut_short } = sampled.unique_keys(&rows.batches);
+        if let Some(key) = keys.first().filter(|key| key.by_nature) {
+            sampled.promote_names(&key.columns);
+        }
         Self { sampled, keys, cut_short }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::evaluate::roles::names::is_identifier;
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::{Profile, distinct_together};
 
 /// Which columns determine which, by position.
 #[derive(Debug, Default)]
@@ -13,20 +13,31 @@ pub(crate) struct Dependencies {
     pub(crate) determines: Vec<Vec<usize>>,
     /// Column that each column is one-to-one with and that stands for it, if there is one.
     pub(crate) copy_of: Vec<Option<usize>>,
-    /// Column within whose values each column counts from 0 or 1 without gaps, if there is one.
-    line_of: Vec<Option<usize>>,
+    /// Columns within whose values each column counts from 0 or 1, if there are such.
+    line_of: Vec<Vec<usize>>,
     /// Columns within whose values each column is a serial number of the rows, if there are such.
     serial_of: Vec<Vec<usize>>,
     /// Two columns that together determine each column of numbers, if there are such.
     pub(crate) follows: Vec<Option<(usize, usize)>>,
+    /// Whether each column and the columns within which it is a serial number are equal in several rows,
+    /// so that it numbers things that have rows, such as the orders of a tenant.
+    pub(super) numbers_things: Vec<bool>,
 }
 
 /// Maximum number of values of each of two columns that together number their rows.
 const FEW_VALUES: usize = 64;
 /// Share of the rows that have the number after that of the row before, or the same, in a series.
 const IN_SERIES: f64 = 0.8;
+/// Fewest values of a serial number, and the fewest from which it may have them more than once in a parent.
+const FEWEST_NUMBERS: usize = 10;
+const MANY_NUMBERS: usize = 100;
 /// Number of times that a number starts again from which rows are sorted by its parent.
 const FEWEST_STARTS: usize = 5;
+/// Greatest number of a line.
+const MOST_LINES: i128 = 10_000;
+/// Share of the rows with a greater number than that of the row before, of the same parent, in a series
+/// with gaps.
+const RISING: f64 = 0.99;
 /// Maximum number of columns of which pairs are tried.
 const MOST_PAIRED: usize = 12;
 /// Number of values above which a column of numbers may be an attribute of a pair.
@@ -68,18 +79,37 @@ impl Dependencies {
                 others.min_by_key(|other| rank(*other)).filter(|other| rank(*other) < rank(column))
             })
             .collect();
-        let line_of = columns.iter().map(|column| line_of(column, columns)).collect();
-        let serial_of = columns.iter().map(|column| serial_of(column, columns)).collect();
+        let mut serial_of: Vec<Vec<usize>> =
+            columns.iter().map(|column| serial_of(column, columns)).collect();
+        let mut numbers_things = vec![false; columns.len()];
+        for ((column, parents), of_things) in columns.iter().zip(&mut serial_of).zip(&mut numbers_things) {
+            let parts: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
+            if !parts.is_empty() && !are_unique_together(&[parts.as_slice(), &[column]].concat()) {
+                *of_things = matches!(parts.as_slice(), [parent] if has_own_numbers(parent, column));
+                if !*of_things {
+                    parents.clear();
+                }
+            }
+        }
+        // What is numbered within another thing is the parent of lines only together with it.
+        let composite: Vec<Vec<usize>> = (0..columns.len())
+            .filter(|at| numbers_things.get(*at) == Some(&true))
+            .map(|at| serial_of.get(at).into_iter().flatten().copied().chain([at]).collect())
+            .collect();
+        let line_of = columns.iter().map(|column| line_of(column, columns, &composite)).collect();
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
-        Self { determines, copy_of, line_of, serial_of, follows }
+        Self { determines, copy_of, line_of, serial_of, follows, numbers_things }
+    }
+
+    /// Whether the column at `at` counts the rows within another, rather than things that have rows.
+    pub(super) fn is_line(&self, at: usize) -> bool {
+        self.line_of.get(at).is_some_and(|parents| !parents.is_empty())
     }
 
     /// Columns within whose values the column at `at` numbers the rows.
     pub(super) fn parents_of(&self, at: usize) -> Vec<usize> {
-        match self.line_of.get(at).copied().flatten() {
-            Some(parent) => vec![parent],
-            None => self.serial_of.get(at).cloned().unwrap_or_default(),
-        }
+        let of = if self.is_line(at) { &self.line_of } else { &self.serial_of };
+        of.get(at).cloned().unwrap_or_default()
     }
 }
 
@@ -145,45 +175,97 @@ fn determine_together(a: &Profile<'_>, b: &Profile<'_>, to: &Profile<'_>) -> boo
     repeated as f64 >= REPEATED * to.rows as f64
 }
 
-/// Finds the column within whose values `column` counts, by ones, or by tens as lines are numbered
-/// that others may be put between.
-fn line_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
-    let numbers = column.numbers.as_ref()?;
+/// Finds the columns within whose values `column` counts, by ones, or by tens as lines are numbered
+/// that others may be put between: one column, or those of `composite` that stand for one thing.
+fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize>]) -> Vec<usize> {
+    let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
     let step = if numbers.iter().all(|number| number % 10 == 0) { 10 } else { 1 };
     let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
-    let (least, greatest) = (numbers.iter().min()?, numbers.iter().max()?);
-    let few = (column.distinct as i128) == greatest - least + 1 && *greatest <= 10_000;
-    if !few || !(0..=1).contains(least) || column.distinct < 2 {
-        return None;
+    let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return Vec::new() };
+    if column.distinct < 2 {
+        return Vec::new();
     }
-    let counts_within = |parent: &Profile<'_>| {
-        // Parents with one row say nothing, nor does a single parent.
-        if parent.distinct < 10 || parent.distinct * 10 > parent.rows * 9 {
-            return false;
-        }
-        let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parent.distinct];
-        for (code, number) in parent.codes.iter().zip(&numbers) {
-            if let Some((rows, most)) = seen.get_mut(*code as usize) {
-                *rows += 1;
-                *most = (*most).max(*number);
-            }
-        }
-        // If all parents have equally many, these are the same things in each of them, not its parts.
-        let same = seen.iter().filter(|(rows, _)| seen.first().is_some_and(|first| first.0 == *rows)).count();
-        if same * 10 > seen.len() * 9 {
-            return false;
-        }
-        let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
-        full as f64 >= WITHOUT_GAPS * parent.distinct as f64 && unique_together(parent, column)
+    let can_have_lines = |parent: &Profile<'_>| {
+        parent.column.name != column.column.name
+            && !parent.column.column_type.is_time()
+            && !parent.times.is_some_and(|times| times.reading.is_time_alone())
     };
-    columns.iter().position(|parent| parent.column.name != column.column.name && counts_within(parent))
+    let mut single = columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent));
+    let found = single.find(|(_, parent)| counts_within(&numbers, least, &parent.codes, parent.distinct));
+    if let Some((parent, _)) = found {
+        return vec![parent];
+    }
+    let have_lines = |parents: &&Vec<usize>| {
+        let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
+        let (codes, distinct) = codes_together(&profiles);
+        profiles.iter().all(|parent| parent.column.name != column.column.name)
+            && counts_within(&numbers, least, &codes, distinct)
+    };
+    composite.iter().find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Numbers the combinations of the values of columns, and returns how many there are.
+fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
+    let rows = columns.first().map_or(0, |column| column.codes.len());
+    let mut known: HashMap<Vec<u32>, u32, ahash::RandomState> = HashMap::default();
+    let codes = (0..rows)
+        .map(|row| {
+            let key = columns.iter().filter_map(|column| column.codes.get(row).copied()).collect();
+            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+            *known.entry(key).or_insert(next)
+        })
+        .collect();
+    (codes, known.len())
+}
+
+/// Whether numbers from `least` count the rows of each parent, of which there are `parents`.
+fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -> bool {
+    // Parents with one row say nothing, nor does a single parent.
+    if parents < 10 || parents * 10 > codes.len() * 9 {
+        return false;
+    }
+    let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parents];
+    for (code, number) in codes.iter().zip(numbers) {
+        if let Some((rows, most)) = seen.get_mut(*code as usize) {
+            *rows += 1;
+            *most = (*most).max(*number);
+        }
+    }
+    // If all parents have equally many, these are the same things in each of them, not its parts.
+    let same = seen.iter().filter(|(rows, _)| seen.first().is_some_and(|first| first.0 == *rows)).count();
+    if same * 10 > seen.len() * 9 {
+        return false;
+    }
+    let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
+    let mut lines: Vec<(u32, i128)> = codes.iter().copied().zip(numbers.iter().copied()).collect();
+    lines.sort_unstable();
+    let repeated = lines.windows(2).filter(|pair| pair.first() == pair.last()).count();
+    (full as f64 >= WITHOUT_GAPS * parents as f64 || rises_within(codes, numbers))
+        && repeated * 1_000 <= codes.len()
+}
+
+/// Whether the rows of each parent come one after the other with rising numbers, and the numbers often
+/// start again with the next parent: lines of which some are missing, as after a filter.
+fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
+    let (mut within, mut rises, mut between, mut falls) = (0usize, 0usize, 0usize, 0usize);
+    for (parent, number) in parents.windows(2).zip(numbers.windows(2)) {
+        if parent.first() == parent.last() {
+            within += 1;
+            rises += usize::from(number.first() < number.last());
+        } else {
+            between += 1;
+            falls += usize::from(number.first() > number.last());
+        }
+    }
+    within * 2 > numbers.len() && rises as f64 >= RISING * within as f64 && falls * 2 > between
 }
 
 /// Finds the columns within whose values `column` numbers the rows one by one, such as the exchange
 /// that numbers its trades or the topic and partition that number their records.
 fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
-    if column.distinct < 100 || numbers.iter().any(|number| *number < 0) {
+    if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return Vec::new();
     }
     // A number that goes on through all rows is not one within a parent; if it starts again now and
@@ -203,9 +285,18 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let parents: Vec<usize> =
         (0..columns.len()).filter(|at| columns.get(*at).is_some_and(can_number)).collect();
     let codes = |at: usize| columns.get(at).map(|parent| parent.codes.as_slice()).unwrap_or_default();
-    let numbers_within = |at: &&usize| series(numbers, codes(**at)) >= IN_SERIES;
+    let numbers_within = |at: &&usize| {
+        series(numbers, codes(**at)) >= IN_SERIES
+            && (!is_sorted || changes_with(codes(**at), numbers))
+            // Few numbers go round: hours, and lines that are cut off where a place of the sample ends.
+            && (column.distinct >= MANY_NUMBERS
+                || columns.get(**at).is_some_and(|parent| are_unique_together(&[parent, column])))
+    };
     if let Some(parent) = parents.iter().find(numbers_within) {
         return vec![*parent];
+    }
+    if column.distinct < MANY_NUMBERS {
+        return Vec::new();
     }
     let few: Vec<usize> = parents
         .into_iter()
@@ -215,12 +306,34 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     for (position, a) in few.iter().enumerate() {
         for b in few.iter().skip(position + 1) {
             let together = codes(*a).iter().zip(codes(*b)).map(|(a, b)| a * FEW_VALUES as u32 + b);
-            if series(numbers, &together.collect::<Vec<_>>()) >= IN_SERIES {
+            let both: Option<Vec<&Profile<'_>>> = [*a, *b].iter().map(|at| columns.get(*at)).collect();
+            if series(numbers, &together.collect::<Vec<_>>()) >= IN_SERIES
+                && both.is_some_and(|both| are_unique_together(&[both.as_slice(), &[column]].concat()))
+            {
                 return vec![*a, *b];
             }
         }
     }
     Vec::new()
+}
+
+/// Whether parents have numbers of their own: those with all numbers would have the same things.
+fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
+    let (_, pairs) = codes_together(&[parent, numbers]);
+    pairs * 2 <= parent.distinct * numbers.distinct
+}
+
+/// Whether the parent changes where the numbers of sorted rows start again, and hardly anywhere else.
+fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
+    let changes = parents.windows(2).map(|pair| pair.first() != pair.last());
+    let starts = numbers.windows(2).map(|pair| pair.first() > pair.last());
+    let (mut changed, mut started, mut both) = (0, 0, 0);
+    for (change, start) in changes.zip(starts) {
+        changed += usize::from(change);
+        started += usize::from(start);
+        both += usize::from(change && start);
+    }
+    both * 10 >= started * 8 && changed <= 2 * started
 }
 
 /// Whether the numbers go through the same range each time that they start again: the same things in
@@ -257,18 +370,18 @@ fn series(numbers: &[i128], codes: &[u32]) -> f64 {
     (same + next) as f64 / rows as f64
 }
 
-fn unique_together(a: &Profile<'_>, b: &Profile<'_>) -> bool {
-    let mut pairs: Vec<(u32, u32)> = a.codes.iter().copied().zip(b.codes.iter().copied()).collect();
-    pairs.sort_unstable();
-    let repeated = pairs.windows(2).filter(|pair| pair.first() == pair.last()).count();
-    repeated * 1_000 <= pairs.len()
+/// Whether hardly any row is equal to another in all columns.
+fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
+    let rows = columns.first().map_or(0, |column| column.codes.len());
+    let rows: Vec<u32> = (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect();
+    (rows.len() - distinct_together(columns, &rows)) * 1_000 <= rows.len()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use evenkeel_model::table::{Column, ColumnType};
 
     use super::*;
@@ -341,5 +454,77 @@ mod tests {
         let warehouse: Vec<i64> = (0..6_000).map(|row| row / 200).collect();
         let item: Vec<i64> = (0..6_000).map(|row| row % 200).collect();
         assert_eq!(parents(&[("warehouse", warehouse), ("item", item)]).len(), 0);
+    }
+
+    fn dependencies(columns: &[(&str, ArrayRef)]) -> Dependencies {
+        let batch = [RecordBatch::try_from_iter(columns.to_vec()).unwrap()];
+        let of = |array: &ArrayRef| match array.data_type().is_integer() {
+            true => ColumnType::Int64,
+            false => ColumnType::Utf8,
+        };
+        let declared: Vec<Column> =
+            columns.iter().map(|(name, array)| Column::required(*name, of(array))).collect();
+        let profiles: Vec<Profile<'_>> = declared
+            .iter()
+            .enumerate()
+            .map(|(index, column)| Profile::new(column, index, &batch, true))
+            .collect();
+        Dependencies::of(&profiles)
+    }
+
+    fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(values))
+    }
+
+    /// The order and the number of each line.
+    fn lines() -> Vec<(i64, i64)> {
+        (0..1_500).flat_map(|order| (1..=2 + order * order % 7).map(move |line| (order, line))).collect()
+    }
+
+    #[test]
+    fn lines_are_found_as_numbers_as_padded_text_and_with_gaps() {
+        let orders = || int64(lines().into_iter().map(|line| line.0));
+        let numbers = int64(lines().into_iter().map(|line| line.1));
+        let padded: ArrayRef =
+            Arc::new(StringArray::from_iter_values(lines().iter().map(|line| format!("{:03}", line.1 * 10))));
+        let with_gaps = int64(lines().iter().enumerate().map(|(row, line)| line.1 * 3 + row as i64 % 2 - 2));
+        for (what, number) in [("numbers", numbers), ("text", padded), ("gaps", with_gaps)] {
+            let found = dependencies(&[("order", orders()), ("line", number)]);
+            assert!(found.is_line(1), "{what}");
+            assert_eq!(found.parents_of(1), [0], "{what}");
+        }
+        let amounts = int64((0..lines().len() as i64).map(|row| row * row % 97));
+        assert!(!dependencies(&[("order", orders()), ("amount", amounts)]).is_line(1));
+    }
+
+    #[test]
+    fn lines_of_things_that_are_numbered_within_others_need_both() {
+        // Tenant 0 has most orders; each numbers its own from 1.
+        let mut next = [0i64; 12];
+        let mut rows = Vec::new();
+        for at in 0..4_000usize {
+            let tenant = if at % 2 == 0 { 0 } else { 1 + (at * 7 + at / 5) % 11 };
+            next[tenant] += 1;
+            (1..=1 + at as i64 % 4).for_each(|line| rows.push((tenant as i64, next[tenant], line)));
+        }
+        let found = dependencies(&[
+            ("tenant", int64(rows.iter().map(|row| row.0))),
+            ("order", int64(rows.iter().map(|row| row.1))),
+            ("line", int64(rows.iter().map(|row| row.2))),
+        ]);
+        assert_eq!((found.numbers_things[1], found.parents_of(1)), (true, vec![0]));
+        assert_eq!((found.is_line(2), found.parents_of(2)), (true, vec![0, 1]));
+    }
+
+    #[test]
+    fn the_same_things_in_every_parent_are_not_numbered_within_it() {
+        // Each employee has each of 15 lines of a payslip.
+        let rows: Vec<(i64, i64)> =
+            (0..6).flat_map(|_| (0..15).flat_map(|line| (0..140).map(move |who| (line, who)))).collect();
+        let found = dependencies(&[
+            ("item", int64(rows.iter().map(|row| row.0))),
+            ("employee", int64(rows.iter().map(|row| row.1 + 1))),
+        ]);
+        assert!(!found.numbers_things[1] && found.parents_of(1).is_empty());
     }
 }

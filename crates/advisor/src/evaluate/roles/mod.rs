@@ -133,6 +133,9 @@ pub struct RoleReport {
     /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rows: bool,
+    /// Whether its name is that of a name: what a thing is called beside its id.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_label: bool,
     /// Points in time that its values carry, if they are not of a type of time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<CarriedTimes>,
@@ -141,6 +144,9 @@ pub struct RoleReport {
     /// Whether the user gave the role.
     pub given: bool,
 }
+
+/// Weight of an entity that is known by a name: its id, if there is one, is what others refer to.
+pub(crate) const LABEL: f64 = 0.3;
 
 /// Scores of the roles of one column.
 #[derive(Debug, Default)]
@@ -195,6 +201,7 @@ pub(super) fn infer_roles(
             determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
             counts_within: dependencies.parents_of(index).iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
+            is_label: names::is_label(&column.column.name),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
@@ -220,6 +227,9 @@ fn infer(
     if let Some(reading) = epoch(column) {
         return (Role::Time, vec![reading.to_string()]);
     }
+    if let Some((reading, other)) = epoch_beside(column, columns) {
+        return (Role::Time, vec![format!("{reading}, over the same range as {other}")]);
+    }
     match column_type {
         ColumnType::Bool => return (Role::Dimension, vec!["true or false".to_owned()]),
         ColumnType::Interval | ColumnType::Interval64 => {
@@ -238,7 +248,9 @@ fn infer(
         Form::Whole(whole) => score_numbers(column, whole, &mut scores),
         Form::Text(words) => {
             scores.add(Role::Measure, -20.0, "");
-            scores.add(Role::LineNumber, -20.0, "");
+            if column.numbers.is_none() {
+                scores.add(Role::LineNumber, -20.0, "");
+            }
             scores.add(Role::Text, -2.0, "");
             if words.mean_words >= 2.5 {
                 scores.add(Role::Text, 7.0, format!("{:.1} words in each value", words.mean_words));
@@ -305,23 +317,19 @@ fn score_dependencies(
     dependencies: &Dependencies,
     scores: &mut Scores,
 ) {
-    if let Some((a, b)) = dependencies.follows.get(index).copied().flatten() {
-        let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
+    let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
+    let parents: Vec<&str> = dependencies.parents_of(index).into_iter().map(name).collect();
+    let determined = dependencies.determines.get(index).filter(|others| !others.is_empty());
+    if dependencies.numbers_things.get(index) == Some(&true) && !dependencies.is_line(index) {
+        scores.add(Role::Entity, 8.0, format!("numbers things within each {}", parents.join(" and ")));
+        scores.add(Role::Measure, -3.0, "");
+    } else if dependencies.is_line(index) || (!parents.is_empty() && determined.is_none()) {
+        scores.add(Role::LineNumber, 14.0, format!("counts within each {}", parents.join(" and ")));
+    } else if let Some((a, b)) = dependencies.follows.get(index).copied().flatten() {
         scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));
         scores.add(Role::Entity, -4.0, "");
     }
-    let Some(determined) = dependencies.determines.get(index).filter(|others| !others.is_empty()) else {
-        let parents: Vec<&str> = dependencies
-            .parents_of(index)
-            .into_iter()
-            .filter_map(|parent| columns.get(parent))
-            .map(|parent| parent.column.name.as_str())
-            .collect();
-        if !parents.is_empty() {
-            scores.add(Role::LineNumber, 14.0, format!("counts within each {}", parents.join(" and ")));
-        }
-        return;
-    };
+    let Some(determined) = determined else { return };
     let names: Vec<&str> = determined
         .iter()
         .filter_map(|other| columns.get(*other))
@@ -391,6 +399,12 @@ fn score_name(name: &str, scores: &mut Scores) {
             scores.add(Role::RowId, -weight, "");
             scores.add(Role::Measure, -weight, "");
         }
+        Some(Hint::Attribute) => {
+            scores.add(Role::Dimension, 3.0 * weight, said());
+            scores.add(Role::Entity, -weight, "");
+            scores.add(Role::RowId, -2.0 * weight, "");
+            scores.add(Role::Measure, -weight, "");
+        }
         Some(Hint::Measure) => {
             scores.add(Role::Measure, 1.5 * weight, said());
             scores.add(Role::Entity, -1.5 * weight, "");
@@ -416,6 +430,26 @@ const MOSTLY_ASCENDING: f64 = 0.7;
 /// Whether the name of a column is that of an identifier.
 pub(crate) fn is_identifier(name: &str) -> bool {
     names::hint(name) == Some(Hint::Identifier)
+}
+
+/// Returns how to read numbers as points in time if another column has times of about the same range:
+/// the end of what has a start.
+fn epoch_beside<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<(TimeReading, &'p str)> {
+    let times = column.times.filter(|times| times.reading.is_time_alone())?;
+    if matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity | Hint::Text)) {
+        return None;
+    }
+    let is_beside = |other: &&Profile<'_>| {
+        let known = other.times.filter(|_| other.column.name != column.column.name && epoch(other).is_some());
+        known.is_some_and(|known| {
+            let length = known.latest_micros.abs_diff(known.earliest_micros);
+            let near = |a: i64, b: i64| a.abs_diff(b) <= length / 10;
+            near(known.earliest_micros, times.earliest_micros)
+                && near(known.latest_micros, times.latest_micros)
+        })
+    };
+    let other = columns.iter().find(is_beside)?;
+    Some((times.reading, &other.column.name))
 }
 
 /// Returns how to read numbers as points in time, if that is all they are and their name does not say

@@ -14,6 +14,8 @@ pub(super) enum Hint {
     Entity,
     Time,
     Dimension,
+    /// What is recorded of a thing and hardly ever looked up, however many values it has.
+    Attribute,
     Measure,
     Text,
     Line,
@@ -147,7 +149,27 @@ const DIMENSIONS: &[&str] = &[
     "country",
     "region",
     "city",
-    "currency",
+    "kategorie",
+    "categoria",
+    "categoría",
+    "categorie",
+    "catégorie",
+    "категория",
+    "land",
+    "pays",
+    "pais",
+    "país",
+    "страна",
+    "stadt",
+    "ville",
+    "ciudad",
+    "cidade",
+    "город",
+    "статус",
+    "тип",
+    "estado",
+    "statut",
+    "tipo",
     "channel",
     "lang",
     "language",
@@ -156,20 +178,14 @@ const DIMENSIONS: &[&str] = &[
     "browser",
     "platform",
     "level",
-    "severity",
     "flag",
-    "gender",
-    "sex",
     "method",
     "mode",
     "segment",
     "priority",
     "tier",
     "plan",
-    "brand",
     "container",
-    "color",
-    "colour",
     "version",
     "env",
     "environment",
@@ -179,9 +195,6 @@ const DIMENSIONS: &[&str] = &[
     "group",
     "grade",
     "side",
-    "zip",
-    "postcode",
-    "postal",
     "month",
     "year",
     "hour",
@@ -189,7 +202,6 @@ const DIMENSIONS: &[&str] = &[
     "quarter",
     "carrier",
     "protocol",
-    "port",
     "is",
     "has",
     "active",
@@ -197,6 +209,69 @@ const DIMENSIONS: &[&str] = &[
     "deleted",
     "unit",
     "mfgr",
+];
+
+const ATTRIBUTES: &[&str] = &[
+    "port",
+    "sport",
+    "dport",
+    "srcport",
+    "dstport",
+    "zip",
+    "zipcode",
+    "postcode",
+    "postal",
+    "plz",
+    "brand",
+    "marke",
+    "marque",
+    "marca",
+    "бренд",
+    "марка",
+    "currency",
+    "waehrung",
+    "währung",
+    "devise",
+    "moneda",
+    "moeda",
+    "valuta",
+    "валюта",
+    "severity",
+    "gender",
+    "sex",
+    "color",
+    "colour",
+    "farbe",
+    "couleur",
+    "цвет",
+    "ttl",
+    "checksum",
+    "etag",
+];
+
+/// Words for what a thing is called.
+const LABELS: &[&str] = &[
+    "name",
+    "title",
+    "label",
+    "nickname",
+    "surname",
+    "firstname",
+    "lastname",
+    "fullname",
+    "alias",
+    "nom",
+    "nombre",
+    "nome",
+    "bezeichnung",
+    "titel",
+    "titre",
+    "titulo",
+    "título",
+    "название",
+    "наименование",
+    "имя",
+    "фамилия",
 ];
 
 const MEASURES: &[&str] = &[
@@ -368,6 +443,32 @@ const MEASURES: &[&str] = &[
     "prix",
     "montant",
     "quantite",
+    "quantité",
+    "quantidade",
+    "quantità",
+    "prezzo",
+    "preço",
+    "preco",
+    "valor",
+    "importo",
+    "summe",
+    "wert",
+    "цена",
+    "сумма",
+    "количество",
+    "остаток",
+    "вес",
+    "pkts",
+    "octets",
+    "tokens",
+    "kills",
+    "deaths",
+    "damage",
+    "followers",
+    "downloads",
+    "installs",
+    "errors",
+    "calories",
 ];
 
 const TEXTS: &[&str] = &[
@@ -403,6 +504,30 @@ const TEXTS: &[&str] = &[
     "reviews",
     "review",
     "snippet",
+    "data",
+    "blob",
+    "raw",
+    "signature",
+    "stacktrace",
+    "html",
+    "xml",
+    "sql",
+    "caption",
+    "headline",
+    "abstract",
+    "transcript",
+    "beschreibung",
+    "bemerkung",
+    "descripcion",
+    "descripción",
+    "descricao",
+    "descrição",
+    "libelle",
+    "libellé",
+    "observaciones",
+    "commentaire",
+    "описание",
+    "комментарий",
 ];
 
 const LINES: &[&str] =
@@ -506,6 +631,16 @@ pub(super) fn is_whole(name: &str) -> bool {
     }
 }
 
+/// Whether the name is that of a name: what a thing is called beside its id.
+pub(super) fn is_label(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
+}
+
+/// The name of a field within the structures that hold it: "orig_h" of "id.orig_h".
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').find(|part| !part.is_empty()).unwrap_or(name)
+}
+
 /// Words that a column name consists of, in lower case.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -530,7 +665,7 @@ fn words(name: &str) -> Vec<String> {
 /// Returns what the name hints at, the most telling word last: "event_type" is a type, "user_id" an
 /// identifier, "time_hour" a time.
 pub(super) fn hints(name: &str) -> Vec<Hint> {
-    let words = words(name);
+    let words = words(last_part(name));
     let of = |word: &str| {
         // A prefix or suffix that stands for an identifier, as in "orderkey" and "userid".
         let joined = ["key", "id", "uuid"]
@@ -542,6 +677,7 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
             (TIMES.contains(&word), Hint::Time),
             (MEASURES.contains(&word), Hint::Measure),
             (TEXTS.contains(&word), Hint::Text),
+            (ATTRIBUTES.contains(&word), Hint::Attribute),
             (DIMENSIONS.contains(&word), Hint::Dimension),
             (ENTITIES.contains(&word), Hint::Entity),
         ]
@@ -586,6 +722,10 @@ mod tests {
             ("grid", None),
             ("xyz", None),
             ("c1", None),
+            ("id.orig_h", None),
+            ("payload.user_id", Some(Hint::Identifier)),
+            ("src_port", Some(Hint::Attribute)),
+            ("airport", None),
         ] {
             assert_eq!(hint(name), expected, "{name}");
         }

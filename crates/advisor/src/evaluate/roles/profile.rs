@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 
+use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use evenkeel_model::table::Column;
 use evenkeel_model::time_reading::TimeReading;
-use evenkeel_stats::sketch::column_identities;
+use evenkeel_stats::sketch::{column_identities, fold};
 use serde::Serialize;
 
 /// Maximum number of values of which the form is looked at.
 const MOST_FORMS: usize = 4_000;
+/// Maximum number of digits of a number that is written as text.
+const MOST_DIGITS: usize = 12;
 /// Number of values that show whether a column may carry points in time.
 const FEW: usize = 2_000;
 
@@ -37,7 +40,7 @@ pub(crate) struct Profile<'a> {
     pub(crate) rises_strictly: bool,
     /// Whether each row has a value at least that of the row before.
     pub(crate) rises: bool,
-    /// The numbers of the rows, if all are whole and none is NULL.
+    /// The numbers of the rows, if all are whole and none is NULL; also those of text with equally many digits.
     pub(crate) numbers: Option<Vec<i128>>,
     pub(crate) form: Form,
     /// Points in time that the values carry, if they are not of a type of time.
@@ -274,14 +277,31 @@ fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
     }
 }
 
-/// The integers of all arrays, if none is NULL.
+/// The integers of all arrays, if none is NULL. Texts of equally many digits are integers that were
+/// padded with zeros.
 fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
-    let fits = |array: &&ArrayRef| array.null_count() == 0 && array.data_type().is_integer();
-    if !arrays.iter().all(fits) {
+    if arrays.iter().any(|array| array.null_count() > 0) {
         return None;
     }
-    let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
-    numbers.map(|numbers| numbers.concat())
+    if arrays.iter().all(|array| array.data_type().is_integer()) {
+        let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
+        return numbers.map(|numbers| numbers.concat());
+    }
+    let mut numbers = Vec::new();
+    let mut digits = None;
+    for array in arrays {
+        if !array.data_type().is_string() {
+            return None;
+        }
+        let texts = cast(array, &DataType::Utf8).ok()?;
+        for text in texts.as_string::<i32>().iter().flatten() {
+            if text.len() > MOST_DIGITS || *digits.get_or_insert(text.len()) != text.len() {
+                return None;
+            }
+            numbers.push(text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??);
+        }
+    }
+    Some(numbers)
 }
 
 fn form(arrays: &[&ArrayRef]) -> Form {
@@ -401,12 +421,22 @@ pub(crate) fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
     for rows in places {
         let (place, behind) = rest.split_at((*rows).min(rest.len()));
         rest = behind;
-        let values: ahash::AHashSet<u64> = place.iter().copied().collect();
+        let values: AHashSet<u64> = place.iter().copied().collect();
         values.into_iter().for_each(|value| *places_with.entry(value).or_default() += 1);
     }
     let in_places = |number: u64| places_with.values().filter(|places| **places == number).count() as f64;
     let (once, twice) = (in_places(1), in_places(2));
     places_with.len() as f64 + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0))
+}
+
+/// Number of distinct combinations of the values of columns in some rows.
+pub(crate) fn distinct_together(columns: &[&Profile<'_>], rows: &[u32]) -> usize {
+    let key = |row: &u32| {
+        columns.iter().fold(0u64, |key, column| {
+            fold(key, u64::from(column.codes.get(*row as usize).copied().unwrap_or(0)) + 1)
+        })
+    };
+    rows.iter().map(key).collect::<AHashSet<u64>>().len()
 }
 
 #[cfg(test)]

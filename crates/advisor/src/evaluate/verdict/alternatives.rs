@@ -155,6 +155,7 @@ mod tests {
             counts_within: Vec::new(),
             holds_parts: false,
             is_of_rows: false,
+            is_label: false,
             times: None,
             null_share: 0.0,
             given: false,

@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::{Role, RoleReport};
+use crate::evaluate::roles::{LABEL, Role, RoleReport};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
 
@@ -40,7 +40,9 @@ const MANY_VALUES: f64 = 100.0;
 /// Weight of an entity whose rows are parts of one thing.
 const PARTS_OF_A_WHOLE: f64 = 1.5;
 /// Rows beyond the first from which a value gathers rows.
-const FEW_ROWS_EACH: f64 = 1.0;
+const FEW_ROWS_EACH: f64 = 2.0;
+/// Rows of an id from which it is that of things with many rows, whatever the export is called.
+const ROWS_OF_A_THING: f64 = 3.0;
 /// Weight of an entity that is the row itself, although some rows share its id.
 const ITSELF: f64 = 0.2;
 
@@ -60,8 +62,9 @@ pub(crate) struct Knowledge<'a> {
 #[derive(Debug)]
 pub(crate) struct Workload {
     roles: Vec<(String, Role)>,
-    /// Entities with the share of the entity reads that name them.
-    entities: Vec<(String, f64)>,
+    /// Entities, each by the columns that say which it is, with the share of the entity reads that name
+    /// them.
+    entities: Vec<(Vec<String>, f64)>,
     /// Share of the reads that name one entity: fewer, if none is much of one. They name a row then.
     entity_reads: f64,
     natural_key: Vec<String>,
@@ -84,6 +87,12 @@ fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
     shares
 }
 
+/// The columns that say which thing a column stands for.
+fn thing(report: &RoleReport) -> Vec<String> {
+    let parents = if report.role == Role::Entity { report.counts_within.as_slice() } else { &[] };
+    [parents, std::slice::from_ref(&report.column)].concat()
+}
+
 impl Workload {
     /// Derives the reads from the roles of columns, and from the values that were counted.
     /// `qualifies` says whether a key is even enough.
@@ -95,9 +104,8 @@ impl Workload {
     ) -> Self {
         let (count, partitions) = (partitions, partitions.len() as f64);
         let weight = |report: &RoleReport| {
-            let counted = evaluation.candidates.iter().find(|key| {
-                key.partition_key.len() == 1 && key.partition_key.first() == Some(&report.column)
-            });
+            let thing = thing(report);
+            let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
             let base = match report.role {
                 Role::Entity => 1.0,
                 Role::Dimension => 0.1,
@@ -121,11 +129,12 @@ impl Workload {
                 true => NOT_QUITE_EVEN,
                 false => CANNOT_PLACE_ROWS,
             };
-            let itself = if report.is_of_rows { ITSELF } else { 1.0 };
-            itself * usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
+            let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
+            let label = if report.is_label { LABEL } else { 1.0 };
+            label * itself * usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
         };
-        let mut entities: Vec<(String, f64)> =
-            knowledge.roles.iter().map(|report| (report.column.clone(), weight(report))).collect();
+        let mut entities: Vec<(Vec<String>, f64)> =
+            knowledge.roles.iter().map(|report| (thing(report), weight(report))).collect();
         entities.retain(|(_, weight)| *weight > 0.0);
         let strongest = entities.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
@@ -185,8 +194,8 @@ impl Workload {
     }
 
     /// Share of the partitions that a read visits which fixes `fixed`.
-    fn visits(&self, key: &[String], fixed: &[&str]) -> f64 {
-        if key.iter().all(|column| fixed.contains(&column.as_str())) { 1.0 / self.partitions } else { 1.0 }
+    fn visits(&self, key: &[String], fixed: &[&String]) -> f64 {
+        if key.iter().all(|column| fixed.contains(&column)) { 1.0 / self.partitions } else { 1.0 }
     }
 
     fn entity_reads(&self, key: &[String]) -> f64 {
@@ -198,8 +207,10 @@ impl Workload {
             .map(|(entity, weight)| {
                 let others = self.entities.iter().filter(|(other, _)| other != entity);
                 let rest: f64 = others.clone().map(|(_, weight)| weight).sum();
-                let alone = self.visits(key, &[entity]);
-                let with = |(other, share): &(String, f64)| share / rest * self.visits(key, &[entity, other]);
+                let alone = self.visits(key, &entity.iter().collect::<Vec<_>>());
+                let with = |(other, share): &(Vec<String>, f64)| {
+                    share / rest * self.visits(key, &entity.iter().chain(other).collect::<Vec<_>>())
+                };
                 let pairs = if rest > 0.0 { others.map(with).sum() } else { alone };
                 weight * ((1.0 - SECOND_ENTITY) * alone + SECOND_ENTITY * pairs)
             })
@@ -208,19 +219,15 @@ impl Workload {
 
     /// Reads of one row name its id; half of them, or all if there is none, name its natural key.
     fn row_reads(&self, key: &[String]) -> f64 {
-        let ids: Vec<&str> = self
-            .roles
-            .iter()
-            .filter(|(_, role)| *role == Role::RowId)
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let natural: Vec<&str> = self.natural_key.iter().map(String::as_str).collect();
+        let ids: Vec<&String> =
+            self.roles.iter().filter(|(_, role)| *role == Role::RowId).map(|(name, _)| name).collect();
+        let natural: Vec<&String> = self.natural_key.iter().collect();
         let by_natural = self.visits(key, &natural);
         if ids.is_empty() {
             return by_natural;
         }
-        let parents: f64 =
-            self.entities.iter().map(|(entity, weight)| weight * self.visits(key, &[entity])).sum();
+        let visits = |entity: &[String]| self.visits(key, &entity.iter().collect::<Vec<_>>());
+        let parents: f64 = self.entities.iter().map(|(entity, weight)| weight * visits(entity)).sum();
         let by_id = self.visits(key, &ids);
         0.5 * by_id + 0.5 * by_id.min(if self.entities.is_empty() { by_natural } else { parents })
     }
