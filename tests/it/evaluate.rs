@@ -1052,7 +1052,7 @@ fn candidates_of_a_sorted_export_are_those_of_the_shuffled_one() {
             assert_eq!(from["inputs"], if *inputs == "files" { 6 } else { 1 });
             let notes = evaluation["notes"].to_string();
             assert!(
-                notes.contains("candidates were found from") && notes.contains("of 120000 rows"),
+                notes.contains("candidates were found in a sample") && notes.contains("of 120,000 rows"),
                 "{notes}"
             );
         }

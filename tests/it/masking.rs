@@ -326,7 +326,7 @@ fn no_finding_and_no_note_holds_a_value() {
     assert!(missing.is_empty(), "no scenario here has these findings: {missing:?}");
     for note in [
         "is read as text, because a few values",
-        "rows cannot be read and were left out; the first: ",
+        "that cannot be read; the first: ",
         "has nanoseconds; it is evaluated",
         "has no YDB column type and is left out",
         "no primary key was searched for",

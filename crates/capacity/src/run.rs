@@ -156,10 +156,12 @@ fn clock(columns: &[Column], options: &NodeOptions) -> Result<Clock, CapacityErr
 fn notes(export: &Export, counted: &Counted, parameters: &NodeParameters) -> Vec<String> {
     let mut notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
     if counted.unreadable_rows > 0 {
-        notes.push(format!("{} rows cannot be read and were left out", counted.unreadable_rows));
+        let rows = evenkeel_model::units::counted(counted.unreadable_rows, "row");
+        notes.push(format!("left out {rows} that cannot be read"));
     }
     if counted.without_time > 0 {
-        notes.push(format!("{} rows have no time and were left out", counted.without_time));
+        let rows = evenkeel_model::units::counted(counted.without_time, "row");
+        notes.push(format!("left out {rows} without a time"));
     }
     let late = counted.range.rows_late_for(parameters.window);
     if late * 20 > counted.rows {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bounded::{quote, quote_bytes};
 use crate::table::ColumnType;
+use crate::units::{count, counted};
 
 /// Reason why a value, or a whole row, is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,17 +214,26 @@ impl fmt::Display for Note {
                 first.iter().try_for_each(|first| write!(f, ": {first}"))
             }
             Self::RowsLeftOut { rows, place, first } => {
-                write!(f, "{rows} rows cannot be read and were left out; the first: {place}")?;
+                let rows = counted(*rows, "row");
+                write!(f, "left out {rows} that cannot be read; the first: {place}")?;
                 first.iter().try_for_each(|first| write!(f, ": {first}"))
             }
             Self::NoPrimaryKey => {
                 f.write_str("no primary key was searched for, so no CREATE TABLE is proposed")
             }
             Self::PlacementsLeftOut { reason } => write!(f, "left out: {reason}"),
-            Self::CandidatesFromSample { rows, of_rows, places, inputs, of_inputs } => write!(
-                f,
-                "candidates were found from {rows} of {of_rows} rows, in {places} places of {inputs} of {of_inputs} inputs"
-            ),
+            Self::CandidatesFromSample { rows, of_rows, places, inputs, of_inputs } => {
+                write!(
+                    f,
+                    "candidates were found in a sample of {} of {}, from {places} places",
+                    count(*rows),
+                    counted(*of_rows, "row")
+                )?;
+                if *of_inputs > 1 {
+                    write!(f, " in {inputs} of {of_inputs} inputs")?;
+                }
+                Ok(())
+            }
             Self::MoreValuesThanSampled { column } => write!(
                 f,
                 "column '{}' was dropped as a candidate because it has few values in these rows; all rows \

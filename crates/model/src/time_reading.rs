@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
 use serde::{Deserialize, Serialize};
 
 use crate::units::Micros;
@@ -18,6 +19,10 @@ pub enum TimeReading {
     /// The type of the column is a point in time or a date.
     #[default]
     Native,
+    /// Dates in eight digits, such as 20260301.
+    EightDigits,
+    /// Dates and points in time that are written as text, such as `2026-03-01` and `2026-03-01T12:00:00Z`.
+    Text,
     /// Seconds since 1970.
     Seconds,
     /// Milliseconds since 1970.
@@ -60,14 +65,27 @@ const FEWEST: usize = 20;
 
 impl TimeReading {
     /// Readings of whole numbers, and of text and UUIDs.
-    const OF_NUMBERS: [Self; 5] =
-        [Self::Seconds, Self::Milliseconds, Self::Microseconds, Self::Snowflake, Self::Nanoseconds];
-    const OF_TEXT: [Self; 4] = [Self::UuidV7, Self::UuidV1, Self::Ulid, Self::ObjectId];
+    const OF_NUMBERS: [Self; 6] = [
+        Self::EightDigits,
+        Self::Seconds,
+        Self::Milliseconds,
+        Self::Microseconds,
+        Self::Snowflake,
+        Self::Nanoseconds,
+    ];
+    const OF_TEXT: [Self; 6] =
+        [Self::EightDigits, Self::Text, Self::UuidV7, Self::UuidV1, Self::Ulid, Self::ObjectId];
 
     /// Whether a value is nothing but a point in time, unlike an id that begins with one.
     #[must_use]
     pub fn is_time_alone(self) -> bool {
         !matches!(self, Self::Snowflake | Self::UuidV7 | Self::UuidV1 | Self::Ulid | Self::ObjectId)
+    }
+
+    /// Whether values look like points in time by their form, rather than by their size.
+    #[must_use]
+    pub fn is_written_out(self) -> bool {
+        matches!(self, Self::EightDigits | Self::Text)
     }
 
     /// Returns the points in time of a column, in microseconds since 1970 and NULL for values that have
@@ -95,6 +113,9 @@ impl TimeReading {
                 let ids = array.as_fixed_size_binary();
                 let of_id = |id: Option<&[u8]>| self.of_uuid(u128::from_be_bytes(id?.try_into().ok()?));
                 ids.iter().map(of_id).collect()
+            }
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if self == Self::Text => {
+                return cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None)).ok();
             }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
                 let texts = cast(array, &DataType::Utf8View).ok()?;
@@ -126,7 +147,8 @@ impl TimeReading {
             }
             let (first, last) = (arrow::compute::min(times)?, arrow::compute::max(times)?);
             let plausible = PLAUSIBLE.contains(&first) && PLAUSIBLE.contains(&last);
-            (plausible && first < last && last - first <= LONGEST_SPAN).then_some((*reading, first, last))
+            let is_likely = reading.is_written_out() || (plausible && last - first <= LONGEST_SPAN);
+            (is_likely && first < last).then_some((*reading, first, last))
         })
     }
 
@@ -139,6 +161,8 @@ impl TimeReading {
             Self::Milliseconds => Some(micros.div_euclid(1_000)),
             Self::Microseconds => Some(micros),
             Self::Nanoseconds => Some(micros.saturating_mul(1_000)),
+            Self::EightDigits => DateTime::from_timestamp_micros(micros)
+                .map(|at| i64::from(at.year()) * 10_000 + i64::from(at.month()) * 100 + i64::from(at.day())),
             _ => None,
         };
         micros.iter().map(|micros| number(*micros)).collect::<Option<Vec<_>>>().map(Int64Array::from)
@@ -148,14 +172,18 @@ impl TimeReading {
     #[must_use]
     pub fn resolution(self) -> Micros {
         match self {
+            Self::EightDigits => Micros::DAY,
             Self::Seconds | Self::ObjectId => Micros::SECOND,
             Self::Milliseconds | Self::Snowflake | Self::UuidV7 | Self::Ulid => Micros::new(1_000),
-            Self::Native | Self::Microseconds | Self::Nanoseconds | Self::UuidV1 => Micros::new(1),
+            Self::Native | Self::Text | Self::Microseconds | Self::Nanoseconds | Self::UuidV1 => {
+                Micros::new(1)
+            }
         }
     }
 
     fn of_number(self, number: i64) -> Option<i64> {
         match self {
+            Self::EightDigits => date_of_digits(number),
             Self::Seconds => number.checked_mul(1_000_000),
             Self::Milliseconds => number.checked_mul(1_000),
             Self::Microseconds => Some(number),
@@ -202,6 +230,9 @@ impl TimeReading {
             (Self::UuidV7 | Self::UuidV1, 32 | 36) => {
                 self.of_uuid(uuid::Uuid::try_parse(text).ok()?.as_u128())
             }
+            (Self::EightDigits, 8) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                date_of_digits(text.parse().ok()?)
+            }
             (Self::Ulid, 26) => {
                 let digit = |byte: u8| CROCKFORD.iter().position(|digit| *digit == byte.to_ascii_uppercase());
                 let digits = text.bytes().map(digit).collect::<Option<Vec<usize>>>()?;
@@ -214,6 +245,14 @@ impl TimeReading {
             _ => None,
         }
     }
+}
+
+/// The start of the day that eight digits stand for, from 1900 to 2099, in microseconds since 1970.
+fn date_of_digits(number: i64) -> Option<i64> {
+    let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
+    let year = i32::try_from(year).ok().filter(|year| (1900..2100).contains(year))?;
+    let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
+    Some(date.and_time(NaiveTime::MIN).and_utc().timestamp_micros())
 }
 
 /// Whether whole numbers have what snowflake ids have below their time: a few workers, or sequence
@@ -235,6 +274,8 @@ impl fmt::Display for TimeReading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Native => "points in time",
+            Self::EightDigits => "dates in eight digits",
+            Self::Text => "times written as text",
             Self::Seconds => "seconds since 1970",
             Self::Milliseconds => "milliseconds since 1970",
             Self::Microseconds => "microseconds since 1970",
@@ -294,6 +335,34 @@ mod tests {
         assert_eq!(detected(Arc::new(fractions)), Some(TimeReading::Seconds));
         let seconds = Arc::new(UInt32Array::from_iter_values((0..100).map(|i| 1_772_366_400 + i)));
         assert_eq!(detected(seconds), Some(TimeReading::Seconds));
+    }
+
+    #[test]
+    fn dates_in_eight_digits_and_times_as_text_are_read() {
+        let numbers: Vec<i64> = (0..60).map(|day| 20_251_201 + day / 28 * 100 + day % 28).collect();
+        let numbers: Vec<i64> =
+            numbers.into_iter().map(|n| if n >= 20_251_300 { n + 8_800 } else { n }).collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(numbers.clone()));
+        assert_eq!(detected(array.clone()), Some(TimeReading::EightDigits));
+        let read = TimeReading::EightDigits.instants(&array).unwrap();
+        let read = read.as_primitive::<arrow::datatypes::TimestampMicrosecondType>().values().to_vec();
+        // 2025-12-01 is 20,423 days after 1970-01-01.
+        assert_eq!(read.first(), Some(&(20_423 * 86_400_000_000)));
+        assert_eq!(TimeReading::EightDigits.numbers(&read).unwrap().values().to_vec(), numbers);
+        let texts = numbers.iter().map(ToString::to_string);
+        assert_eq!(detected(Arc::new(StringArray::from_iter_values(texts))), Some(TimeReading::EightDigits));
+        for form in ["2026-03-01T12:00:{:02}Z", "2026-03-01 12:00:{:02}", "2026-03-01T12:00:{:02}.250"] {
+            let texts = (0..60).map(|second| form.replace("{:02}", &format!("{second:02}")));
+            let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+            let (reading, first, _) = TimeReading::detect(&array).unwrap();
+            assert_eq!((reading, first / 1_000_000), (TimeReading::Text, AT / 1_000_000), "{form}");
+        }
+        // Days of the month beyond the last, and other numbers of eight digits.
+        for number in [|i: i64| 20_260_201 + i, |i: i64| 10_000_000 + i * 977] {
+            assert_eq!(detected(Arc::new(Int64Array::from_iter_values((0..60).map(number)))), None);
+        }
+        let words = StringArray::from_iter_values((0..60).map(|i| format!("item {i}")));
+        assert_eq!(detected(Arc::new(words)), None);
     }
 
     #[test]

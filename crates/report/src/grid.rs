@@ -7,6 +7,7 @@ use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{Cell, CellAlignment, Table};
 
 use evenkeel_input::sink::readable_bytes;
+pub use evenkeel_model::units::{count, counted};
 
 /// Layout of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,26 +120,6 @@ pub(crate) fn bar(value: f64, most: f64, width: usize) -> String {
     if bar.is_empty() { "▏".to_owned() } else { bar }
 }
 
-/// Formats a count with separators: `1,234,567`.
-#[must_use]
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Formats a count with its noun: `1 row`, `2,000 rows`.
-#[must_use]
-pub fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
-}
-
 /// Formats a fraction as a percentage with one decimal; with three if one would show nothing.
 #[must_use]
 pub fn percent(fraction: f64) -> String {
@@ -164,13 +145,6 @@ pub(super) fn number(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_separators() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(count(number), text);
-        }
-    }
 
     #[test]
     fn bars_are_proportional_and_never_longer_than_their_width() {

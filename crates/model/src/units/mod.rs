@@ -1,5 +1,6 @@
 //! Ids and units. Plain numbers get a type as soon as they have a meaning.
 
+mod count;
 mod duration;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::bounded::quote;
+pub use crate::units::count::{count, counted};
 pub use crate::units::duration::{Micros, MicrosError, elapsed};
 pub(crate) use crate::units::duration::{decimal_seconds, micros_of_decimal_seconds};
 
@@ -150,7 +152,10 @@ impl fmt::Display for ByteRate {
             large if large >= 1e9 => (1e9, "GB"),
             medium if medium >= 1e5 => (1e6, "MB"),
             small if small >= 1e3 => (1e3, "kB"),
-            _ => return write!(f, "{:.0} B/s", self.0),
+            none if none <= 0.0 => return f.write_str("0 B/s"),
+            hardly if hardly < 0.05 => return f.write_str("less than 0.1 B/s"),
+            little if little < 9.95 => return write!(f, "{little:.1} B/s"),
+            few => return write!(f, "{few:.0} B/s"),
         };
         write!(f, "{:.1} {unit}/s", self.0 / size)
     }

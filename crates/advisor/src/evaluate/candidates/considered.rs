@@ -43,7 +43,13 @@ impl Considerations {
 
     fn add(&mut self, key: &[&str], kept: bool, reason: String) {
         let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
-        match self.all.iter_mut().find(|known| known.key == key) {
+        // The order of the columns of a partition key means nothing.
+        let of_partition_key = self.purpose == Purpose::PartitionKey;
+        let is_same = |known: &ConsideredCandidate| {
+            let has_all = known.key.len() == key.len() && key.iter().all(|name| known.key.contains(name));
+            known.key == key || (of_partition_key && has_all)
+        };
+        match self.all.iter_mut().find(|known| is_same(known)) {
             // A given prefix is evaluated, whatever else speaks against it.
             Some(known) if kept && !known.kept => {
                 *known = ConsideredCandidate { kept, reason, ..known.clone() }

@@ -6,8 +6,8 @@ use arrow::compute::concat;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
-use crate::evaluate::roles::Role;
 use crate::evaluate::roles::profile::{Form, Profile, Words, distinct_together};
+use crate::evaluate::roles::{Role, names_measure};
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
 const EVIDENCE: f64 = 5.0;
@@ -71,11 +71,17 @@ impl SampledColumns<'_> {
         if !keys.iter().any(is_natural) && tolerated > 0 {
             keys.extend(natural(&first, tolerated).0.into_iter().filter(is_natural));
         }
-        // A page has no id but its title.
-        if !keys.iter().any(is_natural) && second.iter().any(|at| self.names_things(*at)) {
-            let named = second.iter().copied().filter(|at| self.names_things(*at));
-            let with_names: Vec<usize> = first.iter().copied().chain(named).collect();
-            keys.extend(natural(&with_names, 0).0.into_iter().filter(is_natural));
+        // A page has no id but its title; a number may have been taken for a measure.
+        let names_things = |at: &&usize| self.names_things(**at);
+        let may_number = |at: &&usize| self.may_number(**at);
+        for others in [
+            second.iter().filter(names_things).collect::<Vec<_>>(),
+            second.iter().filter(may_number).collect(),
+        ] {
+            if !others.is_empty() && !keys.iter().any(is_natural) {
+                let with_others: Vec<usize> = first.iter().chain(others).copied().collect();
+                keys.extend(natural(&with_others, 0).0.into_iter().filter(is_natural));
+            }
         }
         // A measure or a text that happens to tell rows apart identifies nothing.
         if first.is_empty() {
@@ -139,6 +145,13 @@ impl SampledColumns<'_> {
         self.role(at) == Role::Text
             && matches!(&column.form, Form::Text(words) if is_short(words))
             && column.distinct * 2 < column.rows
+    }
+
+    /// Whether a column has whole numbers from 0 or 1 that neither its name nor gaps call amounts.
+    fn may_number(&self, at: usize) -> bool {
+        let Some(column) = self.columns.get(at) else { return false };
+        let from_one = |form: &Form| matches!(form, Form::Whole(whole) if (0..=1).contains(&whole.least) && whole.step == 1);
+        self.role(at) == Role::Measure && from_one(&column.form) && !names_measure(&column.column.name)
     }
 
     /// Whether a column numbers the rows within others of a key.

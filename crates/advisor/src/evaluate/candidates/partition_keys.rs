@@ -81,6 +81,15 @@ impl SampledColumns<'_> {
         ids.sort_by_key(|at| (!is_assigned(at), *at));
         self.singles(&others, &ids, &mut found);
         self.pairs(&others, &few, &ids, &allowed, &mut found);
+        // If no column is even, all that says which row it is may be.
+        let natural = keys.first().filter(|key| key.by_nature && key.columns.len() == 2);
+        if let Some(key) =
+            natural.filter(|key| key.columns.iter().all(|at| allowed(*at) && !self.is_time(*at)))
+        {
+            let mut columns = key.columns.clone();
+            columns.sort_by_key(|at| self.role(*at) == Role::LineNumber);
+            found.keep(&self.names(&columns), "together they tell rows apart".to_owned());
+        }
         for key in primary_keys.iter().filter(|key| key.is_plain()) {
             for length in 1..=key.parts().len() {
                 let prefix: Vec<&str> =

@@ -4,12 +4,12 @@ use arrow::array::RecordBatch;
 
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::names::is_later;
-use crate::evaluate::roles::profile::{Form, Profile};
+use crate::evaluate::roles::profile::{CarriedTimes, Form, Profile};
 use crate::evaluate::roles::{Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::time_reading::TimeReading;
-use evenkeel_model::units::PartitionCount;
+use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_placement::placement::Function;
 
 /// Export that is searched for candidates, and what they are for.
@@ -87,15 +87,17 @@ impl<'a> SampledColumns<'a> {
         }
     }
 
-    /// Takes the texts of a natural key for names of things, which are looked up.
-    pub(super) fn promote_names(&mut self, key: &[usize]) {
+    /// Takes the texts of a natural key for names of things, which are looked up, and its measures for
+    /// numbers of rows.
+    pub(super) fn promote(&mut self, key: &[usize]) {
         for at in key {
-            if let Some(report) =
-                self.roles.get_mut(*at).filter(|report| report.role == Role::Text && !report.given)
-            {
-                report.role = Role::Entity;
-                report.evidence = vec!["part of the only columns that tell rows apart".to_owned()];
-            }
+            let Some(report) = self.roles.get_mut(*at).filter(|report| !report.given) else { continue };
+            report.role = match report.role {
+                Role::Text => Role::Entity,
+                Role::Measure => Role::LineNumber,
+                _ => continue,
+            };
+            report.evidence = vec!["no columns tell rows apart without it".to_owned()];
         }
     }
 
@@ -193,7 +195,9 @@ fn event_time(columns: &[Profile<'_>], roles: &[RoleReport]) -> Option<String> {
     let is_native = |column: &Profile<'_>| column.column.column_type.is_time();
     let rank = |column: &Profile<'_>| {
         let nulls = (column.nulls * 100).div_ceil(column.rows.max(1));
-        let is_date = is_native(column) && !column.column.column_type.is_timestamp();
+        let of_days = |times: CarriedTimes| times.reading.resolution() >= Micros::DAY;
+        let is_date = (is_native(column) && !column.column.column_type.is_timestamp())
+            || column.times.is_some_and(of_days);
         (is_date, nulls, is_later(&column.column.name), !column.rises, !is_native(column))
     };
     let times = of_role(Role::Time).filter(|(column, _)| is_native(column) || column.times.is_some());

@@ -27,7 +27,7 @@ impl<'a> Finder<'a> {
         let mut sampled = SampledColumns::new(searched, rows);
         let FoundKeys { keys, cut_short } = sampled.unique_keys(&rows.batches);
         if let Some(key) = keys.first().filter(|key| key.by_nature) {
-            sampled.promote_names(&key.columns);
+            sampled.promote(&key.columns);
         }
         Self { sampled, keys, cut_short }
     }
@@ -164,7 +164,7 @@ mod tests {
         let (partition_keys, _) = found(&["event_timestamp, user_id, campaign_id"], None);
         let names = kept(&partition_keys);
         assert!(names.iter().all(|name| !name.contains("event_id")), "{names:?}");
-        assert!(names.iter().any(|name| name == "event_timestamp, user_id"), "{names:?}");
+        assert!(names.iter().any(|name| name == "user_id, event_timestamp"), "{names:?}");
         let (_, primary_keys) = found(&[], Some("campaign_id"));
         assert!(kept(&primary_keys).iter().all(|key| key.contains("campaign_id")), "{primary_keys:?}");
     }

@@ -17,6 +17,8 @@ pub(crate) struct Dependencies {
     line_of: Vec<Vec<usize>>,
     /// Columns within whose values each column is a serial number of the rows, if there are such.
     serial_of: Vec<Vec<usize>>,
+    /// Column within whose values each column of numbers rises from row to row, if there is one.
+    rises_in: Vec<Option<usize>>,
     /// Two columns that together determine each column of numbers, if there are such.
     pub(crate) follows: Vec<Option<(usize, usize)>>,
     /// Whether each column and the columns within which it is a serial number are equal in several rows,
@@ -98,12 +100,18 @@ impl Dependencies {
             .collect();
         let line_of = columns.iter().map(|column| line_of(column, columns, &composite)).collect();
         let follows = (0..columns.len()).map(|column| follows(column, columns)).collect();
-        Self { determines, copy_of, line_of, serial_of, follows, numbers_things }
+        let rises_in = columns.iter().map(|column| rises_in(column, columns)).collect();
+        Self { determines, copy_of, line_of, serial_of, rises_in, follows, numbers_things }
     }
 
     /// Whether the column at `at` counts the rows within another, rather than things that have rows.
     pub(super) fn is_line(&self, at: usize) -> bool {
         self.line_of.get(at).is_some_and(|parents| !parents.is_empty())
+    }
+
+    /// The column within whose values the column at `at` rises from row to row.
+    pub(super) fn rises_in(&self, at: usize) -> Option<usize> {
+        self.rises_in.get(at).copied().flatten()
     }
 
     /// Columns within whose values the column at `at` numbers the rows.
@@ -317,6 +325,42 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     Vec::new()
 }
 
+/// Finds the column with the fewest values within each of which the numbers of a column rise from row to
+/// row, or fall: revisions of documents, offsets within files.
+fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
+        return None;
+    }
+    // What rises through all rows rises within everything, unless it starts again with each parent.
+    let is_ordered = column.ascends >= RISING || column.ascends <= 1.0 - RISING;
+    let rises = |parent: &Profile<'_>| {
+        let mut last: Vec<Option<i128>> = vec![None; parent.distinct];
+        let (mut pairs, mut above, mut below) = (0usize, 0usize, 0usize);
+        for (code, number) in parent.codes.iter().zip(numbers) {
+            let Some(last) = last.get_mut(*code as usize) else { continue };
+            if let Some(before) = last.replace(*number) {
+                pairs += 1;
+                above += usize::from(*number > before);
+                below += usize::from(*number < before);
+            }
+        }
+        pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
+    };
+    let parents = columns.iter().enumerate().filter(|(_, parent)| {
+        parent.column.name != column.column.name
+            && parent.distinct >= FEWEST_NUMBERS
+            && !parent.column.column_type.is_time()
+            && !parent.times.is_some_and(|times| times.reading.is_time_alone())
+    });
+    let is_parent =
+        |parent: &Profile<'_>| rises(parent) && (!is_ordered || changes_with(&parent.codes, numbers));
+    parents
+        .filter(|(_, parent)| is_parent(parent))
+        .min_by_key(|(_, parent)| parent.distinct)
+        .map(|(at, _)| at)
+}
+
 /// Whether parents have numbers of their own: those with all numbers would have the same things.
 fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
     let (_, pairs) = codes_together(&[parent, numbers]);
@@ -333,7 +377,7 @@ fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
         started += usize::from(start);
         both += usize::from(change && start);
     }
-    both * 10 >= started * 8 && changed <= 2 * started
+    started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
 }
 
 /// Whether the numbers go through the same range each time that they start again: the same things in

@@ -133,7 +133,7 @@ pub struct RoleReport {
     /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rows: bool,
-    /// Whether its name is that of a name: what a thing is called beside its id.
+    /// Whether its name or its values are those of names: what a thing is called beside its id.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
     /// Points in time that its values carry, if they are not of a type of time.
@@ -201,7 +201,7 @@ pub(super) fn infer_roles(
             determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
             counts_within: dependencies.parents_of(index).iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
-            is_label: names::is_label(&column.column.name),
+            is_label: names::is_label(&column.column.name) || is_words(&column.form),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
             null_share: column.nulls as f64 / column.rows.max(1) as f64,
@@ -257,6 +257,10 @@ fn infer(
             }
             if words.mean_chars >= 40.0 && words.opaque < 0.5 {
                 scores.add(Role::Text, 3.0, format!("{:.0} characters in each value", words.mean_chars));
+                if words.codes < 0.5 {
+                    scores.add(Role::Text, 3.0, "");
+                    scores.add(Role::RowId, -3.0, "");
+                }
             }
             if words.structured > 0.5 {
                 scores.add(Role::Text, 14.0, "objects or lists with parts of their own");
@@ -277,6 +281,11 @@ fn infer(
     }
     score_name(&column.column.name, &mut scores);
     scores.decide(&[Role::Entity, Role::RowId, Role::Dimension, Role::Measure, Role::Text, Role::LineNumber])
+}
+
+/// Whether values are words with blanks between them, and no codes.
+fn is_words(form: &Form) -> bool {
+    matches!(form, Form::Text(words) if words.mean_words >= 1.5 && words.codes < 0.1)
 }
 
 fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
@@ -328,6 +337,9 @@ fn score_dependencies(
     } else if let Some((a, b)) = dependencies.follows.get(index).copied().flatten() {
         scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));
         scores.add(Role::Entity, -4.0, "");
+    }
+    if let Some(parent) = dependencies.rises_in(index).filter(|_| parents.is_empty()) {
+        scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {}", name(parent)));
     }
     let Some(determined) = determined else { return };
     let names: Vec<&str> = determined
@@ -432,6 +444,11 @@ pub(crate) fn is_identifier(name: &str) -> bool {
     names::hint(name) == Some(Hint::Identifier)
 }
 
+/// Whether the name of a column is that of an amount.
+pub(crate) fn names_measure(name: &str) -> bool {
+    names::hint(name) == Some(Hint::Measure)
+}
+
 /// Returns how to read numbers as points in time if another column has times of about the same range:
 /// the end of what has a start.
 fn epoch_beside<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<(TimeReading, &'p str)> {
@@ -463,7 +480,8 @@ fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let hints = names::hints(&column.column.name);
     let varies = match hints.last() {
         _ if hints.contains(&Hint::Time) && hints.last() != Some(&Hint::Identifier) => true,
-        Some(Hint::Identifier | Hint::Entity | Hint::Text) => false,
+        Some(Hint::Identifier | Hint::Entity | Hint::Text) if !reading.is_written_out() => false,
+        _ if reading.is_written_out() => true,
         // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.
         _ => column.distinct > 20 && column.ascends >= MOSTLY_ASCENDING && !column.is_serial(),
     };

@@ -385,7 +385,6 @@ const MEASURES: &[&str] = &[
     "attempts",
     "progress",
     "position",
-    "offset",
     "stock",
     "extendedprice",
     "acctbal",
@@ -530,8 +529,21 @@ const TEXTS: &[&str] = &[
     "комментарий",
 ];
 
-const LINES: &[&str] =
-    &["line", "linenumber", "lineno", "seq", "sequence", "idx", "index", "ordinal", "item", "step"];
+const LINES: &[&str] = &[
+    "line",
+    "linenumber",
+    "lineno",
+    "seq",
+    "sequence",
+    "idx",
+    "index",
+    "ordinal",
+    "item",
+    "step",
+    "offset",
+    "revision",
+    "rev",
+];
 
 /// Events that follow the one that a row is about: when it was recorded, or what became of it.
 const LATER: &[&str] = &[

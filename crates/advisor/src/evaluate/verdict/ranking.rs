@@ -16,7 +16,7 @@ use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::time_reading::TimeReading;
-use evenkeel_model::units::{ByteRate, PartitionCount};
+use evenkeel_model::units::{ByteRate, PartitionCount, count, counted};
 use evenkeel_model::workload::PlannedStatement;
 use evenkeel_stats::skew::Verdict;
 
@@ -61,7 +61,7 @@ impl Needed {
         };
         let busy = range.busy_rows_per_second * row_bytes;
         let words = format!(
-            "the export has {} on average over the times that have rows, {} when busy; a partition takes {each}",
+            "rows of the export arrive at {} on average and {} at busy times; a partition takes {each}",
             ByteRate(range.average_rows_per_second * row_bytes),
             ByteRate(busy),
         );
@@ -260,7 +260,7 @@ fn propose(
         return Recommendation::default();
     };
     let mut reasons = reasons_for(chosen, statements, knowledge);
-    let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, &mut reasons);
+    let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
     reasons.extend(sizing);
     let current = options.current_partition_key.as_ref().map(Candidate::part_names);
     let alternatives = Recommended { key: chosen, partitions: ranked.partitions, statements, knowledge }
@@ -435,29 +435,35 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], knowledge: &K
 
 /// Explains the significance of a key that no row repeats.
 pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
-    let rows = key.distinct_keys;
+    let rows = counted(key.distinct_keys, "row");
     match key.uniqueness {
         Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {
             let expected = match repeats_by_chance {
-                few if few < 0.5 => "chance alone would repeat none of so few".to_owned(),
-                some => format!("chance alone would repeat only about {some:.0}"),
+                few if few < 0.5 => "with values combined at random none of so few would repeat".to_owned(),
+                some => format!("with values combined at random only about {some:.0} would repeat"),
             };
             format!(
-                "is unique in these {rows} rows by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
+                "is unique in these {rows} by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
                  then lose a row"
             )
         }
-        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => format!(
-            "is unique in these {rows} rows, of which chance alone would repeat about {repeats_by_chance:.0}: it looks like an \
-             identifier, and none of them is lost"
-        ),
+        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => {
+            let expected = match repeats_by_chance {
+                most if most >= 0.5 * key.distinct_keys as f64 => "most".to_owned(),
+                some => format!("about {}", count(some.round() as u64)),
+            };
+            format!(
+                "is unique in these {rows}, of which {expected} would repeat with values combined at random: it looks like an \
+                 identifier, and no row is lost"
+            )
+        }
         Some(Uniqueness { by: UniqueBy::ManyValues, .. }) => format!(
-            "is unique in these {rows} rows, and has so many possible values that 1000 times as many would hardly repeat one: none of \
-             them is lost"
+            "is unique in these {rows}, and has so many possible values that 1000 times as many would hardly repeat one: no row \
+             is lost"
         ),
-        None => format!(
-            "is unique in these {rows} rows: none of them is lost; whether it stays so they do not tell"
-        ),
+        None => {
+            format!("is unique in these {rows}: none is lost; whether it stays unique they do not tell")
+        }
     }
 }
 
@@ -465,20 +471,36 @@ pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
 fn choose_primary_key(
     keys: &[PrimaryKeyReport],
     partition_key: &Candidate,
+    knowledge: &Knowledge<'_>,
     reasons: &mut Vec<String>,
 ) -> Option<Candidate> {
+    let unique = keys.iter().filter(|key| key.unique && key.obstacles.is_empty());
+    let is_by_chance =
+        |key: &PrimaryKeyReport| key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
+    let shortest = unique.min_by_key(|key| (is_by_chance(key), key.columns.len()));
+    let shortest: &[String] = shortest.map_or(&[], |key| key.columns.as_slice());
+    let placed = partition_key.part_names();
+    let is_time = |column: &String| {
+        knowledge.roles.iter().any(|report| report.column == *column && report.role == Role::Time)
+    };
     let cost = |key: &&PrimaryKeyReport| {
         let outside = !key.candidate.contains(partition_key);
+        // Beside a key that is unique, only the partition key and a time to sort by have a use.
+        let is_needless = |column: &&String| {
+            !shortest.is_empty() && !shortest.contains(column) && !placed.contains(column) && !is_time(column)
+        };
+        let needless = key.columns.iter().filter(is_needless).count();
         let amplification = (key.layout.write_amplification * 10.0).round() as u64;
         // If there are too few batches to merge, the depth of their overlap predicts the cost of
         // merging.
         let depth = key.layout.depth.average_depth.round() as u64;
         let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
-        let by_chance = key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
+        let by_chance = is_by_chance(key);
         (
             key.conflicting_rows,
             outside,
             by_chance,
+            needless,
             amplification,
             depth,
             late_tenths,
@@ -496,12 +518,13 @@ fn choose_primary_key(
         (0, _) => format!("({columns}) {}", unique_words(best)),
         (repeated, 0) => {
             format!(
-                "({columns}) repeats in {repeated} rows that equal another in every column: of these an upsert keeps one; if they \
-                 are events of their own, they need an id"
+                "({columns}) repeats in {} that equal another in every column: of these an upsert keeps one; if they are events \
+                 of their own, they need an id",
+                counted(repeated, "row")
             )
         }
         (_, conflicting) => {
-            format!("({columns}) loses the fewest rows of the candidates, {conflicting}; see the findings")
+            format!("({columns}) loses the fewest rows of the candidates, {}; see the findings", count(conflicting))
         }
     });
     let merging = match best.layout.known_amplification() {
