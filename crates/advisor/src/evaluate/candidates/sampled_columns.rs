@@ -2,10 +2,9 @@
 
 use arrow::array::RecordBatch;
 
-use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::names::is_later;
 use crate::evaluate::roles::profile::{CarriedTimes, Form, Profile};
-use crate::evaluate::roles::{Role, RoleReport, infer_roles};
+use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::time_reading::TimeReading;
@@ -73,7 +72,7 @@ impl<'a> SampledColumns<'a> {
             .enumerate()
             .map(|(index, column)| Profile::new(column, index, &rows.batches, whole))
             .collect();
-        let roles = infer_roles(export, &columns, &Dependencies::of(&columns), given);
+        let roles = infer_roles(export, &columns, &Relations::of(&columns), given);
         let time = time.map(str::to_owned).or_else(|| event_time(&columns, &roles));
         Self {
             rows: rows.batches.iter().map(RecordBatch::num_rows).sum(),

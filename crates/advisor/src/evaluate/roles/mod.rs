@@ -6,6 +6,7 @@
 
 pub(super) mod dependencies;
 pub(super) mod names;
+pub(super) mod numbering;
 pub(super) mod profile;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evaluate::roles::dependencies::Dependencies;
 use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::{CarriedTimes, Form, Profile, Whole};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::time_reading::TimeReading;
@@ -178,12 +180,29 @@ impl Scores {
     }
 }
 
+/// How the columns of the sampled rows depend on each other.
+#[derive(Debug)]
+pub(super) struct Relations {
+    dependencies: Dependencies,
+    numberings: Vec<Numbering>,
+}
+
+impl Relations {
+    pub(super) fn of(columns: &[Profile<'_>]) -> Self {
+        Self { dependencies: Dependencies::of(columns), numberings: Numbering::of_all(columns) }
+    }
+
+    fn numbering(&self, at: usize) -> &Numbering {
+        self.numberings.get(at).unwrap_or(&Numbering::None)
+    }
+}
+
 /// Infers the role of each column of an export with the name `export`. `given` has the roles that
 /// the user gave, by position.
 pub(super) fn infer_roles(
     export: &str,
     columns: &[Profile<'_>],
-    dependencies: &Dependencies,
+    relations: &Relations,
     given: &[Option<Role>],
 ) -> Vec<RoleReport> {
     let name = |index: &usize| columns.get(*index).map(|column| column.column.name.clone());
@@ -191,15 +210,22 @@ pub(super) fn infer_roles(
         let given = given.get(index).copied().flatten();
         let (role, evidence) = match given {
             Some(role) => (role, vec!["given with --role or --not-key".to_owned()]),
-            None => infer(index, column, columns, dependencies),
+            None => infer(index, column, columns, relations),
         };
         RoleReport {
             column: column.column.name.clone(),
             role,
             evidence,
-            copy_of: dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
-            determines: dependencies.determines.get(index).into_iter().flatten().filter_map(name).collect(),
-            counts_within: dependencies.parents_of(index).iter().filter_map(name).collect(),
+            copy_of: relations.dependencies.copy_of.get(index).copied().flatten().as_ref().and_then(name),
+            determines: relations
+                .dependencies
+                .determines
+                .get(index)
+                .into_iter()
+                .flatten()
+                .filter_map(name)
+                .collect(),
+            counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
@@ -215,7 +241,7 @@ fn infer(
     index: usize,
     column: &Profile<'_>,
     columns: &[Profile<'_>],
-    dependencies: &Dependencies,
+    relations: &Relations,
 ) -> (Role, Vec<String>) {
     let column_type = column.column.column_type;
     if column.is_constant() || column.filled() == 0 {
@@ -242,7 +268,7 @@ fn infer(
     }
     let mut scores = Scores::default();
     score_cardinality(column, &mut scores);
-    score_dependencies(index, columns, dependencies, &mut scores);
+    score_relations(index, columns, relations, &mut scores);
     match &column.form {
         Form::Fractions => scores.add(Role::Measure, 6.0, "numbers with fractions"),
         Form::Whole(whole) => score_numbers(column, whole, &mut scores),
@@ -320,26 +346,30 @@ fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     }
 }
 
-fn score_dependencies(
-    index: usize,
-    columns: &[Profile<'_>],
-    dependencies: &Dependencies,
-    scores: &mut Scores,
-) {
+fn score_relations(index: usize, columns: &[Profile<'_>], relations: &Relations, scores: &mut Scores) {
     let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
-    let parents: Vec<&str> = dependencies.parents_of(index).into_iter().map(name).collect();
+    let numbering = relations.numbering(index);
+    let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
+    let parents = parents.join(" and ");
+    let dependencies = &relations.dependencies;
     let determined = dependencies.determines.get(index).filter(|others| !others.is_empty());
-    if dependencies.numbers_things.get(index) == Some(&true) && !dependencies.is_line(index) {
-        scores.add(Role::Entity, 8.0, format!("numbers things within each {}", parents.join(" and ")));
-        scores.add(Role::Measure, -3.0, "");
-    } else if dependencies.is_line(index) || (!parents.is_empty() && determined.is_none()) {
-        scores.add(Role::LineNumber, 14.0, format!("counts within each {}", parents.join(" and ")));
-    } else if let Some((a, b)) = dependencies.follows.get(index).copied().flatten() {
-        scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));
-        scores.add(Role::Entity, -4.0, "");
-    }
-    if let Some(parent) = dependencies.rises_in(index).filter(|_| parents.is_empty()) {
-        scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {}", name(parent)));
+    let follows = dependencies.follows.get(index).copied().flatten();
+    match (numbering, determined, follows) {
+        (Numbering::Things(_), ..) => {
+            scores.add(Role::Entity, 8.0, format!("numbers things within each {parents}"));
+            scores.add(Role::Measure, -3.0, "");
+        }
+        (Numbering::Lines(_), ..) | (Numbering::Serial(_), None, _) => {
+            scores.add(Role::LineNumber, 14.0, format!("counts within each {parents}"));
+        }
+        (Numbering::Rising(_), ..) => {
+            scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {parents}"));
+        }
+        (Numbering::None | Numbering::Serial(_), _, Some((a, b))) => {
+            scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));
+            scores.add(Role::Entity, -4.0, "");
+        }
+        (Numbering::None | Numbering::Serial(_), _, None) => {}
     }
     let Some(determined) = determined else { return };
     let names: Vec<&str> = determined

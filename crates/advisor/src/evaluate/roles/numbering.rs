@@ -1,0 +1,487 @@
+//! Columns whose numbers count the rows, or things that have rows, within other columns.
+
+use std::collections::HashMap;
+
+use crate::evaluate::roles::profile::{Profile, distinct_together};
+
+/// What a column numbers, and within which columns, by position.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Numbering {
+    /// Nothing that shows.
+    #[default]
+    None,
+    /// The rows of each parent, from 0 or 1.
+    Lines(Vec<usize>),
+    /// The rows of each parent, from anywhere.
+    Serial(Vec<usize>),
+    /// Things that have rows within a parent, such as the orders of a tenant.
+    Things(Vec<usize>),
+    /// The rows of each parent, with gaps: revisions, offsets.
+    Rising(usize),
+}
+
+/// Maximum number of values of each of two columns that together number their rows.
+const FEW_VALUES: usize = 64;
+/// Maximum number of columns of which pairs are tried.
+const MOST_PAIRED: usize = 12;
+/// Share of the rows that have the number after that of the row before, or the same, in a series.
+const IN_SERIES: f64 = 0.8;
+/// Fewest values of a serial number, and the fewest from which it may have them more than once in a parent.
+const FEWEST_NUMBERS: usize = 10;
+const MANY_NUMBERS: usize = 100;
+/// Number of times that a number starts again from which rows are sorted by its parent.
+const FEWEST_STARTS: usize = 5;
+/// Greatest number of a line.
+const MOST_LINES: i128 = 10_000;
+/// Share of the rows with a greater number than that of the row before, of the same parent, in a series
+/// with gaps.
+const RISING: f64 = 0.99;
+/// Share of the parents within which a line number counts without gaps; places of a sample cut some
+/// parents in two.
+const WITHOUT_GAPS: f64 = 0.9;
+
+impl Numbering {
+    /// Finds what each column numbers.
+    pub(crate) fn of_all(columns: &[Profile<'_>]) -> Vec<Self> {
+        let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
+        // What is numbered within another thing is the parent of lines only together with it.
+        let composite: Vec<Vec<usize>> = serial
+            .iter()
+            .enumerate()
+            .filter_map(|(at, found)| match found {
+                Self::Things(parents) => Some([parents.as_slice(), &[at]].concat()),
+                _ => None,
+            })
+            .collect();
+        let of = |(column, serial): (&Profile<'_>, Self)| {
+            let lines = line_of(column, columns, &composite);
+            if !lines.is_empty() {
+                return Self::Lines(lines);
+            }
+            let rising = || rises_in(column, columns).map(Self::Rising);
+            if serial == Self::None { rising().unwrap_or_default() } else { serial }
+        };
+        columns.iter().zip(serial).map(of).collect()
+    }
+
+    /// Finds the columns within which a column has serial numbers.
+    fn serial(column: &Profile<'_>, columns: &[Profile<'_>]) -> Self {
+        let parents = serial_of(column, columns);
+        let parts: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
+        match parts.as_slice() {
+            [] => Self::None,
+            all if are_unique_together(&[all, &[column]].concat()) => Self::Serial(parents),
+            [parent] if has_own_numbers(parent, column) => Self::Things(parents),
+            _ => Self::None,
+        }
+    }
+
+    /// Columns within which it numbers rows or things.
+    pub(super) fn parents(&self) -> &[usize] {
+        match self {
+            Self::None => &[],
+            Self::Lines(parents) | Self::Serial(parents) | Self::Things(parents) => parents,
+            Self::Rising(parent) => std::slice::from_ref(parent),
+        }
+    }
+}
+
+/// Finds the columns within whose values `column` counts, by ones, or by tens as lines are numbered
+/// that others may be put between: one column, or those of `composite` that stand for one thing.
+fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize>]) -> Vec<usize> {
+    let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
+    let step = if numbers.iter().all(|number| number % 10 == 0) { 10 } else { 1 };
+    let numbers: Vec<i128> = numbers.iter().map(|number| number / step).collect();
+    let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+    let (Some(least @ 0..=1), Some(0..=MOST_LINES)) = (least, greatest) else { return Vec::new() };
+    if column.distinct < 2 {
+        return Vec::new();
+    }
+    let can_have_lines = |parent: &Profile<'_>| {
+        parent.column.name != column.column.name
+            && !parent.column.column_type.is_time()
+            && !parent.times.is_some_and(|times| times.reading.is_time_alone())
+    };
+    let mut single = columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent));
+    let found = single.find(|(_, parent)| counts_within(&numbers, least, &parent.codes, parent.distinct));
+    if let Some((parent, _)) = found {
+        return vec![parent];
+    }
+    let have_lines = |parents: &&Vec<usize>| {
+        let profiles: Vec<&Profile<'_>> = parents.iter().filter_map(|at| columns.get(*at)).collect();
+        let (codes, distinct) = codes_together(&profiles);
+        profiles.iter().all(|parent| parent.column.name != column.column.name)
+            && counts_within(&numbers, least, &codes, distinct)
+    };
+    composite.iter().find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Numbers the combinations of the values of columns, and returns how many there are.
+fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
+    let rows = columns.first().map_or(0, |column| column.codes.len());
+    let mut known: HashMap<Vec<u32>, u32, ahash::RandomState> = HashMap::default();
+    let codes = (0..rows)
+        .map(|row| {
+            let key = columns.iter().filter_map(|column| column.codes.get(row).copied()).collect();
+            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+            *known.entry(key).or_insert(next)
+        })
+        .collect();
+    (codes, known.len())
+}
+
+/// Whether numbers from `least` count the rows of each parent, of which there are `parents`.
+fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -> bool {
+    // Parents with one row say nothing, nor does a single parent.
+    if parents < 10 || parents * 10 > codes.len() * 9 {
+        return false;
+    }
+    let mut seen: Vec<(usize, i128)> = vec![(0, i128::MIN); parents];
+    for (code, number) in codes.iter().zip(numbers) {
+        if let Some((rows, most)) = seen.get_mut(*code as usize) {
+            *rows += 1;
+            *most = (*most).max(*number);
+        }
+    }
+    // If all parents have equally many, these are the same things in each of them, not its parts.
+    let same = seen.iter().filter(|(rows, _)| seen.first().is_some_and(|first| first.0 == *rows)).count();
+    if same * 10 > seen.len() * 9 {
+        return false;
+    }
+    let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
+    let mut lines: Vec<(u32, i128)> = codes.iter().copied().zip(numbers.iter().copied()).collect();
+    lines.sort_unstable();
+    let repeated = lines.windows(2).filter(|pair| pair.first() == pair.last()).count();
+    (full as f64 >= WITHOUT_GAPS * parents as f64 || rises_within(codes, numbers))
+        && repeated * 1_000 <= codes.len()
+}
+
+/// Whether the rows of each parent come one after the other with rising numbers, and the numbers often
+/// start again with the next parent: lines of which some are missing, as after a filter.
+fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
+    let (mut within, mut rises, mut between, mut falls) = (0usize, 0usize, 0usize, 0usize);
+    for (parent, number) in parents.windows(2).zip(numbers.windows(2)) {
+        if parent.first() == parent.last() {
+            within += 1;
+            rises += usize::from(number.first() < number.last());
+        } else {
+            between += 1;
+            falls += usize::from(number.first() > number.last());
+        }
+    }
+    within * 2 > numbers.len() && rises as f64 >= RISING * within as f64 && falls * 2 > between
+}
+
+/// Finds the columns within whose values `column` numbers the rows one by one, such as the exchange
+/// that numbers its trades or the topic and partition that number their records.
+fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
+    let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
+    if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
+        return Vec::new();
+    }
+    // A number that goes on through all rows is not one within a parent; if it starts again now and
+    // then, rows are sorted by the parent.
+    let everywhere = vec![0; numbers.len()];
+    let starts = numbers.windows(2).filter(|pair| pair.first() > pair.last()).count();
+    let is_sorted = series(numbers, &everywhere) >= IN_SERIES;
+    if is_sorted && (starts < FEWEST_STARTS || starts_at_the_same(numbers)) {
+        return Vec::new();
+    }
+    let can_number = |parent: &Profile<'_>| {
+        parent.column.name != column.column.name
+            && !parent.is_constant()
+            && !parent.column.column_type.is_time()
+            && parent.distinct * 4 <= parent.rows
+    };
+    let parents: Vec<usize> =
+        (0..columns.len()).filter(|at| columns.get(*at).is_some_and(can_number)).collect();
+    let codes = |at: usize| columns.get(at).map(|parent| parent.codes.as_slice()).unwrap_or_default();
+    let numbers_within = |at: &&usize| {
+        series(numbers, codes(**at)) >= IN_SERIES
+            && (!is_sorted || changes_with(codes(**at), numbers))
+            // Few numbers go round: hours, and lines that are cut off where a place of the sample ends.
+            && (column.distinct >= MANY_NUMBERS
+                || columns.get(**at).is_some_and(|parent| are_unique_together(&[parent, column])))
+    };
+    if let Some(parent) = parents.iter().find(numbers_within) {
+        return vec![*parent];
+    }
+    if column.distinct < MANY_NUMBERS {
+        return Vec::new();
+    }
+    let few: Vec<usize> = parents
+        .into_iter()
+        .filter(|at| columns.get(*at).is_some_and(|parent| parent.distinct <= FEW_VALUES))
+        .take(MOST_PAIRED)
+        .collect();
+    for (position, a) in few.iter().enumerate() {
+        for b in few.iter().skip(position + 1) {
+            let together = codes(*a).iter().zip(codes(*b)).map(|(a, b)| a * FEW_VALUES as u32 + b);
+            let both: Option<Vec<&Profile<'_>>> = [*a, *b].iter().map(|at| columns.get(*at)).collect();
+            if series(numbers, &together.collect::<Vec<_>>()) >= IN_SERIES
+                && both.is_some_and(|both| are_unique_together(&[both.as_slice(), &[column]].concat()))
+            {
+                return vec![*a, *b];
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Finds the column with the fewest values within each of which the numbers of a column rise from row to
+/// row, or fall: revisions of documents, offsets within files.
+fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
+        return None;
+    }
+    // What rises through all rows rises within everything, unless it starts again with each parent.
+    let is_ordered = column.ascends >= RISING || column.ascends <= 1.0 - RISING;
+    let rises = |parent: &Profile<'_>| {
+        let mut last: Vec<Option<i128>> = vec![None; parent.distinct];
+        let (mut pairs, mut above, mut below) = (0usize, 0usize, 0usize);
+        for (code, number) in parent.codes.iter().zip(numbers) {
+            let Some(last) = last.get_mut(*code as usize) else { continue };
+            if let Some(before) = last.replace(*number) {
+                pairs += 1;
+                above += usize::from(*number > before);
+                below += usize::from(*number < before);
+            }
+        }
+        pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
+    };
+    let parents = columns.iter().enumerate().filter(|(_, parent)| {
+        parent.column.name != column.column.name
+            && parent.distinct >= FEWEST_NUMBERS
+            && !parent.column.column_type.is_time()
+            && !parent.times.is_some_and(|times| times.reading.is_time_alone())
+    });
+    let is_parent =
+        |parent: &Profile<'_>| rises(parent) && (!is_ordered || changes_with(&parent.codes, numbers));
+    parents
+        .filter(|(_, parent)| is_parent(parent))
+        .min_by_key(|(_, parent)| parent.distinct)
+        .map(|(at, _)| at)
+}
+
+/// Whether parents have numbers of their own: those with all numbers would have the same things.
+fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
+    let (_, pairs) = codes_together(&[parent, numbers]);
+    pairs * 2 <= parent.distinct * numbers.distinct
+}
+
+/// Whether the parent changes where the numbers of sorted rows start again, and hardly anywhere else.
+fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
+    let changes = parents.windows(2).map(|pair| pair.first() != pair.last());
+    let starts = numbers.windows(2).map(|pair| pair.first() > pair.last());
+    let (mut changed, mut started, mut both) = (0, 0, 0);
+    for (change, start) in changes.zip(starts) {
+        changed += usize::from(change);
+        started += usize::from(start);
+        both += usize::from(change && start);
+    }
+    started >= FEWEST_STARTS && both * 10 >= started * 8 && changed <= 2 * started
+}
+
+/// Whether the numbers go through the same range each time that they start again: the same things in
+/// each parent, not numbers of its rows.
+fn starts_at_the_same(numbers: &[i128]) -> bool {
+    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return false };
+    let near = |number: &i128, end: &i128| (number - end).abs() * 10 <= greatest - least;
+    let restarts = numbers.windows(2).filter_map(|pair| match pair {
+        [last, first] if first < last => Some(near(last, greatest) || near(first, least)),
+        _ => None,
+    });
+    let (same, all) = restarts.fold((0, 0), |(same, all), near| (same + usize::from(near), all + 1));
+    same * 10 > all * 8
+}
+
+/// Share of the rows whose number is that of the previous row with the same code, or follows it at
+/// the most frequent distance; zero if the number hardly changes, or decreases.
+fn series(numbers: &[i128], codes: &[u32]) -> f64 {
+    let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
+    let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();
+    for (number, code) in numbers.iter().zip(codes) {
+        if let Some(before) = last.insert(*code, *number) {
+            *distances.entry(number - before).or_default() += 1;
+        }
+    }
+    let rows: usize = distances.values().sum();
+    let same = distances.get(&0).copied().unwrap_or(0);
+    let next = distances.iter().filter(|(distance, _)| **distance > 0).map(|(_, rows)| *rows).max();
+    let next = next.unwrap_or(0);
+    let falls: usize = distances.iter().filter(|(distance, _)| **distance < 0).map(|(_, rows)| *rows).sum();
+    if next * 10 < rows || falls * 100 > rows || rows * 2 < numbers.len() {
+        return 0.0;
+    }
+    (same + next) as f64 / rows as f64
+}
+
+/// Whether hardly any row is equal to another in all columns.
+fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
+    let rows = columns.first().map_or(0, |column| column.codes.len());
+    let rows: Vec<u32> = (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect();
+    (rows.len() - distinct_together(columns, &rows)) * 1_000 <= rows.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use evenkeel_model::table::{Column, ColumnType};
+
+    use super::*;
+
+    /// The parents within which the last of the columns is a serial number.
+    fn parents(columns: &[(&str, Vec<i64>)]) -> Vec<String> {
+        let declared: Vec<Column> =
+            columns.iter().map(|(name, _)| Column::required(*name, ColumnType::Int64)).collect();
+        let arrays = columns
+            .iter()
+            .map(|(name, values)| (*name, Arc::new(Int64Array::from(values.clone())) as ArrayRef));
+        let batch = [RecordBatch::try_from_iter(arrays).unwrap()];
+        let profiles: Vec<Profile<'_>> = declared
+            .iter()
+            .enumerate()
+            .map(|(index, column)| Profile::new(column, index, &batch, true))
+            .collect();
+        let serial = serial_of(profiles.last().unwrap(), &profiles);
+        serial.iter().map(|at| columns[*at].0.to_owned()).collect()
+    }
+
+    /// Numbers the rows with each combination of codes, from a start that depends on them.
+    fn numbered(codes: &[i64], step: i64) -> Vec<i64> {
+        let mut next: HashMap<i64, i64> = HashMap::new();
+        codes
+            .iter()
+            .map(|code| {
+                let number = next.entry(*code).or_insert(code * 777);
+                *number += step;
+                *number
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rows_that_a_parent_numbers_are_found_whatever_the_step_and_the_order() {
+        let exchange: Vec<i64> = (0..6_000).map(|row| row * row % 7).collect();
+        for step in [1, 2] {
+            assert_eq!(
+                parents(&[("exchange", exchange.clone()), ("trade", numbered(&exchange, step))]),
+                ["exchange"]
+            );
+        }
+        let mut sorted = (0..6_000).map(|row| row * 97 % 31).collect::<Vec<i64>>();
+        sorted.sort_unstable();
+        assert_eq!(parents(&[("topic", sorted.clone()), ("offset", numbered(&sorted, 1))]).len(), 0);
+        let falling: Vec<i64> = sorted.iter().rev().copied().collect();
+        assert_eq!(parents(&[("topic", falling.clone()), ("offset", numbered(&falling, 1))]), ["topic"]);
+    }
+
+    #[test]
+    fn two_columns_may_number_their_rows_together() {
+        let topic: Vec<i64> = (0..8_000).map(|row| row * row % 11 % 4).collect();
+        let partition: Vec<i64> = (0..8_000).map(|row| (row * row + row) % 13 % 5).collect();
+        let both: Vec<i64> =
+            topic.iter().zip(&partition).map(|(topic, partition)| topic * 10 + partition).collect();
+        let found = parents(&[("topic", topic), ("partition", partition), ("offset", numbered(&both, 1))]);
+        assert_eq!(found, ["topic", "partition"]);
+    }
+
+    #[test]
+    fn ids_meters_and_grids_are_no_serial_numbers() {
+        let device: Vec<i64> = (0..6_000).map(|row| row * 31 % 40).collect();
+        let id: Vec<i64> = (0..6_000).collect();
+        assert_eq!(parents(&[("device", device.clone()), ("id", id)]).len(), 0);
+        let order: Vec<i64> = (0..6_000).map(|row| row / 3).collect();
+        assert_eq!(parents(&[("product", device.clone()), ("order", order)]).len(), 0);
+        let reading: Vec<i64> = (0..6_000).map(|row| row * 5 + row * row % 3).collect();
+        assert_eq!(parents(&[("device", device), ("reading", reading)]).len(), 0);
+        let warehouse: Vec<i64> = (0..6_000).map(|row| row / 200).collect();
+        let item: Vec<i64> = (0..6_000).map(|row| row % 200).collect();
+        assert_eq!(parents(&[("warehouse", warehouse), ("item", item)]).len(), 0);
+    }
+
+    fn numberings(columns: &[(&str, ArrayRef)]) -> Vec<Numbering> {
+        let batch = [RecordBatch::try_from_iter(columns.to_vec()).unwrap()];
+        let of = |array: &ArrayRef| match array.data_type().is_integer() {
+            true => ColumnType::Int64,
+            false => ColumnType::Utf8,
+        };
+        let declared: Vec<Column> =
+            columns.iter().map(|(name, array)| Column::required(*name, of(array))).collect();
+        let profiles: Vec<Profile<'_>> = declared
+            .iter()
+            .enumerate()
+            .map(|(index, column)| Profile::new(column, index, &batch, true))
+            .collect();
+        Numbering::of_all(&profiles)
+    }
+
+    fn int64(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(values))
+    }
+
+    /// The order and the number of each line.
+    fn lines() -> Vec<(i64, i64)> {
+        (0..1_500).flat_map(|order| (1..=2 + order * order % 7).map(move |line| (order, line))).collect()
+    }
+
+    #[test]
+    fn lines_are_found_as_numbers_as_padded_text_and_with_gaps() {
+        let orders = || int64(lines().into_iter().map(|line| line.0));
+        let numbers = int64(lines().into_iter().map(|line| line.1));
+        let padded: ArrayRef =
+            Arc::new(StringArray::from_iter_values(lines().iter().map(|line| format!("{:03}", line.1 * 10))));
+        let with_gaps = int64(lines().iter().enumerate().map(|(row, line)| line.1 * 3 + row as i64 % 2 - 2));
+        for (what, number) in [("numbers", numbers), ("text", padded), ("gaps", with_gaps)] {
+            let found = numberings(&[("order", orders()), ("line", number)]);
+            assert_eq!(found[1], Numbering::Lines(vec![0]), "{what}");
+        }
+        let amounts = int64((0..lines().len() as i64).map(|row| row * row % 97));
+        assert_eq!(numberings(&[("order", orders()), ("amount", amounts)])[1], Numbering::None);
+    }
+
+    #[test]
+    fn lines_of_things_that_are_numbered_within_others_need_both() {
+        // Tenant 0 has most orders; each numbers its own from 1.
+        let mut next = [0i64; 12];
+        let mut rows = Vec::new();
+        for at in 0..4_000usize {
+            let tenant = if at % 2 == 0 { 0 } else { 1 + (at * 7 + at / 5) % 11 };
+            next[tenant] += 1;
+            (1..=1 + at as i64 % 4).for_each(|line| rows.push((tenant as i64, next[tenant], line)));
+        }
+        let found = numberings(&[
+            ("tenant", int64(rows.iter().map(|row| row.0))),
+            ("order", int64(rows.iter().map(|row| row.1))),
+            ("line", int64(rows.iter().map(|row| row.2))),
+        ]);
+        assert_eq!(found[1..], [Numbering::Things(vec![0]), Numbering::Lines(vec![0, 1])]);
+    }
+
+    #[test]
+    fn the_same_things_in_every_parent_are_not_numbered_within_it() {
+        // Each employee has each of 15 lines of a payslip.
+        let rows: Vec<(i64, i64)> =
+            (0..6).flat_map(|_| (0..15).flat_map(|line| (0..140).map(move |who| (line, who)))).collect();
+        let found = numberings(&[
+            ("item", int64(rows.iter().map(|row| row.0))),
+            ("employee", int64(rows.iter().map(|row| row.1 + 1))),
+        ]);
+        assert!(!matches!(found[1], Numbering::Things(_)), "{found:?}");
+    }
+
+    #[test]
+    fn numbers_that_rise_within_a_parent_are_found_in_interleaved_rows() {
+        let document = |row: i64| row * 7_919 % 211;
+        let revisions = |row: i64| row / 40 + document(row) % 5;
+        let found = numberings(&[
+            ("document", int64((0..8_000).map(document))),
+            ("revision", int64((0..8_000).map(revisions))),
+            ("size", int64((0..8_000).map(|row| row * row % 1_009))),
+        ]);
+        assert_eq!(found, [Numbering::None, Numbering::Rising(0), Numbering::None]);
+    }
+}
