@@ -14,6 +14,8 @@ const EVIDENCE: f64 = 5.0;
 /// Repeats expected by chance for each row that repeats a natural key.
 const REPEATS_PER_EXCEPTION: f64 = 100.0;
 
+/// Mean number of words below which texts may be names of things, or what was searched for.
+const MOST_WORDS_OF_NAMES: f64 = 4.0;
 /// Mean number of characters up to which texts may be names of things.
 const MOST_CHARACTERS_OF_NAMES: f64 = 60.0;
 /// Weight of the logarithm of the repeats expected by chance, beside the roles of the columns.
@@ -140,7 +142,9 @@ impl SampledColumns<'_> {
     fn names_things(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let is_short = |words: &Words| {
-            words.mean_chars <= MOST_CHARACTERS_OF_NAMES && words.mean_words < 2.5 && words.structured < 0.5
+            words.mean_chars <= MOST_CHARACTERS_OF_NAMES
+                && words.mean_words < MOST_WORDS_OF_NAMES
+                && words.structured < 0.5
         };
         self.role(at) == Role::Text
             && matches!(&column.form, Form::Text(words) if is_short(words))

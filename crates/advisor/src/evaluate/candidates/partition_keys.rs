@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
+use crate::evaluate::roles::Role;
 use crate::evaluate::roles::profile::Form;
-use crate::evaluate::roles::{LABEL, Role};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of single columns that are evaluated, besides row ids.
@@ -30,8 +30,7 @@ impl SampledColumns<'_> {
         let fills = (profile.likely / (100.0 * self.fewest_partitions as f64)).min(1.0).sqrt();
         let heavy = profile.heaviest as f64 * self.fewest_partitions as f64 / self.rows.max(1) as f64;
         let natural = keys.iter().any(|key| key.by_nature && key.columns.contains(&at));
-        let label = if report.is_label { LABEL } else { 1.0 };
-        label
+        report.identity()
             * base
             * fills
             * (1.0 + 0.5 * report.determines.len().min(3) as f64)
@@ -78,7 +77,8 @@ impl SampledColumns<'_> {
             Some(Form::Text(words)) => words.opaque > 0.9,
             _ => false,
         };
-        ids.sort_by_key(|at| (!is_assigned(at), *at));
+        let repeats = |at: &usize| self.columns.get(*at).is_none_or(|column| !column.is_unique());
+        ids.sort_by_key(|at| (repeats(at), !is_assigned(at), *at));
         self.singles(&others, &ids, &mut found);
         self.pairs(&others, &few, &ids, &allowed, &mut found);
         // If no column is even, all that says which row it is may be.

@@ -138,6 +138,9 @@ pub struct RoleReport {
     /// Whether its name or its values are those of names: what a thing is called beside its id.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
+    /// Whether its values are IP addresses, which many share and few are looked up by.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_address: bool,
     /// Points in time that its values carry, if they are not of a type of time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<CarriedTimes>,
@@ -148,7 +151,23 @@ pub struct RoleReport {
 }
 
 /// Weight of an entity that is known by a name: its id, if there is one, is what others refer to.
-pub(crate) const LABEL: f64 = 0.3;
+const LABEL: f64 = 0.3;
+
+/// Weight of an entity that is known by its address.
+const ADDRESS: f64 = 0.1;
+
+impl RoleReport {
+    /// Weight of an entity, beside those that have ids.
+    pub(crate) fn identity(&self) -> f64 {
+        if self.is_address {
+            ADDRESS
+        } else if self.is_label {
+            LABEL
+        } else {
+            1.0
+        }
+    }
+}
 
 /// Scores of the roles of one column.
 #[derive(Debug, Default)]
@@ -227,6 +246,7 @@ pub(super) fn infer_roles(
                 .collect(),
             counts_within: relations.numbering(index).parents().iter().filter_map(name).collect(),
             is_of_rows: names::is_of_rows(&column.column.name, export),
+            is_address: matches!(&column.form, Form::Text(words) if words.addresses > 0.9),
             is_label: names::is_label(&column.column.name) || is_words(&column.form),
             holds_parts: column.gathered || names::is_whole(&column.column.name),
             times: column.times.filter(|times| role == Role::Time || !times.reading.is_time_alone()),
@@ -288,6 +308,17 @@ fn infer(
                     scores.add(Role::RowId, -3.0, "");
                 }
             }
+            if words.mean_chars > LONGEST_ID {
+                scores.add(Role::Text, 6.0, format!("{:.0} characters in each value", words.mean_chars));
+                scores.add(Role::RowId, -4.0, "");
+                scores.add(Role::Entity, -4.0, "");
+            } else if words.mean_chars >= 40.0
+                && words.opaque < 0.5
+                && !matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity))
+            {
+                scores.add(Role::Text, 2.0, "");
+                scores.add(Role::RowId, -2.0, "");
+            }
             if words.structured > 0.5 {
                 scores.add(Role::Text, 14.0, "objects or lists with parts of their own");
                 scores.add(Role::RowId, -8.0, "");
@@ -319,6 +350,11 @@ fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     let per_value = rows / distinct.max(1.0);
     if column.is_unique() || (column.is_nearly_unique() && column.nulls == 0) {
         scores.add(Role::RowId, 4.0, "a value of its own in each sampled row");
+        // Amounts from a wide range hardly repeat.
+        if !column.is_unique() && matches!(column.form, Form::Whole(_)) && column.ascends < MOSTLY_ASCENDING {
+            scores.add(Role::RowId, -3.0, "");
+            scores.add(Role::Measure, 2.5, "numbers from a wide range, of which few repeat");
+        }
         if column.rises_strictly {
             scores.add(Role::RowId, 4.0, "rises from row to row");
             scores.add(Role::Measure, -3.0, "");
@@ -466,6 +502,8 @@ fn score_name(name: &str, scores: &mut Scores) {
     }
 }
 
+/// Mean number of characters of a value above which it is content: a hash of 256 bits has 64 or 66.
+const LONGEST_ID: f64 = 72.0;
 /// Share of the rows with at least the value of the row before from which numbers may be times.
 const MOSTLY_ASCENDING: f64 = 0.7;
 
@@ -510,6 +548,7 @@ fn epoch(column: &Profile<'_>) -> Option<TimeReading> {
     let hints = names::hints(&column.column.name);
     let varies = match hints.last() {
         _ if hints.contains(&Hint::Time) && hints.last() != Some(&Hint::Identifier) => true,
+        None if names::is_later(&column.column.name) => true,
         Some(Hint::Identifier | Hint::Entity | Hint::Text) if !reading.is_written_out() => false,
         _ if reading.is_written_out() => true,
         // Rows mostly arrive, or are sorted within something, by time; telephone numbers are not.

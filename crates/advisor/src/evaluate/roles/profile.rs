@@ -1,6 +1,7 @@
 //! Evidence about a column from sampled rows.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -120,6 +121,8 @@ pub(crate) struct Words {
     pub(crate) opaque: f64,
     /// Share of the values that are objects or lists of JSON, or the like.
     pub(crate) structured: f64,
+    /// Share of the values that are IP addresses.
+    pub(crate) addresses: f64,
 }
 
 impl<'a> Profile<'a> {
@@ -345,6 +348,7 @@ impl Words {
             }),
             opaque: share(&is_opaque),
             structured: share(&is_structured),
+            addresses: share(&|text| text.parse::<IpAddr>().is_ok()),
         })
     }
 }

@@ -156,6 +156,7 @@ mod tests {
             holds_parts: false,
             is_of_rows: false,
             is_label: false,
+            is_address: false,
             times: None,
             null_share: 0.0,
             given: false,

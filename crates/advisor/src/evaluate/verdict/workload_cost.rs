@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::{LABEL, Role, RoleReport};
+use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
 
@@ -130,8 +130,15 @@ impl Workload {
                 false => CANNOT_PLACE_ROWS,
             };
             let itself = if report.is_of_rows && rows_each < ROWS_OF_A_THING { ITSELF } else { 1.0 };
-            let label = if report.is_label { LABEL } else { 1.0 };
-            label * itself * usable * base * spreads * gathers * whole * (1.0 + 0.5 * attributes) * natural
+            report.identity()
+                * itself
+                * usable
+                * base
+                * spreads
+                * gathers
+                * whole
+                * (1.0 + 0.5 * attributes)
+                * natural
         };
         let mut entities: Vec<(Vec<String>, f64)> =
             knowledge.roles.iter().map(|report| (thing(report), weight(report))).collect();
