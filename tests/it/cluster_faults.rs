@@ -62,7 +62,7 @@ fn ended(child: Child, within: Duration, what: &str) -> Run {
     Run::from(child.wait_with_output().unwrap())
 }
 
-/// What happens to the second of two executors.
+/// What happens to one of two executors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     /// It dies.
@@ -84,32 +84,28 @@ fn matrix(stages: [usize; 2]) -> impl Iterator<Item = (Fault, usize)> {
     FAULTS.into_iter().flat_map(move |fault| stages.map(|stage| (fault, stage)))
 }
 
-/// Waits until the second executor has ended a task of a stage and the scheduler knows; `false` where the work was done before.
-fn wait_for(cluster: &TestCluster, child: &mut Child, stage: usize) -> bool {
-    while cluster.executors[1].ended_tasks(stage) == 0 {
-        if child.try_wait().unwrap().is_some() {
-            return false;
+/// Starts work and waits until an executor has ended a task of a stage and the scheduler knows; returns the work and the position of
+/// the executor, or `None` if the work was done before.
+fn spawn_and_wait(cluster: &TestCluster, dir: &Path, text: &str, stage: usize) -> (Child, Option<usize>) {
+    let ended_tasks =
+        || cluster.executors.iter().map(|executor| executor.ended_tasks(stage)).collect::<Vec<_>>();
+    let before = ended_tasks();
+    let mut child = spawn(cluster, dir, text);
+    loop {
+        let is_done = child.try_wait().unwrap().is_some();
+        if let Some(first) = ended_tasks().iter().zip(&before).position(|(now, before)| now > before) {
+            std::thread::sleep(Duration::from_millis(100));
+            return (child, Some(first));
+        }
+        if is_done {
+            return (child, None);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    std::thread::sleep(Duration::from_millis(100));
-    true
 }
 
-/// Starts a query, again where the other executor took all tasks of the stage, and waits until the second has ended one.
-fn spawn_and_wait(cluster: &TestCluster, dir: &Path, query: &str, stage: usize) -> Child {
-    for _ in 0..5 {
-        let mut child = spawn(cluster, dir, query);
-        if wait_for(cluster, &mut child, stage) {
-            return child;
-        }
-        ended(child, LONG, query);
-    }
-    panic!("the second executor takes no task of stage {stage}");
-}
-
-fn strike(cluster: &TestCluster, fault: Fault) {
-    let victim = &cluster.executors[1];
+fn strike(cluster: &TestCluster, victim: Option<usize>, fault: Fault) {
+    let Some(victim) = victim.and_then(|victim| cluster.executors.get(victim)) else { return };
     match fault {
         Fault::Kill => victim.signal("KILL"),
         Fault::Terminate => victim.signal("TERM"),
@@ -126,10 +122,12 @@ fn strike(cluster: &TestCluster, fault: Fault) {
     }
 }
 
-/// Brings the cluster back to two executors.
-fn heal(cluster: &mut TestCluster) {
-    cluster.executors.truncate(1);
-    cluster.add_executor();
+/// Puts a new executor in the place of one.
+fn heal(cluster: &mut TestCluster, victim: Option<usize>) {
+    if let Some(victim) = victim {
+        cluster.executors.remove(victim);
+        cluster.add_executor();
+    }
 }
 
 /// Of a failure, standard error has one error, after notes of other tries.
@@ -148,12 +146,13 @@ fn a_query_that_loses_an_executor_at_any_stage_is_right_or_fails() {
     let (query, expected) = prepare(dir);
     let mut cluster = TestCluster::start(2);
     assert_eq!(cluster.done(dir, &query), expected);
-    let (mut right, mut reruns) = (0, 0);
+    let (mut right, mut reruns, mut struck) = (0, 0, None);
     for (fault, stage) in matrix(QUERY_STAGES) {
-        heal(&mut cluster);
+        heal(&mut cluster, struck);
         let what = format!("{fault:?} in stage {stage}");
-        let child = spawn_and_wait(&cluster, dir, &query, stage);
-        strike(&cluster, fault);
+        let (child, first) = spawn_and_wait(&cluster, dir, &query, stage);
+        strike(&cluster, first, fault);
+        struck = first;
         let run = ended(child, LONG, &what);
         reruns += run.stderr.matches("note: try ").count();
         match run.code {
@@ -176,7 +175,7 @@ const SUMS: &str = "SELECT count(*), sum(event_id % 1000), min(event_id), count(
 
 /// Strikes an ingest into an empty table. It takes each row once, or none; gives whether it took them, and how often it was run again.
 fn strike_ingest(
-    cluster: &TestCluster,
+    cluster: &mut TestCluster,
     dir: &Path,
     table: &str,
     fault: Fault,
@@ -186,12 +185,11 @@ fn strike_ingest(
     let sums_of = |table: &str| done(dir, &format!("query {{}}/{table} {sums} --format csv"));
     let what = format!("{fault:?} in stage {stage}");
     done(dir, &format!("create {{}}/{table} --ddl data/ad_events.sql"));
-    let mut child = spawn(cluster, dir, &format!("ingest {{}}/{table} {{}}/in --compact off --deadline 90s"));
-    // Where the other executor took all tasks, there is nothing to lose.
-    if wait_for(cluster, &mut child, stage) {
-        strike(cluster, fault);
-    }
+    let ingest = format!("ingest {{}}/{table} {{}}/in --compact off --deadline 90s");
+    let (child, first) = spawn_and_wait(cluster, dir, &ingest, stage);
+    strike(cluster, first, fault);
     let run = ended(child, LONG, &what);
+    heal(cluster, first);
     let version = json(dir, &format!("inspect {{}}/{table} --format json"))["version"].as_u64().unwrap();
     if run.code == 0 {
         assert_eq!((version, sums_of(table)), (1, sums_of("t")), "{what}");
@@ -217,8 +215,7 @@ fn an_ingest_that_loses_an_executor_at_any_stage_takes_each_row_once_or_none() {
     let mut cluster = TestCluster::start(2);
     let (mut taken, mut reruns) = (0, 0);
     for (number, (fault, stage)) in matrix(INGEST_STAGES).enumerate() {
-        heal(&mut cluster);
-        let (is_taken, again) = strike_ingest(&cluster, dir, &format!("t{number}"), fault, stage);
+        let (is_taken, again) = strike_ingest(&mut cluster, dir, &format!("t{number}"), fault, stage);
         taken += usize::from(is_taken);
         reruns += again;
     }
@@ -259,18 +256,17 @@ fn a_scheduler_that_repeats_lost_parts_is_noticed() {
     let deadline = (10 * began.elapsed()).max(Duration::from_secs(60)).as_secs();
     let mut outcomes = Vec::new();
     for fault in [Fault::Kill, Fault::Terminate, Fault::Kill, Fault::Kill, Fault::Terminate] {
-        heal(&mut cluster);
         let query = format!("{query} --tries 1 --deadline {deadline}s");
-        let child = spawn_and_wait(&cluster, dir, &query, 3);
-        strike(&cluster, fault);
+        let (child, first) = spawn_and_wait(&cluster, dir, &query, 3);
+        strike(&cluster, first, fault);
         let run = ended(child, Duration::from_secs(deadline + 60), "a query whose parts are repeated");
+        heal(&mut cluster, first);
         let is_late = run.stderr.contains("was not done within");
         outcomes.push(format!("{fault:?}: {} {}", run.stdout.replace('\n', " "), run.stderr));
         if is_late || (run.code == 0 && run.stdout != expected) {
             crate::crash::tell(&format!("repeated parts are noticed: {outcomes:?}"));
             // What is written is checked before it is committed, so that even then no row comes twice.
-            heal(&mut cluster);
-            strike_ingest(&cluster, dir, "u", Fault::Kill, 2);
+            strike_ingest(&mut cluster, dir, "u", Fault::Kill, 2);
             return;
         }
     }

@@ -93,7 +93,11 @@ class Faults:
             with self.writes:
                 answer = list(self.application(environ, start_response))
         else:
-            answer = self.application(environ, start_response)
+            try:
+                answer = self.application(environ, start_response)
+            except KeyError:
+                # moto looks a key up in several steps, between which another request may delete it.
+                return self.refuse(environ, start_response, "404 Not Found", "NoSuchKey")
         if dice < throttle + fail + lose:
             self.count("lost")
             connection = environ.get("evenkeel.connection")

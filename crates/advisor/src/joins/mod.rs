@@ -39,7 +39,7 @@ const CONTAINED: f64 = 0.95;
 pub struct TableExport<'a> {
     /// Name of the table.
     pub name: String,
-    /// Its rows.
+    /// Rows of the table.
     pub export: &'a Export,
     /// How to judge its keys.
     pub options: AdvisorOptions,
@@ -145,7 +145,7 @@ pub struct TableReport {
 pub struct TablesReport {
     /// Joins, those that move most first.
     pub joins: Vec<JoinReport>,
-    /// What is wrong with joins.
+    /// Problems with the joins.
     pub join_findings: Vec<Finding>,
     /// Tables in the order of the inputs.
     pub tables: Vec<TableReport>,
@@ -256,7 +256,8 @@ impl Side {
     }
 }
 
-/// UUIDs as text, and numbers with a point as whole ones where they are.
+/// Makes values of different types comparable: UUIDs become text, and so do floats, whole ones without
+/// a decimal point.
 fn readable(values: &ArrayRef) -> ArrayRef {
     if let Some(numbers) = values.as_primitive_opt::<Float64Type>() {
         // Up to 2^53 a Double holds whole numbers exactly.

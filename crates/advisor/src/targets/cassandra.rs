@@ -2,12 +2,26 @@
 
 use evenkeel_model::table::{Column, ColumnType};
 
-use crate::targets::sql::{MICROSECONDS, MILLISECONDS, SIGNED, SqlType, columns, names, quoted};
+use crate::targets::sql::{SqlType, TypeNames, columns, names, quoted};
 use crate::targets::{Dialect, TableDesign};
 
 pub(super) struct Cassandra;
 
 const MARK: char = '"';
+const TYPES: TypeNames = TypeNames {
+    integers: ["tinyint", "smallint", "int", "bigint"],
+    boolean: "boolean",
+    float: "float",
+    double: "double",
+    decimal: "decimal",
+    text: "text",
+    bytes: "blob",
+    json: "text",
+    uuid: "uuid",
+    date: "date",
+    times: ["timestamp"; 2],
+    interval: None,
+};
 /// Rows with one partition key from which reads and repairs suffer: the usual rule of thumb.
 const MOST_ROWS_PER_KEY: u64 = 100_000;
 
@@ -37,22 +51,12 @@ impl Dialect for Cassandra {
 }
 
 fn type_of(column: &Column) -> SqlType {
-    SqlType::plain(match column.column_type {
-        ColumnType::Bool => "boolean",
-        ColumnType::Int8 => "tinyint",
-        ColumnType::Int16 | ColumnType::Uint8 => "smallint",
-        ColumnType::Int32 | ColumnType::Uint16 => "int",
-        ColumnType::Int64 | ColumnType::Uint32 => "bigint",
-        ColumnType::Uint64 => return SqlType::noted("bigint", SIGNED),
-        ColumnType::Float => "float",
-        ColumnType::Double => "double",
-        ColumnType::Decimal { .. } => "decimal",
-        ColumnType::String | ColumnType::Yson => "blob",
-        ColumnType::Uuid => "uuid",
-        ColumnType::Date | ColumnType::Date32 => "date",
-        ColumnType::Datetime | ColumnType::Datetime64 => "timestamp",
-        ColumnType::Timestamp | ColumnType::Timestamp64 => return SqlType::noted("timestamp", MILLISECONDS),
-        ColumnType::Interval | ColumnType::Interval64 => return SqlType::noted("bigint", MICROSECONDS),
-        ColumnType::Utf8 | ColumnType::Json | ColumnType::JsonDocument => "text",
-    })
+    match column.column_type {
+        // Decimals have any precision.
+        ColumnType::Decimal { .. } => SqlType::plain(TYPES.decimal),
+        ColumnType::Timestamp | ColumnType::Timestamp64 => {
+            SqlType::noted("timestamp", "fractions finer than a millisecond are cut")
+        }
+        _ => TYPES.of(column),
+    }
 }

@@ -2,7 +2,7 @@
 
 use evenkeel_model::table::{Column, ColumnType};
 
-use crate::targets::sql::{MICROSECONDS, SIGNED, SqlType, columns, names, not_null, quoted, signed_bytes};
+use crate::targets::sql::{SqlType, TypeNames, columns, names, not_null, quoted};
 use crate::targets::{Dialect, TableDesign};
 
 pub(super) enum Flavor {
@@ -11,6 +11,24 @@ pub(super) enum Flavor {
 }
 
 const MARK: char = '`';
+
+const DORIS: TypeNames = TypeNames {
+    integers: ["TINYINT", "SMALLINT", "INT", "BIGINT"],
+    boolean: "BOOLEAN",
+    float: "FLOAT",
+    double: "DOUBLE",
+    decimal: "DECIMAL",
+    text: "STRING",
+    bytes: "STRING",
+    json: "JSON",
+    uuid: "VARCHAR(36)",
+    date: "DATE",
+    times: ["DATETIME", "DATETIME(6)"],
+    interval: None,
+};
+const STARROCKS: TypeNames = TypeNames { bytes: "VARBINARY", times: ["DATETIME"; 2], ..DORIS };
+/// Text and bytes in a key, which takes no STRING.
+const KEY_TEXT: &str = "VARCHAR(65533)";
 
 impl Dialect for Flavor {
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
@@ -46,40 +64,12 @@ impl Dialect for Flavor {
 
 impl Flavor {
     fn type_of(&self, column: &Column, in_key: bool) -> SqlType {
-        let column_type = column.column_type;
-        if let Some(bytes) = signed_bytes(column_type) {
-            let name = match bytes {
-                1 => "TINYINT",
-                2 => "SMALLINT",
-                4 => "INT",
-                _ => "BIGINT",
-            };
-            let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
-            return SqlType { name: name.to_owned(), note };
-        }
-        SqlType::plain(match column_type {
-            ColumnType::Bool => "BOOLEAN",
-            ColumnType::Float => "FLOAT",
-            ColumnType::Double => "DOUBLE",
-            ColumnType::Decimal { precision, scale } => {
-                return SqlType::plain(format!("DECIMAL({precision}, {scale})"));
+        match (column.column_type, self) {
+            (ColumnType::Utf8 | ColumnType::String | ColumnType::Yson, _) if in_key => {
+                SqlType::plain(KEY_TEXT)
             }
-            ColumnType::Json | ColumnType::JsonDocument => "JSON",
-            ColumnType::Uuid => "VARCHAR(36)",
-            ColumnType::Date | ColumnType::Date32 => "DATE",
-            ColumnType::Datetime | ColumnType::Datetime64 => "DATETIME",
-            ColumnType::Timestamp | ColumnType::Timestamp64 => match self {
-                Self::Doris => "DATETIME(6)",
-                Self::StarRocks => "DATETIME",
-            },
-            ColumnType::Interval | ColumnType::Interval64 => return SqlType::noted("BIGINT", MICROSECONDS),
-            ColumnType::String | ColumnType::Yson if !in_key => match self {
-                Self::Doris => "STRING",
-                Self::StarRocks => "VARBINARY",
-            },
-            // STRING is not taken in keys.
-            _ if in_key => "VARCHAR(65533)",
-            _ => "STRING",
-        })
+            (_, Self::Doris) => DORIS.of(column),
+            (_, Self::StarRocks) => STARROCKS.of(column),
+        }
     }
 }

@@ -2,12 +2,39 @@
 
 use evenkeel_model::table::{Column, ColumnType};
 
-use crate::targets::sql::{
-    MICROSECONDS, SIGNED, SqlType, columns, literal, names, not_null, only_column, quoted, signed_bytes,
-};
+use crate::targets::sql::{SqlType, TypeNames, columns, literal, names, not_null, only_column, quoted};
 use crate::targets::{Dialect, TableDesign};
 
 const MARK: char = '`';
+
+const SPARK: TypeNames = TypeNames {
+    integers: ["int", "int", "int", "bigint"],
+    boolean: "boolean",
+    float: "float",
+    double: "double",
+    decimal: "decimal",
+    text: "string",
+    bytes: "binary",
+    json: "string",
+    uuid: "string",
+    date: "date",
+    times: ["timestamp"; 2],
+    interval: None,
+};
+const FLINK: TypeNames = TypeNames {
+    integers: ["TINYINT", "SMALLINT", "INT", "BIGINT"],
+    boolean: "BOOLEAN",
+    float: "FLOAT",
+    double: "DOUBLE",
+    decimal: "DECIMAL",
+    text: "STRING",
+    bytes: "BYTES",
+    json: "STRING",
+    uuid: "STRING",
+    date: "DATE",
+    times: ["TIMESTAMP(0)", "TIMESTAMP(6)"],
+    interval: None,
+};
 
 pub(super) struct Iceberg;
 
@@ -47,37 +74,17 @@ impl Dialect for Iceberg {
 }
 
 fn spark_type(column: &Column) -> SqlType {
-    let column_type = column.column_type;
-    if let Some(bytes) = signed_bytes(column_type) {
-        let name = if bytes <= 4 { "int" } else { "bigint" };
-        let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
-        return SqlType { name: name.to_owned(), note };
+    match column.column_type {
+        ColumnType::Uuid => SqlType::noted("string", "Spark SQL has no UUID, and text hashes differently"),
+        _ => SPARK.of(column),
     }
-    SqlType::plain(match column_type {
-        ColumnType::Bool => "boolean",
-        ColumnType::Float => "float",
-        ColumnType::Double => "double",
-        ColumnType::Decimal { precision, scale } => {
-            return SqlType::plain(format!("decimal({precision}, {scale})"));
-        }
-        ColumnType::String | ColumnType::Yson => "binary",
-        ColumnType::Date | ColumnType::Date32 => "date",
-        ColumnType::Datetime | ColumnType::Datetime64 | ColumnType::Timestamp | ColumnType::Timestamp64 => {
-            "timestamp"
-        }
-        ColumnType::Interval | ColumnType::Interval64 => return SqlType::noted("bigint", MICROSECONDS),
-        ColumnType::Uuid => {
-            return SqlType::noted("string", "Spark SQL has no UUID, and text hashes differently");
-        }
-        _ => "string",
-    })
 }
 
 pub(super) struct Paimon;
 
 impl Dialect for Paimon {
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
-        let lines = columns(design.columns, MARK, notes, flink_type);
+        let lines = columns(design.columns, MARK, notes, |column| FLINK.of(column));
         let mut lines: Vec<String> = not_null(lines, design.columns).collect();
         let unique = design.is_unique && !design.primary_key.is_empty();
         if unique {
@@ -98,32 +105,4 @@ impl Dialect for Paimon {
             literal(&key)
         )
     }
-}
-
-fn flink_type(column: &Column) -> SqlType {
-    let column_type = column.column_type;
-    if let Some(bytes) = signed_bytes(column_type) {
-        let name = match bytes {
-            1 => "TINYINT",
-            2 => "SMALLINT",
-            4 => "INT",
-            _ => "BIGINT",
-        };
-        let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
-        return SqlType { name: name.to_owned(), note };
-    }
-    SqlType::plain(match column_type {
-        ColumnType::Bool => "BOOLEAN",
-        ColumnType::Float => "FLOAT",
-        ColumnType::Double => "DOUBLE",
-        ColumnType::Decimal { precision, scale } => {
-            return SqlType::plain(format!("DECIMAL({precision}, {scale})"));
-        }
-        ColumnType::String | ColumnType::Yson => "BYTES",
-        ColumnType::Date | ColumnType::Date32 => "DATE",
-        ColumnType::Datetime | ColumnType::Datetime64 => "TIMESTAMP(0)",
-        ColumnType::Timestamp | ColumnType::Timestamp64 => "TIMESTAMP(6)",
-        ColumnType::Interval | ColumnType::Interval64 => return SqlType::noted("BIGINT", MICROSECONDS),
-        _ => "STRING",
-    })
 }

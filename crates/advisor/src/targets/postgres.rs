@@ -1,10 +1,6 @@
 //! PostgreSQL and two systems built on it.
 
-use evenkeel_model::table::{Column, ColumnType};
-
-use crate::targets::sql::{
-    SIGNED, SqlType, columns, literal, names, not_null, only_column, quoted, signed_bytes,
-};
+use crate::targets::sql::{TypeNames, columns, literal, names, not_null, only_column, quoted};
 use crate::targets::{Dialect, TableDesign};
 
 pub(super) enum Flavor {
@@ -15,9 +11,24 @@ pub(super) enum Flavor {
 
 const MARK: char = '"';
 
+const TYPES: TypeNames = TypeNames {
+    integers: ["smallint", "smallint", "integer", "bigint"],
+    boolean: "boolean",
+    float: "real",
+    double: "double precision",
+    decimal: "numeric",
+    text: "text",
+    bytes: "bytea",
+    json: "jsonb",
+    uuid: "uuid",
+    date: "date",
+    times: ["timestamptz"; 2],
+    interval: Some("interval"),
+};
+
 impl Dialect for Flavor {
     fn statements(&self, design: &TableDesign<'_>, notes: &mut Vec<String>) -> String {
-        let lines = columns(design.columns, MARK, notes, type_of);
+        let lines = columns(design.columns, MARK, notes, |column| TYPES.of(column));
         let mut lines: Vec<String> = not_null(lines, design.columns).collect();
         // Without a unique key, an index serves the same reads.
         let index = if design.is_unique && !design.primary_key.is_empty() {
@@ -74,34 +85,4 @@ fn partitions(design: &TableDesign<'_>) -> String {
     format!(
         "DO $partitions$\nBEGIN\n    FOR i IN 0..{last} LOOP\n        EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS {count}, REMAINDER %s)',\n                       {name} || '_' || i, {name}, i);\n    END LOOP;\nEND\n$partitions$;\n"
     )
-}
-
-fn type_of(column: &Column) -> SqlType {
-    let column_type = column.column_type;
-    if let Some(bytes) = signed_bytes(column_type) {
-        let name = match bytes {
-            1 | 2 => "smallint",
-            4 => "integer",
-            _ => "bigint",
-        };
-        let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
-        return SqlType { name: name.to_owned(), note };
-    }
-    SqlType::plain(match column_type {
-        ColumnType::Bool => "boolean",
-        ColumnType::Float => "real",
-        ColumnType::Double => "double precision",
-        ColumnType::Decimal { precision, scale } => {
-            return SqlType::plain(format!("numeric({precision}, {scale})"));
-        }
-        ColumnType::Json | ColumnType::JsonDocument => "jsonb",
-        ColumnType::String | ColumnType::Yson => "bytea",
-        ColumnType::Uuid => "uuid",
-        ColumnType::Date | ColumnType::Date32 => "date",
-        ColumnType::Datetime | ColumnType::Datetime64 | ColumnType::Timestamp | ColumnType::Timestamp64 => {
-            "timestamptz"
-        }
-        ColumnType::Interval | ColumnType::Interval64 => "interval",
-        _ => "text",
-    })
 }

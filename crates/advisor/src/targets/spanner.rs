@@ -3,12 +3,26 @@
 use evenkeel_model::table::{Column, ColumnType};
 
 use crate::evaluate::Role;
-use crate::targets::sql::{MICROSECONDS, SIGNED, SqlType, columns, names, not_null, quoted, signed_bytes};
+use crate::targets::sql::{SqlType, TypeNames, columns, names, not_null, quoted};
 use crate::targets::{Dialect, TableDesign};
 
 pub(super) struct Spanner;
 
 const MARK: char = '`';
+const TYPES: TypeNames = TypeNames {
+    integers: ["INT64"; 4],
+    boolean: "BOOL",
+    float: "FLOAT32",
+    double: "FLOAT64",
+    decimal: "NUMERIC",
+    text: "STRING(MAX)",
+    bytes: "BYTES(MAX)",
+    json: "JSON",
+    uuid: "STRING(36)",
+    date: "DATE",
+    times: ["TIMESTAMP"; 2],
+    interval: None,
+};
 /// Digits of NUMERIC before and after the point.
 const NUMERIC_DIGITS: (i16, i16) = (29, 9);
 
@@ -73,35 +87,10 @@ impl Dialect for Spanner {
 }
 
 fn type_of(column: &Column) -> SqlType {
-    let column_type = column.column_type;
-    if signed_bytes(column_type).is_some() {
-        let note = (column_type == ColumnType::Uint64).then_some(SIGNED);
-        return SqlType { name: "INT64".to_owned(), note };
+    let ColumnType::Decimal { precision, scale } = column.column_type else { return TYPES.of(column) };
+    let (before, after) = NUMERIC_DIGITS;
+    if i16::from(precision) - i16::from(scale) <= before && i16::from(scale) <= after {
+        return SqlType::plain(TYPES.decimal);
     }
-    SqlType::plain(match column_type {
-        ColumnType::Bool => "BOOL",
-        ColumnType::Float => "FLOAT32",
-        ColumnType::Double => "FLOAT64",
-        ColumnType::Decimal { precision, scale } => {
-            let (before, after) = NUMERIC_DIGITS;
-            let fits = i16::from(precision) - i16::from(scale) <= before && i16::from(scale) <= after;
-            if fits {
-                "NUMERIC"
-            } else {
-                return SqlType::noted(
-                    "STRING(MAX)",
-                    "NUMERIC has 29 digits before the point and 9 after it",
-                );
-            }
-        }
-        ColumnType::Json | ColumnType::JsonDocument => "JSON",
-        ColumnType::String | ColumnType::Yson => "BYTES(MAX)",
-        ColumnType::Uuid => "STRING(36)",
-        ColumnType::Date | ColumnType::Date32 => "DATE",
-        ColumnType::Datetime | ColumnType::Datetime64 | ColumnType::Timestamp | ColumnType::Timestamp64 => {
-            "TIMESTAMP"
-        }
-        ColumnType::Interval | ColumnType::Interval64 => return SqlType::noted("INT64", MICROSECONDS),
-        _ => "STRING(MAX)",
-    })
+    SqlType::noted(TYPES.text, "NUMERIC has 29 digits before the point and 9 after it")
 }

@@ -22,11 +22,9 @@ impl SqlType {
 }
 
 /// Note for systems without unsigned integers.
-pub(super) const SIGNED: &str = "numbers above 9223372036854775807 do not fit";
+const SIGNED: &str = "numbers above 9223372036854775807 do not fit";
 /// Note for systems without a type for spans of time.
 pub(super) const MICROSECONDS: &str = "microseconds";
-/// Note for systems that hold points in time more coarsely.
-pub(super) const MILLISECONDS: &str = "fractions finer than a millisecond are cut";
 
 /// Words that at least one of the systems reserves; as names they are quoted.
 const RESERVED: &[&str] = &[
@@ -241,13 +239,54 @@ pub(super) fn only_column<'a>(design: &TableDesign<'a>, system: &str, notes: &mu
     first
 }
 
-/// Returns the signed integer type that holds an integer: its width in bytes.
-pub(super) fn signed_bytes(column_type: ColumnType) -> Option<u8> {
-    Some(match column_type {
-        ColumnType::Int8 => 1,
-        ColumnType::Int16 | ColumnType::Uint8 => 2,
-        ColumnType::Int32 | ColumnType::Uint16 => 4,
-        ColumnType::Int64 | ColumnType::Uint32 | ColumnType::Uint64 => 8,
-        _ => return None,
-    })
+/// Names of the types of a system whose integers are all signed.
+pub(super) struct TypeNames {
+    /// Integers of 1, 2, 4 and 8 bytes.
+    pub(super) integers: [&'static str; 4],
+    pub(super) boolean: &'static str,
+    pub(super) float: &'static str,
+    pub(super) double: &'static str,
+    /// Decimals, without precision and scale.
+    pub(super) decimal: &'static str,
+    pub(super) text: &'static str,
+    pub(super) bytes: &'static str,
+    pub(super) json: &'static str,
+    pub(super) uuid: &'static str,
+    pub(super) date: &'static str,
+    /// Times to the second and to the microsecond.
+    pub(super) times: [&'static str; 2],
+    /// Spans of time; `None` if they have to be stored as integers.
+    pub(super) interval: Option<&'static str>,
+}
+
+impl TypeNames {
+    /// Returns the type of a column, with a note if it does not hold all values.
+    pub(super) fn of(&self, column: &Column) -> SqlType {
+        let [one, two, four, eight] = self.integers;
+        let [seconds, microseconds] = self.times;
+        SqlType::plain(match column.column_type {
+            ColumnType::Bool => self.boolean,
+            ColumnType::Int8 => one,
+            ColumnType::Int16 | ColumnType::Uint8 => two,
+            ColumnType::Int32 | ColumnType::Uint16 => four,
+            ColumnType::Int64 | ColumnType::Uint32 => eight,
+            ColumnType::Uint64 => return SqlType::noted(eight, SIGNED),
+            ColumnType::Float => self.float,
+            ColumnType::Double => self.double,
+            ColumnType::Decimal { precision, scale } => {
+                return SqlType::plain(format!("{}({precision}, {scale})", self.decimal));
+            }
+            ColumnType::Utf8 => self.text,
+            ColumnType::String | ColumnType::Yson => self.bytes,
+            ColumnType::Json | ColumnType::JsonDocument => self.json,
+            ColumnType::Uuid => self.uuid,
+            ColumnType::Date | ColumnType::Date32 => self.date,
+            ColumnType::Datetime | ColumnType::Datetime64 => seconds,
+            ColumnType::Timestamp | ColumnType::Timestamp64 => microseconds,
+            ColumnType::Interval | ColumnType::Interval64 => match self.interval {
+                Some(name) => name,
+                None => return SqlType::noted(eight, MICROSECONDS),
+            },
+        })
+    }
 }

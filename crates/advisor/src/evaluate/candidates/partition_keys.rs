@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
-use crate::evaluate::roles::Role;
 use crate::evaluate::roles::profile::Form;
+use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
 
 /// Maximum number of single columns that are evaluated, besides row ids.
@@ -38,18 +38,13 @@ impl SampledColumns<'_> {
             / heavy.max(1.0)
     }
 
-    /// The columns that say which thing the column at `at` stands for: itself, and before it those within
-    /// which its things are numbered.
+    /// The columns that identify a thing of the column at `at`, unless one of them cannot be in a key.
     pub(super) fn thing(&self, at: usize) -> Vec<usize> {
-        let report = self.roles.get(at).filter(|report| report.role == Role::Entity);
-        let parents = report.into_iter().flat_map(|report| &report.counts_within);
+        let names = self.roles.get(at).map(RoleReport::thing).unwrap_or_default();
         let position = |name: &String| self.columns.iter().position(|column| column.column.name == *name);
-        let parents: Vec<usize> = parents.filter_map(position).collect();
-        if parents.iter().all(|parent| self.can_be_in_key(*parent)) {
-            [parents, vec![at]].concat()
-        } else {
-            vec![at]
-        }
+        let thing: Vec<usize> = names.iter().filter_map(position).collect();
+        let can_be_in_key = |column: &usize| *column == at || self.can_be_in_key(*column);
+        if thing.iter().all(can_be_in_key) { thing } else { vec![at] }
     }
 
     /// Finds candidates for the partition key. If `primary_keys` were given, only their columns are

@@ -136,10 +136,9 @@ impl SampledColumns<'_> {
         let usable: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.can_be_in_key(*at) && self.role(*at).can_identify_rows() && !self.is_copy(*at))
             .collect();
-        let all: Vec<u32> = (0..u32::try_from(self.rows).unwrap_or(u32::MAX)).collect();
         let distinct = |key: &[usize]| {
             let profiles: Vec<&Profile<'_>> = key.iter().filter_map(|at| self.columns.get(*at)).collect();
-            distinct_together(&profiles, &all)
+            distinct_together(&profiles, 0..self.rows)
         };
         while key.len() < MOST_KEY_COLUMNS && distinct(&key) < self.rows {
             let others = usable.iter().filter(|at| !key.contains(at));

@@ -6,9 +6,8 @@
 //! the number of columns of a set and on the number of checks.)
 
 use ahash::AHashSet;
-use evenkeel_stats::sketch::fold;
 
-use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::profile::{Profile, combination};
 
 /// Maximum number of columns of a key.
 pub(crate) const MOST_KEY_COLUMNS: usize = 5;
@@ -141,17 +140,13 @@ fn neighbours(columns: &[&Profile<'_>], rows: &[u32]) -> Vec<u64> {
 
 /// Checks a set on all rows; returns an agreement that refutes it.
 fn check(columns: &[&Profile<'_>], set: u64, rows: &[u32], tolerated: usize) -> Option<u64> {
-    let members: Vec<&[u32]> = columns
+    let members: Vec<&Profile<'_>> = columns
         .iter()
         .enumerate()
         .filter(|(bit, _)| set >> bit & 1 == 1)
-        .map(|(_, column)| column.codes.as_slice())
+        .map(|(_, column)| *column)
         .collect();
-    let key = |row: u32| {
-        members
-            .iter()
-            .fold(0u64, |key, codes| fold(key, u64::from(codes.get(row as usize).copied().unwrap_or(0)) + 1))
-    };
+    let key = |row: u32| combination(&members, row as usize);
     let mut seen: AHashSet<u64> = AHashSet::with_capacity(rows.len());
     let mut repeated = 0;
     for row in rows {
@@ -169,14 +164,13 @@ fn check(columns: &[&Profile<'_>], set: u64, rows: &[u32], tolerated: usize) -> 
 
 /// Lists one row of each group of rows that are equal in every column.
 pub(crate) fn rows_once(columns: &[Profile<'_>]) -> Vec<u32> {
-    let rows = columns.iter().map(|column| column.codes.len()).min().unwrap_or(0);
+    let rows = columns.iter().map(|column| column.rows).min().unwrap_or(0);
+    let columns: Vec<&Profile<'_>> = columns.iter().collect();
     let mut seen: AHashSet<u64> = AHashSet::with_capacity(rows);
-    let row_of = |row: usize| {
-        columns.iter().fold(0u64, |identity, column| {
-            fold(identity, u64::from(column.codes.get(row).copied().unwrap_or(0)) + 1)
-        })
-    };
-    (0..rows).filter(|row| seen.insert(row_of(*row))).filter_map(|row| u32::try_from(row).ok()).collect()
+    (0..rows)
+        .filter(|row| seen.insert(combination(&columns, *row)))
+        .filter_map(|row| u32::try_from(row).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -185,6 +179,7 @@ mod tests {
 
     use arrow::array::{ArrayRef, Int64Array, RecordBatch};
     use evenkeel_model::table::{Column, ColumnType};
+    use evenkeel_stats::sketch::fold;
 
     use super::*;
 

@@ -207,7 +207,8 @@ mod tests {
 
     const PARTITIONS: usize = 16;
 
-    /// Windows of a minute with so many rows each, all in one partition that moves on after ten.
+    /// `count` windows of a minute with `rows` rows each, all in one partition; every ten windows it is
+    /// the next one.
     fn windows(count: i64, rows: u64) -> Vec<Window> {
         let window = |at: i64| {
             let mut rows_per_partition = vec![0; PARTITIONS];
@@ -237,7 +238,7 @@ mod tests {
         for window in &found {
             assert_eq!(window.start_micros, window.number * how.window_micros.get());
         }
-        // A length that was asked for stays, and so do windows that suffice.
+        // Windows whose length was given, or that have enough rows, stay as they are.
         assert_eq!(examined(&thin, true).1.window_micros, Micros::MINUTE);
         assert_eq!(examined(&windows(20, 100), false).1.window_micros, Micros::MINUTE);
         // Too few rows in all for several windows.

@@ -157,6 +157,13 @@ const LABEL: f64 = 0.3;
 const ADDRESS: f64 = 0.1;
 
 impl RoleReport {
+    /// Columns that together identify a thing of this column: the column itself, after those within which
+    /// its things are numbered.
+    pub(crate) fn thing(&self) -> Vec<String> {
+        let parents = if self.role == Role::Entity { self.counts_within.as_slice() } else { &[] };
+        [parents, std::slice::from_ref(&self.column)].concat()
+    }
+
     /// Weight of an entity, beside those that have ids.
     pub(crate) fn identity(&self) -> f64 {
         if self.is_address {

@@ -14,7 +14,7 @@ pub(super) enum Hint {
     Entity,
     Time,
     Dimension,
-    /// What is recorded of a thing and hardly ever looked up, however many values it has.
+    /// Property of a thing, rarely looked up however many values it has: a title, a brand.
     Attribute,
     Measure,
     Text,

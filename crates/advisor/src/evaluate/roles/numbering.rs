@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::roles::profile::{Profile, distinct_together};
+use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
-/// What a column numbers, and within which columns, by position.
+/// The role of a column as a counter. Columns within which it counts are given by position.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Numbering {
-    /// Nothing that shows.
+    /// It numbers nothing that could be recognized.
     #[default]
     None,
     /// The rows of each parent, from 0 or 1.
@@ -44,7 +44,7 @@ impl Numbering {
     /// Finds what each column numbers.
     pub(crate) fn of_all(columns: &[Profile<'_>]) -> Vec<Self> {
         let serial: Vec<Self> = columns.iter().map(|column| Self::serial(column, columns)).collect();
-        // What is numbered within another thing is the parent of lines only together with it.
+        // Order 17 of a tenant can have lines; order 17 alone is an order of each tenant.
         let composite: Vec<Vec<usize>> = serial
             .iter()
             .enumerate()
@@ -97,11 +97,7 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize
     if column.distinct < 2 {
         return Vec::new();
     }
-    let can_have_lines = |parent: &Profile<'_>| {
-        parent.column.name != column.column.name
-            && !parent.column.column_type.is_time()
-            && !parent.times.is_some_and(|times| times.reading.is_time_alone())
-    };
+    let can_have_lines = |parent: &Profile<'_>| parent.column.name != column.column.name && !parent.is_time();
     let mut single = columns.iter().enumerate().filter(|(_, parent)| can_have_lines(parent));
     let found = single.find(|(_, parent)| counts_within(&numbers, least, &parent.codes, parent.distinct));
     if let Some((parent, _)) = found {
@@ -114,20 +110,6 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize
             && counts_within(&numbers, least, &codes, distinct)
     };
     composite.iter().find(have_lines).cloned().unwrap_or_default()
-}
-
-/// Numbers the combinations of the values of columns, and returns how many there are.
-fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
-    let rows = columns.first().map_or(0, |column| column.codes.len());
-    let mut known: HashMap<Vec<u32>, u32, ahash::RandomState> = HashMap::default();
-    let codes = (0..rows)
-        .map(|row| {
-            let key = columns.iter().filter_map(|column| column.codes.get(row).copied()).collect();
-            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
-            *known.entry(key).or_insert(next)
-        })
-        .collect();
-    (codes, known.len())
 }
 
 /// Whether numbers from `least` count the rows of each parent, of which there are `parents`.
@@ -199,7 +181,7 @@ fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let numbers_within = |at: &&usize| {
         series(numbers, codes(**at)) >= IN_SERIES
             && (!is_sorted || changes_with(codes(**at), numbers))
-            // Few numbers go round: hours, and lines that are cut off where a place of the sample ends.
+            // A small range repeats by itself, such as hours of the day, so it needs better evidence.
             && (column.distinct >= MANY_NUMBERS
                 || columns.get(**at).is_some_and(|parent| are_unique_together(&[parent, column])))
     };
@@ -235,7 +217,8 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return None;
     }
-    // What rises through all rows rises within everything, unless it starts again with each parent.
+    // A number that rises from row to row rises within every column; only one that starts again when the
+    // parent changes is a number within the parent.
     let is_ordered = column.ascends >= RISING || column.ascends <= 1.0 - RISING;
     let rises = |parent: &Profile<'_>| {
         let mut last: Vec<Option<i128>> = vec![None; parent.distinct];
@@ -251,10 +234,7 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
         pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
     };
     let parents = columns.iter().enumerate().filter(|(_, parent)| {
-        parent.column.name != column.column.name
-            && parent.distinct >= FEWEST_NUMBERS
-            && !parent.column.column_type.is_time()
-            && !parent.times.is_some_and(|times| times.reading.is_time_alone())
+        parent.column.name != column.column.name && parent.distinct >= FEWEST_NUMBERS && !parent.is_time()
     });
     let is_parent =
         |parent: &Profile<'_>| rises(parent) && (!is_ordered || changes_with(&parent.codes, numbers));
@@ -266,11 +246,11 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
 
 /// Whether parents have numbers of their own: those with all numbers would have the same things.
 fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
-    let (_, pairs) = codes_together(&[parent, numbers]);
+    let pairs = distinct_together(&[parent, numbers], 0..numbers.rows);
     pairs * 2 <= parent.distinct * numbers.distinct
 }
 
-/// Whether the parent changes where the numbers of sorted rows start again, and hardly anywhere else.
+/// Whether the parent changes when the numbers of sorted rows start again, and rarely at other rows.
 fn changes_with(parents: &[u32], numbers: &[i128]) -> bool {
     let changes = parents.windows(2).map(|pair| pair.first() != pair.last());
     let starts = numbers.windows(2).map(|pair| pair.first() > pair.last());
@@ -319,9 +299,8 @@ fn series(numbers: &[i128], codes: &[u32]) -> f64 {
 
 /// Whether hardly any row is equal to another in all columns.
 fn are_unique_together(columns: &[&Profile<'_>]) -> bool {
-    let rows = columns.first().map_or(0, |column| column.codes.len());
-    let rows: Vec<u32> = (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect();
-    (rows.len() - distinct_together(columns, &rows)) * 1_000 <= rows.len()
+    let rows = columns.first().map_or(0, |column| column.rows);
+    (rows - distinct_together(columns, 0..rows)) * 1_000 <= rows
 }
 
 #[cfg(test)]

@@ -181,6 +181,11 @@ impl<'a> Profile<'a> {
     pub(crate) fn is_constant(&self) -> bool {
         self.rows > 1 && self.distinct <= 1
     }
+
+    /// Whether the values are times and nothing else, by their type or by how they are written.
+    pub(crate) fn is_time(&self) -> bool {
+        self.column.column_type.is_time() || self.times.is_some_and(|times| times.reading.is_time_alone())
+    }
 }
 
 /// Numbers identities in the order of their first row, and returns how many there are.
@@ -434,13 +439,21 @@ pub(crate) fn likely_values(identities: &[u64], places: &[usize]) -> f64 {
 }
 
 /// Number of distinct combinations of the values of columns in some rows.
-pub(crate) fn distinct_together(columns: &[&Profile<'_>], rows: &[u32]) -> usize {
-    let key = |row: &u32| {
-        columns.iter().fold(0u64, |key, column| {
-            fold(key, u64::from(column.codes.get(*row as usize).copied().unwrap_or(0)) + 1)
-        })
-    };
-    rows.iter().map(key).collect::<AHashSet<u64>>().len()
+pub(crate) fn distinct_together(columns: &[&Profile<'_>], rows: impl IntoIterator<Item = usize>) -> usize {
+    rows.into_iter().map(|row| combination(columns, row)).collect::<AHashSet<u64>>().len()
+}
+
+/// Numbers the combinations of the values of columns, and returns how many there are.
+pub(crate) fn codes_together(columns: &[&Profile<'_>]) -> (Vec<u32>, usize) {
+    let rows = columns.first().map_or(0, |column| column.rows);
+    numbered(&(0..rows).map(|row| combination(columns, row)).collect::<Vec<u64>>())
+}
+
+/// Hash of the values of columns in a row.
+pub(crate) fn combination(columns: &[&Profile<'_>], row: usize) -> u64 {
+    columns
+        .iter()
+        .fold(0, |hash, column| fold(hash, u64::from(column.codes.get(row).copied().unwrap_or(0)) + 1))
 }
 
 #[cfg(test)]

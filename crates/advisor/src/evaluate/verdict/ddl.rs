@@ -70,7 +70,7 @@ pub(crate) fn propose_table(
     }
 }
 
-/// What is known of the recommended keys beyond their columns.
+/// Facts about the recommended keys that the DDL of some systems depends on.
 pub(crate) struct Proposed<'a> {
     /// Whether no two rows have the same primary key.
     pub(crate) is_unique: bool,

@@ -214,7 +214,7 @@ fn rank_all(
     let order = |key: &RankedKey| {
         let class = if workload.is_makeshift(&key.partition_key) {
             Class::Makeshift
-        } else if key.qualifies && !workload.has_time(&key.partition_key) {
+        } else if key.qualifies && !knowledge.has_time(&key.partition_key) {
             Class::Qualifies
         } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
             Class::Bearable
@@ -240,11 +240,8 @@ fn propose(
     knowledge: &Knowledge<'_>,
 ) -> Recommendation {
     let function = options.evaluate.placements.first().copied().unwrap_or_default();
-    let is_time = |column: &String| {
-        knowledge.roles.iter().any(|report| report.column == *column && report.role == Role::Time)
-    };
     let chosen = ranked.keys.first().filter(|key| key.obstacle.is_none());
-    if chosen.is_some_and(|key| key.verdict == Verdict::FewRows && key.partition_key.iter().any(is_time)) {
+    if chosen.is_some_and(|key| key.verdict == Verdict::FewRows && knowledge.has_time(&key.partition_key)) {
         let reasons = vec![
             "there are too few rows to choose a partition key: no column has values enough to fill the partitions; evaluate more rows, or name a key with --partition-key".to_owned(),
         ];
@@ -282,14 +279,9 @@ fn propose(
             is_unique: has_unique_part(&evaluation.primary_keys, &recommendation.primary_key),
             time: options.evaluate.time.as_deref().filter(|time| {
                 let native = options.evaluate.time_reading == TimeReading::Native;
-                let roles = knowledge.roles.iter().find(|report| report.column == *time);
-                native && roles.is_some_and(|report| report.null_share == 0.0)
+                native && knowledge.report(time).is_some_and(|report| report.null_share == 0.0)
             }),
-            role: knowledge
-                .roles
-                .iter()
-                .find(|report| Some(&report.column) == first.as_ref())
-                .map(|r| r.role),
+            role: first.and_then(|first| knowledge.role(&first)),
             heaviest_rows: key.and_then(|key| key.heavy_hitters.first()).map(|heavy| heavy.rows),
         };
         propose_table(&mut recommendation, &partition_key, export, options, ranked.partitions, &proposed);
@@ -309,7 +301,7 @@ fn rank(
     statements: &[StatementReport],
     partitions: PartitionCount,
     needed: &Needed,
-    workload: &Workload,
+    workload: &Workload<'_>,
 ) -> Option<RankedKey> {
     let placement = key.over(partitions)?;
     let visits: Vec<_> =
@@ -359,11 +351,8 @@ fn name(key: &[String]) -> String {
 
 /// Explains what the columns of a key stand for, and what that means for reads.
 fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
-    let roles: Vec<&RoleReport> = chosen
-        .partition_key
-        .iter()
-        .filter_map(|column| knowledge.roles.iter().find(|report| report.column == *column))
-        .collect();
+    let roles: Vec<&RoleReport> =
+        chosen.partition_key.iter().filter_map(|column| knowledge.report(column)).collect();
     match roles.as_slice() {
         [only] if only.role == Role::RowId => Some(format!(
             "{} identifies the row, and no other column is both looked up and even enough; reads of one row visit one partition",
@@ -410,10 +399,8 @@ fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], knowledge: &K
             joined.join(" and ")
         ));
     }
-    // What is said of ids of rows is that nothing else is looked up, and joins are.
-    let is_row = |column: &String| {
-        knowledge.roles.iter().any(|report| report.column == *column && report.role == Role::RowId)
-    };
+    // The reason given for row ids is that rows are looked up by nothing else, which joins disprove.
+    let is_row = |column: &String| knowledge.role(column) == Some(Role::RowId);
     if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
         reasons.extend(locality(chosen, knowledge));
     }
@@ -480,14 +467,14 @@ fn choose_primary_key(
     let shortest = unique.min_by_key(|key| (is_by_chance(key), key.columns.len()));
     let shortest: &[String] = shortest.map_or(&[], |key| key.columns.as_slice());
     let placed = partition_key.part_names();
-    let is_time = |column: &String| {
-        knowledge.roles.iter().any(|report| report.column == *column && report.role == Role::Time)
-    };
     let cost = |key: &&PrimaryKeyReport| {
         let outside = !key.candidate.contains(partition_key);
         // Beside a key that is unique, only the partition key and a time to sort by have a use.
         let is_needless = |column: &&String| {
-            !shortest.is_empty() && !shortest.contains(column) && !placed.contains(column) && !is_time(column)
+            !shortest.is_empty()
+                && !shortest.contains(column)
+                && !placed.contains(column)
+                && knowledge.role(column) != Some(Role::Time)
         };
         let needless = key.columns.iter().filter(is_needless).count();
         let amplification = (key.layout.write_amplification * 10.0).round() as u64;

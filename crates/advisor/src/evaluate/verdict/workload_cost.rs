@@ -58,16 +58,31 @@ pub(crate) struct Knowledge<'a> {
     pub(crate) joined: &'a [JoinedColumn],
 }
 
+impl<'a> Knowledge<'a> {
+    pub(crate) fn report(&self, column: &str) -> Option<&'a RoleReport> {
+        self.roles.iter().find(|report| report.column == column)
+    }
+
+    /// Role of a column; derived parts of a key have none.
+    pub(crate) fn role(&self, column: &str) -> Option<Role> {
+        self.report(column).map(|report| report.role)
+    }
+
+    /// Whether the key has a time, which spreads rows and serves no read.
+    pub(crate) fn has_time(&self, key: &[String]) -> bool {
+        key.iter().any(|column| self.role(column) == Some(Role::Time))
+    }
+}
+
 /// Reads that a table probably serves.
 #[derive(Debug)]
-pub(crate) struct Workload {
-    roles: Vec<(String, Role)>,
+pub(crate) struct Workload<'a> {
+    knowledge: &'a Knowledge<'a>,
     /// Entities, each by the columns that say which it is, with the share of the entity reads that name
     /// them.
     entities: Vec<(Vec<String>, f64)>,
     /// Share of the reads that name one entity: fewer, if none is much of one. They name a row then.
     entity_reads: f64,
-    natural_key: Vec<String>,
     /// Columns by which other tables are joined, with the share of the joins that each has.
     joins: Vec<(String, f64)>,
     partitions: f64,
@@ -87,24 +102,18 @@ fn shares(joined: &[JoinedColumn]) -> Vec<(String, f64)> {
     shares
 }
 
-/// The columns that say which thing a column stands for.
-fn thing(report: &RoleReport) -> Vec<String> {
-    let parents = if report.role == Role::Entity { report.counts_within.as_slice() } else { &[] };
-    [parents, std::slice::from_ref(&report.column)].concat()
-}
-
-impl Workload {
+impl<'a> Workload<'a> {
     /// Derives the reads from the roles of columns, and from the values that were counted.
     /// `qualifies` says whether a key is even enough.
     pub(crate) fn expected(
-        knowledge: &Knowledge<'_>,
+        knowledge: &'a Knowledge<'a>,
         evaluation: &Evaluation,
         partitions: PartitionCount,
         qualifies: impl Fn(&PartitionKeyReport) -> bool,
     ) -> Self {
         let (count, partitions) = (partitions, partitions.len() as f64);
         let weight = |report: &RoleReport| {
-            let thing = thing(report);
+            let thing = report.thing();
             let counted = evaluation.candidates.iter().find(|key| key.partition_key == thing);
             let base = match report.role {
                 Role::Entity => 1.0,
@@ -141,35 +150,24 @@ impl Workload {
                 * natural
         };
         let mut entities: Vec<(Vec<String>, f64)> =
-            knowledge.roles.iter().map(|report| (thing(report), weight(report))).collect();
+            knowledge.roles.iter().map(|report| (report.thing(), weight(report))).collect();
         entities.retain(|(_, weight)| *weight > 0.0);
         let strongest = entities.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
         let sum: f64 = entities.iter().map(|(_, weight)| weight).sum();
         entities.iter_mut().for_each(|(_, weight)| *weight /= sum.max(f64::MIN_POSITIVE));
         Self {
-            roles: knowledge.roles.iter().map(|report| (report.column.clone(), report.role)).collect(),
+            knowledge,
             entities,
             entity_reads: ENTITY_READS * strongest.min(1.0).sqrt(),
-            natural_key: knowledge.natural_key.to_vec(),
             joins: shares(knowledge.joined),
             partitions,
         }
     }
 
-    fn role(&self, column: &str) -> Option<Role> {
-        self.roles.iter().find(|(name, _)| name == column).map(|(_, role)| *role)
-    }
-
-    /// Whether the key has a time, which spreads rows and serves no read.
-    pub(crate) fn has_time(&self, key: &[String]) -> bool {
-        key.iter().any(|column| self.role(column) == Some(Role::Time))
-    }
-
     /// Whether experts would not hash the key: it has a measure or a text, or nothing but times.
     pub(crate) fn is_makeshift(&self, key: &[String]) -> bool {
-        let roles: Vec<Option<Role>> = key.iter().map(|column| self.role(column)).collect();
+        let roles: Vec<Option<Role>> = key.iter().map(|column| self.knowledge.role(column)).collect();
         let bad = |role: &Option<Role>| matches!(role, Some(Role::Measure | Role::Text | Role::Constant));
-        // Derived parts have no role of their own.
         roles.iter().any(bad) || roles.iter().all(|role| matches!(role, Some(Role::Time | Role::LineNumber)))
     }
 
@@ -195,7 +193,10 @@ impl Workload {
 
     fn rarely_fixed(&self, key: &[String]) -> f64 {
         let rarely = |column: &&String| {
-            matches!(self.role(column), Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text))
+            matches!(
+                self.knowledge.role(column),
+                Some(Role::Time | Role::LineNumber | Role::Measure | Role::Text)
+            )
         };
         key.iter().filter(rarely).count() as f64
     }
@@ -226,9 +227,9 @@ impl Workload {
 
     /// Reads of one row name its id; half of them, or all if there is none, name its natural key.
     fn row_reads(&self, key: &[String]) -> f64 {
-        let ids: Vec<&String> =
-            self.roles.iter().filter(|(_, role)| *role == Role::RowId).map(|(name, _)| name).collect();
-        let natural: Vec<&String> = self.natural_key.iter().collect();
+        let ids = self.knowledge.roles.iter().filter(|report| report.role == Role::RowId);
+        let ids: Vec<&String> = ids.map(|report| &report.column).collect();
+        let natural: Vec<&String> = self.knowledge.natural_key.iter().collect();
         let by_natural = self.visits(key, &natural);
         if ids.is_empty() {
             return by_natural;
