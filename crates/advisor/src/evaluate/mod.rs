@@ -58,7 +58,7 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::Micros;
 use evenkeel_model::wire::WireError;
 use evenkeel_placement::placement::PlacementError;
-use evenkeel_stats::sketch::RepeatsError;
+use evenkeel_stats::sketch::SpillError;
 
 /// Reason why keys cannot be evaluated.
 #[derive(Debug, Error)]
@@ -87,7 +87,7 @@ pub enum EvaluateError {
     #[error("a memory budget of {found} is too small; the least is {least} for so many keys and partitions")]
     Memory { found: evenkeel_model::units::ByteSize, least: evenkeel_model::units::ByteSize },
     #[error(transparent)]
-    Repeats(#[from] RepeatsError),
+    Spill(#[from] SpillError),
     #[error(transparent)]
     Source(#[from] SourceError),
     #[error("only evaluations of the same partition keys, without primary keys, can be put together")]

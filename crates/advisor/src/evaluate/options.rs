@@ -16,7 +16,7 @@ use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;
 /// Default number of rows per batch of the simulated ingest.
 pub const DEFAULT_BATCH_ROWS: u64 = 20_000;
 /// Default memory of an evaluation.
-pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(2048);
+pub const DEFAULT_MEMORY: ByteSize = ByteSize::mib(1024);
 
 /// Options of an evaluation, which survive a round trip through JSON exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

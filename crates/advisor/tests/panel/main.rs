@@ -125,6 +125,23 @@ const FORMS: [Form; 3] = [
     Form { name: "disguised", most_refused: 10, change: |batch| columns::disguised(batch, 0) },
 ];
 
+/// Maps items on as many threads as there are cores, and returns the results in their order.
+fn on_all_cores<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let every_nth = |first: usize| items.iter().enumerate().skip(first).step_by(cores);
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let map = &map;
+        let threads: Vec<_> = (0..cores)
+            .map(|first| {
+                scope.spawn(move || every_nth(first).map(|(at, item)| (at, map(item))).collect::<Vec<_>>())
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
 /// `PANEL_ONLY` selects exports by name, `PANEL_VERBOSE` shows what answers rest on.
 #[test]
 fn experts_would_agree() {
@@ -134,25 +151,32 @@ fn experts_would_agree() {
         .into_iter()
         .filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only)))
         .collect();
-    let mut refused = [const { Vec::new() }; FORMS.len()];
-    for case in &asked {
+    let judge = |case: &Case, whole: &RecordBatch, form: &Form| {
+        let (batch, names) = (form.change)(whole);
+        let name = |column: &str| {
+            names
+                .iter()
+                .find(|(new, _)| new == column)
+                .map_or_else(|| column.to_owned(), |(_, old)| old.clone())
+        };
+        let report = answer(&batch);
+        let shown = verbose.then(|| describe(&report, &name)).unwrap_or_default();
+        (refusal(case, &report, &name), shown)
+    };
+    let judge_all = |case: &Case| {
         let whole = (case.rows)();
-        for (form, refused) in FORMS.iter().zip(&mut refused) {
-            let (batch, names) = (form.change)(&whole);
-            let name = |column: &str| {
-                names
-                    .iter()
-                    .find(|(new, _)| new == column)
-                    .map_or_else(|| column.to_owned(), |(_, old)| old.clone())
-            };
-            let report = answer(&batch);
-            let reason = refusal(case, &report, &name);
-            if let Some(reason) = &reason {
+        FORMS.each_ref().map(|form| judge(case, &whole, form))
+    };
+    let judged = on_all_cores(&asked, judge_all);
+    let mut refused = [const { Vec::new() }; FORMS.len()];
+    for (case, judged) in asked.iter().zip(judged) {
+        for ((form, refused), (reason, shown)) in FORMS.iter().zip(&mut refused).zip(judged) {
+            if let Some(reason) = reason {
                 println!("{}, {}: {reason}; {}", case.name, form.name, case.why);
                 refused.push(case.name);
             }
             if verbose {
-                println!("{}, {}:\n{}", case.name, form.name, describe(&report, &name));
+                println!("{}, {}:\n{shown}", case.name, form.name);
             }
         }
     }

@@ -7,6 +7,7 @@ use evenkeel_input::source::SourceError;
 use evenkeel_model::bounded::{names, quote};
 use evenkeel_model::table::ColumnType;
 use evenkeel_placement::placement::PlacementError;
+use evenkeel_stats::sketch::SpillError;
 
 /// Reasons why a simulation is not possible.
 #[derive(Debug, Error)]
@@ -18,6 +19,8 @@ pub enum SimulateError {
     Arrow(#[from] arrow::error::ArrowError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    #[error(transparent)]
+    Spill(#[from] SpillError),
     #[error(transparent)]
     Evaluate(Box<EvaluateError>),
     #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]

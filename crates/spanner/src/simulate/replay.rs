@@ -23,8 +23,9 @@ use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
 use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, key_identities};
 
-/// Memory limit for counting distinct keys exactly.
+/// Memory and disk for counting distinct keys exactly.
 const KEY_BYTES: usize = 256 << 20;
+const MOST_ON_DISK: u64 = 8 << 30;
 /// The first reading of an export, and the clock and scale that follow from it.
 struct Plan<'a> {
     export: &'a Export,
@@ -113,7 +114,7 @@ impl<'a> Plan<'a> {
 
     fn report(mut self, replay: Replay, started: Instant) -> Result<Simulation, SimulateError> {
         let Replay { counts: RowCounts { rows, keys, hits }, runners } = replay;
-        self.notes.extend(note_on_repeated_keys(rows, keys.finish(0).distinct));
+        self.notes.extend(note_on_repeated_keys(rows, keys.finish(0)?.distinct));
         let Self { export, options, columns, source, survey, parameters, read_length, unsure, notes, .. } =
             self;
         let in_key = columns.in_key();
@@ -183,7 +184,7 @@ impl RowCounts {
             let parts = in_key.iter().filter_map(|column| batch.columns().get(*column));
             self.keys.add(&key_identities(parts), |_| ());
             if self.keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
-                self.keys.estimate();
+                self.keys.reduce(MOST_ON_DISK)?;
             }
         }
         Ok(())

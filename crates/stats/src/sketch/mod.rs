@@ -6,10 +6,12 @@
 
 mod counter;
 mod identity;
+mod part_file;
 mod repeats;
 mod reservoir;
 
 pub use counter::{DistinctKeys, HeavyKey, KeyCounter, KeyCounts};
 pub use identity::{column_identities, combine, fold, key_identities};
-pub use repeats::{RepeatedKey, RepeatedKeys, Repeats, RepeatsError};
+pub use part_file::SpillError;
+pub use repeats::{RepeatedKey, RepeatedKeys, Repeats};
 pub use reservoir::Reservoir;

@@ -1,23 +1,15 @@
 //! Repeated keys, counted exactly within a memory budget and on disk beyond it.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
-use std::sync::Mutex;
-
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-use thiserror::Error;
 
 use evenkeel_model::wire::wire;
 
+use crate::sketch::part_file::{PartFile, SpillError, pairs};
+
 /// Number of buckets into which keys are divided by identity; each is sorted separately.
 const BUCKETS: usize = 256;
-/// Bytes of a key on disk: its identity and that of its row, little-endian.
+/// Bytes of a key: its identity and that of its row.
 const RECORD_BYTES: usize = 16;
-
-/// Error if repeats cannot be counted.
-#[derive(Debug, Error)]
-#[error("cannot write the keys that do not fit in memory to a temporary file: {0}; more --memory may help")]
-pub struct RepeatsError(#[from] std::io::Error);
 
 /// Identities of a key and of the whole row that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +18,12 @@ struct KeyOfRow {
     row: u64,
 }
 
-/// A part of a bucket on disk.
-#[derive(Debug, Clone, Copy)]
-struct Segment {
-    offset: u64,
-    records: usize,
-}
-
 /// Collects the keys of rows in order of arrival, and finds those that repeat.
 #[derive(Debug)]
 pub struct RepeatedKeys {
     buckets: Vec<Vec<KeyOfRow>>,
-    segments: Vec<Vec<Segment>>,
-    file: Option<File>,
-    file_bytes: u64,
+    /// Earlier keys of each bucket.
+    file: Option<PartFile>,
     held: usize,
     budget: usize,
     rows: u64,
@@ -85,22 +69,14 @@ impl RepeatedKeys {
     /// Creates a collector that holds at most `budget` bytes in memory.
     #[must_use]
     pub fn new(budget: usize) -> Self {
-        Self {
-            buckets: vec![Vec::new(); BUCKETS],
-            segments: vec![Vec::new(); BUCKETS],
-            file: None,
-            file_bytes: 0,
-            held: 0,
-            budget,
-            rows: 0,
-        }
+        Self { buckets: vec![Vec::new(); BUCKETS], file: None, held: 0, budget, rows: 0 }
     }
 
     /// Adds the keys of a batch of rows, and the rows themselves, by their identities.
     ///
     /// # Errors
-    /// [`RepeatsError`] if they do not fit in memory and cannot be written to disk.
-    pub fn add(&mut self, keys: &[u64], rows: &[u64]) -> Result<(), RepeatsError> {
+    /// [`SpillError`] if they do not fit in memory and cannot be written to disk.
+    pub fn add(&mut self, keys: &[u64], rows: &[u64]) -> Result<(), SpillError> {
         for (key, row) in keys.iter().zip(rows) {
             // The highest 8 bits of 64.
             if let Some(bucket) = self.buckets.get_mut((key >> 56) as usize) {
@@ -116,24 +92,14 @@ impl RepeatedKeys {
         Ok(())
     }
 
-    fn spill(&mut self) -> Result<(), RepeatsError> {
+    fn spill(&mut self) -> Result<(), SpillError> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(tempfile::tempfile()?),
+            none => none.insert(PartFile::new(BUCKETS)?),
         };
-        let mut bytes = Vec::new();
-        for (bucket, segments) in self.buckets.iter_mut().zip(&mut self.segments) {
-            if bucket.is_empty() {
-                continue;
-            }
-            bytes.clear();
-            for record in bucket.iter() {
-                bytes.extend_from_slice(&record.key.to_le_bytes());
-                bytes.extend_from_slice(&record.row.to_le_bytes());
-            }
-            file.write_all(&bytes)?;
-            segments.push(Segment { offset: self.file_bytes, records: bucket.len() });
-            self.file_bytes += bytes.len() as u64;
+        for (part, bucket) in self.buckets.iter_mut().enumerate() {
+            let records = bucket.iter().flat_map(|record| [record.key, record.row]);
+            file.append(part, &records.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())?;
             *bucket = Vec::new();
         }
         self.held = 0;
@@ -143,15 +109,15 @@ impl RepeatedKeys {
     /// Finds the repeated keys, with at most `most` examples.
     ///
     /// # Errors
-    /// [`RepeatsError`] if data written to disk cannot be read back.
-    pub fn finish(self, most: usize) -> Result<Repeats, RepeatsError> {
-        let file = Mutex::new(self.file);
+    /// [`SpillError`] if data written to disk cannot be read back.
+    pub fn finish(self, most: usize) -> Result<Repeats, SpillError> {
+        let file = self.file;
         let parts: Vec<Bucket> = self
             .buckets
             .into_par_iter()
-            .zip(self.segments)
-            .map(|(held, segments)| Ok(Bucket::from_records(read_back(&file, &segments)?, held, most)))
-            .collect::<Result<_, RepeatsError>>()?;
+            .enumerate()
+            .map(|(part, held)| Ok(Bucket::from_records(read_back(file.as_ref(), part)?, held, most)))
+            .collect::<Result<_, SpillError>>()?;
         let mut conflicting = Vec::new();
         let mut identical = Vec::new();
         let mut repeats = Repeats::default();
@@ -166,24 +132,9 @@ impl RepeatedKeys {
     }
 }
 
-fn read_back(file: &Mutex<Option<File>>, segments: &[Segment]) -> Result<Vec<KeyOfRow>, RepeatsError> {
-    let mut records = Vec::new();
-    if segments.is_empty() {
-        return Ok(records);
-    }
-    let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let Some(file) = file.as_mut() else { return Ok(records) };
-    for segment in segments {
-        file.seek(SeekFrom::Start(segment.offset))?;
-        let mut reader = BufReader::new(&mut *file);
-        let (mut key, mut row) = ([0u8; 8], [0u8; 8]);
-        for _ in 0..segment.records {
-            reader.read_exact(&mut key)?;
-            reader.read_exact(&mut row)?;
-            records.push(KeyOfRow { key: u64::from_le_bytes(key), row: u64::from_le_bytes(row) });
-        }
-    }
-    Ok(records)
+fn read_back(file: Option<&PartFile>, part: usize) -> Result<Vec<KeyOfRow>, SpillError> {
+    let bytes = file.map(|file| file.read(part)).transpose()?.unwrap_or_default();
+    Ok(pairs(&bytes).map(|(key, row)| KeyOfRow { key, row }).collect())
 }
 
 /// Result of one bucket.

@@ -31,6 +31,8 @@ use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, moment_counter
 
 /// Memory of the program itself and of batches in flight (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);
+/// Maximum size of the temporary file with the distinct values of a key, as a multiple of the memory.
+const ON_DISK_PER_MEMORY: u64 = 8;
 /// Minimum memory that counting needs beyond that.
 const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
 /// Rows per partition that a window needs to be judged.
@@ -55,8 +57,10 @@ pub struct Evaluator {
 /// Counters of prepared batches.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// Bytes for the exact tables of all partition keys together.
+    /// Bytes for the distinct values of all partition keys together.
     budget: usize,
+    /// Maximum number of bytes on disk for the distinct values of one partition key.
+    most_on_disk: u64,
     pub(crate) partition_keys: Vec<PartitionKeyCounter>,
     pub(crate) primary_keys: Vec<PrimaryKeyCounter>,
     pub(crate) rows: u64,
@@ -78,25 +82,27 @@ impl Counters {
         first?;
         second?;
         let rows: usize = batches.iter().map(|(batch, _)| batch.rows).sum();
-        self.keep_within_budget(rows);
+        self.keep_within_budget(rows)?;
         self.rows += rows as u64;
         let bytes = batches.iter().flat_map(|(batch, _)| &batch.row_bytes);
         self.bytes += bytes.map(|bytes| u64::from(*bytes)).sum::<u64>();
         Ok(())
     }
 
-    /// Switches the largest exact tables of distinct keys to sketches, before the next rows could
-    /// make the tables exceed their budget.
-    pub(crate) fn keep_within_budget(&mut self, next: usize) {
+    /// Reduces the memory of the key with the most distinct values, before the next rows could exceed
+    /// the budget of all.
+    pub(crate) fn keep_within_budget(&mut self, next: usize) -> Result<(), EvaluateError> {
         loop {
             let bytes_after = |key: &PartitionKeyCounter| key.keys().exact_bytes_after(next).unwrap_or(0);
             let bytes: Vec<usize> = self.partition_keys.iter().map(bytes_after).collect();
             if bytes.iter().sum::<usize>() <= self.budget {
-                return;
+                return Ok(());
             }
             let largest = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes).map(|(index, _)| index);
-            let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else { return };
-            largest.estimate_keys();
+            let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else {
+                return Ok(());
+            };
+            largest.reduce_keys(self.most_on_disk)?;
         }
     }
 }
@@ -214,6 +220,7 @@ impl Evaluator {
             },
             counters: Counters {
                 budget: budgets.partition_keys,
+                most_on_disk: options.memory.0.saturating_mul(ON_DISK_PER_MEMORY),
                 partition_keys,
                 primary_keys,
                 rows: 0,
@@ -310,9 +317,9 @@ impl Evaluator {
         self.preparation.merge(axis, moments, (rows_read, rows))?;
         let (window, moments) = (self.preparation.axis.length(), self.preparation.moments.as_ref());
         for (key, more) in counters.partition_keys.iter_mut().zip(more.partition_keys) {
-            key.merge(more, window, moments);
+            key.merge(more, window, moments)?;
         }
-        counters.keep_within_budget(0);
+        counters.keep_within_budget(0)?;
         counters.rows += more.rows;
         counters.bytes += more.bytes;
         Ok(())
@@ -372,7 +379,11 @@ impl Evaluator {
             sample,
             time: time.map(|time| time.name),
             time_range,
-            candidates: counters.partition_keys.into_par_iter().map(|key| key.finish(how)).collect(),
+            candidates: counters
+                .partition_keys
+                .into_par_iter()
+                .map(|key| key.finish(how))
+                .collect::<Result<_, _>>()?,
             primary_keys: primary_keys.collect::<Result<_, _>>()?,
         })
     }

@@ -18,7 +18,7 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::PartitionId;
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
-use evenkeel_stats::sketch::KeyCounter;
+use evenkeel_stats::sketch::{KeyCounter, SpillError};
 use evenkeel_stats::windows::MomentAxis;
 
 /// Number of heaviest keys that are shown.
@@ -182,9 +182,9 @@ impl PartitionKeyCounter {
         &self.keys
     }
 
-    /// Switches the count of distinct values to sketches from now on.
-    pub(crate) fn estimate_keys(&mut self) {
-        self.keys.estimate();
+    /// Reduces the memory for distinct values; beyond `most_on_disk` bytes, they are estimated.
+    pub(crate) fn reduce_keys(&mut self, most_on_disk: u64) -> Result<(), SpillError> {
+        self.keys.reduce(most_on_disk)
     }
 
     /// Returns rows and bytes per partition so far, of the first placement.
@@ -198,8 +198,13 @@ impl PartitionKeyCounter {
 
     /// Adds the counts of another counter of the same candidate, of later rows. No window of either
     /// is longer than `window`. `moments` is the axis of both.
-    pub(crate) fn merge(&mut self, other: Self, window: Micros, moments: Option<&MomentAxis>) {
-        self.keys.merge(other.keys);
+    pub(crate) fn merge(
+        &mut self,
+        other: Self,
+        window: Micros,
+        moments: Option<&MomentAxis>,
+    ) -> Result<(), SpillError> {
+        self.keys.merge(other.keys)?;
         self.rows += other.rows;
         self.null_rows += other.null_rows;
         self.key_bytes += other.key_bytes;
@@ -207,11 +212,18 @@ impl PartitionKeyCounter {
         for (group, more) in self.groups.iter_mut().zip(other.groups) {
             group.merge(more, window, moments);
         }
+        Ok(())
+    }
+
+    /// Prepares for [`PartitionKeyCounter::put`], which writes what is in memory.
+    pub(crate) fn read_back(&mut self) -> Result<(), SpillError> {
+        self.keys.read_back()?;
+        self.keys.put_together();
+        Ok(())
     }
 
     /// Appends the counts to `bytes`.
-    pub(crate) fn put(&mut self, bytes: &mut Vec<u8>) {
-        self.keys.put_together();
+    pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
         self.keys.put(bytes);
         (self.rows, self.null_rows).put(bytes);
         (self.key_bytes, self.max_key_bytes).put(bytes);
@@ -228,8 +240,8 @@ impl PartitionKeyCounter {
         Ok(Self { groups, keys, rows, null_rows, key_bytes, max_key_bytes, ..empty })
     }
 
-    pub(crate) fn finish(self, how: ReportContext<'_>) -> PartitionKeyReport {
-        let counts = self.keys.finish(HEAVIEST_SHOWN);
+    pub(crate) fn finish(self, how: ReportContext<'_>) -> Result<PartitionKeyReport, SpillError> {
+        let counts = self.keys.finish(HEAVIEST_SHOWN)?;
         let rows = self.rows.max(1) as f64;
         let heaviest: Vec<PartitionId> = counts
             .heaviest
@@ -270,7 +282,7 @@ impl PartitionKeyCounter {
         let type_obstacle = parts
             .find(|(_, column_type)| of_ydb && !column_type.is_key_type())
             .map(|(part, column_type)| format!("{part} is of type {column_type}, which YDB takes in no key"));
-        PartitionKeyReport {
+        Ok(PartitionKeyReport {
             type_obstacle,
             partition_key: self.plan.candidate.part_names(),
             distinct,
@@ -282,7 +294,7 @@ impl PartitionKeyCounter {
             over_time: placements.first().and_then(|placement| placement.over_time.clone()),
             placements,
             candidate: self.plan.candidate.clone(),
-        }
+        })
     }
 }
 

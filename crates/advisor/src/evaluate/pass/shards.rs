@@ -19,6 +19,7 @@ use crate::evaluate::figures::interval::Drawn;
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::options::EvaluateOptions;
 use crate::evaluate::pass::evaluator::{Evaluator, time_column};
+use crate::evaluate::pass::partition_key::PartitionKeyCounter;
 use crate::evaluate::pass::reader::read_into;
 use crate::evaluate::pass::share::{Share, no_such_key};
 use evenkeel_input::source::{Export, OnUnreadable, Stretch, Unreadable};
@@ -157,19 +158,21 @@ impl Evaluator {
     /// columns and options.
     ///
     /// # Errors
-    /// [`EvaluateError::NotMergeable`] if there are primary keys.
+    /// [`EvaluateError::NotMergeable`] if there are primary keys, [`EvaluateError::Spill`] if data on
+    /// disk cannot be read back.
     pub fn into_state(mut self) -> Result<Vec<u8>, EvaluateError> {
         if !self.counters.primary_keys.is_empty() {
             return Err(EvaluateError::NotMergeable);
         }
+        self.counters.partition_keys.iter_mut().try_for_each(PartitionKeyCounter::read_back)?;
         Ok(seal(|bytes| {
-            let (preparation, counters) = (&self.preparation, &mut self.counters);
+            let (preparation, counters) = (&self.preparation, &self.counters);
             (preparation.rows_read, preparation.rows).put(bytes);
             preparation.axis.put(bytes);
             preparation.moments.iter().for_each(|moments| moments.put(bytes));
             (counters.rows, counters.bytes).put(bytes);
             counters.partition_keys.len().put(bytes);
-            counters.partition_keys.iter_mut().for_each(|key| key.put(bytes));
+            counters.partition_keys.iter().for_each(|key| key.put(bytes));
         }))
     }
 
@@ -197,10 +200,10 @@ impl Evaluator {
         // Merge one key after the other, so that no more than one is in memory twice.
         for key in &mut counters.partition_keys {
             let more = key.take(&mut left)?;
-            key.merge(more, window, moments);
+            key.merge(more, window, moments)?;
         }
         left.end()?;
-        counters.keep_within_budget(0);
+        counters.keep_within_budget(0)?;
         counters.rows += rows;
         counters.bytes += bytes;
         Ok(())

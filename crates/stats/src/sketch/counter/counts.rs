@@ -3,10 +3,11 @@
 use crate::sketch::counter::numbered::Numbered;
 use crate::sketch::counter::sketches::Sketches;
 use crate::sketch::counter::spilled::Spilled;
+use crate::sketch::part_file::SpillError;
 use evenkeel_model::wire::{Left, Wire, WireError};
 
 /// Rows per key, without the values of the keys.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Counts {
     Numbered(Numbered),
     Spilled(Spilled),
@@ -24,13 +25,14 @@ impl Counts {
         }
     }
 
-    /// Visits every key with its rows, some possibly in several parts.
-    pub(super) fn each(self, mut count: impl FnMut(u64, u64)) {
+    /// Visits every key with its rows, some several times; of sketches, none.
+    pub(super) fn each(self, mut count: impl FnMut(u64, u64)) -> Result<(), SpillError> {
         match self {
             Self::Numbered(numbered) => numbered.each(count),
-            Self::Spilled(spilled) => spilled.each(&mut count),
+            Self::Spilled(spilled) => spilled.each(&mut count)?,
             Self::Sketched(_) => {}
         }
+        Ok(())
     }
 }
 

@@ -1,4 +1,5 @@
-//! Rows per key: exact while they fit in memory, sketches of Apache DataSketches from then on.
+//! Rows per key: exact while they fit in memory or on disk, sketches of Apache DataSketches from then
+//! on.
 //!
 //! ```text
 //! few keys    a number for each, and its rows              numbered
@@ -19,13 +20,14 @@ pub use crate::sketch::counter::result::{DistinctKeys, HeavyKey, KeyCounts};
 use crate::sketch::counter::sketches::Sketches;
 use crate::sketch::counter::spilled::{Spilled, Totals};
 use crate::sketch::counter::values::Values;
+use crate::sketch::part_file::SpillError;
 use evenkeel_model::wire::{Left, Wire, WireError};
 
 /// Most distinct keys that get a number; beyond this, numbering costs more than it saves.
 const MOST_NUMBERED: usize = 1 << 17;
 
 /// Counts rows per key. `V` is the value remembered for the heaviest keys.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct KeyCounter<V> {
     counts: Counts,
     rows: u64,
@@ -153,14 +155,19 @@ impl<V: Clone> KeyCounter<V> {
 
     /// Switches to counting without numbers.
     fn spill(&mut self) {
+        if !matches!(self.counts, Counts::Numbered(_)) {
+            return;
+        }
         let counts = std::mem::replace(&mut self.counts, Counts::Spilled(Spilled::default()));
         let Counts::Spilled(spilled) = &mut self.counts else { return };
         self.values.keep_rows(|identity| counts.rows_of(identity));
-        counts.each(|identity, rows| {
-            if rows > 0 {
-                spilled.put_aside(identity, rows);
-            }
-        });
+        if let Counts::Numbered(numbered) = counts {
+            numbered.each(|identity, rows| {
+                if rows > 0 {
+                    spilled.put_aside(identity, rows);
+                }
+            });
+        }
     }
 
     /// Returns the most bytes that exact counting needs while `rows` more rows are counted. `None`
@@ -174,27 +181,51 @@ impl<V: Clone> KeyCounter<V> {
         }
     }
 
-    /// Reduces memory: combines the rows of each key and, if that does not halve the memory,
-    /// switches to sketches.
-    pub fn estimate(&mut self) {
+    /// Reduces memory by the first of these that halves it: the rows of each key are combined, keys
+    /// are moved to a temporary file unless it exceeds `most_on_disk` bytes, sketches count.
+    ///
+    /// # Errors
+    /// [`SpillError`] if the file cannot be written or read.
+    pub fn reduce(&mut self, most_on_disk: u64) -> Result<(), SpillError> {
+        if most_on_disk > 0 {
+            self.spill();
+        }
         if let Counts::Spilled(spilled) = &mut self.counts {
             let before = spilled.bytes_after(0);
             spilled.put_together();
             if spilled.bytes_after(0) <= before / 2 {
-                return;
+                return Ok(());
+            }
+            if spilled.bytes_on_disk() + (spilled.bytes_after(0) as u64) < most_on_disk {
+                spilled.write_out()?;
+                if spilled.bytes_after(0) <= before / 2 {
+                    return Ok(());
+                }
             }
         }
-        self.sketch();
+        self.sketch()
     }
 
-    fn sketch(&mut self) {
+    fn sketch(&mut self) -> Result<(), SpillError> {
         if matches!(self.counts, Counts::Sketched(_)) {
-            return;
+            return Ok(());
         }
-        let Some(mut sketches) = Sketches::new() else { return };
+        let Some(mut sketches) = Sketches::new() else { return Ok(()) };
         let counts = std::mem::replace(&mut self.counts, Counts::Numbered(Numbered::default()));
-        counts.each(|identity, rows| sketches.add_rows(identity, rows));
+        counts.each(|identity, rows| sketches.add_rows(identity, rows))?;
         self.counts = Counts::Sketched(Box::new(sketches));
+        Ok(())
+    }
+
+    /// Moves keys that are on disk back into memory, as [`Wire::put`] requires.
+    ///
+    /// # Errors
+    /// [`SpillError`] if the file cannot be read.
+    pub fn read_back(&mut self) -> Result<(), SpillError> {
+        match &mut self.counts {
+            Counts::Spilled(spilled) => spilled.read_back(),
+            Counts::Numbered(_) | Counts::Sketched(_) => Ok(()),
+        }
     }
 
     /// Combines the rows of each key if they are buffered one by one, which minimizes memory.
@@ -206,14 +237,17 @@ impl<V: Clone> KeyCounter<V> {
 
     /// Adds the counts of another counter over other rows. Keys stay numbered while they are few,
     /// so that parts give the same result as the whole.
-    pub fn merge(&mut self, mut other: Self) {
+    ///
+    /// # Errors
+    /// [`SpillError`] if keys that are on disk cannot be read.
+    pub fn merge(&mut self, mut other: Self) -> Result<(), SpillError> {
         if self.rows == 0 {
             *self = Self { merged: true, ..other };
-            return;
+            return Ok(());
         }
         match (&self.counts, &other.counts) {
-            (Counts::Sketched(_), _) => other.sketch(),
-            (_, Counts::Sketched(_)) => self.sketch(),
+            (Counts::Sketched(_), _) => other.sketch()?,
+            (_, Counts::Sketched(_)) => self.sketch()?,
             (Counts::Numbered(_), Counts::Spilled(_)) => self.spill(),
             (Counts::Numbered(_), Counts::Numbered(_)) | (Counts::Spilled(_), _) => {}
         }
@@ -224,7 +258,9 @@ impl<V: Clone> KeyCounter<V> {
         match (&mut self.counts, other.counts) {
             (Counts::Sketched(sketches), Counts::Sketched(more)) => sketches.merge(&more),
             (Counts::Numbered(numbered), Counts::Numbered(more)) => numbered.merge(more),
-            (Counts::Spilled(spilled), more) => more.each(|identity, rows| spilled.put_aside(identity, rows)),
+            (Counts::Spilled(spilled), more) => {
+                more.each(|identity, rows| spilled.put_aside(identity, rows))?;
+            }
             // Both were converted to the same kind above.
             _ => {}
         }
@@ -236,6 +272,7 @@ impl<V: Clone> KeyCounter<V> {
         self.values.merge(other.values);
         let counts = &self.counts;
         self.values.forget_light(|identity| counts.rows_of(identity));
+        Ok(())
     }
 
     /// Returns the number of rows counted.
@@ -246,8 +283,10 @@ impl<V: Clone> KeyCounter<V> {
 
     /// Returns the counts, with at most `most` of the heaviest keys. Among keys with equally many
     /// rows, the smaller identity sorts first.
-    #[must_use]
-    pub fn finish(self, most: usize) -> KeyCounts<V> {
+    ///
+    /// # Errors
+    /// [`SpillError`] if keys that are on disk cannot be read.
+    pub fn finish(self, most: usize) -> Result<KeyCounts<V>, SpillError> {
         let values = self.values;
         let exact = |totals: Totals| {
             let keys = totals.weights.distinct;
@@ -258,20 +297,20 @@ impl<V: Clone> KeyCounter<V> {
                 heaviest: values.with_values(totals.heaviest),
             }
         };
-        match self.counts {
+        Ok(match self.counts {
             Counts::Numbered(numbered) => {
                 let mut totals = Totals::new(most);
                 numbered.each(|identity, rows| totals.add(identity, rows));
                 exact(totals)
             }
-            Counts::Spilled(spilled) => exact(spilled.total(most)),
+            Counts::Spilled(spilled) => exact(spilled.total(most)?),
             Counts::Sketched(sketches) => {
                 let distinct = sketches.distinct();
                 let heaviest = values.heaviest(most, |identity| sketches.rows_of(identity));
                 let weights = sketches.weights(self.rows);
                 KeyCounts { distinct, keys_with_one_row: None, weights, heaviest }
             }
-        }
+        })
     }
 }
 
@@ -308,11 +347,15 @@ mod tests {
     }
 
     fn counted(budget: usize, identities: &[u64]) -> KeyCounter<u64> {
+        counted_on_disk(budget, 0, identities)
+    }
+
+    fn counted_on_disk(budget: usize, on_disk: u64, identities: &[u64]) -> KeyCounter<u64> {
         let mut counter = KeyCounter::new();
         for batch in identities.chunks(1000) {
             counter.add(batch, |row| batch[row]);
             if counter.exact_bytes_after(1000).is_some_and(|bytes| bytes > budget) {
-                counter.estimate();
+                counter.reduce(on_disk).unwrap();
             }
         }
         counter
@@ -321,7 +364,7 @@ mod tests {
     #[test]
     fn an_exact_counter_equals_sorting() {
         let identities = zipf(5_000, 60_000);
-        let counts = counted(1 << 30, &identities).finish(10);
+        let counts = counted(1 << 30, &identities).finish(10).unwrap();
         let mut sorted = identities.clone();
         sorted.sort_unstable();
         let mut expected: Vec<u64> = sorted.chunk_by(|a, b| a == b).map(|key| key.len() as u64).collect();
@@ -342,7 +385,7 @@ mod tests {
         let identities = zipf(20_000, 100_000);
         // Every tenth row.
         let sampled: Vec<u64> = identities.iter().copied().step_by(10).collect();
-        let counts = counted(1 << 30, &sampled).finish(1);
+        let counts = counted(1 << 30, &sampled).finish(1).unwrap();
         let rows = (identities.len() - sampled.len()) as u64;
         let most = rows + counts.distinct.upper;
         let whole = counts.distinct.of_whole(counts.keys_with_one_row, 0.1, most);
@@ -353,8 +396,8 @@ mod tests {
     #[test]
     fn beyond_its_budget_a_counter_keeps_its_error_bounds() {
         let identities = zipf(300_000, 1_000_000);
-        let exact = counted(1 << 30, &identities).finish(50);
-        let sketched = counted(1 << 20, &identities).finish(50);
+        let exact = counted(1 << 30, &identities).finish(50).unwrap();
+        let sketched = counted(1 << 20, &identities).finish(50).unwrap();
         assert!(exact.distinct.exact && !sketched.distinct.exact);
         let relative = sketched.distinct.estimate as f64 / exact.distinct.estimate as f64;
         assert!((relative - 1.0).abs() < 0.02, "{relative}");
@@ -371,8 +414,41 @@ mod tests {
         assert!((0.98..1.02).contains(&ratio), "{ratio}");
     }
 
+    #[test]
+    fn on_disk_a_counter_stays_exact() {
+        let mixed: Vec<u64> = (0..900_000).map(|row| fold(fold(row, 3) % 400_000, 7)).collect();
+        for identities in [zipf(300_000, 1_000_000), mixed, zipf(2_000, 30_000)] {
+            let exact = counted(1 << 30, &identities).finish(50).unwrap();
+            for budget in [1 << 16, 5 << 20, 6 << 20, 8 << 20] {
+                let counter = counted_on_disk(budget, 1 << 30, &identities);
+                let is_reduced = !matches!(counter.counts, Counts::Numbered(_));
+                let counts = counter.finish(50).unwrap();
+                assert!(is_reduced || identities.len() < 100_000);
+                // Beside small budgets, what counting takes at least makes sketches count.
+                assert!(counts.distinct.exact || budget < 5 << 20);
+                if counts.distinct.exact {
+                    assert_eq!((counts.distinct, &counts.weights), (exact.distinct, &exact.weights));
+                    assert_eq!(counts.heaviest, exact.heaviest);
+                    assert_eq!(counts.keys_with_one_row, exact.keys_with_one_row);
+                }
+            }
+            let (first, second) = identities.split_at(identities.len() / 3);
+            let mut whole = counted_on_disk(6 << 20, 1 << 30, first);
+            whole.merge(sent(counted_on_disk(6 << 20, 1 << 30, second))).unwrap();
+            assert_eq!(whole.finish(1).unwrap().weights, exact.weights);
+        }
+    }
+
+    #[test]
+    fn a_file_may_not_exceed_its_limit() {
+        let identities: Vec<u64> = (0..1_000_000).map(|row| fold(row, 7)).collect();
+        assert!(counted_on_disk(6 << 20, 16 << 20, &identities).finish(1).unwrap().distinct.exact);
+        assert!(!counted_on_disk(6 << 20, 4 << 20, &identities).finish(1).unwrap().distinct.exact);
+    }
+
     /// Returns the counter as it arrives on another machine.
     fn sent(mut counter: KeyCounter<u64>) -> KeyCounter<u64> {
+        counter.read_back().unwrap();
         counter.put_together();
         let sealed = seal(|bytes| counter.put(bytes));
         let mut left = unseal(&sealed).unwrap();
@@ -383,8 +459,8 @@ mod tests {
 
     fn merged(budget: usize, parts: &[&[u64]]) -> KeyCounts<u64> {
         let mut whole = KeyCounter::new();
-        parts.iter().for_each(|part| whole.merge(sent(counted(budget, part))));
-        whole.finish(20)
+        parts.iter().for_each(|part| whole.merge(sent(counted(budget, part))).unwrap());
+        whole.finish(20).unwrap()
     }
 
     #[test]
@@ -395,7 +471,7 @@ mod tests {
         };
         // Numbered, numbered only within each part, and numbered in no part.
         for identities in [few, mixed(600_000, 100_000), mixed(300_000, 250_000), mixed(800_000, 400_000)] {
-            let whole = counted(1 << 30, &identities).finish(20);
+            let whole = counted(1 << 30, &identities).finish(20).unwrap();
             for count in [1, 2, 3, 7] {
                 let parts: Vec<&[u64]> = identities.chunks(identities.len().div_ceil(count)).collect();
                 let mut merged = merged(1 << 30, &parts);
@@ -417,18 +493,19 @@ mod tests {
         let identities = zipf(2_000, 30_000);
         let (first, second) = identities.split_at(10_000);
         let mut counter = KeyCounter::new();
-        counter.merge(sent(counted(1 << 30, first)));
+        counter.merge(sent(counted(1 << 30, first))).unwrap();
         assert!(!counter.is_numbered() && !counter.number(second, &mut Vec::new()));
         counter.add(second, |row| second[row]);
-        assert_eq!(counter.finish(10), counted(1 << 30, &identities).finish(10));
+        assert_eq!(counter.finish(10).unwrap(), counted(1 << 30, &identities).finish(10).unwrap());
     }
 
     #[test]
     fn the_state_of_sketches_is_they_themselves() {
         let identities = zipf(300_000, 500_000);
         let counter = counted(1 << 20, &identities);
-        assert_eq!(merged(1 << 20, &[&identities]), counter.clone().finish(20));
-        assert_eq!(sent(counter.clone()).finish(20), counter.finish(20));
+        let counts = counter.finish(20).unwrap();
+        assert_eq!(merged(1 << 20, &[&identities]), counts);
+        assert_eq!(sent(counted(1 << 20, &identities)).finish(20).unwrap(), counts);
     }
 
     #[test]
@@ -466,7 +543,7 @@ mod tests {
             for batch in identities.chunks(rows) {
                 counter.add(batch, |row| batch[row]);
             }
-            counter.finish(20)
+            counter.finish(20).unwrap()
         };
         let whole = counted(identities.len());
         assert_eq!(whole.distinct.estimate, 191_500);
@@ -481,7 +558,7 @@ mod tests {
         let (first, second) = identities.split_at(identities.len() / 2);
         let mut merged = counted(1 << 30, first);
         merged.merge(counted(1 << 20, second));
-        let merged = merged.finish(3);
+        let merged = merged.finish(3).unwrap();
         assert!(!merged.distinct.exact);
         assert!((merged.distinct.estimate as f64 / 300_000.0 - 1.0).abs() < 0.02);
         assert_eq!(merged.weights.rows, identities.len() as u64);
@@ -490,10 +567,10 @@ mod tests {
     #[test]
     fn keys_that_all_come_once_have_no_heaviest_beyond_one_row() {
         let identities: Vec<u64> = (0..100_000).map(|key| fold(key, 3)).collect();
-        let counts = counted(1 << 30, &identities).finish(3);
+        let counts = counted(1 << 30, &identities).finish(3).unwrap();
         assert_eq!(counts.weights.heaviest, 1);
         assert!(counts.heaviest.iter().all(|key| key.rows == 1));
-        let nothing = KeyCounter::<u64>::new().finish(3);
+        let nothing = KeyCounter::<u64>::new().finish(3).unwrap();
         assert_eq!((nothing.distinct.estimate, nothing.heaviest.len()), (0, 0));
     }
 }

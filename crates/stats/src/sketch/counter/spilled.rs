@@ -1,11 +1,14 @@
 //! Counts of many keys: identities are buffered by their first bits and counted part by part at the
 //! end, so that the table of each part fits in the processor's cache. That takes 8 bytes for each
-//! row whose key occurs once, and no growing table.
+//! row whose key occurs once, in memory or on disk, and no growing table.
 
-use rayon::prelude::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::prelude::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
+};
 
 use crate::numbering::Slots;
 use crate::sketch::counter::values::Heaviest;
+use crate::sketch::part_file::{PartFile, SpillError, pairs, words};
 use crate::skew::KeyWeights;
 use evenkeel_model::wire::{Left, Wire, WireError, put_words};
 
@@ -18,12 +21,14 @@ const FRONT_SLOTS: usize = 1 << 14;
 const PIECE_BYTES: usize = 4096;
 
 /// Buffered rows of keys.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Spilled {
     /// A key and its rows since it was placed here, indexed by the last bits of its identity; 0
     /// rows in an empty slot.
     front: Vec<(u64, u64)>,
     parts: Vec<Part>,
+    /// Keys that were buffered earlier: of each part those with one row, then those with several.
+    file: Option<PartFile>,
 }
 
 /// Keys that share their first bits.
@@ -106,7 +111,7 @@ impl Totals {
 
 impl Default for Spilled {
     fn default() -> Self {
-        Self { front: vec![(0, 0); FRONT_SLOTS], parts: vec![Part::default(); 1 << PART_BITS] }
+        Self { front: vec![(0, 0); FRONT_SLOTS], parts: vec![Part::default(); 1 << PART_BITS], file: None }
     }
 }
 
@@ -120,6 +125,15 @@ impl Part {
 
     fn bytes(&self) -> usize {
         self.once.bytes() + self.more.bytes()
+    }
+
+    /// Adds the keys of this part, which has a number, that are on disk.
+    fn read_back(&mut self, number: usize, file: Option<&PartFile>) -> Result<(), SpillError> {
+        if let Some(file) = file {
+            words(&file.read(2 * number)?).for_each(|identity| self.once.push(identity));
+            pairs(&file.read(2 * number + 1)?).for_each(|key| self.more.push(key));
+        }
+        Ok(())
     }
 
     /// Iterates over keys with their rows; some keys occur several times.
@@ -191,12 +205,44 @@ impl Spilled {
         }
     }
 
-    /// Visits every key with its rows, some in several parts.
-    pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) {
+    /// Visits every key with its rows, some several times.
+    pub(super) fn each(mut self, count: &mut impl FnMut(u64, u64)) -> Result<(), SpillError> {
         self.empty_front();
-        for part in self.parts {
+        for (number, mut part) in self.parts.into_iter().enumerate() {
+            part.read_back(number, self.file.as_ref())?;
             part.each().for_each(|(identity, rows)| count(identity, rows));
         }
+        Ok(())
+    }
+
+    /// Number of bytes on disk.
+    pub(super) fn bytes_on_disk(&self) -> u64 {
+        self.file.as_ref().map_or(0, PartFile::bytes)
+    }
+
+    /// Moves what is buffered to disk.
+    pub(super) fn write_out(&mut self) -> Result<(), SpillError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(PartFile::new(2 * self.parts.len())?),
+        };
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            let Part { once, more } = std::mem::take(part);
+            let once: Vec<u8> = once.iter().flat_map(|identity| identity.to_le_bytes()).collect();
+            file.append(2 * number, &once)?;
+            let more = more.iter().flat_map(|(identity, rows)| [*identity, *rows]);
+            file.append(2 * number + 1, &more.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())?;
+        }
+        Ok(())
+    }
+
+    /// Moves what is on disk back into memory.
+    pub(super) fn read_back(&mut self) -> Result<(), SpillError> {
+        let file = self.file.take();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            part.read_back(number, file.as_ref())?;
+        }
+        Ok(())
     }
 
     /// Combines the rows of each key.
@@ -219,22 +265,25 @@ impl Spilled {
     }
 
     /// Computes the totals, with the `most` heaviest keys.
-    pub(super) fn total(mut self, most: usize) -> Totals {
+    pub(super) fn total(mut self, most: usize) -> Result<Totals, SpillError> {
         self.empty_front();
-        let of_part = |part: Part| {
+        let file = self.file;
+        let of_part = |(number, mut part): (usize, Part)| {
+            part.read_back(number, file.as_ref())?;
             let together = part.together();
             drop(part);
-            together.fold(Totals::new(most), |mut totals, (identity, rows)| {
+            Ok(together.fold(Totals::new(most), |mut totals, (identity, rows)| {
                 totals.add(identity, rows);
                 totals
-            })
+            }))
         };
-        let parts: Vec<Totals> = self.parts.into_par_iter().map(of_part).collect();
-        parts.into_iter().fold(Totals::new(most), Totals::merge)
+        let parts = self.parts.into_par_iter().enumerate().map(of_part);
+        let parts: Vec<Totals> = parts.collect::<Result<_, SpillError>>()?;
+        Ok(parts.into_iter().fold(Totals::new(most), Totals::merge))
     }
 }
 
-/// Keys with one row, then the others with their rows.
+/// Keys with one row, then the others with their rows, all of which are in memory.
 impl Wire for Spilled {
     fn put(&self, bytes: &mut Vec<u8>) {
         let once = self.parts.iter().flat_map(|part| part.once.iter().copied());
