@@ -236,7 +236,7 @@ impl EvaluateError {
             | Self::TooManyWindows { .. }
             | Self::NoRows
             | Self::Memory { .. }
-            | Self::Repeats(_)
+            | Self::Spill(_)
             | Self::NotMergeable
             | Self::KeyParts { .. }
             | Self::Interrupted) => other,

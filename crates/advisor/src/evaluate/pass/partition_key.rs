@@ -35,7 +35,7 @@ pub(crate) struct KeyFound {
 wire!(KeyFound { values, partitions });
 
 /// Counts the rows of one candidate, batch by batch.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct PartitionKeyCounter {
     plan: Arc<CandidatePlan>,
     types: Vec<ColumnType>,

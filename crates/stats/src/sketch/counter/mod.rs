@@ -557,7 +557,7 @@ mod tests {
         let identities = zipf(300_000, 500_000);
         let (first, second) = identities.split_at(identities.len() / 2);
         let mut merged = counted(1 << 30, first);
-        merged.merge(counted(1 << 20, second));
+        merged.merge(counted(1 << 20, second)).unwrap();
         let merged = merged.finish(3).unwrap();
         assert!(!merged.distinct.exact);
         assert!((merged.distinct.estimate as f64 / 300_000.0 - 1.0).abs() < 0.02);
