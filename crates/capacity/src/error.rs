@@ -8,6 +8,7 @@ use evenkeel_model::bounded::{names, quote};
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::Micros;
 use evenkeel_placement::placement::PlacementError;
+use evenkeel_stats::sketch::SpillError;
 
 /// Reason why an export cannot be replayed.
 #[derive(Debug, Error)]
@@ -17,6 +18,8 @@ pub enum CapacityError {
     Source(#[from] SourceError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    #[error(transparent)]
+    Spill(#[from] SpillError),
     #[error(transparent)]
     Evaluate(Box<EvaluateError>),
     #[error("there is no column '{column}'; there are: {}", names(known), column = quote(column))]

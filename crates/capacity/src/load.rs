@@ -19,7 +19,7 @@ use evenkeel_model::units::{ByteSize, Micros, PartitionCount, PartitionId};
 use evenkeel_model::values::columns_to_read;
 use evenkeel_model::values::{derived_column, instants, row_bytes};
 use evenkeel_placement::placement::{Function, JointPlacement};
-use evenkeel_stats::sketch::{KeyCounter, KeyCounts, key_identities};
+use evenkeel_stats::sketch::{KeyCounter, KeyCounts, MOST_BYTES_ON_DISK, SpillError, key_identities};
 use evenkeel_stats::throughput::{Concentration, DEFAULT_PARTITION_RATE};
 use evenkeel_stats::windows::{MOST_WINDOWS, TimeAxis, TimeRange, WindowCounts, WindowedRows};
 
@@ -142,12 +142,18 @@ impl KeyLoad {
         Ok((key_identities(columns.iter()), cells))
     }
 
-    /// Counts the rows of a batch; exact counts of distinct keys use at most `bytes`.
-    fn count(&mut self, batch: &Prepared, position: usize, windows: &WindowedRows, bytes: usize) {
-        let Some((identities, cells)) = batch.keys.get(position) else { return };
+    /// Counts the rows of a batch; distinct keys use at most `bytes` of memory.
+    fn count(
+        &mut self,
+        batch: &Prepared,
+        position: usize,
+        windows: &WindowedRows,
+        bytes: usize,
+    ) -> Result<(), SpillError> {
+        let Some((identities, cells)) = batch.keys.get(position) else { return Ok(()) };
         self.keys.add(identities, |_| ());
         if self.keys.exact_bytes_after(ROWS_AT_ONCE).is_some_and(|exact| exact > bytes) {
-            self.keys.estimate();
+            self.keys.reduce(MOST_BYTES_ON_DISK)?;
         }
         for (group, cells) in self.groups.iter_mut().zip(cells) {
             let (rows_at, bytes_at) = (group.rows.offsets(windows), group.bytes.offsets(windows));
@@ -159,9 +165,10 @@ impl KeyLoad {
                 }
             }
         }
+        Ok(())
     }
 
-    fn finish(self, window: Micros) -> CountedKey {
+    fn finish(self, window: Micros) -> Result<CountedKey, SpillError> {
         let mut arrivals = BTreeMap::new();
         for group in &self.groups {
             for (count, partition_of_cell) in group.joint.counts().iter().zip(group.joint.partitions()) {
@@ -175,7 +182,7 @@ impl KeyLoad {
                 arrivals.insert(*count, Arrivals { window, scale: 1.0, windows: windows.collect() });
             }
         }
-        CountedKey { counts: self.keys.finish(0), arrivals, concentrations: BTreeMap::new() }
+        Ok(CountedKey { counts: self.keys.finish(0)?, arrivals, concentrations: BTreeMap::new() })
     }
 }
 
@@ -275,10 +282,10 @@ impl<'a> Counter<'a> {
             self.bytes += batch.bytes.iter().map(|bytes| u64::from(*bytes)).sum::<u64>();
         }
         let key_bytes = KEY_BYTES / self.keys.len().max(1);
-        self.keys.par_iter_mut().enumerate().for_each(|(position, key)| {
-            let batches = prepared.iter().zip(&windows);
-            batches.for_each(|(batch, windows)| key.count(batch, position, windows, key_bytes));
-        });
+        self.keys.par_iter_mut().enumerate().try_for_each(|(position, key)| {
+            let mut batches = prepared.iter().zip(&windows);
+            batches.try_for_each(|(batch, windows)| key.count(batch, position, windows, key_bytes))
+        })?;
         block.iter().try_for_each(|batch| self.evaluator.add(batch))?;
         self.rows += lengths.sum::<u64>();
         Ok(())
@@ -291,7 +298,8 @@ impl<'a> Counter<'a> {
         let range = self.axis.range(1.0).ok_or(CapacityError::NoTimes)?;
         let most = self.plan.partitions.iter().map(|count| u64::from(count.get())).max().unwrap_or(1);
         let window = self.axis.final_length(ROWS_PER_PARTITION * most);
-        let mut keys: Vec<CountedKey> = self.keys.into_iter().map(|key| key.finish(window)).collect();
+        let keys = self.keys.into_iter().map(|key| key.finish(window));
+        let mut keys: Vec<CountedKey> = keys.collect::<Result<_, _>>()?;
         // Reports are in the order of the keys.
         for (key, report) in keys.iter_mut().zip(self.evaluator.finish()?.candidates) {
             for placement in &report.placements {

@@ -159,8 +159,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE")]
     sample: Option<f64>,
 
-    /// Memory budget of the process. Beyond it, keys go to temporary files; if those of one key
-    /// exceed eight times the budget, its distinct values are estimated.
+    /// Memory budget of the process. Beyond it, keys go to temporary files; if the file of one key
+    /// exceeds 8 GiB, its distinct values are estimated.
     #[arg(long, default_value_t = evenkeel::evaluate::DEFAULT_MEMORY)]
     memory: ByteSize,
 

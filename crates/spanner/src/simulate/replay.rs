@@ -21,11 +21,10 @@ use crate::simulate::table::Table;
 use evenkeel_input::source::Export;
 use evenkeel_model::units::Micros;
 use evenkeel_model::values::columns_to_read;
-use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, key_identities};
+use evenkeel_stats::sketch::{DistinctKeys, KeyCounter, MOST_BYTES_ON_DISK, key_identities};
 
-/// Memory and disk for counting distinct keys exactly.
+/// Memory for counting distinct keys, beyond which they go to disk.
 const KEY_BYTES: usize = 256 << 20;
-const MOST_ON_DISK: u64 = 8 << 30;
 /// The first reading of an export, and the clock and scale that follow from it.
 struct Plan<'a> {
     export: &'a Export,
@@ -184,7 +183,7 @@ impl RowCounts {
             let parts = in_key.iter().filter_map(|column| batch.columns().get(*column));
             self.keys.add(&key_identities(parts), |_| ());
             if self.keys.exact_bytes_after(1 << 17).is_some_and(|bytes| bytes > KEY_BYTES) {
-                self.keys.reduce(MOST_ON_DISK)?;
+                self.keys.reduce(MOST_BYTES_ON_DISK)?;
             }
         }
         Ok(())

@@ -6,6 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
+/// Usual limit for the temporary file of a [`KeyCounter`](crate::sketch::KeyCounter): a billion rows.
+pub const MOST_BYTES_ON_DISK: u64 = 8 << 30;
+
 /// Error if keys cannot be kept on disk.
 #[derive(Debug, Error)]
 #[error("cannot write the keys that do not fit in memory to a temporary file: {0}; more --memory may help")]

@@ -31,8 +31,6 @@ use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, moment_counter
 
 /// Memory of the program itself and of batches in flight (measured).
 const BASE_MEMORY: ByteSize = ByteSize::mib(160);
-/// Maximum size of the temporary file with the distinct values of a key, as a multiple of the memory.
-const ON_DISK_PER_MEMORY: u64 = 8;
 /// Minimum memory that counting needs beyond that.
 const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
 /// Rows per partition that a window needs to be judged.
@@ -59,8 +57,6 @@ pub struct Evaluator {
 pub(crate) struct Counters {
     /// Bytes for the distinct values of all partition keys together.
     budget: usize,
-    /// Maximum number of bytes on disk for the distinct values of one partition key.
-    most_on_disk: u64,
     pub(crate) partition_keys: Vec<PartitionKeyCounter>,
     pub(crate) primary_keys: Vec<PrimaryKeyCounter>,
     pub(crate) rows: u64,
@@ -102,7 +98,7 @@ impl Counters {
             let Some(largest) = largest.and_then(|index| self.partition_keys.get_mut(index)) else {
                 return Ok(());
             };
-            largest.reduce_keys(self.most_on_disk)?;
+            largest.reduce_keys()?;
         }
     }
 }
@@ -220,7 +216,6 @@ impl Evaluator {
             },
             counters: Counters {
                 budget: budgets.partition_keys,
-                most_on_disk: options.memory.0.saturating_mul(ON_DISK_PER_MEMORY),
                 partition_keys,
                 primary_keys,
                 rows: 0,

@@ -18,7 +18,7 @@ use evenkeel_model::table::ColumnType;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::PartitionId;
 use evenkeel_model::wire::{Left, Wire, WireError, wire};
-use evenkeel_stats::sketch::{KeyCounter, SpillError};
+use evenkeel_stats::sketch::{KeyCounter, MOST_BYTES_ON_DISK, SpillError};
 use evenkeel_stats::windows::MomentAxis;
 
 /// Number of heaviest keys that are shown.
@@ -182,9 +182,9 @@ impl PartitionKeyCounter {
         &self.keys
     }
 
-    /// Reduces the memory for distinct values; beyond `most_on_disk` bytes, they are estimated.
-    pub(crate) fn reduce_keys(&mut self, most_on_disk: u64) -> Result<(), SpillError> {
-        self.keys.reduce(most_on_disk)
+    /// Reduces the memory for distinct values.
+    pub(crate) fn reduce_keys(&mut self) -> Result<(), SpillError> {
+        self.keys.reduce(MOST_BYTES_ON_DISK)
     }
 
     /// Returns rows and bytes per partition so far, of the first placement.
