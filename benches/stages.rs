@@ -86,7 +86,7 @@ fn stages(criterion: &mut Criterion) {
             bench.iter(|| {
                 let mut counter = KeyCounter::new();
                 identities.chunks(BATCH_ROWS).for_each(|batch| counter.add(batch, |row| row));
-                assert_eq!(counter.finish(10).weights.rows, ROWS);
+                assert_eq!(counter.finish(10).unwrap().weights.rows, ROWS);
             });
         });
     }
