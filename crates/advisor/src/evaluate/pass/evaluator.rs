@@ -30,9 +30,10 @@ use evenkeel_placement::placement::{Function, JointPlacement, Placement, Placeme
 use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, moment_counters, most_moments};
 
 /// Memory of the program itself and of batches in flight (measured).
-const BASE_MEMORY: ByteSize = ByteSize::mib(160);
-/// Minimum memory that counting needs beyond that.
+const BASE_MEMORY: ByteSize = ByteSize::mib(192);
+/// Minimum memory that counting needs beyond that, for all keys and for each partition key.
 const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
+const LEAST_PER_KEY: ByteSize = ByteSize::mib(9);
 /// Rows per partition that a window needs to be judged.
 const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
 /// Maximum number of columns fixed by statements that are tried as conditions.
@@ -56,7 +57,7 @@ pub struct Evaluator {
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// Bytes for the distinct values of all partition keys together.
-    budget: usize,
+    pub(crate) budget: usize,
     pub(crate) partition_keys: Vec<PartitionKeyCounter>,
     pub(crate) primary_keys: Vec<PrimaryKeyCounter>,
     pub(crate) rows: u64,
@@ -402,7 +403,8 @@ impl Budgets {
         let short = if over_time { moment_counters(counters) } else { 0 };
         let per_key = ((usual + 4) * counters + short) * size_of::<u64>();
         let fixed = BASE_MEMORY.0 + (per_key * options.partition_keys.len()) as u64;
-        let least = ByteSize(fixed + LEAST_FOR_KEYS.0);
+        let least =
+            ByteSize(fixed + LEAST_FOR_KEYS.0 + LEAST_PER_KEY.0 * options.partition_keys.len() as u64);
         if options.memory < least {
             return Err(EvaluateError::Memory { found: options.memory, least });
         }

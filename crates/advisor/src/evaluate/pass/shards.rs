@@ -6,9 +6,7 @@
 //!      -> PrimaryKey, TimeAxis: all rows in order, one machine each -> results
 //!      -> assemble -> the Evaluation that one machine would have made
 //! ```
-//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. A key
-//! whose exact counts only just fit into memory may switch to sketches in one evaluation and not in
-//! the other. States and results can be read only by the version of the program that wrote them.
+//! Exact counts are the same however the evaluation is shared; sketches keep their bounds. States and results can be read only by the version of the program that wrote them.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
@@ -241,6 +239,7 @@ mod tests {
     use parquet::file::properties::WriterProperties;
 
     use super::*;
+    use crate::evaluate::figures::partition_key::PartitionKeyReport;
     use crate::evaluate::{AdvisorOptions, AdvisorReport, Candidate, HeavyHitter, advise, advise_with};
     use evenkeel_input::source::{InputOptions, InputPath, row_counts};
     use evenkeel_model::table::ColumnType;
@@ -253,6 +252,8 @@ mod tests {
     struct Rows {
         columns: Vec<Column>,
         batch: RecordBatch,
+        /// Memory for partition keys, if not that of the options.
+        budget: Option<usize>,
     }
 
     impl Rows {
@@ -260,7 +261,7 @@ mod tests {
             let events = AdEvents { rows, users: 3000, duplicate_share: 0.02, ..AdEvents::default() };
             let batches: Vec<RecordBatch> = events.batches(10_000).unwrap().map(Result::unwrap).collect();
             let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
-            Self { columns: ad_events_definition().unwrap().columns, batch }
+            Self { columns: ad_events_definition().unwrap().columns, batch, budget: None }
         }
 
         /// Replaces some values of every column by NULL.
@@ -279,7 +280,7 @@ mod tests {
             let kept: Vec<usize> =
                 (0..self.columns.len()).filter(|at| self.columns[*at].name != column).collect();
             let columns = kept.iter().map(|at| self.columns[*at].clone()).collect();
-            Self { columns, batch: self.batch.project(&kept).unwrap() }
+            Self { columns, batch: self.batch.project(&kept).unwrap(), budget: None }
         }
 
         /// Creates keys that mostly occur once, a few of them often, in two columns.
@@ -293,7 +294,7 @@ mod tests {
             let names = [("a", ColumnType::Uint64), ("b", ColumnType::Uint64), ("at", ColumnType::Timestamp)];
             let columns = names.map(|(name, column_type)| Column::nullable(name, column_type)).to_vec();
             let batch = RecordBatch::try_from_iter([("a", first), ("b", second), ("at", at)]).unwrap();
-            Self { columns, batch }
+            Self { columns, batch, budget: None }
         }
 
         fn feed(&self, evaluator: &mut Evaluator, rows: Range<u64>, batch_rows: usize) {
@@ -309,6 +310,7 @@ mod tests {
 
         fn local(&self, options: &EvaluateOptions) -> Result<Evaluation, EvaluateError> {
             let mut evaluator = Evaluator::new(&self.columns, options.clone()).unwrap();
+            evaluator.counters.budget = self.budget.unwrap_or(evaluator.counters.budget);
             self.feed(&mut evaluator, 0..self.len(), 4096);
             evaluator.finish()
         }
@@ -317,6 +319,7 @@ mod tests {
             let count = |rows: Range<u64>| {
                 let share = Share::PartitionKeys;
                 let mut evaluator = Evaluator::for_share(&self.columns, options.clone(), share).unwrap();
+                evaluator.counters.budget = self.budget.unwrap_or(evaluator.counters.budget);
                 self.feed(&mut evaluator, rows, 1777);
                 evaluator.into_state().unwrap()
             };
@@ -449,33 +452,28 @@ mod tests {
     }
 
     #[test]
-    fn sketches_keep_their_bounds_when_they_are_shared() {
-        let rows = Rows::many_keys(140_000);
-        let seconds: Vec<String> = (1..=14).map(|length| format!("a, trunc(at, {length}s)")).collect();
-        let seconds: Vec<&str> = seconds.iter().map(String::as_str).chain(["a", "b, a"]).collect();
+    fn beyond_memory_counts_are_exact_and_shared_ones_too() {
+        let rows = Rows::many_keys(300_000);
         let options = EvaluateOptions {
-            partition_keys: keys(&seconds),
+            partition_keys: keys(&["a", "b, a", "a, trunc(at, 1s)", "a, trunc(at, 2s)"]),
             partitions: partitions(&[16]),
             batch_rows: 10_000,
-            // The least memory that is accepted.
-            memory: ByteSize::mib(242),
             ..EvaluateOptions::default()
         };
-        let exact = rows.local(&EvaluateOptions { memory: ByteSize::mib(2048), ..options.clone() }).unwrap();
-        let shared = rows.shared(&options, 3).unwrap();
-        assert!(shared.candidates.iter().any(|key| !key.distinct.exact));
-        assert_eq!((shared.rows, &shared.time_range), (exact.rows, &exact.time_range));
-        for (key, truth) in shared.candidates.iter().zip(&exact.candidates) {
-            assert_eq!(key.placements[0].rows_per_partition, truth.placements[0].rows_per_partition);
-            assert_eq!(key.placements[0].windows, truth.placements[0].windows);
-            let relative = key.distinct.estimate as f64 / truth.distinct.estimate as f64;
-            assert!((relative - 1.0).abs() < 0.02, "{relative}");
-        }
-        // The ten heavy keys of `a`.
-        let heaviest = |evaluation: &Evaluation| evaluation.candidates[14].heavy_hitters.clone();
-        for (found, truth) in heaviest(&shared).iter().zip(&heaviest(&exact)) {
-            assert_eq!(found.key, truth.key);
-            assert!(found.rows <= truth.rows && truth.rows <= found.rows + found.error, "{found:?}");
+        let exact = rows.local(&options).unwrap();
+        // The values of each key take 2.4 MB, and counting itself 5 MB.
+        let rows = Rows { budget: Some(24 << 20), ..rows };
+        for evaluation in [rows.local(&options).unwrap(), rows.shared(&options, 3).unwrap()] {
+            assert_eq!((evaluation.rows, &evaluation.time_range), (exact.rows, &exact.time_range));
+            for (key, truth) in evaluation.candidates.iter().zip(&exact.candidates) {
+                assert!(key.distinct.exact && key.distinct == truth.distinct, "{:?}", key.distinct);
+                assert_eq!(key.placements[0].rows_per_partition, truth.placements[0].rows_per_partition);
+                assert_eq!(key.placements[0].windows, truth.placements[0].windows);
+                let heaviest = |key: &PartitionKeyReport| -> Vec<u64> {
+                    key.heavy_hitters.iter().map(|heavy| heavy.rows).collect()
+                };
+                assert_eq!(heaviest(key), heaviest(truth));
+            }
         }
     }
 

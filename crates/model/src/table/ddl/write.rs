@@ -5,12 +5,21 @@ use std::fmt::Write as _;
 use crate::table::ddl::statement::PARTITIONS_OPTION;
 use crate::table::{PlacementFunction, TableSpec};
 
+/// Words of YQL that are quoted if they are names.
+const KEYWORDS: &[&str] = &[
+    "all", "and", "any", "as", "between", "by", "case", "create", "distinct", "drop", "else", "end",
+    "exists", "from", "group", "having", "in", "insert", "into", "is", "join", "like", "limit", "not",
+    "null", "offset", "on", "or", "order", "return", "select", "set", "stream", "table", "then", "union",
+    "update", "values", "when", "where", "window", "with", "without",
+];
+
 /// Writes the YQL that declares `spec`; [`crate::table::parse_create_table`] reads it back.
 #[must_use]
 pub fn write_create_table(spec: &TableSpec) -> String {
     let quoted = |name: &str| {
         let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !KEYWORDS.iter().any(|word| word.eq_ignore_ascii_case(name));
         if plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
     };
     let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
