@@ -123,13 +123,16 @@ fn backlog(bench: &IngestBench, layout: Layout) -> String {
         Heading::text("waiting over time"),
     ];
     let resource = bench.keys.iter().find_map(|key| Some(key.backlog.as_ref()?.resource));
-    let each = match resource {
-        Some(Resource::Node) => "those of a node share their combined capacity",
-        _ => "each partition on its own",
+    let (each, others) = match resource {
+        Some(Resource::Node) => (
+            "those of a node share their combined capacity, so that uneven keys sustain more than in evaluate, which counts each partition on its own",
+            "as in capacity",
+        ),
+        _ => ("each partition on its own", "as in evaluate and capacity"),
     };
     let mut text = format!(
         "{}\nmodel: a partition handles {} of values, {each}; sustains: the rate at which the busiest at \
-            a time is at its capacity, as in evaluate and capacity; no backlog up to: the highest such rate at which no batch leaves a backlog; long run: the highest rate at which every backlog drains in the end; waiting: at the end of a batch\n",
+            a time is at its capacity, {others}; no backlog up to: the highest such rate at which no batch leaves a backlog; long run: the highest rate at which every backlog drains in the end; waiting: at the end of a batch\n",
         grid(layout, &headings, rows.collect()),
         rate(bench.limits.partition_rate)
     );

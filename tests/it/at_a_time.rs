@@ -343,6 +343,37 @@ const OF_BALANCE: [&str; 8] = [
 ];
 
 #[test]
+fn one_key_has_one_rate_in_every_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write(&dir.join("rows.csv"), &rows(900, 200, 1_000));
+    let keys = ["user", "kind", "id", "user,kind", "trunc(at, 1m)"];
+    let keys_of: String =
+        keys.iter().map(|key| format!(" --partition-key {}", key.replace(' ', ""))).collect();
+    let evaluated = json(
+        dir,
+        &format!("evaluate {{}}/rows.csv{keys_of} --partitions 16 --no-primary-keys --format json"),
+    );
+    // Each partition on its own, which is what one partition for each node is.
+    let ingested = json(
+        dir,
+        &format!(
+            "bench ingest {{}}/rows.csv{keys_of} --partitions 16 --primary-key at,id --batch 20000 --format json"
+        ),
+    );
+    let modeled =
+        json(dir, &format!("capacity {{}}/rows.csv{keys_of} --nodes 16 --partitions 16 --format json"));
+    for (at, key) in keys.iter().enumerate() {
+        let rate = &evaluated["candidates"][at]["placements"][0]["capacity"]["sustained"];
+        let rate = rate.as_f64().unwrap();
+        close(&ingested["keys"][at]["backlog"]["sustained_rate"], rate, 0.02);
+        let concentration = &modeled["designs"][at]["over_partitions"]["sustained_over_mean"];
+        close(concentration, 16e6 / rate, 0.02);
+        assert!(rate < if *key == "user" || *key == "id" { 16.1e6 } else { 15e6 }, "{key}: {rate}");
+    }
+}
+
+#[test]
 fn findings_follow_the_verdict_whatever_the_rows() {
     let dir = tempfile::tempdir().unwrap();
     let mut seen = std::collections::BTreeSet::new();
