@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::{
@@ -15,29 +15,23 @@ use crate::evaluate::figures::evaluation::{Evaluation, SampleReport};
 use crate::evaluate::figures::interval::Drawn;
 use crate::evaluate::figures::moment::TimeOfKey;
 use crate::evaluate::options::EvaluateOptions;
-use crate::evaluate::pass::batch::{KeyParts, ResolvedPart};
+use crate::evaluate::pass::batch::KeyParts;
+use crate::evaluate::pass::budgets::Budgets;
 use crate::evaluate::pass::context::ReportContext;
 use crate::evaluate::pass::partition_key::PartitionKeyCounter;
+use crate::evaluate::pass::plans::{PrimaryKeyInputs, placeable, types_of};
 use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Preparation, PreparedBatches};
-use crate::evaluate::pass::primary_key::{Condition, ConditionKind, PrimaryKeyCounter, PrimaryKeyPlan};
+use crate::evaluate::pass::primary_key::PrimaryKeyCounter;
 use crate::evaluate::pass::share::{Share, no_such_key};
-use evenkeel_model::table::{Candidate, Column, ColumnType, Transform, only_time_column};
-use evenkeel_model::time_reading::TimeReading;
-use evenkeel_model::units::Micros;
-use evenkeel_model::units::{ByteSize, PartitionCount};
+use crate::evaluate::pass::time_column::{TimeColumn, time_column, time_of_part};
+use evenkeel_model::table::Column;
+use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_model::values::width;
-use evenkeel_placement::placement::{Function, JointPlacement, Placement, PlacementError};
-use evenkeel_stats::windows::{MOST_WINDOWS, MomentAxis, TimeAxis, moment_counters, most_moments};
+use evenkeel_placement::placement::{Function, JointPlacement};
+use evenkeel_stats::windows::{MomentAxis, TimeAxis, most_moments};
 
-/// Memory of the program itself and of batches in flight (measured).
-const BASE_MEMORY: ByteSize = ByteSize::mib(192);
-/// Minimum memory that counting needs beyond that, for all keys and for each partition key.
-const LEAST_FOR_KEYS: ByteSize = ByteSize::mib(32);
-const LEAST_PER_KEY: ByteSize = ByteSize::mib(9);
 /// Rows per partition that a window needs to be judged.
 const ROWS_PER_PARTITION_OF_WINDOW: u64 = 10;
-/// Maximum number of columns fixed by statements that are tried as conditions.
-const MOST_EQUALITY_COLUMNS: usize = 8;
 /// Number of partitions if none are requested: the default of YDB.
 const DEFAULT_PARTITIONS: u64 = 64;
 
@@ -382,212 +376,6 @@ impl Evaluator {
                 .collect::<Result<_, _>>()?,
             primary_keys: primary_keys.collect::<Result<_, _>>()?,
         })
-    }
-}
-
-/// Memory of the candidates.
-#[derive(Debug, Clone, Copy)]
-struct Budgets {
-    /// Bytes for the exact tables of all partition keys together.
-    partition_keys: usize,
-    /// Bytes for the keys of the rows of one primary key.
-    primary_key: usize,
-    /// Maximum number of windows of a requested length.
-    windows: usize,
-}
-
-impl Budgets {
-    /// Divides the memory; `counters` is the number of partitions of all placements of one key.
-    fn of(options: &EvaluateOptions, counters: usize, over_time: bool) -> Result<Self, EvaluateError> {
-        let usual = if over_time { MOST_WINDOWS } else { 0 };
-        let short = if over_time { moment_counters(counters) } else { 0 };
-        let per_key = ((usual + 4) * counters + short) * size_of::<u64>();
-        let fixed = BASE_MEMORY.0 + (per_key * options.partition_keys.len()) as u64;
-        let least =
-            ByteSize(fixed + LEAST_FOR_KEYS.0 + LEAST_PER_KEY.0 * options.partition_keys.len() as u64);
-        if options.memory < least {
-            return Err(EvaluateError::Memory { found: options.memory, least });
-        }
-        let left = options.memory.0 - fixed;
-        // A requested length may use a quarter of the remaining memory for more windows than usual.
-        let more =
-            left / 4 / (counters.max(1) * size_of::<u64>() * options.partition_keys.len().max(1)) as u64;
-        let windows = MOST_WINDOWS + usize::try_from(more).unwrap_or(usize::MAX / 2);
-        let left = if options.window.is_some() { left - left / 4 } else { left };
-        let (partition_keys, primary_keys) =
-            (options.partition_keys.len() as u64, options.primary_keys.len() as u64);
-        // Keys of rows spill to disk cheaply, so they get the smaller part.
-        let for_rows = if primary_keys == 0 { 0 } else { left / if partition_keys == 0 { 1 } else { 3 } };
-        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        Ok(Self {
-            partition_keys: bytes(left - for_rows),
-            primary_key: bytes(for_rows / primary_keys.max(1)),
-            windows,
-        })
-    }
-}
-
-/// Returns the form in which a part of a key contains the time column.
-fn time_of_part(part: Option<&ResolvedPart>, time: Option<&TimeColumn>) -> TimeOfKey {
-    let of_part = |(part, time): &(&ResolvedPart, &TimeColumn)| {
-        part.column == time.position && time.reading.is_time_alone()
-    };
-    match part.zip(time).filter(of_part) {
-        None => TimeOfKey::None,
-        Some((part, _)) => match part.part.transform {
-            Transform::Identity => TimeOfKey::Instant,
-            Transform::Date => TimeOfKey::Slice(Micros::DAY),
-            Transform::Truncate(length) => TimeOfKey::Slice(length),
-        },
-    }
-}
-
-fn types_of(parts: &KeyParts, key: &[usize]) -> Vec<ColumnType> {
-    key.iter().filter_map(|position| parts.get(*position)).map(|part| part.column_type).collect()
-}
-
-/// Placements that can serve a key, and the reasons why others cannot.
-type Placeable = (Vec<(Function, PartitionCount)>, Vec<String>);
-
-/// Finds the placements that can serve a key, by placing no rows at all: a type without a byte
-/// layout is refused, and a function that needs another key is left out, with the reason, unless
-/// none remains.
-fn placeable(
-    candidate: &Candidate,
-    types: &[ColumnType],
-    placements: &[(Function, PartitionCount)],
-) -> Result<Placeable, EvaluateError> {
-    let empty: Vec<ArrayRef> = types.iter().map(|t| arrow::array::new_empty_array(&t.arrow_type())).collect();
-    let (mut refused, mut left_out) = (None, Vec::new());
-    let mut served = Vec::new();
-    for (function, partitions) in placements {
-        match Placement::new(*function, *partitions, types.to_vec()).assign(&empty) {
-            Ok(_) => served.push((*function, *partitions)),
-            Err(source) => {
-                let reason = match &source {
-                    PlacementError::System { .. } => source.to_string(),
-                    _ => format!("{function}: {source}"),
-                };
-                if !left_out.contains(&reason) {
-                    left_out.push(reason);
-                }
-                refused = Some(EvaluateError::Placement { key: candidate.to_string(), source });
-            }
-        }
-    }
-    match (served.is_empty(), refused) {
-        (true, Some(error)) => Err(error),
-        _ => Ok((served, left_out)),
-    }
-}
-
-/// Column that says when a row arrived.
-#[derive(Debug, Clone)]
-pub(crate) struct TimeColumn {
-    pub(crate) position: usize,
-    pub(crate) name: String,
-    pub(crate) reading: TimeReading,
-}
-
-/// Returns the time column: the named one, otherwise the only point in time, or if there is none,
-/// the only date.
-pub(crate) fn time_column(
-    columns: &[Column],
-    options: &EvaluateOptions,
-) -> Result<Option<TimeColumn>, EvaluateError> {
-    let at = |position: usize, reading: TimeReading| {
-        columns.get(position).map(|column| TimeColumn { position, name: column.name.clone(), reading })
-    };
-    if let Some(name) = &options.time {
-        let found = columns.iter().position(|column| column.name == *name);
-        let found = found.ok_or_else(|| EvaluateError::UnknownTime {
-            column: name.to_owned(),
-            known: columns.iter().filter(|c| c.column_type.is_time()).map(|c| c.name.clone()).collect(),
-        })?;
-        let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
-        return match (is_time, options.time_reading) {
-            (true, _) => Ok(at(found, TimeReading::Native)),
-            (false, TimeReading::Native) => Err(EvaluateError::Time { column: name.to_owned() }),
-            (false, reading) => Ok(at(found, reading)),
-        };
-    }
-    Ok(only_time_column(columns).and_then(|position| at(position, TimeReading::Native)))
-}
-
-/// Inputs for the plan of a primary key.
-struct PrimaryKeyInputs<'a> {
-    options: &'a EvaluateOptions,
-    columns: &'a [Column],
-    time: Option<&'a TimeColumn>,
-    placements: &'a [(Function, PartitionCount)],
-}
-
-impl PrimaryKeyInputs<'_> {
-    fn plan(
-        &self,
-        candidate: &Candidate,
-        parts: &mut KeyParts,
-        budget: usize,
-    ) -> Result<PrimaryKeyPlan, EvaluateError> {
-        let key = parts.resolve(candidate, self.columns)?;
-        let types = types_of(parts, &key);
-        // The longest candidate that the key contains, the first of several; otherwise the whole
-        // key, as in YDB if nothing is declared.
-        let within =
-            self.options.partition_keys.iter().filter(|partition_key| candidate.contains(partition_key));
-        let within =
-            within.reduce(|best, next| if next.parts().len() > best.parts().len() { next } else { best });
-        let partition_key = within.unwrap_or(candidate).clone();
-        let placed = parts.resolve(&partition_key, self.columns)?;
-        let placed_types = types_of(parts, &placed);
-        // If the functions need another key, the default one remains, which takes any.
-        let mut all = self.placements.to_vec();
-        all.extend(self.placements.first().map(|(_, partitions)| (Function::default(), *partitions)));
-        let (function, partitions) = placeable(&partition_key, &placed_types, &all)?
-            .0
-            .into_iter()
-            .next()
-            .ok_or(EvaluateError::NoRows)?;
-        let conditions = self.conditions(parts)?;
-        Ok(PrimaryKeyPlan {
-            conditions,
-            candidate: candidate.clone(),
-            placement: Placement::new(function, partitions, placed_types),
-            batch_rows: self.options.batch_rows,
-            key,
-            types,
-            partition_key,
-            placed,
-            budget,
-        })
-    }
-
-    /// Returns conditions on ranges of the time column, and on values of the columns that
-    /// statements fix, whether these are in the key or not.
-    fn conditions(&self, parts: &mut KeyParts) -> Result<Vec<Condition>, EvaluateError> {
-        let time = self.time.filter(|time| time.reading.is_time_alone());
-        let time = time.map(|time| (&time.name, ConditionKind::TimeRanges(time.reading)));
-        let equal = self
-            .options
-            .equality_columns
-            .iter()
-            .filter(|name| self.time.is_none_or(|time| time.name != **name));
-        let equal = equal.take(MOST_EQUALITY_COLUMNS).map(|name| (name, ConditionKind::Equal));
-        let mut conditions = Vec::new();
-        for (name, kind) in time.into_iter().chain(equal) {
-            let column = Candidate::of_columns(std::slice::from_ref(name));
-            for part in parts.resolve(&column, self.columns)? {
-                if let Some(resolved) = parts.get(part) {
-                    conditions.push(Condition {
-                        name: name.clone(),
-                        part,
-                        column_type: resolved.column_type,
-                        kind,
-                    });
-                }
-            }
-        }
-        Ok(conditions)
     }
 }
 

@@ -11,14 +11,17 @@
 //! share a key.
 
 pub(super) mod batch;
+pub(super) mod budgets;
 pub(super) mod cells;
 pub(super) mod context;
 pub(super) mod evaluator;
 pub(super) mod examples;
 pub(super) mod layout;
 pub(super) mod partition_key;
+pub(super) mod plans;
 pub(super) mod preparation;
 pub(super) mod primary_key;
 pub(super) mod reader;
 pub(super) mod shards;
 pub(super) mod share;
+pub(super) mod time_column;

@@ -10,7 +10,7 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelRefIterator, ParallelI
 
 use crate::evaluate::EvaluateError;
 use crate::evaluate::pass::batch::{KeyParts, KeyedBatch};
-use crate::evaluate::pass::evaluator::TimeColumn;
+use crate::evaluate::pass::time_column::TimeColumn;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::units::{Micros, PartitionId};
 use evenkeel_placement::placement::{JointPlacement, PlacementError};

@@ -1,0 +1,57 @@
+//! Column with the times of rows.
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::figures::moment::TimeOfKey;
+use crate::evaluate::options::EvaluateOptions;
+use crate::evaluate::pass::batch::ResolvedPart;
+use evenkeel_model::table::{Column, Transform, only_time_column};
+use evenkeel_model::time_reading::TimeReading;
+use evenkeel_model::units::Micros;
+
+/// Column that says when a row arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct TimeColumn {
+    pub(crate) position: usize,
+    pub(crate) name: String,
+    pub(crate) reading: TimeReading,
+}
+
+/// Returns the time column: the named one, otherwise the only point in time, or if there is none,
+/// the only date.
+pub(crate) fn time_column(
+    columns: &[Column],
+    options: &EvaluateOptions,
+) -> Result<Option<TimeColumn>, EvaluateError> {
+    let at = |position: usize, reading: TimeReading| {
+        columns.get(position).map(|column| TimeColumn { position, name: column.name.clone(), reading })
+    };
+    if let Some(name) = &options.time {
+        let found = columns.iter().position(|column| column.name == *name);
+        let found = found.ok_or_else(|| EvaluateError::UnknownTime {
+            column: name.to_owned(),
+            known: columns.iter().filter(|c| c.column_type.is_time()).map(|c| c.name.clone()).collect(),
+        })?;
+        let is_time = columns.get(found).is_some_and(|column| column.column_type.is_time());
+        return match (is_time, options.time_reading) {
+            (true, _) => Ok(at(found, TimeReading::Native)),
+            (false, TimeReading::Native) => Err(EvaluateError::Time { column: name.to_owned() }),
+            (false, reading) => Ok(at(found, reading)),
+        };
+    }
+    Ok(only_time_column(columns).and_then(|position| at(position, TimeReading::Native)))
+}
+
+/// Returns the form in which a part of a key contains the time column.
+pub(super) fn time_of_part(part: Option<&ResolvedPart>, time: Option<&TimeColumn>) -> TimeOfKey {
+    let of_part = |(part, time): &(&ResolvedPart, &TimeColumn)| {
+        part.column == time.position && time.reading.is_time_alone()
+    };
+    match part.zip(time).filter(of_part) {
+        None => TimeOfKey::None,
+        Some((part, _)) => match part.part.transform {
+            Transform::Identity => TimeOfKey::Instant,
+            Transform::Date => TimeOfKey::Slice(Micros::DAY),
+            Transform::Truncate(length) => TimeOfKey::Slice(length),
+        },
+    }
+}
