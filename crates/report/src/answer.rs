@@ -1,11 +1,13 @@
 //! Renders the answer of an evaluation on one screen: what to do, why, what else there is, and what
 //! is wrong with it. Everything else is in [`crate::assessment`].
 
-use crate::evaluation::{
-    at_a_time, distinct_values, has_statements, header, heading, heaviest_share, max_over_mean,
-    partitions_read, ranked, rate, recommended_keys, table,
+use crate::evaluation::partition_keys::{
+    at_a_time, distinct_values, has_statements, heaviest_share, max_over_mean, partitions_read, ranked,
 };
+use crate::evaluation::{header, recommended_keys, table};
+use crate::grid::heading;
 use crate::grid::{Heading, Layout, count, grid};
+use crate::values::rate;
 use evenkeel_advisor::evaluate::{AdvisorReport, AlternativeKind};
 use evenkeel_model::finding::{Finding, Severity};
 use evenkeel_stats::skew::Verdict;

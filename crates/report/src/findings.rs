@@ -1,7 +1,7 @@
 //! Renders findings as text.
 
-use crate::evaluation::heading;
 use crate::grid::Layout;
+use crate::grid::heading;
 use evenkeel_model::finding::Finding;
 
 /// Lists findings under a title, after an empty line; nothing if there are none.

@@ -142,6 +142,17 @@ pub(super) fn number(number: f64) -> String {
     }
 }
 
+pub(crate) fn heading(layout: Layout, text: &str) -> String {
+    match layout {
+        Layout::Plain => format!("{}\n", text.to_uppercase()),
+        Layout::Markdown => format!("## {text}\n\n"),
+    }
+}
+
+pub(crate) fn section(layout: Layout, title: &str, headings: &[Heading], rows: Vec<Vec<String>>) -> String {
+    if rows.is_empty() { String::new() } else { heading(layout, title) + &grid(layout, headings, rows) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

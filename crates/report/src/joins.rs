@@ -1,7 +1,8 @@
 //! Renders joins between tables.
 
-use crate::evaluation::{heading, rate};
+use crate::grid::heading;
 use crate::grid::{Heading, Layout, grid, percent};
+use crate::values::rate;
 use evenkeel_advisor::joins::{JoinReport, JoinSide, TablesReport};
 
 /// Renders the joins, and what is wrong with them; nothing but a line if there are none.

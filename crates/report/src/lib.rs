@@ -18,10 +18,11 @@ mod nodes;
 mod overview;
 mod simulation;
 mod skew;
+mod values;
 
 pub use answer::answer;
 pub use delta::delta_export;
-pub use evaluation::{assessment, drifts, instant, key_text, rate, spark, spark_of};
+pub use evaluation::{assessment, drifts};
 pub use explain::scans;
 pub use grid::{Heading, Layout, batches, count, counted, grid, percent};
 pub use html::{html, simulation_html};
@@ -35,3 +36,4 @@ pub use nodes::nodes;
 pub use overview::{files, history, overview};
 pub use simulation::simulation;
 pub use skew::skew;
+pub use values::{instant, key_text, rate, spark, spark_of};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::heading;
+use crate::grid::heading;
 use crate::grid::{Heading, Layout, count, grid};
 use evenkeel_advisor::lint::{Lint, Spread};
 use evenkeel_model::finding::Finding;

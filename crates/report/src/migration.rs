@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::heading;
+use crate::grid::heading;
 use crate::grid::{Layout, count};
 use evenkeel_spanner::simulate::{KeyKind, Migration};
 

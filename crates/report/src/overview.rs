@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::instant;
 use crate::grid::{Heading, Layout, count, counted, grid};
+use crate::values::instant;
 use evenkeel_engine::inspect::{TableFiles, TableHistory, TableOverview};
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::overlap::{DepthBucket, OverlapDepth};

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::{instant, rate, rows_per_second};
 use crate::grid::{count, percent};
 use crate::html::heat_map::heat_map;
 use crate::html::page::escape;
 use crate::html::svg::{heavy_values, partition_bars};
+use crate::values::{instant, rate, rows_per_second};
 use evenkeel_advisor::evaluate::{
     AdvisorReport, Interval, OverTime, PartitionKeyReport, PlacementReport, RankedKey, Window,
 };

@@ -9,12 +9,14 @@ mod svg;
 
 use std::fmt::Write as _;
 
-use crate::evaluation::{checked, instant, of_systems, ranked, rate, visited};
+use crate::evaluation::partition_keys::{checked, of_systems, ranked};
+use crate::evaluation::primary_keys::visited;
 use crate::grid::{count, percent};
 use crate::html::candidate::{candidate, distinct};
 use crate::html::page::{END, begin, escape, list, table};
 use crate::html::primary_keys::primary_keys;
 use crate::html::svg::keys_per_partition;
+use crate::values::{instant, rate};
 use evenkeel_advisor::evaluate::AdvisorReport;
 use evenkeel_model::units::ByteSize;
 

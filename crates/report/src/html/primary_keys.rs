@@ -1,8 +1,8 @@
 //! Figures of primary keys, examples of repeated ones, and the files that conditions leave unread.
 
-use crate::evaluation::key_text;
 use crate::grid::{count, percent};
 use crate::html::page::table;
+use crate::values::key_text;
 use evenkeel_advisor::evaluate::{AdvisorReport, PrimaryKeyReport};
 
 /// Writes the figures of the primary keys, if any were evaluated.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::instant;
 use crate::grid::{Layout, count, number, percent};
 use crate::html::heat_map::{key_heat_map, legend};
 use crate::html::page::{END, begin, escape, list, table};
@@ -10,6 +9,7 @@ use crate::simulation::{
     against_hash, assumptions, cost_of_change, hottest_share, patterns, sentence,
     simulation as simulation_text,
 };
+use crate::values::instant;
 use evenkeel_spanner::simulate::splits::{Period, Timeline};
 use evenkeel_spanner::simulate::{Simulation, StrategyReport};
 

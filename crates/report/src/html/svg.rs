@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::key_text;
 use crate::grid::{count, percent};
 use crate::html::page::escape;
+use crate::values::key_text;
 use evenkeel_advisor::evaluate::HeavyHitter;
 
 const WIDTH: f64 = 480.0;

@@ -1,7 +1,7 @@
 //! Load, placement and capacities of a simulation of nodes, in sentences.
 
-use crate::evaluation::{instant, rate, rows_per_second};
 use crate::grid::{counted, number};
+use crate::values::{instant, rate, rows_per_second};
 use evenkeel_capacity::{Assignment, NodeParameters, NodeSimulation, Rate};
 use evenkeel_model::units::ByteSize;
 use evenkeel_stats::throughput::DEFAULT_PARTITION_RATE;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::{instant, spark_of};
 use crate::grid::{Heading, Layout, count, grid, number, percent};
 use crate::nodes::design;
+use crate::values::{instant, spark_of};
 use evenkeel_capacity::{DesignReport, FaultKind, NodeSimulation, RunOutcome, RunReport};
 use evenkeel_model::units::{ByteSize, elapsed};
 

@@ -1,9 +1,9 @@
 //! How even designs are, and the rates that they sustain.
 
-use crate::evaluation::rows_per_second;
 use crate::grid::{Heading, Layout, grid, percent};
 use crate::nodes::assumptions::rate_text;
 use crate::nodes::design;
+use crate::values::rows_per_second;
 use evenkeel_capacity::{DesignReport, NodeSimulation};
 
 /// Meaning of the figures of designs.

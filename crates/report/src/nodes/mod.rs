@@ -7,8 +7,8 @@ mod design;
 
 use std::fmt::Write as _;
 
-use crate::evaluation::heading;
 use crate::findings::findings;
+use crate::grid::heading;
 use crate::grid::{Heading, Layout, count, counted, grid, number, percent};
 use crate::nodes::assumptions::assumptions;
 use crate::nodes::backlog::{over_time, runs};

@@ -1,7 +1,7 @@
 //! Load, size and parameters of a simulation, in sentences.
 
-use crate::evaluation::rate;
 use crate::grid::{count, number, percent};
+use crate::values::rate;
 use evenkeel_model::units::{ByteSize, elapsed};
 use evenkeel_spanner::simulate::splits::{ModelParameters, Sampling};
 use evenkeel_spanner::simulate::{Load, RateSource, Simulation, few_digits};

@@ -8,9 +8,9 @@ mod writes;
 
 use std::fmt::Write as _;
 
-use crate::evaluation::heading;
 use crate::findings::findings;
 use crate::grid::Layout;
+use crate::grid::heading;
 use crate::simulation::conclusion::recommendation;
 use crate::simulation::reads::{indexes, reads};
 use crate::simulation::writes::{over_time, writes};

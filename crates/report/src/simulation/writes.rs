@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluation::{spark, spark_of};
 use crate::grid::{Heading, Layout, count, counted, grid, number, percent};
+use crate::values::{spark, spark_of};
 use evenkeel_spanner::simulate::splits::{DatabaseOutcome, HeatPattern, Period};
 use evenkeel_spanner::simulate::{Simulation, StrategyReport, few_digits};
 
