@@ -5,7 +5,9 @@ mod alternatives;
 pub(super) mod ddl;
 pub(super) mod drift;
 pub(super) mod findings;
+mod primary_key;
 pub(super) mod ranking;
+mod reasons;
 pub(super) mod threshold;
 pub(super) mod workload_cost;
 

@@ -3,20 +3,19 @@
 use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
-use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
-use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
 use crate::evaluate::options::AdvisorOptions;
-use crate::evaluate::roles::{Role, RoleReport};
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
+use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part};
+use crate::evaluate::verdict::reasons::reasons_for;
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
 use crate::evaluate::verdict::workload_cost::Workload;
 use evenkeel_input::source::Export;
 use evenkeel_model::table::Candidate;
 use evenkeel_model::time_reading::TimeReading;
-use evenkeel_model::units::{ByteRate, PartitionCount, count, counted};
+use evenkeel_model::units::{ByteRate, PartitionCount};
 use evenkeel_model::workload::PlannedStatement;
 use evenkeel_stats::skew::Verdict;
 
@@ -289,12 +288,6 @@ fn propose(
     recommendation
 }
 
-/// Whether a key contains one that no two rows share.
-fn has_unique_part(judged: &[PrimaryKeyReport], key: &[String]) -> bool {
-    let within = |part: &PrimaryKeyReport| part.columns.iter().all(|column| key.contains(column));
-    judged.iter().any(|part| part.unique && !part.columns.is_empty() && within(part))
-}
-
 fn rank(
     key: &PartitionKeyReport,
     rows: u64,
@@ -343,191 +336,4 @@ fn qualifies(key: &PartitionKeyReport, placement: &PlacementReport, needed: &Nee
     let enough_keys = key.distinct.estimate >= FEWEST_KEYS_PER_PARTITION * skew.partitions as u64;
     let tolerable = if enough_keys { TOLERABLE_OF_MANY } else { TOLERABLE };
     !moves && skew.max_over_mean <= tolerable && skew.empty_partitions == 0
-}
-
-fn name(key: &[String]) -> String {
-    format!("HASH({})", key.join(", "))
-}
-
-/// Explains what the columns of a key stand for, and what that means for reads.
-fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
-    let roles: Vec<&RoleReport> =
-        chosen.partition_key.iter().filter_map(|column| knowledge.report(column)).collect();
-    match roles.as_slice() {
-        [only] if only.role == Role::RowId => Some(format!(
-            "{} identifies the row, and no other column is both looked up and even enough; reads of one row visit one partition",
-            only.column
-        )),
-        [only] if only.role.can_place_rows() => {
-            let evidence = only.evidence.first().map(|evidence| format!(" ({evidence})")).unwrap_or_default();
-            let role = only.role.words();
-            let article = if role.starts_with('e') { "an" } else { "a" };
-            Some(format!(
-                "{} is {article} {role}{evidence}: what is read, grouped or joined by one value stays in one partition",
-                only.column
-            ))
-        }
-        [only] => Some(format!(
-            "this is a makeshift: {} is a {}, and no column identifies anything; add one that does to the export",
-            only.column,
-            only.role.words()
-        )),
-        [_, _, ..] => {
-            let columns: Vec<&str> = roles.iter().map(|report| report.column.as_str()).collect();
-            Some(format!("a read must name {} to visit one partition", columns.join(" and ")))
-        }
-        [] => None,
-    }
-}
-
-fn reasons_for(chosen: &RankedKey, statements: &[StatementReport], knowledge: &Knowledge<'_>) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if chosen.verdict == Verdict::FewRows {
-        reasons
-            .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
-    } else if !chosen.qualifies {
-        reasons.push(format!(
-            "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
-            chosen.verdict.word()
-        ));
-    }
-    let joined = knowledge.joined.iter().filter(|join| chosen.partition_key == [join.column.as_str()]);
-    let joined: Vec<&str> = joined.map(|join| join.with.as_str()).collect();
-    if let (false, [column]) = (joined.is_empty(), chosen.partition_key.as_slice()) {
-        reasons.push(format!(
-            "{column} joins {}: with both partitioned by it, joined rows lie in one partition",
-            joined.join(" and ")
-        ));
-    }
-    // The reason given for row ids is that rows are looked up by nothing else, which joins disprove.
-    let is_row = |column: &String| knowledge.role(column) == Some(Role::RowId);
-    if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
-        reasons.extend(locality(chosen, knowledge));
-    }
-    reasons.push(format!(
-        "{} sustains {} of inserts, of {} if all partitions were equally busy",
-        name(&chosen.partition_key),
-        ByteRate(chosen.sustained_rate),
-        ByteRate(chosen.rate_if_even),
-    ));
-    let on_one = statements.iter().filter(|statement| {
-        statement.under(&chosen.partition_key).is_some_and(|visit| visit.reach == Reach::One)
-    });
-    let on_one: Vec<&str> = on_one.map(|statement| statement.statement.as_str()).collect();
-    if !on_one.is_empty() {
-        reasons.push(format!("one partition answers {}", on_one.join(", ")));
-    }
-    reasons
-}
-
-/// Explains the significance of a key that no row repeats.
-pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
-    let rows = counted(key.distinct_keys, "row");
-    match key.uniqueness {
-        Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {
-            let expected = match repeats_by_chance {
-                few if few < 0.5 => "with values combined at random none of so few would repeat".to_owned(),
-                some => format!("with values combined at random only about {some:.0} would repeat"),
-            };
-            format!(
-                "is unique in these {rows} by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
-                 then lose a row"
-            )
-        }
-        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => {
-            let expected = match repeats_by_chance {
-                most if most >= 0.5 * key.distinct_keys as f64 => "most".to_owned(),
-                some => format!("about {}", count(some.round() as u64)),
-            };
-            format!(
-                "is unique in these {rows}, of which {expected} would repeat with values combined at random: it looks like an \
-                 identifier, and no row is lost"
-            )
-        }
-        Some(Uniqueness { by: UniqueBy::ManyValues, .. }) => format!(
-            "is unique in these {rows}, and has so many possible values that 1000 times as many would hardly repeat one: no row \
-             is lost"
-        ),
-        None => {
-            format!("is unique in these {rows}: none is lost; whether it stays unique they do not tell")
-        }
-    }
-}
-
-/// Chooses the primary key that loses and costs the least, with the partition key in it.
-fn choose_primary_key(
-    keys: &[PrimaryKeyReport],
-    partition_key: &Candidate,
-    knowledge: &Knowledge<'_>,
-    reasons: &mut Vec<String>,
-) -> Option<Candidate> {
-    let unique = keys.iter().filter(|key| key.unique && key.obstacles.is_empty());
-    let is_by_chance =
-        |key: &PrimaryKeyReport| key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
-    let shortest = unique.min_by_key(|key| (is_by_chance(key), key.columns.len()));
-    let shortest: &[String] = shortest.map_or(&[], |key| key.columns.as_slice());
-    let placed = partition_key.part_names();
-    let cost = |key: &&PrimaryKeyReport| {
-        let outside = !key.candidate.contains(partition_key);
-        // Beside a key that is unique, only the partition key and a time to sort by have a use.
-        let is_needless = |column: &&String| {
-            !shortest.is_empty()
-                && !shortest.contains(column)
-                && !placed.contains(column)
-                && knowledge.role(column) != Some(Role::Time)
-        };
-        let needless = key.columns.iter().filter(is_needless).count();
-        let amplification = (key.layout.write_amplification * 10.0).round() as u64;
-        // If there are too few batches to merge, the depth of their overlap predicts the cost of
-        // merging.
-        let depth = key.layout.depth.average_depth.round() as u64;
-        let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
-        let by_chance = is_by_chance(key);
-        (
-            key.conflicting_rows,
-            outside,
-            by_chance,
-            needless,
-            amplification,
-            depth,
-            late_tenths,
-            key.candidate.parts().len(),
-        )
-    };
-    let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
-    let best = usable.min_by_key(cost)?;
-    let key = best.candidate.with(partition_key);
-    let columns = best.columns.join(", ");
-    reasons.push(match (best.duplicate_rows, best.conflicting_rows) {
-        (0, _) if best.duplicate_rows_interval.is_some() => {
-            format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
-        }
-        (0, _) => format!("({columns}) {}", unique_words(best)),
-        (repeated, 0) => {
-            format!(
-                "({columns}) repeats in {} that equal another in every column: of these an upsert keeps one; if they are events \
-                 of their own, they need an id",
-                counted(repeated, "row")
-            )
-        }
-        (_, conflicting) => {
-            format!("({columns}) loses the fewest rows of the candidates, {}; see the findings", count(conflicting))
-        }
-    });
-    let merging = match best.layout.known_amplification() {
-        Some(writes) => format!("merging writes each row {writes:.1} times"),
-        None => format!("{} batches are too few to tell what merging costs", best.layout.batches),
-    };
-    reasons.push(format!(
-        "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
-        best.in_order_fraction * 100.0,
-        name(&best.partitioned_by),
-        best.layout.depth.average_depth,
-    ));
-    if key != best.candidate {
-        reasons.push(format!(
-            "({key}) adds the partition key, which must be part of the primary key; a longer key keeps unique and in order"
-        ));
-    }
-    Some(key)
 }

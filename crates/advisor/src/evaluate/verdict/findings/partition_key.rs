@@ -1,8 +1,8 @@
 //! Problems of how a partition key spreads rows, and of its values.
 
 use crate::evaluate::figures::evaluation::Evaluation;
-use crate::evaluate::figures::over_time::Pattern;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
+use crate::evaluate::figures::pattern::Pattern;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::findings::{hash, percent};
 use evenkeel_model::finding::{Finding, FindingCode, Severity};

@@ -1,0 +1,93 @@
+//! Choice of the primary key.
+
+use crate::evaluate::figures::primary_key::PrimaryKeyReport;
+use crate::evaluate::figures::uniqueness::UniqueBy;
+use crate::evaluate::roles::Role;
+use crate::evaluate::verdict::reasons::{name, unique_words};
+use crate::evaluate::verdict::workload_cost::Knowledge;
+use evenkeel_model::table::Candidate;
+use evenkeel_model::units::{count, counted};
+
+/// Chooses the primary key that loses and costs the least, with the partition key in it.
+pub(super) fn choose_primary_key(
+    keys: &[PrimaryKeyReport],
+    partition_key: &Candidate,
+    knowledge: &Knowledge<'_>,
+    reasons: &mut Vec<String>,
+) -> Option<Candidate> {
+    let unique = keys.iter().filter(|key| key.unique && key.obstacles.is_empty());
+    let is_by_chance =
+        |key: &PrimaryKeyReport| key.uniqueness.is_some_and(|unique| unique.by == UniqueBy::Chance);
+    let shortest = unique.min_by_key(|key| (is_by_chance(key), key.columns.len()));
+    let shortest: &[String] = shortest.map_or(&[], |key| key.columns.as_slice());
+    let placed = partition_key.part_names();
+    let cost = |key: &&PrimaryKeyReport| {
+        let outside = !key.candidate.contains(partition_key);
+        // Beside a key that is unique, only the partition key and a time to sort by have a use.
+        let is_needless = |column: &&String| {
+            !shortest.is_empty()
+                && !shortest.contains(column)
+                && !placed.contains(column)
+                && knowledge.role(column) != Some(Role::Time)
+        };
+        let needless = key.columns.iter().filter(is_needless).count();
+        let amplification = (key.layout.write_amplification * 10.0).round() as u64;
+        // If there are too few batches to merge, the depth of their overlap predicts the cost of
+        // merging.
+        let depth = key.layout.depth.average_depth.round() as u64;
+        let late_tenths = ((1.0 - key.in_order_fraction) * 10.0).round() as u64;
+        let by_chance = is_by_chance(key);
+        (
+            key.conflicting_rows,
+            outside,
+            by_chance,
+            needless,
+            amplification,
+            depth,
+            late_tenths,
+            key.candidate.parts().len(),
+        )
+    };
+    let usable = keys.iter().filter(|key| key.obstacles.is_empty() && key.candidate.is_plain());
+    let best = usable.min_by_key(cost)?;
+    let key = best.candidate.with(partition_key);
+    let columns = best.columns.join(", ");
+    reasons.push(match (best.duplicate_rows, best.conflicting_rows) {
+        (0, _) if best.duplicate_rows_interval.is_some() => {
+            format!("({columns}) repeats in no row of the sample; only the whole export can tell whether it is unique")
+        }
+        (0, _) => format!("({columns}) {}", unique_words(best)),
+        (repeated, 0) => {
+            format!(
+                "({columns}) repeats in {} that equal another in every column: of these an upsert keeps one; if they are events \
+                 of their own, they need an id",
+                counted(repeated, "row")
+            )
+        }
+        (_, conflicting) => {
+            format!("({columns}) loses the fewest rows of the candidates, {}; see the findings", count(conflicting))
+        }
+    });
+    let merging = match best.layout.known_amplification() {
+        Some(writes) => format!("merging writes each row {writes:.1} times"),
+        None => format!("{} batches are too few to tell what merging costs", best.layout.batches),
+    };
+    reasons.push(format!(
+        "{:.1} % of the rows come in its order within the partitions of {}, batches overlap {:.1} deep, and {merging}",
+        best.in_order_fraction * 100.0,
+        name(&best.partitioned_by),
+        best.layout.depth.average_depth,
+    ));
+    if key != best.candidate {
+        reasons.push(format!(
+            "({key}) adds the partition key, which must be part of the primary key; a longer key keeps unique and in order"
+        ));
+    }
+    Some(key)
+}
+
+/// Whether a key contains one that no two rows share.
+pub(super) fn has_unique_part(judged: &[PrimaryKeyReport], key: &[String]) -> bool {
+    let within = |part: &PrimaryKeyReport| part.columns.iter().all(|column| key.contains(column));
+    judged.iter().any(|part| part.unique && !part.columns.is_empty() && within(part))
+}

@@ -1,0 +1,123 @@
+//! Reasons for the recommended keys, in words.
+
+use crate::evaluate::candidates::workload::{Reach, StatementReport};
+use crate::evaluate::figures::primary_key::PrimaryKeyReport;
+use crate::evaluate::figures::recommendation::RankedKey;
+use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::roles::{Role, RoleReport};
+use crate::evaluate::verdict::workload_cost::Knowledge;
+use evenkeel_model::units::{ByteRate, count, counted};
+use evenkeel_stats::skew::Verdict;
+
+pub(super) fn name(key: &[String]) -> String {
+    format!("HASH({})", key.join(", "))
+}
+
+/// Explains what the columns of a key stand for, and what that means for reads.
+fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
+    let roles: Vec<&RoleReport> =
+        chosen.partition_key.iter().filter_map(|column| knowledge.report(column)).collect();
+    match roles.as_slice() {
+        [only] if only.role == Role::RowId => Some(format!(
+            "{} identifies the row, and no other column is both looked up and even enough; reads of one row visit one partition",
+            only.column
+        )),
+        [only] if only.role.can_place_rows() => {
+            let evidence = only.evidence.first().map(|evidence| format!(" ({evidence})")).unwrap_or_default();
+            let role = only.role.words();
+            let article = if role.starts_with('e') { "an" } else { "a" };
+            Some(format!(
+                "{} is {article} {role}{evidence}: what is read, grouped or joined by one value stays in one partition",
+                only.column
+            ))
+        }
+        [only] => Some(format!(
+            "this is a makeshift: {} is a {}, and no column identifies anything; add one that does to the export",
+            only.column,
+            only.role.words()
+        )),
+        [_, _, ..] => {
+            let columns: Vec<&str> = roles.iter().map(|report| report.column.as_str()).collect();
+            Some(format!("a read must name {} to visit one partition", columns.join(" and ")))
+        }
+        [] => None,
+    }
+}
+
+pub(super) fn reasons_for(
+    chosen: &RankedKey,
+    statements: &[StatementReport],
+    knowledge: &Knowledge<'_>,
+) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if chosen.verdict == Verdict::FewRows {
+        reasons
+            .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
+    } else if !chosen.qualifies {
+        reasons.push(format!(
+            "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
+            chosen.verdict.word()
+        ));
+    }
+    let joined = knowledge.joined.iter().filter(|join| chosen.partition_key == [join.column.as_str()]);
+    let joined: Vec<&str> = joined.map(|join| join.with.as_str()).collect();
+    if let (false, [column]) = (joined.is_empty(), chosen.partition_key.as_slice()) {
+        reasons.push(format!(
+            "{column} joins {}: with both partitioned by it, joined rows lie in one partition",
+            joined.join(" and ")
+        ));
+    }
+    // The reason given for row ids is that rows are looked up by nothing else, which joins disprove.
+    let is_row = |column: &String| knowledge.role(column) == Some(Role::RowId);
+    if joined.is_empty() || !chosen.partition_key.iter().any(is_row) {
+        reasons.extend(locality(chosen, knowledge));
+    }
+    reasons.push(format!(
+        "{} sustains {} of inserts, of {} if all partitions were equally busy",
+        name(&chosen.partition_key),
+        ByteRate(chosen.sustained_rate),
+        ByteRate(chosen.rate_if_even),
+    ));
+    let on_one = statements.iter().filter(|statement| {
+        statement.under(&chosen.partition_key).is_some_and(|visit| visit.reach == Reach::One)
+    });
+    let on_one: Vec<&str> = on_one.map(|statement| statement.statement.as_str()).collect();
+    if !on_one.is_empty() {
+        reasons.push(format!("one partition answers {}", on_one.join(", ")));
+    }
+    reasons
+}
+
+/// Explains the significance of a key that no row repeats.
+pub(crate) fn unique_words(key: &PrimaryKeyReport) -> String {
+    let rows = counted(key.distinct_keys, "row");
+    match key.uniqueness {
+        Some(Uniqueness { by: UniqueBy::Chance, repeats_by_chance }) => {
+            let expected = match repeats_by_chance {
+                few if few < 0.5 => "with values combined at random none of so few would repeat".to_owned(),
+                some => format!("with values combined at random only about {some:.0} would repeat"),
+            };
+            format!(
+                "is unique in these {rows} by chance, not by nature: {expected}. More rows may repeat a key, and an upsert would \
+                 then lose a row"
+            )
+        }
+        Some(Uniqueness { by: UniqueBy::Nature, repeats_by_chance }) => {
+            let expected = match repeats_by_chance {
+                most if most >= 0.5 * key.distinct_keys as f64 => "most".to_owned(),
+                some => format!("about {}", count(some.round() as u64)),
+            };
+            format!(
+                "is unique in these {rows}, of which {expected} would repeat with values combined at random: it looks like an \
+                 identifier, and no row is lost"
+            )
+        }
+        Some(Uniqueness { by: UniqueBy::ManyValues, .. }) => format!(
+            "is unique in these {rows}, and has so many possible values that 1000 times as many would hardly repeat one: no row \
+             is lost"
+        ),
+        None => {
+            format!("is unique in these {rows}: none is lost; whether it stays unique they do not tell")
+        }
+    }
+}
