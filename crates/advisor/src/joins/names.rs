@@ -5,7 +5,7 @@ const OWN_IDS: &[&str] = &["id", "key", "uuid", "guid", "pk", "code", "no", "num
 /// Longest prefix that stands for the table, as in `o_orderkey`.
 const LONGEST_PREFIX: usize = 3;
 
-/// What two names say.
+/// Relation of the names of two columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alike {
     /// They are equal.

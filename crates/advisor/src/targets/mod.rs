@@ -84,7 +84,7 @@ impl TableDesign<'_> {
 pub struct Statements {
     /// Text with the notes as comments.
     pub text: String,
-    /// What a user has to know: limits of the system, replaced types, and what to decide.
+    /// Notes for the user: limits of the system, replaced types, and open decisions.
     pub notes: Vec<String>,
 }
 
