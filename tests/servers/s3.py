@@ -96,8 +96,8 @@ class Faults:
             try:
                 answer = self.application(environ, start_response)
             except KeyError:
-                # moto looks a key up in several steps, between which another request may delete it.
-                return self.refuse(environ, start_response, "404 Not Found", "NoSuchKey")
+                # moto looks keys up in several steps, between which another request may delete one.
+                return self.refuse(environ, start_response, "500 Internal Server Error", "InternalError")
         if dice < throttle + fail + lose:
             self.count("lost")
             connection = environ.get("evenkeel.connection")
