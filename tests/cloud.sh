@@ -5,6 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target="${CARGO_TARGET_DIR:-target}"
+# The message of a failed test says enough.
+export RUST_BACKTRACE=0
 python="$target/test-venv/bin/python"
 
 if ! "$python" -c 'import moto' 2>/dev/null; then

@@ -79,12 +79,21 @@ pub(crate) fn cluster(arguments: &[&str]) -> Command {
 
 impl TestCluster {
     pub(crate) fn start(executors: usize) -> Self {
+        Self::with_timeout(executors, "60s")
+    }
+
+    /// One that takes executors for lost as soon as it may. On a busy machine, that strikes healthy ones too.
+    pub(crate) fn impatient(executors: usize) -> Self {
+        Self::with_timeout(executors, "6s")
+    }
+
+    fn with_timeout(executors: usize, timeout: &str) -> Self {
         let scheduler = Process::start(&mut cluster(&[
             "scheduler",
             "--listen",
             "127.0.0.1:0",
             "--executor-timeout",
-            "6s",
+            timeout,
         ]));
         let url = scheduler.line.trim().rsplit(' ').next().unwrap().to_owned();
         let mut cluster = Self::of(url, executors);
@@ -105,6 +114,16 @@ impl TestCluster {
         self.executors.push(Process::start(executor.env("EVENKEEL_LOG", "info")));
     }
 
+    /// What its processes have warned of.
+    fn warnings(&self) -> String {
+        let logged = self.scheduler.iter().chain(&self.executors).map(Process::logged);
+        let warned = |line: &&str| line.contains("WARN") || line.contains("ERROR");
+        logged
+            .flat_map(|log| log.lines().filter(warned).map(str::to_owned).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
     /// Runs the program with arguments, the work sent to the cluster.
     pub(crate) fn run(&self, dir: &Path, text: &str) -> Run {
         Run::from(self.command(dir, text).output().unwrap())
@@ -119,7 +138,7 @@ impl TestCluster {
 
     pub(crate) fn done(&self, dir: &Path, text: &str) -> String {
         let run = self.run(dir, text);
-        assert_eq!(run.code, 0, "{text}\n{}{}", run.stdout, run.stderr);
+        assert_eq!(run.code, 0, "{text}\n{}{}{}", run.stdout, run.stderr, self.warnings());
         run.stdout
     }
 
@@ -187,8 +206,10 @@ fn queries_give_what_they_give_here() {
             assert_eq!(
                 (here.code, &here.stdout),
                 (there.code, &there.stdout),
-                "{state}: {sql}\n{}",
-                there.stderr
+                "{state}: {sql}\n{}{}\n{}",
+                here.stderr,
+                there.stderr,
+                cluster.warnings()
             );
         }
         done(dir, "compact {}/t --full");

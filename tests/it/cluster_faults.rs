@@ -144,7 +144,7 @@ fn a_query_that_loses_an_executor_at_any_stage_is_right_or_fails() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let (query, expected) = prepare(dir);
-    let mut cluster = TestCluster::start(2);
+    let mut cluster = TestCluster::impatient(2);
     assert_eq!(cluster.done(dir, &query), expected);
     let (mut right, mut reruns, mut struck) = (0, 0, None);
     for (fault, stage) in matrix(QUERY_STAGES) {
@@ -212,7 +212,7 @@ fn an_ingest_that_loses_an_executor_at_any_stage_takes_each_row_once_or_none() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     prepare(dir);
-    let mut cluster = TestCluster::start(2);
+    let mut cluster = TestCluster::impatient(2);
     let (mut taken, mut reruns) = (0, 0);
     for (number, (fault, stage)) in matrix(INGEST_STAGES).enumerate() {
         let (is_taken, again) = strike_ingest(&mut cluster, dir, &format!("t{number}"), fault, stage);
@@ -310,7 +310,7 @@ fn a_dead_scheduler_and_a_cluster_without_executors_are_told_within_the_deadline
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let (query, _) = prepare(dir);
-    let mut cluster = TestCluster::start(2);
+    let mut cluster = TestCluster::impatient(2);
     let child = spawn(&cluster, dir, &format!("{query} --tries 2"));
     std::thread::sleep(Duration::from_millis(500));
     cluster.scheduler.as_ref().unwrap().signal("KILL");
@@ -323,7 +323,7 @@ fn a_dead_scheduler_and_a_cluster_without_executors_are_told_within_the_deadline
     );
 
     // All executors are gone, and none comes back.
-    cluster = TestCluster::start(2);
+    cluster = TestCluster::impatient(2);
     let child = spawn(&cluster, dir, &format!("{query} --deadline 15s"));
     std::thread::sleep(Duration::from_millis(500));
     cluster.executors.iter().for_each(|executor| executor.signal("KILL"));
@@ -334,7 +334,7 @@ fn a_dead_scheduler_and_a_cluster_without_executors_are_told_within_the_deadline
     assert!(began.elapsed() < Duration::from_secs(75), "{:?}", began.elapsed());
 
     // One that is frozen for good keeps nobody beyond the deadline.
-    let cluster = TestCluster::start(1);
+    let cluster = TestCluster::impatient(1);
     let child = spawn(&cluster, dir, &format!("{query} --deadline 8s"));
     std::thread::sleep(Duration::from_millis(300));
     cluster.executors[0].signal("STOP");
@@ -391,7 +391,7 @@ fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let (query, expected) = prepare(dir);
-    let mut cluster_of_one = TestCluster::start(1);
+    let mut cluster_of_one = TestCluster::impatient(1);
     let scheduler = cluster_of_one.url.trim_start_matches("http://").parse().unwrap();
     // The executor reaches the scheduler, and others reach the executor, by ways that are cut.
     let out = Way::to("127.0.0.1:0", scheduler);
@@ -418,18 +418,20 @@ fn an_executor_that_is_cut_off_and_comes_back_changes_no_row() {
     assert_eq!(cluster_of_one.done(dir, &query), expected);
 }
 
-/// Sets what goes wrong with the store of the tests.
-fn store_faults(settings: &str) -> String {
+/// Sets what goes wrong with the tables of a test in the store. Other tests use the store at the same time.
+fn store_faults(dir: &Path, settings: &str) {
     let address = std::env::var("AWS_ENDPOINT_URL").unwrap();
     let host = address.trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&host).unwrap();
-    let length = settings.len();
-    let method = if settings.is_empty() { "GET" } else { "PUT" };
-    write!(stream, "{method} /_faults HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{settings}")
-        .unwrap();
+    let (below, length) = (dir.display(), settings.len());
+    write!(
+        stream,
+        "PUT /_faults?below={below} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{settings}"
+    )
+    .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    answer
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]
@@ -442,11 +444,9 @@ fn a_store_that_answers_503_is_borne_for_a_while_and_then_told() {
     let dir = dir.path();
     done(dir, "generate ad-events --rows 40000 --rows-per-file 10000 --out {}/in");
     done(dir, "create {}/t --ddl data/ad_events.sql");
-    let cluster = TestCluster::start(2);
+    let cluster = TestCluster::impatient(2);
     let count = query_file(dir, "count.sql", "SELECT count(*), count(DISTINCT event_id) FROM t");
-    let usual = store_faults("").split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap();
-    let usual: serde_json::Value = serde_json::from_str(&usual).unwrap();
-    store_faults(r#"{"throttle": 0.2, "fail": 0.1, "lose": 0.1, "latency_ms": [0, 10], "seed": 3}"#);
+    store_faults(dir, r#"{"throttle": 0.2, "fail": 0.1, "lose": 0.1, "latency_ms": [0, 10], "seed": 3}"#);
     let report = cluster.json(dir, "ingest {}/t {}/in --compact off --format json");
     assert_eq!(report["rows"], 40_000);
     let there = cluster.done(dir, &format!("query {{}}/t {count} --format csv"));
@@ -458,9 +458,9 @@ fn a_store_that_answers_503_is_borne_for_a_while_and_then_told() {
     ingest.arg(&cluster.url).env("EVENKEEL_STORE_TIMEOUT", "2");
     let child = ingest.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(400));
-    store_faults(r#"{"down": true}"#);
+    store_faults(dir, r#"{"down": true}"#);
     let run = ended(child, Duration::from_secs(90), "the store is down");
-    store_faults(&usual["settings"].to_string());
+    store_faults(dir, "{}");
     assert!(run.code == 1 || run.code == 0, "{}", run.stderr);
     let version = json(dir, "inspect {}/t2 --format json")["version"].as_u64().unwrap();
     assert_eq!(version, u64::from(run.code == 0), "{}", run.stderr);

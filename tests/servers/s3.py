@@ -3,7 +3,7 @@
     python s3.py PORT_FILE
 
 listens on a free port of 127.0.0.1, makes the bucket evenkeeltests, and writes the number of the port to PORT_FILE. `PUT /_faults` with JSON sets what goes wrong from then on,
-`GET /_faults` gives what was counted since:
+`GET /_faults` gives what was counted since. `PUT /_faults?below=PATH` sets what goes wrong with keys and listings below a path, for tests that run beside others:
 
     {"latency_ms": [2, 20], "throttle": 0.1, "fail": 0.05, "lose": 0.05, "down": false, "seed": 1}
 
@@ -20,6 +20,7 @@ import socket
 import sys
 import threading
 import time
+from urllib.parse import parse_qs, unquote
 from urllib.request import Request, urlopen
 
 from moto.server import DomainDispatcherApplication, create_backend_app
@@ -35,6 +36,8 @@ class Faults:
     def __init__(self, application):
         self.application = application
         self.settings = dict(NOTHING)
+        # Of keys below some paths.
+        self.below = {}
         self.random = random.Random(0)
         self.counts = {}
         self.lock = threading.Lock()
@@ -45,19 +48,24 @@ class Faults:
         with self.lock:
             self.counts[what] = self.counts.get(what, 0) + 1
 
-    def draw(self):
+    def draw(self, environ):
+        asked = environ["PATH_INFO"] + "?" + unquote(environ.get("QUERY_STRING", ""))
         with self.lock:
-            latency = self.random.uniform(*self.settings["latency_ms"])
-            return latency, self.random.random(), dict(self.settings)
+            settings = next((self.below[path] for path in self.below if path in asked), self.settings)
+            return self.random.uniform(*settings["latency_ms"]), self.random.random(), settings
 
     def control(self, environ, start_response):
         if environ["REQUEST_METHOD"] == "PUT":
             length = int(environ.get("CONTENT_LENGTH") or 0)
-            settings = json.loads(environ["wsgi.input"].read(length) or b"{}")
+            settings = {**NOTHING, **json.loads(environ["wsgi.input"].read(length) or b"{}")}
+            below = parse_qs(environ.get("QUERY_STRING", "")).get("below")
             with self.lock:
-                self.settings = {**NOTHING, **settings}
-                self.random = random.Random(self.settings["seed"])
-                self.counts = {}
+                if below:
+                    self.below[below[0].strip("/")] = settings
+                else:
+                    self.settings = settings
+                    self.random = random.Random(settings["seed"])
+                    self.counts = {}
         with self.lock:
             body = json.dumps({"settings": self.settings, "counts": self.counts}).encode()
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
@@ -76,7 +84,7 @@ class Faults:
             environ["HTTP_AUTHORIZATION"] = SOMEBODY
         if environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None) == "0":
             environ["HTTP_IF_NONE_MATCH"] = "*"
-        latency, dice, settings = self.draw()
+        latency, dice, settings = self.draw(environ)
         method = environ["REQUEST_METHOD"]
         listing = method == "GET" and "list-type=" in environ.get("QUERY_STRING", "")
         self.count("LIST" if listing else method)
