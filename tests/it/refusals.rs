@@ -214,7 +214,7 @@ fn wrong_keys_to_place_are_refused() {
         ("place --types uint64 --partitions 64 -- -1", "'-1' is not of type Uint64 (0 to 2^64 - 1)"),
         (
             "place --types uint64 --partitions 64 1 2",
-            "the key has 1 columns (Uint64), but 2 values were given",
+            "the key has 1 column (Uint64), but 2 values were given",
         ),
         (
             "place --types uuid --partitions 4 f79c3e09-677c-4bbd-a479-3f349cb785e7",

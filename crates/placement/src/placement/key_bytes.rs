@@ -16,6 +16,7 @@ use arrow::error::ArrowError;
 use thiserror::Error;
 
 use evenkeel_model::table::ColumnType;
+use evenkeel_model::units::counted;
 
 /// Reason why keys cannot be placed.
 #[derive(Debug, Error)]
@@ -36,7 +37,7 @@ pub enum PlacementError {
     TooLarge { system: &'static str, column: usize },
     #[error("key column {column}: value {value} is outside {column_type}")]
     OutOfRange { column: usize, column_type: ColumnType, value: i64 },
-    #[error("the key has {expected} columns, but {found} were given")]
+    #[error("the key has {}, but {found} were given", counted(*expected as u64, "column"))]
     ColumnCount { expected: usize, found: usize },
     #[error("key column {column} has {found} rows, the first column has {expected}")]
     RowCount { column: usize, expected: usize, found: usize },

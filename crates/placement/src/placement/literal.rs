@@ -7,12 +7,17 @@ use thiserror::Error;
 
 use evenkeel_model::table::ColumnType;
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
+use evenkeel_model::units::counted;
 
 /// A key literal that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum KeyLiteralError {
-    #[error("the key has {expected} columns ({types}), but {found} values were given")]
+    #[error(
+        "the key has {} ({types}), but {} given",
+        counted(*expected as u64, "column"),
+        if *found == 1 { "one value was".to_owned() } else { format!("{found} values were") }
+    )]
     Count { expected: usize, types: String, found: usize },
     #[error("value {position} of the key: {reason}")]
     Value { position: usize, reason: String },
@@ -76,6 +81,6 @@ mod tests {
             parse_key(&[ColumnType::Uint8, ColumnType::Uint8], &["1".into(), "256".into()]).unwrap_err();
         assert!(error.to_string().starts_with("value 2 of the key: '256'"), "{error}");
         let error = parse_key(&[ColumnType::Uint8], &[]).unwrap_err();
-        assert_eq!(error.to_string(), "the key has 1 columns (Uint8), but 0 values were given");
+        assert_eq!(error.to_string(), "the key has 1 column (Uint8), but 0 values were given");
     }
 }

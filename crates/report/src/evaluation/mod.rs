@@ -12,7 +12,7 @@ use crate::evaluation::primary_keys::{primary_keys, statements};
 use crate::grid::{Heading, Layout, count, heading, percent, section};
 use crate::values::{instant, key_text};
 use evenkeel_advisor::evaluate::{AdvisorReport, Drift, Recommendation, Role, RoleReport};
-use evenkeel_model::units::{ByteSize, PartitionCount};
+use evenkeel_model::units::{ByteSize, PartitionCount, counted};
 
 /// Number of columns whose roles are shown.
 const MOST_COLUMNS: usize = 24;
@@ -47,7 +47,7 @@ pub(super) fn header(assessment: &AdvisorReport) -> String {
     let evaluation = &assessment.evaluation;
     let inputs = match assessment.inputs.as_slice() {
         [only] => only.clone(),
-        [first, ..] => format!("{first} and {} more inputs", assessment.inputs.len() - 1),
+        [first, ..] => format!("{first} and {}", counted(assessment.inputs.len() as u64 - 1, "more input")),
         [] => String::new(),
     };
     let mut text = format!(

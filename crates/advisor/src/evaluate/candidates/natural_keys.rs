@@ -6,7 +6,8 @@ use arrow::compute::concat;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
-use crate::evaluate::roles::profile::{Form, Profile, Words, distinct_together};
+use crate::evaluate::roles::forms::{Form, Words};
+use crate::evaluate::roles::profile::{Profile, distinct_together};
 use crate::evaluate::roles::{Role, names_measure};
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
@@ -158,6 +159,11 @@ impl SampledColumns<'_> {
         self.role(at) == Role::Measure && from_one(&column.form) && !names_measure(&column.column.name)
     }
 
+    /// Whether a column numbers the rows within others.
+    fn has_parents(&self, at: usize) -> bool {
+        self.roles.get(at).is_some_and(|report| !report.counts_within.is_empty())
+    }
+
     /// Whether a column numbers the rows within others of a key.
     pub(super) fn counts_within(&self, at: usize, key: &[usize]) -> bool {
         let Some(report) = self.roles.get(at).filter(|report| report.role == Role::LineNumber) else {
@@ -182,8 +188,13 @@ impl SampledColumns<'_> {
         let makeshift = key.columns.iter().filter(|at| !self.role(**at).can_identify_rows()).count();
         let sum: f64 = key.columns.iter().map(weight).sum();
         // A time that is not the event time is an accident in a key.
-        let strange =
-            key.columns.iter().filter(|at| self.role(**at) == Role::Time && !self.is_time(**at)).count();
+        // So is a line number without what it counts within.
+        let is_strange = |at: &&usize| match self.role(**at) {
+            Role::Time => !self.is_time(**at),
+            Role::LineNumber => self.has_parents(**at) && !self.counts_within(**at, &key.columns),
+            _ => false,
+        };
+        let strange = key.columns.iter().filter(is_strange).count();
         let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::evaluate::candidates::considered::{Considerations, ConsideredCandidate, Purpose};
 use crate::evaluate::candidates::natural_keys::UniqueKey;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
-use crate::evaluate::roles::profile::Form;
+use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::{Role, RoleReport};
 use evenkeel_model::table::Candidate;
 

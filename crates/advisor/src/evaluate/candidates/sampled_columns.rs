@@ -2,8 +2,9 @@
 
 use arrow::array::RecordBatch;
 
+use crate::evaluate::roles::forms::Form;
 use crate::evaluate::roles::names::is_later;
-use crate::evaluate::roles::profile::{CarriedTimes, Form, Profile};
+use crate::evaluate::roles::profile::{CarriedTimes, Profile};
 use crate::evaluate::roles::{Relations, Role, RoleReport, infer_roles};
 use evenkeel_input::source::RowsAcross;
 use evenkeel_model::table::{Column, ColumnType};

@@ -23,6 +23,10 @@ pub(super) enum Hint {
 
 const IDENTIFIERS: &[&str] = &["id", "ids", "key", "sk", "uuid", "guid", "uid", "pk", "hash", "fingerprint"];
 
+/// Words after which a number is that of the thing before them.
+const NUMBERS: &[&str] =
+    &["no", "nr", "num", "nbr", "number", "nummer", "numero", "número", "nro", "ref", "sn"];
+
 const ENTITIES: &[&str] = &[
     "user",
     "customer",
@@ -246,6 +250,7 @@ const ATTRIBUTES: &[&str] = &[
     "цвет",
     "ttl",
     "checksum",
+    "info",
     "etag",
 ];
 
@@ -469,6 +474,22 @@ const MEASURES: &[&str] = &[
     "installs",
     "errors",
     "calories",
+    "mass",
+    "massa",
+    "masse",
+    "hand",
+    "reserved",
+    "available",
+    "allocated",
+    "backordered",
+    "hours",
+    "days",
+    "pages",
+    "pieces",
+    "pcs",
+    "stk",
+    "stueck",
+    "stück",
 ];
 
 const TEXTS: &[&str] = &[
@@ -697,11 +718,14 @@ pub(super) fn hints(name: &str) -> Vec<Hint> {
         .into_iter()
         .find_map(|(matches, hint)| matches.then_some(hint))
     };
-    // "num_items" counts, "seat_num" numbers.
-    let counts = words.len() > 1 && words.first().is_some_and(|word| word == "num");
-    match counts {
-        true => vec![Hint::Measure],
-        false => words.iter().filter_map(|word| of(word)).collect(),
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        // "num_items" counts; "num_factura" is the number of one.
+        ["num", .., last] if last.ends_with('s') => vec![Hint::Measure],
+        ["num", ..] => vec![Hint::Identifier],
+        // "line_no" counts lines, "order_no" is that of an order.
+        [.., thing, last] if NUMBERS.contains(last) && LINES.contains(thing) => vec![Hint::Line],
+        [.., last] if words.len() > 1 && NUMBERS.contains(last) => vec![Hint::Identifier],
+        all => all.iter().filter_map(|word| of(word)).collect(),
     }
 }
 
@@ -731,7 +755,11 @@ mod tests {
             ("c_comment", Some(Hint::Text)),
             ("durationMs", Some(Hint::Measure)),
             ("num_items", Some(Hint::Measure)),
-            ("seatNum", None),
+            ("seatNum", Some(Hint::Identifier)),
+            ("num_factura", Some(Hint::Identifier)),
+            ("case_no", Some(Hint::Identifier)),
+            ("entry_seq_no", Some(Hint::Line)),
+            ("line_number", Some(Hint::Line)),
             ("grid", None),
             ("xyz", None),
             ("c1", None),

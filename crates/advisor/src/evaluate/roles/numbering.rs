@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::evaluate::roles::names;
+use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
 /// The role of a column as a counter. Columns within which it counts are given by position.
@@ -31,6 +33,10 @@ const FEWEST_NUMBERS: usize = 10;
 const MANY_NUMBERS: usize = 100;
 /// Number of times that a number starts again from which rows are sorted by its parent.
 const FEWEST_STARTS: usize = 5;
+/// Fewest rows of a parent that show the range of its numbers.
+const FEWEST_OF_A_RANGE: i32 = 8;
+/// Probability below which numbers of a parent are not drawn from those of all parents.
+const BY_CHANCE: f64 = 0.01;
 /// Greatest number of a line.
 const MOST_LINES: i128 = 10_000;
 /// Share of the rows with a greater number than that of the row before, of the same parent, in a series
@@ -59,7 +65,8 @@ impl Numbering {
                 return Self::Lines(lines);
             }
             let rising = || rises_in(column, columns).map(Self::Rising);
-            if serial == Self::None { rising().unwrap_or_default() } else { serial }
+            let ranges = || starts_low_in(column, columns).map(|parent| Self::Things(vec![parent]));
+            if serial == Self::None { rising().or_else(ranges).unwrap_or_default() } else { serial }
         };
         columns.iter().zip(serial).map(of).collect()
     }
@@ -109,7 +116,26 @@ fn line_of(column: &Profile<'_>, columns: &[Profile<'_>], composite: &[Vec<usize
         profiles.iter().all(|parent| parent.column.name != column.column.name)
             && counts_within(&numbers, least, &codes, distinct)
     };
-    composite.iter().find(have_lines).cloned().unwrap_or_default()
+    let pairs = pairs_of(column, columns);
+    composite.iter().chain(&pairs).find(have_lines).cloned().unwrap_or_default()
+}
+
+/// Pairs of other columns that may together be the parent of a column.
+fn pairs_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<Vec<usize>> {
+    let can_be_part = |at: &usize| {
+        columns.get(*at).is_some_and(|part| {
+            part.column.name != column.column.name
+                && !part.is_constant()
+                && !part.column.column_type.is_time()
+                && part.distinct * 4 <= part.rows
+        })
+    };
+    let parts: Vec<usize> = (0..columns.len()).filter(can_be_part).take(MOST_PAIRED).collect();
+    parts
+        .iter()
+        .enumerate()
+        .flat_map(|(position, a)| parts.iter().skip(position + 1).map(move |b| vec![*a, *b]))
+        .collect()
 }
 
 /// Whether numbers from `least` count the rows of each parent, of which there are `parents`.
@@ -158,11 +184,11 @@ fn rises_within(parents: &[u32], numbers: &[i128]) -> bool {
 /// that numbers its trades or the topic and partition that number their records.
 fn serial_of(column: &Profile<'_>, columns: &[Profile<'_>]) -> Vec<usize> {
     let Some(numbers) = column.numbers.as_ref() else { return Vec::new() };
-    if column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
-        return Vec::new();
-    }
     // A number that goes on through all rows is not one within a parent; if it starts again now and
     // then, rows are sorted by the parent.
+    if column.rises || column.distinct < FEWEST_NUMBERS || numbers.iter().any(|number| *number < 0) {
+        return Vec::new();
+    }
     let everywhere = vec![0; numbers.len()];
     let starts = numbers.windows(2).filter(|pair| pair.first() > pair.last()).count();
     let is_sorted = series(numbers, &everywhere) >= IN_SERIES;
@@ -244,10 +270,57 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
+/// Finds the parent within which the numbers of a column, an identifier by its name, begin again: those of
+/// a small parent are small, as they would not be if all parents shared one sequence.
+fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
+    let numbers = column.numbers.as_ref()?;
+    let named = matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity));
+    if !named || column.rises || column.distinct < MANY_NUMBERS || numbers.iter().any(|number| *number < 0) {
+        return None;
+    }
+    let mut sorted = numbers.clone();
+    sorted.sort_unstable();
+    let up_to =
+        |number: i128| sorted.partition_point(|other| *other <= number) as f64 / sorted.len().max(1) as f64;
+    let is_parent = |parent: &Profile<'_>| {
+        let mut ranges: Vec<(i32, i128, i128)> = vec![(0, i128::MAX, i128::MIN); parent.distinct];
+        for (code, number) in parent.codes.iter().zip(numbers) {
+            if let Some((rows, least, greatest)) = ranges.get_mut(*code as usize) {
+                *rows += 1;
+                *least = (*least).min(*number);
+                *greatest = (*greatest).max(*number);
+            }
+        }
+        ranges.retain(|(rows, ..)| *rows >= FEWEST_OF_A_RANGE);
+        // The largest parent has the whole range.
+        let judged = ranges.len().saturating_sub(1);
+        let is_low = |(rows, least, greatest): &&(i32, i128, i128)| {
+            // The least of n numbers from a range is about an nth of its end.
+            least * i128::from(*rows + 1) <= 6 * *greatest && up_to(*greatest).powi(*rows) < BY_CHANCE
+        };
+        judged >= FEWEST_STARTS && ranges.iter().filter(is_low).count() * 2 >= judged
+    };
+    let can_be_parent = |parent: &Profile<'_>| {
+        parent.column.name != column.column.name
+            && !parent.column.column_type.is_time()
+            && parent.distinct > FEWEST_STARTS
+            && parent.distinct < column.distinct
+            && names::hint(&parent.column.name) != Some(Hint::Line)
+            && repeats_in_others(parent, column)
+    };
+    let parents = columns.iter().enumerate().filter(|(_, parent)| can_be_parent(parent) && is_parent(parent));
+    parents.min_by_key(|(_, parent)| parent.distinct).map(|(at, _)| at)
+}
+
 /// Whether parents have numbers of their own: those with all numbers would have the same things.
 fn has_own_numbers(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
     let pairs = distinct_together(&[parent, numbers], 0..numbers.rows);
     pairs * 2 <= parent.distinct * numbers.distinct
+}
+
+/// Whether parents share many numbers, as they do if each counts from the beginning.
+fn repeats_in_others(parent: &Profile<'_>, numbers: &Profile<'_>) -> bool {
+    distinct_together(&[parent, numbers], 0..numbers.rows) * 10 >= numbers.distinct * 12
 }
 
 /// Whether the parent changes when the numbers of sorted rows start again, and rarely at other rows.

@@ -1,19 +1,17 @@
 //! Evidence about a column from sampled rows.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
+use crate::evaluate::roles::forms::{Form, form, whole_numbers};
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{cast, concat};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use arrow::datatypes::DataType;
 use evenkeel_model::table::Column;
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_stats::sketch::{column_identities, fold};
 use serde::Serialize;
 
-/// Maximum number of values of which the form is looked at.
-const MOST_FORMS: usize = 4_000;
 /// Maximum number of digits of a number that is written as text.
 const MOST_DIGITS: usize = 12;
 /// Number of values that show whether a column may carry points in time.
@@ -78,51 +76,6 @@ impl CarriedTimes {
         let (reading, earliest_micros, latest_micros) = TimeReading::detect(&all)?;
         Some(Self { reading, earliest_micros, latest_micros })
     }
-}
-
-/// Form of the values.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Form {
-    Whole(Whole),
-    /// Numbers of which some have a fraction.
-    Fractions,
-    Text(Words),
-    Other,
-}
-
-/// Whole numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Whole {
-    pub(crate) least: i128,
-    pub(crate) greatest: i128,
-    pub(crate) negative: bool,
-    /// Share of the rows with the value 0.
-    pub(crate) zeros: f64,
-    /// How far the last hundredth of the rows reaches, as a multiple of the reach of the others:
-    /// about 0.01 for numbers that fill a range evenly.
-    pub(crate) tail: f64,
-    /// Variance over mean of the rows per value, around those of its neighbours: about 1 if the rows
-    /// are drawn from a smooth distribution, more if each value has a frequency of its own.
-    pub(crate) dispersion: f64,
-    /// Whether the values are mostly multiples of 10 or 100.
-    pub(crate) rounded: bool,
-    /// Greatest common divisor of the differences.
-    pub(crate) step: u128,
-}
-
-/// Texts.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Words {
-    pub(crate) mean_chars: f64,
-    pub(crate) mean_words: f64,
-    /// Share of the values that have no blanks, and digits.
-    pub(crate) codes: f64,
-    /// Share of the values that are UUIDs or hexadecimal numbers of 16 digits or more.
-    pub(crate) opaque: f64,
-    /// Share of the values that are objects or lists of JSON, or the like.
-    pub(crate) structured: f64,
-    /// Share of the values that are IP addresses.
-    pub(crate) addresses: f64,
 }
 
 impl<'a> Profile<'a> {
@@ -254,37 +207,6 @@ fn keys(array: &ArrayRef) -> Option<Vec<Key>> {
     Some(texts.as_string::<i32>().iter().flatten().map(|text| Key::Text(text.to_owned())).collect())
 }
 
-/// Whole numbers, dates and points in time without NULLs; `None` for other types, and for numbers
-/// with fractions.
-fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
-    match array.data_type() {
-        DataType::UInt64 => {
-            Some(array.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).collect())
-        }
-        DataType::Date32 => {
-            let days = cast(array, &DataType::Int32).ok()?;
-            let days = cast(&days, &DataType::Int64).ok()?;
-            Some(days.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
-        }
-        DataType::Timestamp(..) | DataType::Duration(_) => {
-            let numbers = cast(array, &DataType::Int64).ok()?;
-            Some(numbers.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
-        }
-        data_type if data_type.is_integer() => {
-            let numbers = cast(array, &DataType::Int64).ok()?;
-            Some(numbers.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect())
-        }
-        DataType::Float32 | DataType::Float64 | DataType::Decimal128(..) => {
-            let numbers = cast(array, &DataType::Float64).ok()?;
-            let numbers = numbers.as_primitive::<Float64Type>();
-            let whole =
-                |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i128);
-            numbers.iter().flatten().map(whole).collect()
-        }
-        _ => None,
-    }
-}
-
 /// The integers of all arrays, if none is NULL. Texts of equally many digits are integers that were
 /// padded with zeros.
 fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
@@ -310,114 +232,6 @@ fn numbers(arrays: &[&ArrayRef]) -> Option<Vec<i128>> {
         }
     }
     Some(numbers)
-}
-
-fn form(arrays: &[&ArrayRef]) -> Form {
-    let Some(first) = arrays.first() else { return Form::Other };
-    let data_type = first.data_type();
-    if data_type.is_numeric() {
-        let numbers: Option<Vec<Vec<i128>>> = arrays.iter().map(|array| whole_numbers(array)).collect();
-        return match numbers {
-            Some(numbers) => Whole::of(numbers.concat()).map_or(Form::Other, Form::Whole),
-            None => Form::Fractions,
-        };
-    }
-    if !matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
-        return Form::Other;
-    }
-    let step = (arrays.iter().map(|array| array.len()).sum::<usize>() / MOST_FORMS).max(1);
-    let mut texts = Vec::new();
-    for array in arrays {
-        let Ok(array) = cast(array, &DataType::Utf8) else { continue };
-        texts.extend(array.as_string::<i32>().iter().step_by(step).flatten().map(str::to_owned));
-    }
-    Words::of(&texts).map_or(Form::Other, Form::Text)
-}
-
-impl Words {
-    fn of(texts: &[String]) -> Option<Self> {
-        if texts.is_empty() {
-            return None;
-        }
-        let share = |holds: &dyn Fn(&str) -> bool| {
-            texts.iter().filter(|text| holds(text)).count() as f64 / texts.len() as f64
-        };
-        let mean = |of: &dyn Fn(&str) -> usize| {
-            texts.iter().map(|text| of(text)).sum::<usize>() as f64 / texts.len() as f64
-        };
-        Some(Self {
-            mean_chars: mean(&|text| text.chars().count()),
-            mean_words: mean(&|text| text.split_whitespace().count()),
-            codes: share(&|text| {
-                !text.contains(char::is_whitespace) && text.chars().any(|c| c.is_ascii_digit())
-            }),
-            opaque: share(&is_opaque),
-            structured: share(&is_structured),
-            addresses: share(&|text| text.parse::<IpAddr>().is_ok()),
-        })
-    }
-}
-
-/// Whether a text is a UUID or a long hexadecimal number.
-fn is_opaque(text: &str) -> bool {
-    let digits = text.chars().filter(char::is_ascii_hexdigit).count();
-    let others = text.chars().filter(|c| !c.is_ascii_hexdigit());
-    digits >= 16 && others.clone().all(|c| c == '-') && others.count() <= 4
-}
-
-/// Whether a text is enclosed in braces or brackets and has several parts.
-fn is_structured(text: &str) -> bool {
-    let text = text.trim();
-    let enclosed = |open, close| text.starts_with(open) && text.ends_with(close);
-    (enclosed('{', '}') && (text.contains([':', '=']) || text.len() == 2)) || enclosed('[', ']')
-}
-
-impl Whole {
-    fn of(mut numbers: Vec<i128>) -> Option<Self> {
-        numbers.sort_unstable();
-        let (least, greatest) = (*numbers.first()?, *numbers.last()?);
-        let rows = numbers.len();
-        let at = |share: f64| numbers.get((share * (rows - 1) as f64) as usize).copied().unwrap_or(least);
-        let reach = (at(0.99) - least).max(1) as f64;
-        let mut counts: Vec<(i128, f64)> = Vec::new();
-        for number in &numbers {
-            match counts.last_mut() {
-                Some((last, count)) if last == number => *count += 1.0,
-                _ => counts.push((*number, 1.0)),
-            }
-        }
-        let step = counts.windows(2).fold(0u128, |step, pair| match pair {
-            [(a, _), (b, _)] => divisor(step, a.abs_diff(*b)),
-            _ => step,
-        });
-        let round = counts.iter().filter(|(number, _)| number % 10 == 0).count();
-        Some(Self {
-            least,
-            greatest,
-            negative: least < 0,
-            zeros: numbers.iter().filter(|number| **number == 0).count() as f64 / rows as f64,
-            tail: (greatest - at(0.99)) as f64 / reach,
-            dispersion: dispersion(&counts),
-            rounded: counts.len() > 20 && round * 10 > counts.len() * 8,
-            step: step.max(1),
-        })
-    }
-}
-
-fn divisor(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { divisor(b, a % b) }
-}
-
-/// Variance over mean of the counts, each against the mean of its two neighbours on either side.
-fn dispersion(counts: &[(i128, f64)]) -> f64 {
-    let mut sum = (0.0, 0.0);
-    for five in counts.windows(5) {
-        let [(_, a), (_, b), (_, own), (_, c), (_, d)] = five else { continue };
-        let around = (a + b + c + d) / 4.0;
-        // The mean of four neighbours varies by a quarter itself.
-        sum = (sum.0 + (own - around).powi(2) / 1.25, sum.1 + around.max(*own));
-    }
-    if sum.1 > 0.0 { sum.0 / sum.1 } else { 1.0 }
 }
 
 /// Estimates the least number of values of a column from some of its places, by Chao's estimator
@@ -465,6 +279,7 @@ mod tests {
     use evenkeel_stats::sketch::fold;
 
     use super::*;
+    use crate::evaluate::roles::forms::{Whole, is_opaque, is_structured};
 
     fn whole(numbers: impl IntoIterator<Item = i64>) -> Whole {
         Whole::of(numbers.into_iter().map(i128::from).collect()).unwrap()

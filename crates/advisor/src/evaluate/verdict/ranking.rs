@@ -1,5 +1,7 @@
 //! Choice of keys: a ranking by meaningful quantities, and the reasons in order.
 
+use std::cmp::Ordering;
+
 use crate::evaluate::candidates::workload::{Reach, StatementReport, fan_out};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::{PartitionKeyReport, PlacementReport};
@@ -42,6 +44,8 @@ struct Needed {
 struct Ranked {
     partitions: PartitionCount,
     keys: Vec<RankedKey>,
+    /// Kind of the best key; `None` if no key can be used.
+    best: Option<Class>,
 }
 
 impl Needed {
@@ -92,8 +96,8 @@ pub(crate) fn recommend(
         })
         .collect();
     let serves = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
-        let Some(best) = ranked.keys.first().filter(|key| key.obstacle.is_none()) else { return false };
-        needed.rate.is_none_or(|rate| best.sustained_rate >= rate)
+        let best = ranked.keys.first().filter(|_| ranked.best.is_some());
+        best.is_some_and(|best| needed.rate.is_none_or(|rate| best.sustained_rate >= rate))
     };
     let has_keys = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
         let best = ranked.keys.first().map(|key| &key.partition_key);
@@ -102,12 +106,16 @@ pub(crate) fn recommend(
             key.distinct.estimate / u64::from(ranked.partitions.get()) >= FEWEST_KEYS_PER_PARTITION
         })
     };
-    let qualifies = |at: &&(Ranked, Vec<StatementReport>)| {
-        serves(at) && at.0.keys.first().is_some_and(|key| key.qualifies)
+    // Rows that are too few to judge a larger number do not speak for it.
+    let kind = |(ranked, _): &&(Ranked, Vec<StatementReport>)| {
+        let too_few = ranked.keys.first().is_some_and(|key| key.verdict == Verdict::FewRows);
+        (too_few, ranked.best)
     };
-    // In this order: the smallest number whose best key is even enough and takes the rate; the
-    // smallest that takes the rate; the largest with enough keys; the smallest.
-    let (chosen, rule) = if let Some(found) = ranked.iter().find(qualifies).or(ranked.iter().find(serves)) {
+    // In this order: of the numbers that take the rate, the smallest whose best key is of the best
+    // kind; the largest with enough keys; the smallest.
+    let best =
+        ranked.iter().filter(serves).min_by(|a, b| kind(a).partial_cmp(&kind(b)).unwrap_or(Ordering::Equal));
+    let (chosen, rule) = if let Some(found) = best {
         (Some(found), if has_keys(&found) { Rule::Suffices } else { Rule::FewKeys })
     } else if let Some(found) = ranked.iter().rev().find(has_keys) {
         (Some(found), Rule::TooSlow)
@@ -184,8 +192,10 @@ enum Class {
     Qualifies,
     /// Not even enough, but better than a time in the key, which no read of an entity knows.
     Bearable,
-    /// Even enough only because a time is in the key.
+    /// Even enough only because a time or a line number is in the key.
     SpreadByTime,
+    /// Kinds of things rather than things, such as a country and a status.
+    Kinds,
     Uneven,
     /// Nothing that identifies anything.
     Makeshift,
@@ -210,10 +220,28 @@ fn rank_all(
         .iter()
         .filter_map(|key| rank(key, evaluation.rows, statements, partitions, needed, &workload))
         .collect();
-    let order = |key: &RankedKey| {
-        let class = if workload.is_makeshift(&key.partition_key) {
+    // A thing with few values spreads them by chance; a second column would only make reads of it visit
+    // more partitions. One with a heavy value needs the second column.
+    let suffices = |key: &RankedKey| {
+        key.partition_key.len() == 1
+            && key.obstacle.is_none()
+            && matches!(key.verdict, Verdict::FewKeys | Verdict::Even)
+            && key.rate_if_even <= BEARABLE * key.sustained_rate
+            && workload.is_entity(&key.partition_key)
+    };
+    let sufficient: Vec<Vec<String>> =
+        keys.iter().filter(|key| suffices(key)).map(|key| key.partition_key.clone()).collect();
+    let is_wider = |key: &RankedKey| {
+        sufficient.iter().any(|other| {
+            key.partition_key.len() > 1 && other.iter().all(|column| key.partition_key.contains(column))
+        })
+    };
+    let class = |key: &RankedKey| {
+        if workload.is_makeshift(&key.partition_key) {
             Class::Makeshift
-        } else if key.qualifies && !knowledge.has_time(&key.partition_key) {
+        } else if knowledge.is_of_kinds(&key.partition_key) {
+            if key.qualifies { Class::Kinds } else { Class::Uneven }
+        } else if key.qualifies && !knowledge.has_count(&key.partition_key) && !is_wider(key) {
             Class::Qualifies
         } else if !key.qualifies && key.rate_if_even <= BEARABLE * key.sustained_rate {
             Class::Bearable
@@ -221,12 +249,16 @@ fn rank_all(
             Class::SpreadByTime
         } else {
             Class::Uneven
-        };
-        let cost = if key.qualifies { key.cost } else { 0.0 };
+        }
+    };
+    let order = |key: &RankedKey| {
+        let class = class(key);
+        let cost = if class <= Class::SpreadByTime { key.cost } else { 0.0 };
         (key.obstacle.is_some(), class, cost, -key.sustained_rate)
     };
-    keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
-    Ranked { partitions, keys }
+    keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
+    let best = keys.first().filter(|key| key.obstacle.is_none()).map(class);
+    Ranked { partitions, keys, best }
 }
 
 fn propose(
@@ -264,6 +296,8 @@ fn propose(
     let mut recommendation = Recommendation {
         partition_key: chosen.partition_key.clone(),
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
+        makeshift: ranked.best.is_some_and(|best| matches!(best, Class::Kinds | Class::Makeshift))
+            || knowledge.is_of_kinds(&chosen.partition_key),
         partitions: ranked.partitions.get(),
         reasons,
         alternatives,

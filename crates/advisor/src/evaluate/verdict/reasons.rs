@@ -22,7 +22,7 @@ fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
             "{} identifies the row, and no other column is both looked up and even enough; reads of one row visit one partition",
             only.column
         )),
-        [only] if only.role.can_place_rows() => {
+        [only] if only.role == Role::Entity => {
             let evidence = only.evidence.first().map(|evidence| format!(" ({evidence})")).unwrap_or_default();
             let role = only.role.words();
             let article = if role.starts_with('e') { "an" } else { "a" };
@@ -36,6 +36,16 @@ fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
             only.column,
             only.role.words()
         )),
+        [_, _, ..]
+            if roles.iter().all(|report| !report.role.can_place_rows() || report.role == Role::Dimension) =>
+        {
+            let columns: Vec<String> =
+                roles.iter().map(|report| format!("{} ({})", report.column, report.role.words())).collect();
+            Some(format!(
+                "this is a makeshift: {}; no column identifies anything that reads would name; add one that does to the export",
+                columns.join(", ")
+            ))
+        }
         [_, _, ..] => {
             let columns: Vec<&str> = roles.iter().map(|report| report.column.as_str()).collect();
             Some(format!("a read must name {} to visit one partition", columns.join(" and ")))

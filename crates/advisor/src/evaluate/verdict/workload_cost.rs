@@ -68,6 +68,16 @@ impl<'a> Knowledge<'a> {
         self.report(column).map(|report| report.role)
     }
 
+    /// Whether the key has a time or a line number, which spread rows and serve no read.
+    pub(crate) fn has_count(&self, key: &[String]) -> bool {
+        key.iter().any(|column| matches!(self.role(column), Some(Role::Time | Role::LineNumber)))
+    }
+
+    /// Whether the key has nothing but kinds of things.
+    pub(crate) fn is_of_kinds(&self, key: &[String]) -> bool {
+        key.iter().all(|column| self.role(column) == Some(Role::Dimension))
+    }
+
     /// Whether the key has a time, which spreads rows and serves no read.
     pub(crate) fn has_time(&self, key: &[String]) -> bool {
         key.iter().any(|column| self.role(column) == Some(Role::Time))
@@ -164,11 +174,22 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Whether experts would not hash the key: it has a measure or a text, or nothing but times.
+    /// Whether the key is one thing that reads name.
+    pub(crate) fn is_entity(&self, key: &[String]) -> bool {
+        self.entities.iter().any(|(entity, _)| entity == key)
+            && key.iter().all(|column| self.knowledge.role(column) == Some(Role::Entity))
+    }
+
+    /// Whether experts would not hash the key: it has a measure or a text, or nothing but times,
+    /// alone or beside columns of a few values.
     pub(crate) fn is_makeshift(&self, key: &[String]) -> bool {
         let roles: Vec<Option<Role>> = key.iter().map(|column| self.knowledge.role(column)).collect();
         let bad = |role: &Option<Role>| matches!(role, Some(Role::Measure | Role::Text | Role::Constant));
-        roles.iter().any(bad) || roles.iter().all(|role| matches!(role, Some(Role::Time | Role::LineNumber)))
+        let is_count = |role: &Option<Role>| matches!(role, Some(Role::Time | Role::LineNumber));
+        let is_vague = |role: &Option<Role>| matches!(role, Some(Role::Time | Role::Dimension));
+        roles.iter().any(bad)
+            || roles.iter().all(is_count)
+            || (self.knowledge.has_time(key) && roles.iter().all(is_vague))
     }
 
     /// Expected share of the partitions that a read visits. `observed` is that of the statements that

@@ -1,0 +1,163 @@
+//! Roles that a column may have, and the report on one column.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::roles::profile::CarriedTimes;
+
+/// Kind of thing that the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Identifier of a thing that has many rows: a user, a device, an account.
+    Entity,
+    /// Identifier of the row.
+    RowId,
+    /// Point in time.
+    Time,
+    /// One of few kinds: a country, a status.
+    Dimension,
+    /// Measurement or amount.
+    Measure,
+    /// Free text.
+    Text,
+    /// Number within a parent, such as a line of an order.
+    LineNumber,
+    /// The same value in all rows.
+    Constant,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 8] = [
+        Self::Entity,
+        Self::RowId,
+        Self::Time,
+        Self::Dimension,
+        Self::Measure,
+        Self::Text,
+        Self::LineNumber,
+        Self::Constant,
+    ];
+
+    /// Returns the role as words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Entity => "entity",
+            Self::RowId => "row id",
+            Self::Time => "time",
+            Self::Dimension => "dimension",
+            Self::Measure => "measure",
+            Self::Text => "text",
+            Self::LineNumber => "line number",
+            Self::Constant => "constant",
+        }
+    }
+
+    /// Whether experts hash columns of the role; others are a makeshift.
+    #[must_use]
+    pub fn can_place_rows(self) -> bool {
+        matches!(self, Self::Entity | Self::RowId | Self::Dimension)
+    }
+
+    /// Whether columns of the role belong in a primary key; others only if nothing else makes rows
+    /// unique.
+    #[must_use]
+    pub fn can_identify_rows(self) -> bool {
+        !matches!(self, Self::Measure | Self::Text | Self::Constant)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.words().replace(' ', "-"))
+    }
+}
+
+/// Error of a role that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown role '{0}'; roles are: entity, row-id, time, dimension, measure, text, line-number, constant"
+)]
+pub struct RoleError(String);
+
+impl FromStr for Role {
+    type Err = RoleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wanted = text.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+        Self::ALL
+            .into_iter()
+            .find(|role| role.to_string() == wanted)
+            .ok_or_else(|| RoleError(evenkeel_model::bounded::quote(text).to_string()))
+    }
+}
+
+/// Role of a column, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoleReport {
+    /// Name of the column.
+    pub column: String,
+    /// Role of the column.
+    pub role: Role,
+    /// Evidence that decided, the strongest first.
+    pub evidence: Vec<String>,
+    /// Column that it is one-to-one with, if there is one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
+    /// Other columns that it determines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub determines: Vec<String>,
+    /// Columns within whose values it numbers the rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counts_within: Vec<String>,
+    /// Whether its rows are the parts of one thing, which is read as a whole: rows of one value arrive
+    /// one after the other, or the name says so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub holds_parts: bool,
+    /// Whether its name is that of the rows of the export: the id of a row, even if some rows share it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_rows: bool,
+    /// Whether its name or its values are those of names: what a thing is called beside its id.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_label: bool,
+    /// Whether its values are IP addresses, which many share and few are looked up by.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_address: bool,
+    /// Points in time that its values carry, if they are not of a type of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<CarriedTimes>,
+    /// Rows with NULL, as a share of the sampled rows.
+    pub null_share: f64,
+    /// Whether the user gave the role.
+    pub given: bool,
+}
+
+/// Weight of an entity that is known by a name: its id, if there is one, is what others refer to.
+const LABEL: f64 = 0.3;
+
+/// Weight of an entity that is known by its address.
+const ADDRESS: f64 = 0.1;
+
+impl RoleReport {
+    /// Columns that together identify a thing of this column: the column itself, after those within which
+    /// its things are numbered.
+    pub(crate) fn thing(&self) -> Vec<String> {
+        let parents = if self.role == Role::Entity { self.counts_within.as_slice() } else { &[] };
+        [parents, std::slice::from_ref(&self.column)].concat()
+    }
+
+    /// Weight of an entity, beside those that have ids.
+    pub(crate) fn identity(&self) -> f64 {
+        if self.is_address {
+            ADDRESS
+        } else if self.is_label {
+            LABEL
+        } else {
+            1.0
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Evidence for each role of a column, as scores that are added up.
+
+use crate::evaluate::roles::epochs::MOSTLY_ASCENDING;
+use crate::evaluate::roles::forms::{Form, Whole, Words};
+use crate::evaluate::roles::names::Hint;
+use crate::evaluate::roles::numbering::Numbering;
+use crate::evaluate::roles::profile::Profile;
+use crate::evaluate::roles::{Relations, Role, names};
+use evenkeel_model::table::ColumnType;
+
+/// Mean number of characters of a value above which it is content: a hash of 256 bits has 64 or 66.
+const LONGEST_ID: f64 = 72.0;
+
+/// Share of the rows in the middle half of the range from which numbers crowd around a mean; those of a
+/// normal distribution have 0.75.
+const CROWDED: f64 = 0.68;
+
+/// Scores of the roles of one column.
+#[derive(Debug, Default)]
+pub(super) struct Scores {
+    all: Vec<(Role, f64, String)>,
+}
+
+impl Scores {
+    pub(super) fn add(&mut self, role: Role, weight: f64, evidence: impl Into<String>) {
+        self.all.push((role, weight, evidence.into()));
+    }
+
+    fn of(&self, role: Role) -> f64 {
+        self.all.iter().filter(|(of, _, _)| *of == role).map(|(_, weight, _)| weight).sum()
+    }
+
+    /// The role with the highest score, and the evidence for it.
+    pub(super) fn decide(self, among: &[Role]) -> (Role, Vec<String>) {
+        let best = among.iter().copied().reduce(|a, b| if self.of(b) > self.of(a) { b } else { a });
+        let best = best.unwrap_or(Role::Dimension);
+        let mut evidence: Vec<(f64, String)> = self
+            .all
+            .into_iter()
+            .filter(|(role, weight, text)| *role == best && *weight > 0.0 && !text.is_empty())
+            .map(|(_, weight, text)| (weight, text))
+            .collect();
+        evidence.sort_by(|a, b| b.0.total_cmp(&a.0));
+        (best, evidence.into_iter().map(|(_, text)| text).collect())
+    }
+}
+
+/// Scores of texts.
+pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Scores) {
+    scores.add(Role::Measure, -20.0, "");
+    if column.numbers.is_none() {
+        scores.add(Role::LineNumber, -20.0, "");
+    }
+    scores.add(Role::Text, -2.0, "");
+    if words.mean_words >= 2.5 {
+        scores.add(Role::Text, 7.0, format!("{:.1} words in each value", words.mean_words));
+    }
+    if words.mean_chars >= 40.0 && words.opaque < 0.5 {
+        scores.add(Role::Text, 3.0, format!("{:.0} characters in each value", words.mean_chars));
+        if words.codes < 0.5 {
+            scores.add(Role::Text, 3.0, "");
+            scores.add(Role::RowId, -3.0, "");
+        }
+    }
+    if words.mean_chars > LONGEST_ID {
+        scores.add(Role::Text, 6.0, format!("{:.0} characters in each value", words.mean_chars));
+        scores.add(Role::RowId, -4.0, "");
+        scores.add(Role::Entity, -4.0, "");
+    } else if words.mean_chars >= 40.0
+        && words.opaque < 0.5
+        && !matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity))
+    {
+        scores.add(Role::Text, 2.0, "");
+        scores.add(Role::RowId, -2.0, "");
+    }
+    if words.decimals > 0.5 {
+        scores.add(Role::Measure, 26.0, "numbers with fractions, as text");
+        scores.add(Role::Entity, -6.0, "");
+        scores.add(Role::RowId, -6.0, "");
+    }
+    if words.structured > 0.5 {
+        scores.add(Role::Text, 14.0, "objects or lists with parts of their own");
+        scores.add(Role::RowId, -8.0, "");
+        scores.add(Role::Entity, -4.0, "");
+    }
+    if words.opaque > 0.9 {
+        scores.add(Role::Entity, 2.0, "UUIDs or long hexadecimal numbers");
+        scores.add(Role::RowId, 1.0, "UUIDs or long hexadecimal numbers");
+    } else if words.codes > 0.9 && words.mean_chars >= 4.0 {
+        scores.add(Role::Entity, 1.0, "codes with digits");
+    }
+}
+
+/// Whether values are words with blanks between them, and no codes.
+pub(super) fn is_words(form: &Form) -> bool {
+    matches!(form, Form::Text(words) if words.mean_words >= 1.5 && words.codes < 0.1)
+}
+
+pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
+    let (rows, distinct) = (column.filled() as f64, column.distinct as f64);
+    let per_value = rows / distinct.max(1.0);
+    if column.is_unique() || (column.is_nearly_unique() && column.nulls == 0) {
+        scores.add(Role::RowId, 4.0, "a value of its own in each sampled row");
+        // Amounts from a wide range hardly repeat.
+        if !column.is_unique() && matches!(column.form, Form::Whole(_)) && column.ascends < MOSTLY_ASCENDING {
+            scores.add(Role::RowId, -3.0, "");
+            scores.add(Role::Measure, 2.5, "numbers from a wide range, of which few repeat");
+        }
+        if column.rises_strictly {
+            scores.add(Role::RowId, 4.0, "rises from row to row");
+            scores.add(Role::Measure, -3.0, "");
+        }
+        scores.add(Role::Entity, -2.0, "");
+    } else {
+        scores.add(Role::RowId, -6.0, "");
+        if column.rises && column.distinct > 50 {
+            scores.add(Role::Entity, 3.0, "rows are sorted by it");
+        }
+    }
+    scores.add(Role::LineNumber, -4.0, "");
+    let many = column.likely.max(distinct);
+    if many <= 64.0 {
+        scores.add(Role::Dimension, 4.0, format!("{distinct:.0} values"));
+        scores.add(Role::Entity, -1.0, "");
+    } else if many <= 1_000.0 {
+        scores.add(Role::Dimension, 1.0, format!("{distinct:.0} values"));
+        scores.add(Role::Entity, 1.0, format!("{distinct:.0} values that repeat"));
+    } else {
+        scores.add(Role::Dimension, -3.0, "");
+        if per_value >= 1.5 || column.likely < 0.9 * rows {
+            scores.add(Role::Entity, 2.0, format!("{distinct:.0} values that repeat"));
+        }
+    }
+}
+
+pub(super) fn score_relations(
+    index: usize,
+    columns: &[Profile<'_>],
+    relations: &Relations,
+    scores: &mut Scores,
+) {
+    let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
+    let numbering = relations.numbering(index);
+    let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
+    let parents = parents.join(" and ");
+    let dependencies = &relations.dependencies;
+    let determined = dependencies.determines.get(index).filter(|others| !others.is_empty());
+    let follows = dependencies.follows.get(index).copied().flatten();
+    match (numbering, determined, follows) {
+        (Numbering::Things(_), ..) => {
+            scores.add(Role::Entity, 8.0, format!("numbers things within each {parents}"));
+            scores.add(Role::Measure, -3.0, "");
+        }
+        (Numbering::Lines(_), ..) | (Numbering::Serial(_), None, _) => {
+            scores.add(Role::LineNumber, 14.0, format!("counts within each {parents}"));
+        }
+        (Numbering::Rising(_), ..) => {
+            scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {parents}"));
+        }
+        // What determines others is one-to-one with the pair.
+        (Numbering::None, None, Some((a, b))) => {
+            scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));
+            scores.add(Role::Entity, -4.0, "");
+        }
+        (Numbering::None | Numbering::Serial(_), ..) => {}
+    }
+    let Some(determined) = determined else { return };
+    let names: Vec<&str> = determined
+        .iter()
+        .filter_map(|other| columns.get(*other))
+        .map(|other| other.column.name.as_str())
+        .take(3)
+        .collect();
+    let weight = (1.0 + determined.len() as f64).min(4.0);
+    scores.add(Role::Entity, weight, format!("determines {}", names.join(", ")));
+}
+
+pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Scores) {
+    scores.add(Role::Text, -20.0, "");
+    if whole.negative {
+        scores.add(Role::Measure, 3.0, "numbers below zero");
+        scores.add(Role::Entity, -3.0, "");
+        scores.add(Role::RowId, -2.0, "");
+    }
+    let many = column.distinct > 64;
+    if many && whole.tail > 0.5 {
+        scores.add(Role::Measure, 1.5, "a few values far above the others");
+        if whole.dispersion < 1.7 && column.distinct > 200 {
+            scores.add(Role::Measure, 2.0, "a smooth distribution");
+        }
+    }
+    if many && whole.tail <= 0.02 && !whole.negative {
+        scores.add(Role::Entity, 1.5, "numbers fill their range up to a sharp end");
+        scores.add(Role::RowId, 1.0, "numbers fill their range up to a sharp end");
+    }
+    if many && whole.dispersion > 3.0 {
+        let weight = whole.dispersion.ln().min(3.0);
+        scores.add(Role::Entity, weight, "each number has a frequency of its own");
+    }
+    if many && whole.dispersion < 3.0 && whole.middle >= CROWDED {
+        scores.add(Role::Measure, 3.0, "numbers that crowd around a mean");
+    }
+    if many && (0.1..0.8).contains(&whole.zeros) {
+        scores.add(Role::Measure, 2.0, "often zero");
+    }
+    if whole.rounded && whole.step < 10 {
+        scores.add(Role::Measure, 1.5, "round numbers");
+    }
+    if matches!(
+        column.column.column_type,
+        ColumnType::Float | ColumnType::Double | ColumnType::Decimal { .. }
+    ) {
+        scores.add(Role::Measure, 2.0, format!("type {}", column.column.column_type));
+    }
+}
+
+pub(super) fn score_name(name: &str, scores: &mut Scores) {
+    let weight = names::WEIGHT;
+    let said = || format!("its name, {name}");
+    match names::hint(name) {
+        Some(Hint::Identifier) => {
+            scores.add(Role::Entity, weight, said());
+            scores.add(Role::RowId, weight, said());
+            scores.add(Role::Measure, -weight, "");
+        }
+        Some(Hint::Entity) => {
+            scores.add(Role::Entity, weight, said());
+            scores.add(Role::RowId, weight / 2.0, said());
+            scores.add(Role::Measure, -weight, "");
+        }
+        Some(Hint::Time) => {
+            scores.add(Role::Dimension, weight, said());
+            scores.add(Role::Entity, -1.5 * weight, "");
+        }
+        Some(Hint::Dimension) => {
+            scores.add(Role::Dimension, weight, said());
+            scores.add(Role::RowId, -weight, "");
+            scores.add(Role::Measure, -weight, "");
+        }
+        Some(Hint::Attribute) => {
+            scores.add(Role::Dimension, 3.0 * weight, said());
+            scores.add(Role::Entity, -weight, "");
+            scores.add(Role::RowId, -2.0 * weight, "");
+            scores.add(Role::Measure, -weight, "");
+        }
+        Some(Hint::Measure) => {
+            scores.add(Role::Measure, 1.5 * weight, said());
+            scores.add(Role::Entity, -1.5 * weight, "");
+            scores.add(Role::RowId, -weight, "");
+            scores.add(Role::Dimension, -weight / 2.0, "");
+        }
+        Some(Hint::Text) => {
+            scores.add(Role::Text, weight, said());
+            scores.add(Role::Entity, -weight, "");
+            scores.add(Role::RowId, -weight, "");
+        }
+        Some(Hint::Line) => {
+            scores.add(Role::LineNumber, weight, said());
+            scores.add(Role::Measure, -1.0, "");
+        }
+        None => {}
+    }
+}
