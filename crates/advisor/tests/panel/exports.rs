@@ -8,7 +8,8 @@ use crate::columns::*;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) rows: fn() -> RecordBatch,
-    /// Partition keys that are accepted; an empty one is the answer that none is good.
+    /// Partition keys that are accepted; an empty one is the answer that none is good, or a makeshift
+    /// that says so.
     pub(crate) accepted: &'static [&'static [&'static str]],
     /// Columns that are in no primary key.
     pub(crate) never: &'static [&'static str],
@@ -690,6 +691,120 @@ fn copies() -> RecordBatch {
 }
 
 /// All exports.
+/// Means of 10 minutes of 140 turbines, all at the same times.
+fn turbines() -> RecordBatch {
+    let (turbines, times_of_each) = (140, 200);
+    let rows = turbines * times_of_each;
+    let turbine: Vec<u64> = (0..rows as u64).map(|row| row % turbines as u64).collect();
+    let at = (0..rows).map(|row| START + (row / turbines) as i64 * 600_000_000);
+    export(vec![
+        ("turbine_id", codes("WT", &turbine)),
+        ("measured_at", times(at)),
+        ("wind_speed", floats(rows, 8.0, 0.4, 421)),
+        ("power_kw", floats(rows, 900.0, 0.6, 422)),
+        ("op_state", choice(rows, &["run", "idle", "fault"], 423)),
+    ])
+}
+
+/// What users of tenants did to documents, both numbered within the tenant.
+fn audits_of_tenants() -> RecordBatch {
+    let rows = 40_000;
+    let tenant = zipf(rows, 150, 0.8, 431);
+    let mut sizes = vec![0u64; 150];
+    tenant.iter().for_each(|tenant| sizes[*tenant as usize] += 1);
+    let within = |share: u64, seed: u64| {
+        let drawn = uniform(rows, 1 << 32, seed);
+        int64(
+            tenant.iter().zip(drawn).map(|(tenant, drawn)| 1 + drawn % (1 + sizes[*tenant as usize] / share)),
+        )
+    };
+    export(vec![
+        ("event_id", uuids(rows, 432)),
+        ("tenant_id", int64(tenant.iter().copied())),
+        ("user_no", within(12, 433)),
+        ("document_no", within(2, 434)),
+        ("action", choice(rows, &["read", "edit", "share", "delete"], 435)),
+        ("at", times(rising(rows, 8.0, 436))),
+    ])
+}
+
+/// Results of samples, some as bounds.
+fn laboratory() -> RecordBatch {
+    let samples = 6_000;
+    let patient = zipf(samples, 2_500, 0.4, 441);
+    let (mut of, mut test) = (Vec::new(), Vec::new());
+    for (sample, tests) in uniform(samples, 6, 442).iter().enumerate() {
+        for number in 0..=*tests {
+            of.push(sample as u64);
+            test.push((sample as u64 + number) % 12);
+        }
+    }
+    let rows = of.len();
+    let drawn = rising(samples, 300.0, 443);
+    let result = uniform(rows, 20_000, 444).into_iter().map(|value| match value % 20 {
+        0 => format!("<{}.5", value % 9),
+        _ => format!("{}.{}", value / 100, value % 100),
+    });
+    export(vec![
+        ("num_muestra", int64(of.iter().map(|sample| 700_000 + sample * 3))),
+        ("nif_paciente", codes("P", &of.iter().map(|sample| patient[*sample as usize]).collect::<Vec<_>>())),
+        ("cod_prueba", codes("T", &test)),
+        ("resultado", texts(result)),
+        ("fec_extraccion", times(of.iter().map(|sample| drawn[*sample as usize]))),
+    ])
+}
+
+/// Offsets of groups of consumers, every minute.
+fn group_offsets() -> RecordBatch {
+    let (consumers, samples) = (600u64, 70u64);
+    let rows = (consumers * samples) as usize;
+    let consumer = |row: u64| row % consumers;
+    let end = |row: u64| {
+        consumer(row) * consumer(row) * 7_919 % 601 * 90_000 + row / consumers * (3 + consumer(row) % 40) * 11
+    };
+    let lag = amounts_of(rows, 30, 451);
+    let rows = 0..rows as u64;
+    export(vec![
+        ("sampled_at", times(rows.clone().map(|row| START + (row / consumers) as i64 * 60_000_000))),
+        ("grp", codes("grp-", &rows.clone().map(|row| consumer(row) / 6).collect::<Vec<_>>())),
+        ("topic", codes("topic-", &rows.clone().map(|row| consumer(row) / 6 % 80).collect::<Vec<_>>())),
+        ("part", int64(rows.clone().map(|row| consumer(row) % 6))),
+        ("committed", int64(rows.clone().map(|row| 9_000 + end(row)))),
+        ("log_end", int64(rows.clone().map(|row| 9_000 + end(row) + lag[row as usize]))),
+    ])
+}
+
+/// Entries of cases that each court numbers by itself.
+fn dockets() -> RecordBatch {
+    let (courts, cases) = (14u64, 90u64);
+    let (mut court, mut case, mut entry) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, entries) in uniform((courts * cases) as usize, 30, 461).iter().enumerate() {
+        for number in 0..=*entries {
+            court.push(at as u64 / cases);
+            case.push(at as u64 % cases);
+            entry.push(1 + number);
+        }
+    }
+    let rows = court.len();
+    export(vec![
+        ("court", codes("D", &court)),
+        ("case_no", texts(case.iter().map(|case| format!("25-{case:05}")))),
+        ("entry_no", int64(entry)),
+        ("filed_on", times(rising(rows, 2_000.0, 462))),
+        ("docket_text", sentences(rows, 463)),
+    ])
+}
+
+/// One sensor.
+fn grid_frequency() -> RecordBatch {
+    let rows = 40_000;
+    export(vec![
+        ("at", times((0..rows).map(|row| START + row as i64 * 1_000_000))),
+        ("hertz", floats(rows, 50.0, 0.001, 471)),
+        ("quality", choice(rows, &["good", "fair", "bad"], 472)),
+    ])
+}
+
 pub(crate) fn cases() -> Vec<Case> {
     macro_rules! case {
         ($name:literal, $rows:expr, $accepted:expr, never $never:expr, by $by:expr, $why:literal) => {
@@ -1081,6 +1196,61 @@ pub(crate) fn cases() -> Vec<Case> {
             never & ["bytes"],
             by & [],
             "a port is no thing, and an end is a time"
+        ),
+        case!(
+            "means of 140 turbines",
+            turbines,
+            &[&["turbine_id"]],
+            never & ["wind_speed", "power_kw", "op_state"],
+            by & [&["turbine_id", "measured_at"]],
+            "few values are uneven by chance, and a second column costs every read of a turbine"
+        ),
+        case!(
+            "audits of tenants",
+            audits_of_tenants,
+            &[&["tenant_id", "document_no"], &["tenant_id", "user_no"], &["event_id"]],
+            never & ["action"],
+            by & [&["event_id"]],
+            "document 17 of one tenant is not that of another"
+        ),
+        case!(
+            "results of a laboratory",
+            laboratory,
+            &[&["num_muestra"], &["nif_paciente"]],
+            never & ["resultado"],
+            by & [&["num_muestra", "cod_prueba"], &["nif_paciente", "fec_extraccion", "cod_prueba"]],
+            "a result is measured, although it is text"
+        ),
+        case!(
+            "offsets of groups",
+            group_offsets,
+            &[
+                &["grp"],
+                &["topic"],
+                &["grp", "topic"],
+                &["grp", "part"],
+                &["topic", "part"],
+                &["grp", "topic", "part"]
+            ],
+            never & ["committed", "log_end"],
+            by & [&["sampled_at", "grp", "part"]],
+            "two offsets that go along are measured"
+        ),
+        case!(
+            "dockets of courts",
+            dockets,
+            &[&["court", "case_no"], &["case_no"]],
+            never & ["docket_text"],
+            by & [&["court", "case_no", "entry_no"]],
+            "entries are numbered within a case of a court"
+        ),
+        case!(
+            "one sensor",
+            grid_frequency,
+            &[&[]],
+            never & ["hertz"],
+            by & [&["at"]],
+            "nothing but a time: whatever is hashed is a makeshift"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]

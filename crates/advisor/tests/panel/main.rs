@@ -56,7 +56,7 @@ fn refusal(case: &Case, report: &AdvisorReport, name: &dyn Fn(&str) -> String) -
     let accepted = case.accepted.iter().any(|key| {
         let mut key: Vec<String> = key.iter().map(|c| (*c).to_owned()).collect();
         key.sort();
-        key == partition_key
+        key == partition_key || (key.is_empty() && recommended.makeshift)
     });
     if !accepted {
         return Some(format!("HASH({})", partition_key.join(", ")));

@@ -220,3 +220,28 @@ pub(super) fn whole_numbers(array: &ArrayRef) -> Option<Vec<i128>> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measured_texts_are_numbers_with_a_fraction_or_a_bound() {
+        for text in ["1.5", "-0,25", "<0.5", "> 12.75", "+3.0"] {
+            assert!(is_decimal(text), "{text}");
+        }
+        for text in ["15", "1.2.3", "v1.5", "10.0.0.1", "1.", ".5", "a,b", "2026-01-01", ""] {
+            assert!(!is_decimal(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_crowd_around_a_mean_are_told_from_those_that_fill_a_range() {
+        let share = |numbers: Vec<i128>| Whole::of(numbers).unwrap().middle;
+        let even = share((0..1_000).collect());
+        assert!((0.45..0.55).contains(&even), "{even}");
+        // Sums of four numbers.
+        let sums = (0..10_000i128).map(|at| at % 10 + at / 10 % 10 + at / 100 % 10 + at / 1_000).collect();
+        assert!(share(sums) > 0.75);
+    }
+}

@@ -526,6 +526,42 @@ mod tests {
     }
 
     #[test]
+    fn things_are_numbered_within_parents_whose_numbers_end_where_their_sizes_do() {
+        let drawn = |row: i64, below: i64| {
+            (row.wrapping_add(below).wrapping_mul(-7_046_029_254_386_353_131) >> 33).rem_euclid(below)
+        };
+        let tenant = |row: i64| drawn(row, 89);
+        // A number below the size of the tenant, in no order.
+        let number = |row: i64| 1 + drawn(row, 100_003) % (10 + 20 * tenant(row));
+        let rows = || 0..12_000i64;
+        let columns = |name: &'static str| {
+            numberings(&[("tenant", int64(rows().map(tenant))), (name, int64(rows().map(number)))])
+        };
+        assert_eq!(columns("document_no")[1], Numbering::Things(vec![0]));
+        // Amounts grow with the tenant too: only the name tells them apart.
+        assert_eq!(columns("amount")[1], Numbering::None);
+        // One sequence for all tenants.
+        let shared = |row: i64| 1 + drawn(row, 2_003);
+        let found =
+            numberings(&[("tenant", int64(rows().map(tenant))), ("document_no", int64(rows().map(shared)))]);
+        assert_eq!(found[1], Numbering::None);
+    }
+
+    #[test]
+    fn lines_may_be_numbered_within_two_columns_together() {
+        let mut rows = Vec::new();
+        for at in 0..900i64 {
+            (1..=3 + at * at % 9).for_each(|line| rows.push((at / 60, at % 60, line)));
+        }
+        let found = numberings(&[
+            ("court", int64(rows.iter().map(|row| row.0))),
+            ("case", int64(rows.iter().map(|row| row.1))),
+            ("entry", int64(rows.iter().map(|row| row.2))),
+        ]);
+        assert_eq!(found[2], Numbering::Lines(vec![0, 1]));
+    }
+
+    #[test]
     fn numbers_that_rise_within_a_parent_are_found_in_interleaved_rows() {
         let document = |row: i64| row * 7_919 % 211;
         let revisions = |row: i64| row / 40 + document(row) % 5;

@@ -287,7 +287,7 @@ fn propose(
     let Some(partition_key) = candidates.find(|key| key.part_names() == chosen.partition_key).cloned() else {
         return Recommendation::default();
     };
-    let mut reasons = reasons_for(chosen, statements, knowledge);
+    let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
     reasons.extend(sizing);
     let current = options.current_partition_key.as_ref().map(Candidate::part_names);

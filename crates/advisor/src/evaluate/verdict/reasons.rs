@@ -56,6 +56,7 @@ fn locality(chosen: &RankedKey, knowledge: &Knowledge<'_>) -> Option<String> {
 
 pub(super) fn reasons_for(
     chosen: &RankedKey,
+    others: &[RankedKey],
     statements: &[StatementReport],
     knowledge: &Knowledge<'_>,
 ) -> Vec<String> {
@@ -63,6 +64,13 @@ pub(super) fn reasons_for(
     if chosen.verdict == Verdict::FewRows {
         reasons
             .push("there are too few rows to tell how evenly they spread; evaluate more of them".to_owned());
+    } else if !chosen.qualifies && others.iter().any(|other| other.qualifies) {
+        reasons.push(format!(
+            "it is not even ({}): inserts reach {:.0} % of the rate of an even key; that is the price of \
+             keeping in one partition what is read together",
+            chosen.verdict.word(),
+            100.0 * chosen.sustained_rate / chosen.rate_if_even,
+        ));
     } else if !chosen.qualifies {
         reasons.push(format!(
             "no candidate spreads rows evenly; this is the best of them, and not a good one: {}",
