@@ -19,7 +19,11 @@ impl TableLog {
         if !snapshot.version().0.is_multiple_of(CHECKPOINT_INTERVAL) {
             return;
         }
-        if let (Ok(true), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await) {
+        // If the answer to the put is lost, the client tries again and finds its own file: whether the
+        // checkpoint is there tells, not who wrote it.
+        if let (Ok(_), Ok(files)) = (self.checkpoint(snapshot).await, self.files().await)
+            && files.checkpoints.contains(&snapshot.version())
+        {
             let _ = self.point_to(snapshot.version()).await;
             let oldest = files.oldest();
             // A cleaning never begins the log at one of these versions, so it needs none of them.
