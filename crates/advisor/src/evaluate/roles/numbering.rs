@@ -157,11 +157,13 @@ fn counts_within(numbers: &[i128], least: i128, codes: &[u32], parents: usize) -
         return false;
     }
     let full = seen.iter().filter(|(rows, most)| *rows as i128 == most - least + 1).count();
+    if (full as f64) < WITHOUT_GAPS * parents as f64 && !rises_within(codes, numbers) {
+        return false;
+    }
     let mut lines: Vec<(u32, i128)> = codes.iter().copied().zip(numbers.iter().copied()).collect();
     lines.sort_unstable();
     let repeated = lines.windows(2).filter(|pair| pair.first() == pair.last()).count();
-    (full as f64 >= WITHOUT_GAPS * parents as f64 || rises_within(codes, numbers))
-        && repeated * 1_000 <= codes.len()
+    repeated * 1_000 <= codes.len()
 }
 
 /// Whether the rows of each parent come one after the other with rising numbers, and the numbers often
@@ -255,19 +257,20 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
                 pairs += 1;
                 above += usize::from(*number > before);
                 below += usize::from(*number < before);
+                // Most columns are told apart after a few rows; with many columns that is what counts.
+                if above.min(below) as f64 > (1.0 - RISING) * numbers.len() as f64 {
+                    return false;
+                }
             }
         }
         pairs * 5 >= numbers.len() && above.max(below) as f64 >= RISING * pairs as f64
     };
-    let parents = columns.iter().enumerate().filter(|(_, parent)| {
+    let can_be_parent = |parent: &Profile<'_>| {
         parent.column.name != column.column.name && parent.distinct >= FEWEST_NUMBERS && !parent.is_time()
-    });
+    };
     let is_parent =
         |parent: &Profile<'_>| rises(parent) && (!is_ordered || changes_with(&parent.codes, numbers));
-    parents
-        .filter(|(_, parent)| is_parent(parent))
-        .min_by_key(|(_, parent)| parent.distinct)
-        .map(|(at, _)| at)
+    by_fewest_values(columns, can_be_parent).find(|(_, parent)| is_parent(parent)).map(|(at, _)| at)
 }
 
 /// Finds the parent within which the numbers of a column, an identifier by its name, begin again: those of
@@ -306,10 +309,21 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
             && parent.distinct > FEWEST_STARTS
             && parent.distinct < column.distinct
             && names::hint(&parent.column.name) != Some(Hint::Line)
-            && repeats_in_others(parent, column)
     };
-    let parents = columns.iter().enumerate().filter(|(_, parent)| can_be_parent(parent) && is_parent(parent));
-    parents.min_by_key(|(_, parent)| parent.distinct).map(|(at, _)| at)
+    by_fewest_values(columns, can_be_parent)
+        .find(|(_, parent)| is_parent(parent) && repeats_in_others(parent, column))
+        .map(|(at, _)| at)
+}
+
+/// Columns that can be a parent, those with the fewest values first.
+fn by_fewest_values<'c, 'p>(
+    columns: &'c [Profile<'p>],
+    can_be_parent: impl Fn(&Profile<'p>) -> bool,
+) -> impl Iterator<Item = (usize, &'c Profile<'p>)> {
+    let mut parents: Vec<(usize, &Profile<'p>)> =
+        columns.iter().enumerate().filter(|(_, parent)| can_be_parent(parent)).collect();
+    parents.sort_by_key(|(_, parent)| parent.distinct);
+    parents.into_iter()
 }
 
 /// Whether parents have numbers of their own: those with all numbers would have the same things.
@@ -354,16 +368,20 @@ fn starts_at_the_same(numbers: &[i128]) -> bool {
 fn series(numbers: &[i128], codes: &[u32]) -> f64 {
     let mut last: HashMap<u32, i128, ahash::RandomState> = HashMap::default();
     let mut distances: HashMap<i128, usize, ahash::RandomState> = HashMap::default();
+    let mut falls = 0;
     for (number, code) in numbers.iter().zip(codes) {
         if let Some(before) = last.insert(*code, *number) {
             *distances.entry(number - before).or_default() += 1;
+            falls += usize::from(*number < before);
+            if falls * 100 > numbers.len() {
+                return 0.0;
+            }
         }
     }
     let rows: usize = distances.values().sum();
     let same = distances.get(&0).copied().unwrap_or(0);
     let next = distances.iter().filter(|(distance, _)| **distance > 0).map(|(_, rows)| *rows).max();
     let next = next.unwrap_or(0);
-    let falls: usize = distances.iter().filter(|(distance, _)| **distance < 0).map(|(_, rows)| *rows).sum();
     if next * 10 < rows || falls * 100 > rows || rows * 2 < numbers.len() {
         return 0.0;
     }
