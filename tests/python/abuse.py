@@ -277,6 +277,8 @@ def inputs(bench):
                    setup=written("x.csv", data), table=True, rows=(ROWS, ROWS + 1), memory=1500, says=["x.csv"])
         yield Case(f"input csv {what}: evaluate", ["evaluate", "x.csv", "--partition-key", "k", "--partitions", "4"],
                    codes=(DONE, FAILED, USAGE), setup=written("x.csv", data), memory=1500, says=["x.csv", "column", "'k'"])
+    yield Case("input csv 5,000 columns: evaluate without a key", ["evaluate", "x.csv"], codes=(DONE, FAILED),
+               setup=written("x.csv", oversized["5,000 columns"]), memory=1500)
     deep = b'{"k":1,"u":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n"
     yield Case("input ndjson nested 200,000 deep", ["ingest", "t", "x.ndjson"], codes=(DONE, FAILED), setup=written("x.ndjson", deep), table=True,
                rows=ROWS, says=["x.ndjson"])

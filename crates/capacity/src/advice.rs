@@ -151,13 +151,14 @@ fn delay(simulation: &NodeSimulation, run: &RunReport) -> (f64, f64, String) {
     let recovery = if is_lost { parameters.recovery.seconds() } else { 0.0 };
     let allowed = parameters.longest_delay.seconds() + recovery;
     match run.outcome.longest_delay_seconds {
-        Some(longest) => {
-            let words = format!("rows wait up to {}, more than {}", seconds(longest), seconds(allowed));
-            (longest, allowed, words)
-        }
+        Some(longest) => (
+            longest,
+            allowed,
+            format!("rows wait up to {}, more than {}", seconds(longest), seconds(allowed)),
+        ),
         None => {
-            let never = run.outcome.waiting_rows;
-            (never, 0.0, format!("{never:.0} rows are never served: no other node is left"))
+            let rows = run.outcome.waiting_rows;
+            (rows, 0.0, format!("{rows:.0} rows are never served: no other node is left"))
         }
     }
 }

@@ -7,29 +7,24 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::candidates::considered::{ConsideredCandidate, Purpose};
+use crate::evaluate::candidates::considered::ConsideredCandidate;
 use crate::evaluate::candidates::few_values::FewValues;
-use crate::evaluate::candidates::sampled_columns::{Searched, wider_key_type};
-use crate::evaluate::candidates::search::{BYTES_LOOKED_AT, Finder, ROWS_LOOKED_AT};
+use crate::evaluate::candidates::sampled_columns::wider_key_type;
 use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
-use crate::evaluate::figures::uniqueness::UniqueBy;
-use crate::evaluate::options::AdvisorOptions;
-use crate::evaluate::options::EvaluateOptions;
+use crate::evaluate::look::look;
+use crate::evaluate::options::{AdvisorOptions, EvaluateOptions};
 use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::examples::{find_examples, find_values};
 use crate::evaluate::pass::reader::read_into;
-use crate::evaluate::pass::time_column::time_column;
-use crate::evaluate::roles::{Role, RoleReport};
+use crate::evaluate::roles::RoleReport;
 use crate::evaluate::verdict::findings::find_findings;
 use crate::evaluate::verdict::ranking::{Choice, Knowledge, recommend};
 use evenkeel_input::source::{Export, Extent, Unreadable};
 use evenkeel_model::finding::Finding;
 use evenkeel_model::note::Note;
-use evenkeel_model::table::{Candidate, Column, ColumnType, only_time_column};
-use evenkeel_placement::placement::Function;
-use evenkeel_placement::placement::systems::About;
+use evenkeel_model::table::{Column, ColumnType};
 
 /// A column of the export.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -121,7 +116,7 @@ pub fn advise(
         })?;
         Ok((evaluator.finish()?, unreadable))
     };
-    assess_counted(export, options, true, count, stop)
+    advise_counted(export, options, true, count, stop)
 }
 
 /// Like [`advise`], but the caller counts the rows: `count` receives the options with all
@@ -140,12 +135,12 @@ pub fn advise_with(
         few_values.keep_only(&[]);
         count(options)
     };
-    assess_counted(export, options, false, count, stop)
+    advise_counted(export, options, false, count, stop)
 }
 
 /// Evaluates an export with the figures that `count` returns. `widens` says whether `count` can read
 /// columns as other types.
-fn assess_counted(
+fn advise_counted(
     export: &Export,
     mut options: AdvisorOptions,
     widens: bool,
@@ -157,196 +152,73 @@ fn assess_counted(
     stop: &AtomicBool,
 ) -> Result<AdvisorReport, EvaluateError> {
     let started = Instant::now();
+    let mut notes = first_notes(export, &options);
+    let mut look = look(export, &mut options, widens, stop)?;
+    notes.extend(look.search_cut_short.then_some(Note::KeySearchCutShort));
+    let types = if widens { wider_types(export, &options.evaluate) } else { BTreeMap::new() };
+    notes.extend(widened_columns(export, &types));
+    let widened = (!types.is_empty()).then(|| export.with_types(&types));
+    let export = widened.as_ref().unwrap_or(export);
+    options.evaluate.equality_columns = equality_columns(&options.statements);
+    let mut few_values = FewValues::new(&look.considered, export.columns(), &options.evaluate.partitions);
+    let (mut evaluation, unreadable) = count(export, &options.evaluate, &mut few_values)?;
+    notes.extend(look.confirm(&evaluation));
+    let more_values = few_values.settle(&mut look.considered).into_iter();
+    notes.extend(more_values.map(|column| Note::MoreValuesThanSampled { column }));
+    find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
+    find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
+    notes.extend(unreadable.first.map(|first| Note::RowsLeftOut {
+        rows: unreadable.rows,
+        place: first.place(),
+        first: Some(first.reason),
+    }));
+    look.mark_unique_by_nature(&mut evaluation);
+    let knowledge = Knowledge {
+        roles: &look.roles,
+        natural_key: &look.natural_key,
+        identifying: &look.identifying,
+        joined: &options.joined,
+    };
+    let Choice { partitions, ranking, statements, recommendation } =
+        recommend(&evaluation, &options.statements, export, &options, &knowledge);
+    for report in &mut evaluation.candidates {
+        let chosen = partitions.and_then(|partitions| report.over(partitions));
+        report.over_time = chosen.and_then(|placement| placement.over_time.clone());
+    }
+    let column =
+        |column: &Column| ColumnReport { name: column.name.clone(), column_type: column.column_type };
+    let mut report = AdvisorReport {
+        inputs: export.input_names(),
+        input_bytes: export.stored_bytes(),
+        columns: export.columns().iter().map(column).collect(),
+        roles: look.roles,
+        evaluation,
+        considered: look.considered,
+        considered_from: look.considered_from,
+        sorted_by: look.sorted_by,
+        statements,
+        ranking,
+        recommendation,
+        findings: Vec::new(),
+        wants_primary_key: options.find_primary_keys || !options.evaluate.primary_keys.is_empty(),
+        unreadable_rows: unreadable.rows,
+        notes,
+        masked: false,
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    report.find_findings();
+    Ok(report)
+}
+
+/// Notes that need no row.
+fn first_notes(export: &Export, options: &AdvisorOptions) -> Vec<Note> {
     let mut notes = export.notes().to_vec();
     if !options.find_primary_keys && options.evaluate.primary_keys.is_empty() {
         let of_ydb = options.evaluate.placements.first().is_none_or(|function| function.of_ydb().is_some());
         notes.extend(of_ydb.then_some(Note::NoPrimaryKey));
     }
     notes.extend(options.left_out.iter().map(|reason| Note::PlacementsLeftOut { reason: reason.clone() }));
-    let Look {
-        mut considered,
-        considered_from,
-        roles,
-        natural_key,
-        identifying,
-        sorted_by,
-        search_cut_short,
-    } = look(export, &mut options, widens, stop)?;
-    notes.extend(search_cut_short.then_some(Note::KeySearchCutShort));
-    let types = if widens { wider_types(export, &options.evaluate) } else { BTreeMap::new() };
-    let widened = (!types.is_empty()).then(|| export.with_types(&types));
-    notes.extend(export.columns().iter().filter_map(|column| {
-        let (name, found) = (column.name.clone(), column.column_type);
-        types.get(&name).map(|wider| Note::ReadWider { column: name, found, column_type: *wider })
-    }));
-    let export = widened.as_ref().unwrap_or(export);
-    options.evaluate.equality_columns = equality_columns(&options.statements);
-    let mut few_values = FewValues::new(&considered, export.columns(), &options.evaluate.partitions);
-    let (mut evaluation, unreadable) = count(export, &options.evaluate, &mut few_values)?;
-    if let Some(extent) = considered_from.filter(|extent| !extent.whole) {
-        let rows = evaluation.sample.map_or(evaluation.rows, |sample| sample.rows_read);
-        notes.push(Note::CandidatesFromSample {
-            rows: extent.rows,
-            of_rows: rows,
-            places: extent.places,
-            inputs: extent.inputs,
-            of_inputs: extent.of_inputs,
-        });
-        confirm(&mut considered, &evaluation);
-    }
-    for column in few_values.settle(&mut considered) {
-        notes.push(Note::MoreValuesThanSampled { column });
-    }
-    find_values(export, options.on_unreadable, &mut evaluation.candidates, stop)?;
-    find_examples(export, options.on_unreadable, &mut evaluation.primary_keys, stop)?;
-    if let Some(first) = unreadable.first {
-        let (rows, place) = (unreadable.rows, first.place());
-        notes.push(Note::RowsLeftOut { rows, place, first: Some(first.reason) });
-    }
-    for key in &mut evaluation.primary_keys {
-        let identifies =
-            |report: &RoleReport| report.role == Role::RowId && key.columns.contains(&report.column);
-        let by_nature = roles.iter().any(identifies)
-            || (!natural_key.is_empty() && natural_key.iter().all(|column| key.columns.contains(column)));
-        if let Some(uniqueness) =
-            key.uniqueness.as_mut().filter(|uniqueness| by_nature && uniqueness.by == UniqueBy::Chance)
-        {
-            uniqueness.by = UniqueBy::Nature;
-        }
-    }
-    let Choice { partitions, ranking, statements, recommendation } = recommend(
-        &evaluation,
-        &options.statements,
-        export,
-        &options,
-        &Knowledge {
-            roles: &roles,
-            natural_key: &natural_key,
-            identifying: &identifying,
-            joined: &options.joined,
-        },
-    );
-    for report in &mut evaluation.candidates {
-        let chosen = partitions.and_then(|partitions| report.over(partitions));
-        report.over_time = chosen.and_then(|placement| placement.over_time.clone());
-    }
-    let wants_primary_key = options.find_primary_keys || !options.evaluate.primary_keys.is_empty();
-    let mut assessment = AdvisorReport {
-        inputs: export.input_names(),
-        input_bytes: export.stored_bytes(),
-        columns: export
-            .columns()
-            .iter()
-            .map(|column| ColumnReport { name: column.name.clone(), column_type: column.column_type })
-            .collect(),
-        roles,
-        evaluation,
-        considered,
-        considered_from,
-        sorted_by,
-        statements,
-        ranking,
-        recommendation,
-        findings: Vec::new(),
-        wants_primary_key,
-        unreadable_rows: unreadable.rows,
-        notes,
-        masked: false,
-        seconds: started.elapsed().as_secs_f64(),
-    };
-    assessment.find_findings();
-    Ok(assessment)
-}
-
-/// Outcome of a look at rows from all over the export.
-struct Look {
-    considered: Vec<ConsideredCandidate>,
-    considered_from: Option<Extent>,
-    roles: Vec<RoleReport>,
-    natural_key: Vec<String>,
-    identifying: Vec<String>,
-    sorted_by: Option<String>,
-    /// Whether primary keys were searched for, and the search ended before one was found.
-    search_cut_short: bool,
-}
-
-/// Infers the roles of the columns, and adds candidates if none are named.
-fn look(
-    export: &Export,
-    options: &mut AdvisorOptions,
-    widens: bool,
-    stop: &AtomicBool,
-) -> Result<Look, EvaluateError> {
-    let given_roles = given_roles(export, &options.roles)?;
-    let evaluate = &mut options.evaluate;
-    let wants_primary_keys = options.find_primary_keys && evaluate.primary_keys.is_empty();
-    let wants_partition_keys = evaluate.partition_keys.is_empty();
-    // The only point in time needs no evidence.
-    let only = only_time_column(export.columns()).and_then(|position| export.columns().get(position));
-    let only = only.filter(|column| column.column_type.is_timestamp()).map(|column| column.name.clone());
-    let given_time = evaluate.time.clone().or(only);
-    let most = (ROWS_LOOKED_AT, BYTES_LOOKED_AT);
-    let rows = export.rows_across::<EvaluateError>(options.on_unreadable, most, stop)?;
-    let function = evaluate.placements.first().copied().unwrap_or_default();
-    let searched = Searched {
-        export: &options.table,
-        columns: export.columns(),
-        time: given_time.as_deref(),
-        partitions: &evaluate.partitions,
-        function,
-        given: &given_roles,
-        widens,
-    };
-    let finder = Finder::new(&searched, &rows);
-    evaluate.time = finder.time().map(str::to_owned);
-    evaluate.time_reading = finder.time_reading().unwrap_or_default();
-    time_column(export.columns(), evaluate)?;
-    let kept = |considered: &[ConsideredCandidate]| {
-        let kept = considered.iter().filter(|candidate| candidate.kept);
-        kept.map(|candidate| Candidate::of_columns(&candidate.key)).collect::<Vec<_>>()
-    };
-    let mut considered = Vec::new();
-    if wants_partition_keys {
-        considered = finder.partition_keys(&evaluate.primary_keys);
-        leave_out_longer(&mut considered, function);
-        evaluate.partition_keys = kept(&considered);
-    }
-    if wants_primary_keys {
-        let given = if wants_partition_keys { None } else { evaluate.partition_keys.first() };
-        let found = finder.primary_keys(given, &considered);
-        evaluate.primary_keys = kept(&found);
-        considered.extend(found);
-    }
-    let joined = options.joined.iter().filter(|_| wants_partition_keys);
-    let joined = joined.filter(|join| finder.can_be_in_key(&join.column));
-    let joined = joined.map(|join| Candidate::of_columns(std::slice::from_ref(&join.column)));
-    for key in joined.chain(options.current_partition_key.clone()) {
-        if !evaluate.partition_keys.contains(&key) {
-            evaluate.partition_keys.push(key);
-        }
-    }
-    Ok(Look {
-        considered,
-        considered_from: (wants_partition_keys || wants_primary_keys).then_some(rows.extent),
-        roles: finder.roles().to_vec(),
-        natural_key: finder.natural_key(),
-        identifying: finder.naturally_identifying(),
-        sorted_by: finder.sorted_by(),
-        search_cut_short: wants_primary_keys && finder.is_cut_short(),
-    })
-}
-
-/// Drops keys with more columns than a system hashes.
-fn leave_out_longer(considered: &mut [ConsideredCandidate], function: Function) {
-    let Function::System(system) = function else { return };
-    let About { name, most_columns, .. } = system.about();
-    for candidate in considered.iter_mut().filter(|candidate| candidate.key.len() > *most_columns) {
-        candidate.kept = false;
-        candidate.reason = match most_columns {
-            1 => format!("{name} hashes one column"),
-            most => format!("{name} hashes at most {most} columns"),
-        };
-    }
+    notes
 }
 
 /// Returns the types as which the columns of the keys are read, if YDB takes their own in no key and
@@ -364,41 +236,10 @@ fn wider_types(export: &Export, options: &EvaluateOptions) -> BTreeMap<String, C
         .collect()
 }
 
-/// Arranges the roles that the user gave by the position of their columns.
-fn given_roles(export: &Export, roles: &[(String, Role)]) -> Result<Vec<Option<Role>>, EvaluateError> {
-    let columns = export.columns();
-    let known = || columns.iter().map(|column| column.name.clone()).collect();
-    if let Some((column, _)) =
-        roles.iter().find(|(name, _)| !columns.iter().any(|column| column.name == *name))
-    {
-        return Err(EvaluateError::UnknownRoleColumn { column: column.clone(), known: known() });
-    }
-    let role = |name: &str| roles.iter().rev().find(|(of, _)| of == name).map(|(_, role)| *role);
-    Ok(columns.iter().map(|column| role(&column.name)).collect())
-}
-
-/// Adds the figures of all rows to the reasons that were found from some of them.
-fn confirm(considered: &mut [ConsideredCandidate], evaluation: &Evaluation) {
-    for candidate in considered.iter_mut().filter(|candidate| candidate.kept) {
-        let found = match candidate.purpose {
-            Purpose::PartitionKey => {
-                let mut keys = evaluation.candidates.iter();
-                let key = keys.find(|key| key.partition_key == candidate.key && key.distinct.exact);
-                key.map(|key| format!("{} in all {} rows", key.distinct.estimate, evaluation.rows))
-            }
-            Purpose::PrimaryKey if evaluation.sample.is_none() => {
-                let key = evaluation.primary_keys.iter().find(|key| key.columns == candidate.key);
-                key.map(|key| match key.duplicate_rows {
-                    0 => format!("no key repeats in all {} rows", evaluation.rows),
-                    repeated => {
-                        format!("{repeated} of all {} rows have a key that another has", evaluation.rows)
-                    }
-                })
-            }
-            Purpose::PrimaryKey => None,
-        };
-        if let Some(found) = found {
-            candidate.reason = format!("{}; {found}", candidate.reason);
-        }
-    }
+fn widened_columns(export: &Export, types: &BTreeMap<String, ColumnType>) -> Vec<Note> {
+    let note = |column: &Column| {
+        let (name, found) = (column.name.clone(), column.column_type);
+        types.get(&name).map(|wider| Note::ReadWider { column: name, found, column_type: *wider })
+    };
+    export.columns().iter().filter_map(note).collect()
 }

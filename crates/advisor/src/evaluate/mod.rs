@@ -14,6 +14,7 @@
 mod advice;
 mod candidates;
 mod figures;
+mod look;
 mod mask;
 mod options;
 mod pass;

@@ -3,8 +3,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::evaluate::{EvaluateOptions, advise};
-use arrow::array::{Float64Array, Int32Array, RecordBatch};
+use crate::joins::report::hashes_alike;
+use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
 use evenkeel_input::source::{InputOptions, find_inputs};
+use evenkeel_model::finding::{FindingCode, Severity};
+use evenkeel_model::table::ColumnType;
+use evenkeel_placement::placement::Function;
 use parquet::arrow::ArrowWriter;
 
 type Columns = Vec<(&'static str, ArrayRef)>;

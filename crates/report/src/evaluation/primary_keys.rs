@@ -53,6 +53,15 @@ pub(super) fn primary_keys(assessment: &AdvisorReport, layout: Layout) -> String
             count(first.layout.batch_rows)
         );
     }
+    [text, examples(keys, layout), pruning(keys, layout)]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Formats rows that share a key.
+fn examples(keys: &[PrimaryKeyReport], layout: Layout) -> String {
     let examples = keys.iter().flat_map(|key| {
         key.examples.iter().take(2).map(|example| {
             vec![
@@ -75,7 +84,11 @@ pub(super) fn primary_keys(assessment: &AdvisorReport, layout: Layout) -> String
         Heading::text("next row"),
         Heading::text("differs in"),
     ];
-    let examples = section(layout, "Rows that share a primary key", &headings, examples.collect());
+    section(layout, "Rows that share a primary key", &headings, examples.collect())
+}
+
+/// Formats the shares of the data that conditions leave unread.
+fn pruning(keys: &[PrimaryKeyReport], layout: Layout) -> String {
     let pruning = keys.iter().flat_map(|key| {
         key.pruning.iter().map(|pruning| {
             vec![
@@ -92,8 +105,7 @@ pub(super) fn primary_keys(assessment: &AdvisorReport, layout: Layout) -> String
         Heading::number("portions that leaves out"),
         Heading::number("row groups once merged"),
     ];
-    let pruning = section(layout, "What a condition leaves unread", &headings, pruning.collect());
-    [text, examples, pruning].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    section(layout, "What a condition leaves unread", &headings, pruning.collect())
 }
 
 /// Formats the partitions that a statement visits: one, all, or their number.

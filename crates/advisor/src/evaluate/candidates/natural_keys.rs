@@ -25,6 +25,10 @@ const WEIGHT_OF_EVIDENCE: f64 = 0.2;
 /// Ratio of the repeats expected by chance from which the key with fewer is an accident beside the other.
 const LESS_LIKELY: f64 = 10.0;
 
+/// Share of the rows that would repeat a key by chance from which they fill the combinations of its
+/// columns: each warehouse has each item.
+const DENSE: f64 = 0.1;
+
 /// Columns that distinguish the sampled rows.
 #[derive(Debug, Clone)]
 pub(super) struct UniqueKey {
@@ -177,6 +181,8 @@ impl SampledColumns<'_> {
     /// shortest; entities rather than dimensions, and of several columns those that would repeat most
     /// often if they did not identify rows.
     fn rank(&self, key: &UniqueKey) -> (bool, usize, usize, f64, usize) {
+        let rows = self.columns.first().map_or(0, |column| column.rows) as f64;
+        let is_dense = key.columns.len() > 2 && key.repeats_by_chance >= DENSE * rows;
         let weight = |at: &usize| match self.role(*at) {
             Role::RowId => 0.0,
             Role::Entity => 0.5,
@@ -198,7 +204,9 @@ impl SampledColumns<'_> {
         let evidence = if key.columns.len() > 1 { key.repeats_by_chance.max(1.0).ln() } else { 0.0 };
         let sum = sum - WEIGHT_OF_EVIDENCE * evidence;
         let position = key.columns.iter().sum();
-        (!key.by_nature, makeshift + strange, key.columns.len(), sum, position)
+        // Times tell rows apart by their many values; that a dense key does is no coincidence.
+        let length = key.columns.len() - usize::from(is_dense);
+        (!key.by_nature, makeshift + strange, length, sum, position)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::evaluate::pass::preparation::{BatchKeys, CandidatePlan, Preparation, 
 use crate::evaluate::pass::primary_key::PrimaryKeyCounter;
 use crate::evaluate::pass::share::{Share, no_such_key};
 use crate::evaluate::pass::time_column::{TimeColumn, time_column, time_of_part};
-use evenkeel_model::table::Column;
+use evenkeel_model::table::{Candidate, Column};
 use evenkeel_model::units::{Micros, PartitionCount};
 use evenkeel_model::values::width;
 use evenkeel_placement::placement::{Function, JointPlacement};
@@ -146,26 +146,7 @@ impl Evaluator {
         let mut partition_keys = Vec::new();
         for candidate in candidates {
             let key = parts.resolve(candidate, columns)?;
-            let types = types_of(&parts, &key);
-            // Keys that cannot be placed at all are found before the first row.
-            let (placements, left_out) = placeable(candidate, &types, &placements)?;
-            let of_key = key.iter().map(|position| time_of_part(parts.get(*position), time.as_ref()));
-            let time_of_key = of_key.fold(TimeOfKey::None, TimeOfKey::with);
-            let plan = Arc::new(CandidatePlan {
-                candidate: candidate.clone(),
-                key,
-                left_out,
-                placements: placements
-                    .chunk_by(|a, b| a.0 == b.0)
-                    .filter_map(|same| {
-                        let counts: Vec<PartitionCount> = same.iter().map(|(_, count)| *count).collect();
-                        Some(JointPlacement::group(same.first()?.0, &counts, &types))
-                    })
-                    .flatten()
-                    .map(Arc::new)
-                    .collect(),
-            });
-            partition_keys.push(PartitionKeyCounter::new(plan, types, time_of_key));
+            partition_keys.push(partition_key_counter(candidate, key, &parts, &placements, time.as_ref())?);
         }
         let mut primary_keys = Vec::new();
         for candidate in primary_candidates {
@@ -177,13 +158,7 @@ impl Evaluator {
                 budgets.primary_key,
             )?)?);
         }
-        // No window is shorter than the resolution of the time column.
-        let resolution = |time: &TimeColumn| {
-            let column_type = columns.get(time.position).map(|column| column.column_type);
-            let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
-            if is_date { Micros::DAY } else { time.reading.resolution() }
-        };
-        let finest = time.as_ref().map_or(Micros::new(1), resolution);
+        let finest = time.as_ref().map_or(Micros::new(1), |time| resolution(time, columns));
         let most_moments = most_moments(counters);
         let moments =
             (time.is_some() && !partition_keys.is_empty()).then(|| MomentAxis::new(finest, most_moments));
@@ -377,6 +352,36 @@ impl Evaluator {
             primary_keys: primary_keys.collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Makes the counter of a candidate for the partition key, of which `key` has the positions of the parts.
+fn partition_key_counter(
+    candidate: &Candidate,
+    key: Vec<usize>,
+    parts: &KeyParts,
+    placements: &[(Function, PartitionCount)],
+    time: Option<&TimeColumn>,
+) -> Result<PartitionKeyCounter, EvaluateError> {
+    let types = types_of(parts, &key);
+    // Keys that cannot be placed at all are found before the first row.
+    let (placements, left_out) = placeable(candidate, &types, placements)?;
+    let of_key = key.iter().map(|position| time_of_part(parts.get(*position), time));
+    let time_of_key = of_key.fold(TimeOfKey::None, TimeOfKey::with);
+    let together = |same: &[(Function, PartitionCount)]| {
+        let counts: Vec<PartitionCount> = same.iter().map(|(_, count)| *count).collect();
+        Some(JointPlacement::group(same.first()?.0, &counts, &types))
+    };
+    let placements =
+        placements.chunk_by(|a, b| a.0 == b.0).filter_map(together).flatten().map(Arc::new).collect();
+    let plan = Arc::new(CandidatePlan { candidate: candidate.clone(), key, left_out, placements });
+    Ok(PartitionKeyCounter::new(plan, types, time_of_key))
+}
+
+/// Resolution of the time column: no window is shorter.
+fn resolution(time: &TimeColumn, columns: &[Column]) -> Micros {
+    let column_type = columns.get(time.position).map(|column| column.column_type);
+    let is_date = column_type.is_some_and(|of| of.is_time() && !of.is_timestamp());
+    if is_date { Micros::DAY } else { time.reading.resolution() }
 }
 
 #[cfg(test)]

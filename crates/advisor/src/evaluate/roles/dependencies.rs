@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::evaluate::roles::names::is_identifier;
+use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::Profile;
 
 /// Which columns determine which, by position.
@@ -18,7 +18,7 @@ pub(crate) struct Dependencies {
 }
 
 /// Maximum number of columns of which pairs are tried.
-const MOST_PAIRED: usize = 12;
+const MOST_PAIRED: usize = 16;
 /// Number of values above which a column of numbers may be an attribute of a pair.
 const MANY_VALUES: usize = 64;
 /// Share of the rows that must repeat a value for a dependency to mean anything.
@@ -47,7 +47,8 @@ impl Dependencies {
             has(a, b) && has(b, a)
         };
         // Of several columns that are one-to-one, the one that is named as an identifier stands for all.
-        let rank = |at: usize| (columns.get(at).is_none_or(|column| !is_identifier(&column.column.name)), at);
+        let rank =
+            |at: usize| (columns.get(at).is_none_or(|column| column.hint != Some(Hint::Identifier)), at);
         let copy_of = (0..columns.len())
             .map(|column| {
                 let others = (0..columns.len()).filter(|other| one_to_one(*other, column));
@@ -89,7 +90,15 @@ fn follows(at: usize, columns: &[Profile<'_>]) -> Option<(usize, usize)> {
             })
         })
         .collect();
-    others.sort_by_key(|other| std::cmp::Reverse(columns.get(*other).map(|profile| profile.distinct)));
+    // Distances follow from places rather than from other amounts.
+    let rank = |other: &usize| {
+        let other = columns.get(*other);
+        (
+            other.is_some_and(|profile| profile.hint == Some(Hint::Measure)),
+            std::cmp::Reverse(other.map(|profile| profile.distinct)),
+        )
+    };
+    others.sort_by_key(rank);
     others.truncate(MOST_PAIRED);
     for (position, a) in others.iter().enumerate() {
         for b in others.iter().skip(position + 1) {

@@ -15,7 +15,7 @@ pub(super) fn epoch_beside<'p>(
     columns: &'p [Profile<'_>],
 ) -> Option<(TimeReading, &'p str)> {
     let times = column.times.filter(|times| times.reading.is_time_alone())?;
-    if matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity | Hint::Text)) {
+    if matches!(column.hint, Some(Hint::Identifier | Hint::Entity | Hint::Text)) {
         return None;
     }
     let is_beside = |other: &&Profile<'_>| {

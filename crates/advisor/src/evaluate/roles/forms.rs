@@ -55,7 +55,7 @@ pub(crate) struct Words {
     pub(crate) opaque: f64,
     /// Share of the values that are objects or lists of JSON, or the like.
     pub(crate) structured: f64,
-    /// Share of the values that are IP addresses.
+    /// Share of the values that are IP addresses or URLs.
     pub(crate) addresses: f64,
     /// Share of the values that are numbers with a fraction, also with a sign or a bound: "<0.5".
     pub(crate) decimals: f64,
@@ -102,7 +102,7 @@ impl Words {
             }),
             opaque: share(&is_opaque),
             structured: share(&is_structured),
-            addresses: share(&|text| text.parse::<IpAddr>().is_ok()),
+            addresses: share(&is_address),
             decimals: share(&is_decimal),
         })
     }
@@ -113,6 +113,11 @@ pub(super) fn is_opaque(text: &str) -> bool {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit());
     digits >= 16 && others.clone().all(|c| c == '-') && others.count() <= 4
+}
+
+/// Whether a text is an IP address, a URL, or the path of one.
+fn is_address(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok() || text.contains("://") || text.starts_with('/')
 }
 
 /// Whether a text is a number with a fraction.

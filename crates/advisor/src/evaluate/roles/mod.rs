@@ -12,6 +12,7 @@ pub(super) mod numbering;
 pub(super) mod profile;
 mod role;
 mod scores;
+mod words;
 
 pub use crate::evaluate::roles::role::{Role, RoleError, RoleReport};
 
@@ -140,12 +141,14 @@ fn infer(
             scores.add(Role::LineNumber, -20.0, "");
         }
     }
-    score_name(&column.column.name, &mut scores);
+    score_name(column, &mut scores);
     scores.decide(&[Role::Entity, Role::RowId, Role::Dimension, Role::Measure, Role::Text, Role::LineNumber])
 }
 
 /// Share of the rows that have a value of their own from which numbers are compared with others.
 const MOSTLY_OWN: f64 = 0.25;
+/// Fewest values of columns that are compared.
+const FEWEST_CORRELATED: usize = 10;
 /// Correlation from which two columns of numbers measure about the same.
 const CORRELATED: f64 = 0.995;
 
@@ -153,9 +156,10 @@ const CORRELATED: f64 = 0.995;
 /// rows come in no order of them: a highest and a lowest price, two offsets. Identifiers do not.
 fn moves_with<'p>(column: &Profile<'_>, columns: &'p [Profile<'_>]) -> Option<&'p str> {
     let is_wide = |profile: &Profile<'_>| {
-        profile.distinct as f64 > MOSTLY_OWN * profile.rows as f64
+        profile.distinct >= FEWEST_CORRELATED
+            && profile.distinct as f64 > MOSTLY_OWN * profile.rows as f64
             && profile.ascends < MOSTLY_ASCENDING
-            && !is_identifier(&profile.column.name)
+            && profile.hint != Some(Hint::Identifier)
     };
     let numbers = column.numbers.as_ref().filter(|_| is_wide(column))?;
     let goes_along = |other: &&Profile<'_>| {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::evaluate::roles::names;
 use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, codes_together, distinct_together};
 
@@ -60,6 +59,9 @@ impl Numbering {
             })
             .collect();
         let of = |(column, serial): (&Profile<'_>, Self)| {
+            if column.is_constant() {
+                return Self::None;
+            }
             let lines = line_of(column, columns, &composite);
             if !lines.is_empty() {
                 return Self::Lines(lines);
@@ -277,7 +279,7 @@ fn rises_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
 /// a small parent are small, as they would not be if all parents shared one sequence.
 fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize> {
     let numbers = column.numbers.as_ref()?;
-    let named = matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity));
+    let named = matches!(column.hint, Some(Hint::Identifier | Hint::Entity));
     if !named || column.rises || column.distinct < MANY_NUMBERS || numbers.iter().any(|number| *number < 0) {
         return None;
     }
@@ -308,7 +310,7 @@ fn starts_low_in(column: &Profile<'_>, columns: &[Profile<'_>]) -> Option<usize>
             && !parent.column.column_type.is_time()
             && parent.distinct > FEWEST_STARTS
             && parent.distinct < column.distinct
-            && names::hint(&parent.column.name) != Some(Hint::Line)
+            && parent.hint != Some(Hint::Line)
     };
     by_fewest_values(columns, can_be_parent)
         .find(|(_, parent)| is_parent(parent) && repeats_in_others(parent, column))

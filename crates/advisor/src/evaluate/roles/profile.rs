@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use crate::evaluate::roles::forms::{Form, form, whole_numbers};
+use crate::evaluate::roles::names;
+use crate::evaluate::roles::names::Hint;
 use ahash::AHashSet;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{cast, concat};
@@ -21,6 +23,8 @@ const FEW: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct Profile<'a> {
     pub(crate) column: &'a Column,
+    /// What the name hints at.
+    pub(crate) hint: Option<Hint>,
     pub(crate) rows: usize,
     pub(crate) nulls: usize,
     /// Number of each row's value among the values of the column: 0, 1, 2 ... in order of their
@@ -94,6 +98,7 @@ impl<'a> Profile<'a> {
         let numbers = numbers(&arrays);
         Self {
             column,
+            hint: names::hint(&column.name),
             ascends: numbers.as_deref().map_or(0.0, ascends),
             rows: codes.len(),
             nulls: arrays.iter().map(|array| array.null_count()).sum(),

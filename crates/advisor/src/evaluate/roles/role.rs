@@ -124,7 +124,7 @@ pub struct RoleReport {
     /// Whether its name or its values are those of names: what a thing is called beside its id.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_label: bool,
-    /// Whether its values are IP addresses, which many share and few are looked up by.
+    /// Whether its values are IP addresses or URLs, which many share and few are looked up by.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_address: bool,
     /// Points in time that its values carry, if they are not of a type of time.

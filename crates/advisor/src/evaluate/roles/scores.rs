@@ -68,7 +68,7 @@ pub(super) fn score_text(column: &Profile<'_>, words: &Words, scores: &mut Score
         scores.add(Role::Entity, -4.0, "");
     } else if words.mean_chars >= 40.0
         && words.opaque < 0.5
-        && !matches!(names::hint(&column.column.name), Some(Hint::Identifier | Hint::Entity))
+        && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
     {
         scores.add(Role::Text, 2.0, "");
         scores.add(Role::RowId, -2.0, "");
@@ -133,6 +133,22 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     }
 }
 
+/// Number of columns with a value of their own in each row from which they are contents: rows have one or
+/// two identifiers.
+const MANY_UNIQUE: usize = 3;
+
+/// Whether a column is one of several texts that have a value of their own in each row, and are not named
+/// as identifiers.
+fn is_one_of_many_contents(index: usize, columns: &[Profile<'_>]) -> bool {
+    let is_content = |column: &&Profile<'_>| {
+        matches!(&column.form, Form::Text(_))
+            && (column.is_unique() || column.is_nearly_unique())
+            && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
+    };
+    columns.get(index).filter(is_content).is_some()
+        && columns.iter().filter(is_content).count() >= MANY_UNIQUE
+}
+
 pub(super) fn score_relations(
     index: usize,
     columns: &[Profile<'_>],
@@ -140,6 +156,10 @@ pub(super) fn score_relations(
     scores: &mut Scores,
 ) {
     let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
+    if is_one_of_many_contents(index, columns) {
+        scores.add(Role::Text, 4.0, "several columns have a value of their own in each row");
+        scores.add(Role::RowId, -4.0, "");
+    }
     let numbering = relations.numbering(index);
     let parents: Vec<&str> = numbering.parents().iter().map(|at| name(*at)).collect();
     let parents = parents.join(" and ");
@@ -182,6 +202,10 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
         scores.add(Role::Entity, -3.0, "");
         scores.add(Role::RowId, -2.0, "");
     }
+    // A number that is named like a time and is none is a length of time.
+    if column.hint == Some(Hint::Time) {
+        scores.add(Role::Entity, -3.0, "");
+    }
     let many = column.distinct > 64;
     if many && whole.tail > 0.5 {
         scores.add(Role::Measure, 1.5, "a few values far above the others");
@@ -214,10 +238,10 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
     }
 }
 
-pub(super) fn score_name(name: &str, scores: &mut Scores) {
+pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
     let weight = names::WEIGHT;
-    let said = || format!("its name, {name}");
-    match names::hint(name) {
+    let said = || format!("its name, {}", column.column.name);
+    match column.hint {
         Some(Hint::Identifier) => {
             scores.add(Role::Entity, weight, said());
             scores.add(Role::RowId, weight, said());
@@ -244,8 +268,8 @@ pub(super) fn score_name(name: &str, scores: &mut Scores) {
             scores.add(Role::Measure, -weight, "");
         }
         Some(Hint::Measure) => {
-            scores.add(Role::Measure, 1.5 * weight, said());
-            scores.add(Role::Entity, -1.5 * weight, "");
+            scores.add(Role::Measure, 2.0 * weight, said());
+            scores.add(Role::Entity, -2.0 * weight, "");
             scores.add(Role::RowId, -weight, "");
             scores.add(Role::Dimension, -weight / 2.0, "");
         }

@@ -29,6 +29,9 @@ const TOLERABLE: f64 = 1.5;
 const TOLERABLE_OF_MANY: f64 = 2.0;
 /// Max/mean up to which an uneven key is better than one with a time in it.
 const BEARABLE: f64 = 3.0;
+/// Difference of rates, as a share of that of an even key, below which the cheaper of two uneven keys is
+/// better.
+const SAME_RATE: f64 = 0.05;
 /// Maximum number of partitions that YDB advises for streams that do not need more.
 const MOST_FOR_SMALL_STREAMS: u32 = 128;
 
@@ -254,7 +257,8 @@ fn rank_all(
     let order = |key: &RankedKey| {
         let class = class(key);
         let cost = if class <= Class::SpreadByTime { key.cost } else { 0.0 };
-        (key.obstacle.is_some(), class, cost, -key.sustained_rate)
+        let even = (key.sustained_rate / key.rate_if_even.max(f64::MIN_POSITIVE) / SAME_RATE).round();
+        (key.obstacle.is_some(), class, cost, -even, key.cost, -key.sustained_rate)
     };
     keys.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
     let best = keys.first().filter(|key| key.obstacle.is_none()).map(class);

@@ -1,0 +1,144 @@
+//! Rows that arrive after rows of their partition with a greater key.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::TimestampMicrosecondType;
+use arrow::row::Rows;
+
+use crate::evaluate::figures::primary_key::{LateReach, LateRows};
+use crate::evaluate::pass::layout::KeyBytes;
+use crate::evaluate::pass::primary_key::key_rows::SampledRow;
+use evenkeel_model::units::PartitionId;
+use evenkeel_stats::windows::count_late;
+
+/// Counts late rows.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    partitions: Vec<Latest>,
+    rows: u64,
+    /// Longest time that one reaches back, in microseconds, if the key begins with a time.
+    longest: Option<i64>,
+    /// Rows that are late by more than a second, a minute, an hour and a day.
+    rows_by: [u64; 4],
+}
+
+/// What one partition has seen.
+#[derive(Debug, Clone, Default)]
+struct Latest {
+    /// Greatest key.
+    max: Option<KeyBytes>,
+    /// Latest time, if the key begins with one.
+    latest: Option<i64>,
+}
+
+impl Arrivals {
+    pub(super) fn new(partitions: usize) -> Self {
+        Self { partitions: vec![Latest::default(); partitions], rows: 0, longest: None, rows_by: [0; 4] }
+    }
+
+    /// Number of late rows.
+    pub(super) fn late_rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub(super) fn late(&self) -> LateRows {
+        let reach = self.longest.map(|max_micros| LateReach { max_micros, rows_by_more_than: self.rows_by });
+        LateRows { rows: self.rows, reach }
+    }
+
+    /// Adds rows with their keys, partitions, and times in microseconds, if the key begins with one.
+    pub(super) fn add(&mut self, keys: &Rows, partitions: &[PartitionId], times: Option<&ArrayRef>) {
+        let times = times.map(|times| times.as_primitive::<TimestampMicrosecondType>());
+        // The greatest key of a partition is copied once per batch, not with every row.
+        let mut greatest: Vec<Option<usize>> = vec![None; self.partitions.len()];
+        for (row, partition) in partitions.iter().enumerate() {
+            let (Some(state), Some(greatest)) =
+                (self.partitions.get_mut(partition.index()), greatest.get_mut(partition.index()))
+            else {
+                continue;
+            };
+            let key = keys.row(row);
+            let time = times.filter(|times| times.is_valid(row)).map(|times| times.value(row));
+            let late = match *greatest {
+                Some(other) => key < keys.row(other),
+                None => state.max.as_ref().is_some_and(|max| key.as_ref() < max.as_ref()),
+            };
+            if late {
+                self.rows += 1;
+                if let (Some(time), Some(latest)) = (time, state.latest) {
+                    let by = latest.saturating_sub(time).max(0);
+                    self.longest = Some(self.longest.map_or(by, |most| most.max(by)));
+                    count_late(&mut self.rows_by, by);
+                }
+            } else {
+                *greatest = Some(row);
+            }
+            state.latest = state.latest.max(time);
+        }
+        for (state, greatest) in self.partitions.iter_mut().zip(greatest) {
+            if let Some(row) = greatest {
+                state.max = Some(keys.row(row).as_ref().into());
+            }
+        }
+    }
+}
+
+/// Returns Pearson's correlation between the rank of each row's key and its rank of arrival; equal
+/// keys share the middle of their ranks.
+pub(super) fn rank_correlation(rows: &[SampledRow]) -> Option<f64> {
+    let mut by_arrival: Vec<&SampledRow> = rows.iter().collect();
+    by_arrival.sort_by_key(|row| row.arrival);
+    let mut by_key: Vec<(usize, &SampledRow)> = by_arrival.into_iter().enumerate().collect();
+    by_key.sort_by(|a, b| a.1.key.cmp(&b.1.key));
+    let count = by_key.len() as f64;
+    let mean = (count - 1.0) / 2.0;
+    let (mut covariance, mut variance_of_rank, mut rank) = (0.0, 0.0, 0usize);
+    for equal in by_key.chunk_by(|a, b| a.1.key == b.1.key) {
+        let middle = rank as f64 + (equal.len() as f64 - 1.0) / 2.0 - mean;
+        variance_of_rank += middle * middle * equal.len() as f64;
+        covariance += equal.iter().map(|(arrival, _)| middle * (*arrival as f64 - mean)).sum::<f64>();
+        rank += equal.len();
+    }
+    let variance_of_arrival = count * (count * count - 1.0) / 12.0;
+    let product = (variance_of_rank * variance_of_arrival).sqrt();
+    (product > 0.0).then(|| covariance / product)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampled(keys: impl IntoIterator<Item = u32>) -> Vec<SampledRow> {
+        let row = |(arrival, key): (u64, u32)| SampledRow {
+            arrival,
+            partition: PartitionId(0),
+            key: key.to_be_bytes().into(),
+            columns: Vec::new(),
+        };
+        (0..).zip(keys).map(row).collect()
+    }
+
+    #[test]
+    fn rank_correlation_is_one_for_rising_keys_and_minus_one_for_falling_ones() {
+        let close = |found: Option<f64>, expected: f64| {
+            assert!((found.unwrap() - expected).abs() < 1e-9, "{found:?}")
+        };
+        close(rank_correlation(&sampled(0..100)), 1.0);
+        close(rank_correlation(&sampled((0..100).rev())), -1.0);
+        // Spearman's own formula, 1 - 6 sum(d^2) / (n (n^2 - 1)), for 2, 1, 4, 3.
+        close(rank_correlation(&sampled([2, 1, 4, 3])), 1.0 - 6.0 * 4.0 / 60.0);
+        assert_eq!(rank_correlation(&sampled([7, 7, 7])), None);
+        assert_eq!(rank_correlation(&[]), None);
+    }
+
+    #[test]
+    fn rank_correlation_misleads_both_ways() {
+        // Each day runs from the first to the last key: every portion overlaps every other, and the
+        // correlation is low.
+        let days = rank_correlation(&sampled((0..100).flat_map(|_| 0..100))).unwrap();
+        assert!(days.abs() < 0.1, "{days}");
+        // Rows shuffled within each tenth: it says monotonic, although half of the rows are late.
+        let shuffled = (0..1000).map(|row: u32| row / 100 * 100 + row * 37 % 100);
+        let shuffled = rank_correlation(&sampled(shuffled)).unwrap();
+        assert!(shuffled > 0.95, "{shuffled}");
+    }
+}

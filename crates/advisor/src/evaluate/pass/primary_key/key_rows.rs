@@ -1,0 +1,75 @@
+//! Keys and values as bytes that compare in their order.
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+use arrow::row::{Row, RowConverter, RowParser, Rows, SortField};
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::pass::layout::KeyBytes;
+use evenkeel_model::table::{Candidate, ColumnType};
+use evenkeel_model::units::PartitionId;
+
+/// Bytes of a key or value that are kept for a sampled row; longer ones are distinguished by these.
+pub(super) const MOST_KEPT_BYTES: usize = 256;
+
+/// Sampled row.
+#[derive(Debug, Clone)]
+pub(super) struct SampledRow {
+    pub(super) arrival: u64,
+    pub(super) partition: PartitionId,
+    pub(super) key: KeyBytes,
+    pub(super) columns: Vec<KeyBytes>,
+}
+
+/// Returns the beginning of a key.
+pub(super) fn kept(rows: &Rows, row: usize) -> KeyBytes {
+    let row = rows.row(row);
+    let bytes: &[u8] = row.as_ref();
+    bytes.get(..MOST_KEPT_BYTES).unwrap_or(bytes).into()
+}
+
+/// Converts values to bytes that compare in the same order, whether text is in views or not.
+pub(super) struct KeyRows {
+    converter: RowConverter,
+    types: Vec<DataType>,
+}
+
+impl KeyRows {
+    fn new(types: Vec<DataType>) -> Result<Self, ArrowError> {
+        let fields = types.iter().map(|data_type| SortField::new(data_type.clone())).collect();
+        Ok(Self { converter: RowConverter::new(fields)?, types })
+    }
+
+    pub(super) fn of(types: &[ColumnType], key: &Candidate) -> Result<Self, EvaluateError> {
+        Self::new(types.iter().map(|column_type| column_type.arrow_type()).collect())
+            .map_err(|source| EvaluateError::Sort { key: key.to_string(), source })
+    }
+
+    pub(super) fn convert(&mut self, arrays: &[ArrayRef]) -> Result<Rows, ArrowError> {
+        let differ = |(array, known): (&ArrayRef, &DataType)| array.data_type() != known;
+        if arrays.iter().zip(&self.types).any(differ) {
+            // Views have the same bytes as plain text.
+            *self = Self::new(arrays.iter().map(|array| array.data_type().clone()).collect())?;
+        }
+        self.converter.convert_columns(arrays)
+    }
+
+    /// Reads the bytes of single rows.
+    pub(super) fn parser(&self) -> RowParser {
+        self.converter.parser()
+    }
+
+    /// Converts rows back to columns.
+    pub(super) fn arrays<'r>(
+        &self,
+        rows: impl IntoIterator<Item = Row<'r>>,
+    ) -> Result<Vec<ArrayRef>, ArrowError> {
+        self.converter.convert_rows(rows)
+    }
+
+    /// Converts columns of the types of the previous ones.
+    pub(super) fn convert_again(&self, arrays: &[ArrayRef]) -> Result<Rows, ArrowError> {
+        self.converter.convert_columns(arrays)
+    }
+}

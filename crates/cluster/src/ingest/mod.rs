@@ -1,0 +1,253 @@
+//! Ingest whose reading, sorting and writing is done by executors, and whose one commit is made by
+//! the client.
+
+mod manifest;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use futures::StreamExt;
+
+use crate::ingest::manifest::{Manifest, entries, verify, wrong};
+use crate::nodes::{
+    InputPart, ManifestEntry, ReadSpec, TaskExec, TaskSpec, WriteSpec, arrival_order, arrival_schema,
+    assignments,
+};
+use crate::spilled_result::Batches;
+use crate::{Cluster, ClusterError};
+use evenkeel_engine::Table;
+use evenkeel_engine::compact::CompactionPolicy;
+use evenkeel_engine::query::key_ordering;
+use evenkeel_input::source::{InputPath, row_counts};
+use evenkeel_store::ingest::{
+    IngestError, IngestFiles, IngestReport, SourceReport, UncommittedIngest, finish_written,
+};
+use evenkeel_store::log::{PortionEntry, Snapshot, SourceEntry};
+use evenkeel_store::portion::GROUP_MEMORY;
+
+/// Size in bytes below which an input is read by one task.
+const LEAST_SPLIT_BYTES: u64 = 8 << 20;
+/// Number of portions to check concurrently.
+const LOOKS_AT_ONCE: usize = 16;
+/// Tasks per core, so that a slow one does not delay the others for long.
+const TASKS_PER_CORE: usize = 2;
+
+/// Ingests files into a table on a cluster, with one commit, or none if every input was ingested
+/// before.
+///
+/// # Errors
+/// [`ClusterError`]; nothing is visible then. Files that executors wrote stay until the table is
+/// cleaned.
+pub async fn ingest_files(
+    cluster: &Cluster,
+    table: &mut Table,
+    plan: IngestFiles,
+) -> Result<IngestReport, ClusterError> {
+    let started = Instant::now();
+    let base = table.snapshot().clone();
+    plan.check_rejects()?;
+    let (parts, sizes, place) = check(cluster, table, &plan, &base)?;
+    let work = physical_plan(cluster, &base, &plan, &parts, &sizes, &place)?;
+    let config = cluster.session_config(tasks(cluster));
+    let interrupt = Arc::clone(&plan.interrupt);
+    let result = tokio::select! {
+        biased;
+        () = interrupt.notified() => return Err(IngestError::Interrupted.into()),
+        result = cluster.run(&work, &config) => result?,
+    };
+    let mut told = result.fetched;
+    let mut manifest = verify(entries(told.batches()?), &parts, base.spec().partitions().len())?;
+    check_stored(table, &manifest.portions).await?;
+    if result.tries > 1 {
+        manifest.notes.push(format!(
+            "the job was run {} times; what the others wrote is left to 'evenkeel clean'",
+            result.tries
+        ));
+    }
+    commit(table, base, plan, manifest, told.batches()?, started).await
+}
+
+fn tasks(cluster: &Cluster) -> usize {
+    cluster.size().cores.max(1) * TASKS_PER_CORE
+}
+
+/// Returns the parts of the inputs, the sizes of the inputs, and the place of the table for other
+/// machines.
+fn check(
+    cluster: &Cluster,
+    table: &Table,
+    plan: &IngestFiles,
+    base: &Snapshot,
+) -> Result<(Vec<InputPart>, BTreeSet<u64>, String), ClusterError> {
+    let place = table.storage().place();
+    cluster.check_place(&place)?;
+    let known_sizes: BTreeSet<u64> = base.sources().iter().map(|source| source.bytes).collect();
+    let (mut parts, mut sizes) = (Vec::new(), BTreeSet::new());
+    for (number, input) in (0..).zip(&plan.inputs) {
+        let (input, bytes) = shared(cluster, input)?;
+        sizes.insert(bytes);
+        // An input that may be skipped is read by one task, which knows before it reads a row.
+        let whole = bytes < LEAST_SPLIT_BYTES || (!plan.again && known_sizes.contains(&bytes));
+        let rows = if whole {
+            None
+        } else {
+            row_counts(std::slice::from_ref(&input), &plan.input).map_err(IngestError::from)?
+        };
+        let rows = rows.and_then(|counts| counts.first().copied()).unwrap_or(0);
+        let of = tasks(cluster) as u64;
+        if rows < of {
+            parts.push(InputPart { input, number, rows: None });
+            continue;
+        }
+        parts.extend((0..of).map(|part| InputPart {
+            input: input.clone(),
+            number,
+            rows: Some(rows * part / of..rows * (part + 1) / of),
+        }));
+    }
+    Ok((parts, sizes, place))
+}
+
+/// Returns the input under a name that other machines have for it too, and its size in bytes.
+pub(super) fn shared(cluster: &Cluster, input: &InputPath) -> Result<(InputPath, u64), ClusterError> {
+    match input {
+        InputPath::Stdin | InputPath::Copy { .. } => Err(ClusterError::Stdin),
+        InputPath::Remote(file) => Ok((input.clone(), file.bytes)),
+        InputPath::File(path) => {
+            let wrong = |error: std::io::Error| ClusterError::File {
+                path: path.display().to_string(),
+                reason: error.to_string(),
+            };
+            let path = std::path::absolute(path).map_err(wrong)?;
+            cluster.check_place(&path.display().to_string())?;
+            let metadata = std::fs::metadata(&path).map_err(wrong)?;
+            if !metadata.is_file() {
+                return Err(ClusterError::Stdin);
+            }
+            Ok((InputPath::File(path), metadata.len()))
+        }
+    }
+}
+
+/// Assigns parts to tasks, in turn.
+fn deal(parts: &[InputPart], tasks: usize) -> Vec<Vec<InputPart>> {
+    let mut dealt = vec![Vec::new(); tasks.min(parts.len()).max(1)];
+    let count = dealt.len();
+    for (index, part) in parts.iter().enumerate() {
+        if let Some(task) = dealt.get_mut(index % count) {
+            task.push(part.clone());
+        }
+    }
+    dealt
+}
+
+fn physical_plan(
+    cluster: &Cluster,
+    base: &Snapshot,
+    plan: &IngestFiles,
+    parts: &[InputPart],
+    sizes: &BTreeSet<u64>,
+    place: &str,
+) -> Result<Arc<dyn ExecutionPlan>, ClusterError> {
+    let spec = base.spec();
+    let definition = spec.definition().clone();
+    // Contents that some input may have, by its size.
+    let is_possible = |source: &SourceEntry| sizes.contains(&source.bytes);
+    let known = match plan.again {
+        true => Vec::new(),
+        false => base.sources().into_iter().filter(is_possible).map(|source| source.xxh3).collect(),
+    };
+    let mut options = plan.input.clone();
+    options.views = false;
+    let read = ReadSpec {
+        definition: definition.clone(),
+        options,
+        known,
+        reject: plan.rejects.is_some(),
+        only_one: plan.inputs.len() == 1,
+    };
+    let leaf = assignments(&deal(parts, tasks(cluster)))?;
+    let read = TaskExec::try_new(TaskSpec::Read(read), Vec::new(), leaf)?;
+    let schema = arrival_schema(spec);
+    let columns = spec.columns().len();
+    // All rows of a partition go to one task, whatever the hash.
+    let writers = tasks(cluster).min(spec.partitions().len()).max(1);
+    let by_partition: Arc<dyn PhysicalExpr> = Arc::new(Column::new("__partition", columns));
+    let shuffled = RepartitionExec::try_new(Arc::new(read), Partitioning::Hash(vec![by_partition], writers))?;
+    let order: Option<LexOrdering> = key_ordering(&schema, &arrival_order(spec));
+    let Some(order) = order else {
+        return Err(wrong("a table has a primary key"));
+    };
+    let sorted = SortExec::new(order, Arc::new(shuffled)).with_preserve_partitioning(true);
+    let write = WriteSpec {
+        place: place.to_owned(),
+        definition,
+        mode: plan.ingest.mode,
+        target: CompactionPolicy::default().target,
+        group_memory: GROUP_MEMORY,
+    };
+    Ok(Arc::new(TaskExec::try_new(TaskSpec::Write(write), Vec::new(), Arc::new(sorted))?))
+}
+
+/// Checks that the files of the portions are in the storage of the table: executors may have a
+/// local directory of the same name.
+async fn check_stored(table: &Table, portions: &[PortionEntry]) -> Result<(), ClusterError> {
+    let looked = futures::stream::iter(portions)
+        .map(|portion| async move { (portion, table.storage().size(&portion.path).await) });
+    let mut looked = looked.buffer_unordered(LOOKS_AT_ONCE);
+    while let Some((portion, size)) = looked.next().await {
+        if size? != Some(portion.bytes) {
+            let place = table.storage().place();
+            return Err(wrong(format!(
+                "{} is not in {place}: executors wrote to a directory of that name that is not this one",
+                portion.path
+            )));
+        }
+    }
+    Ok(())
+}
+
+async fn commit(
+    table: &mut Table,
+    base: Snapshot,
+    plan: IngestFiles,
+    mut manifest: Manifest,
+    told: Batches,
+    started: Instant,
+) -> Result<IngestReport, ClusterError> {
+    let skipped = manifest.skipped.iter().map(|(number, source)| {
+        let known = base.source(&source.xxh3);
+        let SourceEntry { name, bytes, .. } = source.clone();
+        let rejected = known.map_or(0, |(_, known)| known.rejected);
+        let skipped_since = known.map(|(version, _)| version);
+        (*number, SourceReport { name, bytes, rows: 0, rejected, skipped_since })
+    });
+    let mut reports: BTreeMap<u64, SourceReport> = skipped.collect();
+    reports.extend(manifest.sources.iter().map(|(number, source)| {
+        let SourceEntry { name, bytes, rows, rejected, .. } = source.clone();
+        (*number, SourceReport { name, bytes, rows, rejected, skipped_since: None })
+    }));
+    manifest.portions.sort_by(|a, b| (a.partition, &a.key_range.min).cmp(&(b.partition, &b.key_range.min)));
+    let written = UncommittedIngest {
+        portions: manifest.portions,
+        entries: manifest.sources.into_values().collect(),
+        sources: reports.into_values().collect(),
+        rejects: Box::new(entries(told).filter_map(|entry| match entry {
+            Ok(ManifestEntry::Reject { reject, .. }) => Some(Ok(*reject)),
+            Ok(_) => None,
+            Err(error) => Some(Err(std::io::Error::other(error.to_string()))),
+        })),
+        rows: manifest.rows,
+        replaced: manifest.replaced,
+        notes: manifest.notes,
+    };
+    let (report, snapshot) = finish_written(table.log().clone(), base, &plan, written, started).await?;
+    table.move_to(snapshot);
+    Ok(report)
+}

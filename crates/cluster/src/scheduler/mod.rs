@@ -1,0 +1,177 @@
+//! Ballista's scheduler, configured to give up jobs rather than to repeat parts of them.
+
+mod front;
+mod jobs;
+mod lost;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::error::Result as BallistaResult;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
+use ballista_core::utils::{GrpcServerConfig, create_grpc_server, create_grpc_server_incoming};
+use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::config::SchedulerConfig;
+use ballista_scheduler::scheduler_process::create_scheduler;
+use ballista_scheduler::scheduler_server::{JobIdGenerator, SchedulerServer};
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::service::interceptor::InterceptedService;
+
+use crate::codec::Codec;
+pub(super) use crate::scheduler::front::EXECUTORS;
+use crate::scheduler::front::Front;
+use crate::scheduler::jobs::{Jobs, cancel_abandoned};
+use crate::scheduler::lost::FailFast;
+use crate::session;
+use crate::{ClientSecurity, ClusterError, MESSAGE_BYTES, ServerSecurity};
+
+/// Time that results are kept after a job.
+const RESULTS_KEPT: Duration = Duration::from_secs(3600);
+/// Time that open requests may take when the scheduler stops.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// Options of a scheduler.
+#[derive(Debug, Clone)]
+pub struct SchedulerOptions {
+    /// Address to listen on; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Protection of the server.
+    pub security: ServerSecurity,
+    /// Time without a heartbeat after which an executor counts as lost.
+    pub executor_timeout: Duration,
+    /// Security of connections to executors, which serve to stop tasks of abandoned jobs.
+    pub client: ClientSecurity,
+    /// Time without a poll by its client after which a job counts as abandoned and is cancelled.
+    pub client_timeout: Duration,
+    /// Handling of the jobs of an executor that is lost.
+    pub lost: OnLostExecutor,
+}
+
+/// Default time that a client may be silent.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Handling of the jobs of an executor that is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLostExecutor {
+    /// The jobs fail, and their clients run them again as a whole.
+    #[default]
+    FailJobs,
+    /// Ballista repeats the parts that are lost. With Ballista 55.0, rows are then duplicated or
+    /// the job hangs: this shows why the other variant is needed.
+    RepeatParts,
+}
+
+impl OnLostExecutor {
+    /// Returns how often a task or a stage may fail before its job does.
+    fn failures(self) -> usize {
+        match self {
+            Self::FailJobs => 1,
+            Self::RepeatParts => 4,
+        }
+    }
+}
+
+type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// A scheduler that runs until it is stopped or dropped.
+#[derive(Debug)]
+pub struct RunningScheduler {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    clearing: JoinHandle<()>,
+}
+
+impl Drop for RunningScheduler {
+    fn drop(&mut self) {
+        self.clearing.abort();
+    }
+}
+
+impl RunningScheduler {
+    /// Starts a scheduler.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if it cannot listen, or a certificate is invalid.
+    pub async fn start(options: SchedulerOptions) -> Result<Self, ClusterError> {
+        let failed = |reason: String| ClusterError::Listen { address: options.listen.to_string(), reason };
+        let grpc = GrpcServerConfig::default();
+        let incoming =
+            create_grpc_server_incoming(options.listen, &grpc).map_err(|e| failed(e.to_string()))?;
+        let address = incoming.local_addr().map_err(|e| failed(e.to_string()))?;
+        let jobs = Jobs::default();
+        let server = build(&options, &jobs).await.map_err(|e| failed(e.to_string()))?;
+        let clearing = tokio::spawn(cancel_abandoned(server.clone(), jobs.clone(), options.client_timeout));
+        let service = SchedulerGrpcServer::new(Front::new(server, jobs))
+            .max_decoding_message_size(MESSAGE_BYTES)
+            .max_encoding_message_size(MESSAGE_BYTES);
+        let service = InterceptedService::new(service, options.security.check());
+        let mut builder = create_grpc_server(&grpc);
+        if let Some(tls) = options.security.tls() {
+            builder = builder.tls_config(tls).map_err(|e| failed(format!("the certificate: {e}")))?;
+        }
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = builder.add_service(service).serve_with_incoming_shutdown(incoming, async {
+            let _ = stopped.await;
+        });
+        Ok(Self { address, stop: Some(stop), serving: tokio::spawn(serving), clearing })
+    }
+
+    /// Returns the address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops accepting requests. Running jobs fail at their clients.
+    pub async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        let _ = tokio::time::timeout(STOP_GRACE, &mut self.serving).await;
+        self.serving.abort();
+    }
+}
+
+async fn build(options: &SchedulerOptions, jobs: &Jobs) -> BallistaResult<Server> {
+    let config = Arc::new(SchedulerConfig {
+        scheduling_policy: TaskSchedulingPolicy::PullStaged,
+        bind_host: options.listen.ip().to_string(),
+        bind_port: options.listen.port(),
+        task_max_failures: options.lost.failures(),
+        stage_max_failures: options.lost.failures(),
+        executor_timeout_seconds: options.executor_timeout.as_secs().max(1),
+        expire_dead_executor_interval_seconds: (options.executor_timeout.as_secs() / 6).max(1),
+        finished_job_data_clean_up_interval_seconds: RESULTS_KEPT.as_secs(),
+        override_physical_codec: Some(Arc::new(Codec::default())),
+        override_session_builder: Some(Arc::new(session::state_of)),
+        override_config_producer: Some(Arc::new(session::base_config)),
+        override_create_grpc_client_endpoint: Some(options.client.hook()),
+        job_id_generator: Some(Arc::new(JobIds)),
+        ..SchedulerConfig::default()
+    });
+    config.validate()?;
+    let cluster = BallistaCluster::new_from_config(&config).await?;
+    let server = Arc::new(OnceLock::new());
+    let guard = FailFast::new(cluster.cluster_state(), Arc::clone(&server), jobs.clone());
+    let cluster = match options.lost {
+        OnLostExecutor::FailJobs => BallistaCluster::new(Arc::new(guard), cluster.job_state()),
+        OnLostExecutor::RepeatParts => cluster,
+    };
+    let built = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, config).await?;
+    let _ = server.set(built.clone());
+    Ok(built)
+}
+
+struct JobIds;
+
+#[async_trait::async_trait]
+impl JobIdGenerator for JobIds {
+    async fn next_id(&self) -> String {
+        uuid::Uuid::new_v4().simple().to_string()
+    }
+}
