@@ -690,7 +690,6 @@ fn copies() -> RecordBatch {
     arrow::compute::concat_batches(&batch.schema(), [&batch, &again]).unwrap()
 }
 
-/// All exports.
 /// Means of 10 minutes of 140 turbines, all at the same times.
 fn turbines() -> RecordBatch {
     let (turbines, times_of_each) = (140, 200);
@@ -805,6 +804,49 @@ fn grid_frequency() -> RecordBatch {
     ])
 }
 
+/// Stock of each item in each warehouse, with texts that happen to tell all rows apart.
+fn stock() -> RecordBatch {
+    let (warehouses, items) = (240u64, 150u64);
+    let rows = (warehouses * items) as usize;
+    let letters = |seed: u64| {
+        let letter = |drawn: u64, at: u64| char::from(b'A' + (drawn / 26u64.pow(at as u32) % 26) as u8);
+        let text = |drawn: u64| (0..12).map(|at| letter(drawn, at)).collect::<String>();
+        texts(uniform(rows, 26u64.pow(12), seed).into_iter().map(text))
+    };
+    export(vec![
+        ("w_id", int64((0..rows as u64).map(|row| row / items))),
+        ("i_id", int64((0..rows as u64).map(|row| 1 + row % items))),
+        ("quantity", int64(uniform(rows, 90, 481).into_iter().map(|quantity| 10 + quantity))),
+        ("dist_info_1", letters(482)),
+        ("dist_info_2", letters(483)),
+        ("dist_info_3", letters(484)),
+        ("note", sentences(rows, 485)),
+    ])
+}
+
+/// Flights between airports with what was measured of them, of which some has many values.
+fn flights_with_measures() -> RecordBatch {
+    let rows = 40_000;
+    let (from, to) = (zipf(rows, 180, 0.7, 491), zipf(rows, 180, 0.7, 492));
+    let tail = zipf(rows, 2_400, 0.3, 493);
+    let miles = |row: usize| 100 + (from[row] * 7_919 + to[row] * 104_729) % 2_500;
+    let noise = uniform(rows, 40, 494);
+    let minutes = |row: usize| 30 + miles(row) / 8 + noise[row] / 2;
+    export(vec![
+        ("flight_date", times((0..rows).map(|row| START + (row / 1_400) as i64 * 86_400_000_000))),
+        ("carrier", choice(rows, &["AA", "DL", "UA", "WN", "B6", "AS"], 495)),
+        ("tail_num", codes("N", &tail)),
+        ("flight_num", int64(zipf(rows, 3_000, 0.4, 496))),
+        ("origin", codes("A", &from)),
+        ("dest", codes("A", &to)),
+        ("dep_delay", signed(uniform(rows, 200, 497).into_iter().map(|delay| delay as i64 - 20))),
+        ("air_time", int64((0..rows).map(minutes))),
+        ("distance", int64((0..rows).map(miles))),
+        ("distance_group", int64((0..rows).map(|row| miles(row) / 250))),
+    ])
+}
+
+/// All exports.
 pub(crate) fn cases() -> Vec<Case> {
     macro_rules! case {
         ($name:literal, $rows:expr, $accepted:expr, never $never:expr, by $by:expr, $why:literal) => {
@@ -1251,6 +1293,29 @@ pub(crate) fn cases() -> Vec<Case> {
             never & ["hertz"],
             by & [&["at"]],
             "nothing but a time: whatever is hashed is a makeshift"
+        ),
+        case!(
+            "stock of warehouses",
+            stock,
+            &[&["w_id"], &["i_id"], &["w_id", "i_id"]],
+            never & ["quantity", "dist_info_1", "dist_info_2", "dist_info_3", "note"],
+            by & [&["w_id", "i_id"]],
+            "each warehouse has each item; of several unique texts none is an id"
+        ),
+        case!(
+            "flights with measures",
+            flights_with_measures,
+            &[
+                &["tail_num"],
+                &["flight_num"],
+                &["carrier", "flight_num"],
+                &["origin"],
+                &["dest"],
+                &["origin", "dest"]
+            ],
+            never & ["dep_delay", "air_time", "distance", "distance_group"],
+            by & [],
+            "a distance follows from two airports, however many values it has"
         ),
         case!("members", emails, &[&["email"]], never & ["age"], by & [&["email"]], "the table's own id"),
     ]

@@ -76,6 +76,11 @@ pub(super) fn is_label(name: &str) -> bool {
     words(last_part(name)).last().is_some_and(|word| LABELS.contains(&word.as_str()))
 }
 
+/// Whether the name of a number that is no point in time is that of a length of time: "air_time".
+pub(super) fn is_duration(name: &str) -> bool {
+    words(last_part(name)).last().is_some_and(|word| word == "time")
+}
+
 /// The name of a field within the structures that hold it: "orig_h" of "id.orig_h".
 fn last_part(name: &str) -> &str {
     name.rsplit('.').find(|part| !part.is_empty()).unwrap_or(name)

@@ -202,11 +202,14 @@ pub(super) fn score_numbers(column: &Profile<'_>, whole: &Whole, scores: &mut Sc
         scores.add(Role::Entity, -3.0, "");
         scores.add(Role::RowId, -2.0, "");
     }
+    let many = column.distinct > 64;
     // A number that is named like a time and is none is a length of time.
     if column.hint == Some(Hint::Time) {
         scores.add(Role::Entity, -3.0, "");
+        if many && names::is_duration(&column.column.name) {
+            scores.add(Role::Measure, 4.0, "a length of time");
+        }
     }
-    let many = column.distinct > 64;
     if many && whole.tail > 0.5 {
         scores.add(Role::Measure, 1.5, "a few values far above the others");
         if whole.dispersion < 1.7 && column.distinct > 200 {
@@ -262,7 +265,9 @@ pub(super) fn score_name(column: &Profile<'_>, scores: &mut Scores) {
             scores.add(Role::Measure, -weight, "");
         }
         Some(Hint::Attribute) => {
-            scores.add(Role::Dimension, 3.0 * weight, said());
+            // A property that no two rows share is no dimension.
+            let is_text = matches!(column.form, Form::Text(_)) && column.is_unique();
+            scores.add(if is_text { Role::Text } else { Role::Dimension }, 3.0 * weight, said());
             scores.add(Role::Entity, -weight, "");
             scores.add(Role::RowId, -2.0 * weight, "");
             scores.add(Role::Measure, -weight, "");
