@@ -23,6 +23,7 @@ mod arrivals;
 mod backlog;
 mod capacity;
 mod cluster;
+mod delays;
 mod design;
 mod error;
 mod fault;

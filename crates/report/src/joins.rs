@@ -62,7 +62,7 @@ fn origin(join: &JoinReport) -> &'static str {
     if join.found { "found from names and values" } else { "named" }
 }
 
-/// What the joined column costs in evenness as the partition key.
+/// Cost in evenness of the joined column as the partition key.
 fn price(side: &JoinSide) -> String {
     let joined = format!("HASH({}) of {}", side.column, side.table);
     let Some(figures) = side.joined_figures else {

@@ -64,7 +64,7 @@ fn hash_defect(lint: &Lint, types_tried: &[String]) -> Finding {
     }
 }
 
-/// What to do about a defect: take one of the alternatives, or change the key.
+/// Advice about a defect: one of the alternatives, or another key.
 fn advice(alternatives: &[Alternative], types_tried: &[String]) -> String {
     if alternatives.is_empty() {
         let types = match types_tried {

@@ -7,7 +7,7 @@ use crate::targets::TableDesign;
 /// Type of a column in a system.
 pub(super) struct SqlType {
     pub(super) name: String,
-    /// What differs from the type of the export.
+    /// Difference from the type of the export.
     pub(super) note: Option<&'static str>,
 }
 

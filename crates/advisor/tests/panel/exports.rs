@@ -705,7 +705,7 @@ fn turbines() -> RecordBatch {
     ])
 }
 
-/// What users of tenants did to documents, both numbered within the tenant.
+/// Actions of users on documents, both numbered within their tenant.
 fn audits_of_tenants() -> RecordBatch {
     let rows = 40_000;
     let tenant = zipf(rows, 150, 0.8, 431);

@@ -43,7 +43,7 @@ pub(super) fn verify(
     reported.finish()
 }
 
-/// What executors have reported, before it is checked as a whole.
+/// Reports of executors, before they are checked as a whole.
 #[derive(Debug, Default)]
 struct Reported {
     manifest: Manifest,

@@ -85,6 +85,7 @@ impl SampledColumns<'_> {
             columns.sort_by_key(|at| self.role(*at) == Role::LineNumber);
             found.keep(&self.names(&columns), "together they tell rows apart".to_owned());
         }
+        self.pair_of_natural_key(keys, &allowed, &mut found);
         for key in primary_keys.iter().filter(|key| key.is_plain()) {
             for length in 1..=key.parts().len() {
                 let prefix: Vec<&str> =
@@ -243,6 +244,31 @@ impl SampledColumns<'_> {
                 &self.names(&with(local, &[time])),
                 "with the time, which splits heavy values".to_owned(),
             );
+        }
+    }
+
+    /// Adds two columns of a natural key of several: the one most likely to be looked up, and the first
+    /// of the others, such as a warehouse and its district.
+    fn pair_of_natural_key(
+        &self,
+        keys: &[UniqueKey],
+        allowed: &dyn Fn(usize) -> bool,
+        found: &mut Considerations,
+    ) {
+        let Some(key) = keys.first().filter(|key| key.by_nature && key.columns.len() > 2) else { return };
+        let places = |at: &usize| {
+            allowed(*at)
+                && matches!(self.role(*at), Role::Entity | Role::Dimension)
+                && self.can_be_in_key(*at)
+        };
+        let mut columns: Vec<usize> = key.columns.iter().copied().filter(places).collect();
+        columns.sort_unstable();
+        let weight = |at: &usize| self.weight(*at, keys);
+        let Some(first) = columns.iter().copied().max_by(|a, b| weight(a).total_cmp(&weight(b))) else {
+            return;
+        };
+        if let Some(second) = columns.into_iter().find(|at| *at != first) {
+            found.keep(&self.names(&[first, second]), "together they are part of the natural key".to_owned());
         }
     }
 

@@ -23,7 +23,7 @@ const FEW: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct Profile<'a> {
     pub(crate) column: &'a Column,
-    /// What the name hints at.
+    /// Hint that the name gives about the role.
     pub(crate) hint: Option<Hint>,
     pub(crate) rows: usize,
     pub(crate) nulls: usize,

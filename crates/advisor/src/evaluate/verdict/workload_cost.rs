@@ -7,7 +7,7 @@
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::partition_key::PartitionKeyReport;
 use crate::evaluate::options::JoinedColumn;
-use crate::evaluate::roles::{Role, RoleReport};
+use crate::evaluate::roles::{Role, RoleReport, is_identifier};
 use evenkeel_model::units::PartitionCount;
 use evenkeel_stats::skew::Verdict;
 
@@ -257,9 +257,14 @@ impl<'a> Workload<'a> {
 
     /// Reads of one row name its id; half of them, or all if there is none, name its natural key.
     fn row_reads(&self, key: &[String]) -> f64 {
-        let ids = self.knowledge.roles.iter().filter(|report| report.role == Role::RowId);
-        let ids: Vec<&String> = ids.map(|report| &report.column).collect();
         let natural: Vec<&String> = self.knowledge.natural_key.iter().collect();
+        // If there is a natural key, a column that happens to be unique, such as a phone number, is
+        // named no more often than others.
+        let is_named = |report: &&RoleReport| {
+            report.role == Role::RowId && (natural.is_empty() || is_identifier(&report.column))
+        };
+        let ids: Vec<&String> =
+            self.knowledge.roles.iter().filter(is_named).map(|report| &report.column).collect();
         let by_natural = self.visits(key, &natural);
         if ids.is_empty() {
             return by_natural;

@@ -21,7 +21,7 @@ pub(super) struct Arrivals {
     rows_by: [u64; 4],
 }
 
-/// What one partition has seen.
+/// Greatest key and latest time of one partition so far.
 #[derive(Debug, Clone, Default)]
 struct Latest {
     /// Greatest key.

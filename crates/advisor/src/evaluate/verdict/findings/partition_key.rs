@@ -100,9 +100,9 @@ fn few_keys(key: &PartitionKeyReport, placement: &PlacementReport, findings: &mu
         threshold: FEWEST_KEYS_PER_PARTITION as f64,
         advice: match of_ydb(placement) {
             true => {
-                "YDB advises 100 to 1000 distinct values for each partition. Add a column to the key, or take fewer partitions."
+                "YDB advises 100 to 1000 distinct values for each partition. Take fewer partitions; or add a column, if reads of one value may visit all of them."
             }
-            false => "So few values fill partitions unevenly by chance alone. Add a column to the key, or take fewer partitions.",
+            false => "So few values fill partitions unevenly by chance alone. Take fewer partitions; or add a column, if reads of one value may visit all of them.",
         }
         .to_owned(),
     });
@@ -193,7 +193,7 @@ fn uneven(key: &PartitionKeyReport, placement: &PlacementReport) -> Finding {
         threshold: EVEN_MAX_OVER_MEAN,
         advice: match placement.verdict {
             Verdict::HeavyKeys => "Keys differ in rows. Add a column to the key that splits the heavy ones, or take fewer partitions.",
-            Verdict::FewKeys => "So many partitions need more keys. Add a column to the key, or take fewer partitions.",
+            Verdict::FewKeys => "So many partitions need more keys. Take fewer partitions; or add a column, if reads of one value may visit all of them.",
             _ => "Take another column, or another number of partitions.",
         }
         .to_owned(),
