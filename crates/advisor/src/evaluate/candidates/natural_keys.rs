@@ -6,9 +6,10 @@ use arrow::compute::concat;
 use crate::evaluate::candidates::sampled_columns::SampledColumns;
 use crate::evaluate::candidates::unique_keys::{minimal_unique, rows_once};
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
+use crate::evaluate::roles::Role;
 use crate::evaluate::roles::forms::{Form, Words};
+use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::profile::{Profile, distinct_together};
-use crate::evaluate::roles::{Role, names_measure};
 
 /// Repeats expected by chance from which finding none is evidence of a natural key.
 const EVIDENCE: f64 = 5.0;
@@ -160,7 +161,7 @@ impl SampledColumns<'_> {
     fn may_number(&self, at: usize) -> bool {
         let Some(column) = self.columns.get(at) else { return false };
         let from_one = |form: &Form| matches!(form, Form::Whole(whole) if (0..=1).contains(&whole.least) && whole.step == 1);
-        self.role(at) == Role::Measure && from_one(&column.form) && !names_measure(&column.column.name)
+        self.role(at) == Role::Measure && from_one(&column.form) && column.hint != Some(Hint::Measure)
     }
 
     /// Whether a column numbers the rows within others.

@@ -23,7 +23,8 @@ use crate::evaluate::roles::names::Hint;
 use crate::evaluate::roles::numbering::Numbering;
 use crate::evaluate::roles::profile::Profile;
 use crate::evaluate::roles::scores::{
-    Scores, is_words, score_cardinality, score_name, score_numbers, score_relations, score_text,
+    Scores, is_unique_text, is_words, score_cardinality, score_name, score_numbers, score_relations,
+    score_text,
 };
 use evenkeel_model::table::ColumnType;
 /// Number of values from which numbers below 2400 can be times of day.
@@ -34,11 +35,17 @@ const FEWEST_TIMES_OF_DAY: usize = 24;
 pub(super) struct Relations {
     dependencies: Dependencies,
     numberings: Vec<Numbering>,
+    /// Number of texts with a value of their own in each row that are not named as identifiers.
+    unique_texts: usize,
 }
 
 impl Relations {
     pub(super) fn of(columns: &[Profile<'_>]) -> Self {
-        Self { dependencies: Dependencies::of(columns), numberings: Numbering::of_all(columns) }
+        Self {
+            dependencies: Dependencies::of(columns),
+            numberings: Numbering::of_all(columns),
+            unique_texts: columns.iter().filter(|column| is_unique_text(column)).count(),
+        }
     }
 
     fn numbering(&self, at: usize) -> &Numbering {
@@ -188,9 +195,4 @@ fn correlation(a: &[i128], b: &[i128]) -> f64 {
 /// Whether the name of a column is that of an identifier.
 pub(crate) fn is_identifier(name: &str) -> bool {
     names::hint(name) == Some(Hint::Identifier)
-}
-
-/// Whether the name of a column is that of an amount.
-pub(crate) fn names_measure(name: &str) -> bool {
-    names::hint(name) == Some(Hint::Measure)
 }

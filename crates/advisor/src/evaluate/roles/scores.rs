@@ -99,7 +99,7 @@ pub(super) fn is_words(form: &Form) -> bool {
 pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     let (rows, distinct) = (column.filled() as f64, column.distinct as f64);
     let per_value = rows / distinct.max(1.0);
-    if column.is_unique() || (column.is_nearly_unique() && column.nulls == 0) {
+    if column.is_nearly_unique() && column.nulls == 0 {
         scores.add(Role::RowId, 4.0, "a value of its own in each sampled row");
         // Amounts from a wide range hardly repeat.
         if !column.is_unique() && matches!(column.form, Form::Whole(_)) && column.ascends < MOSTLY_ASCENDING {
@@ -133,20 +133,14 @@ pub(super) fn score_cardinality(column: &Profile<'_>, scores: &mut Scores) {
     }
 }
 
-/// Number of columns with a value of their own in each row from which they are contents: rows have one or
-/// two identifiers.
+/// Number of unique texts from which they are contents: rows have one or two identifiers.
 const MANY_UNIQUE: usize = 3;
 
-/// Whether a column is one of several texts that have a value of their own in each row, and are not named
-/// as identifiers.
-fn is_one_of_many_contents(index: usize, columns: &[Profile<'_>]) -> bool {
-    let is_content = |column: &&Profile<'_>| {
-        matches!(&column.form, Form::Text(_))
-            && (column.is_unique() || column.is_nearly_unique())
-            && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
-    };
-    columns.get(index).filter(is_content).is_some()
-        && columns.iter().filter(is_content).count() >= MANY_UNIQUE
+/// Whether a column is a text with a value of its own in each row, and is not named as an identifier.
+pub(super) fn is_unique_text(column: &Profile<'_>) -> bool {
+    matches!(&column.form, Form::Text(_))
+        && column.is_nearly_unique()
+        && !matches!(column.hint, Some(Hint::Identifier | Hint::Entity))
 }
 
 pub(super) fn score_relations(
@@ -156,7 +150,7 @@ pub(super) fn score_relations(
     scores: &mut Scores,
 ) {
     let name = |at: usize| columns.get(at).map(|column| column.column.name.as_str()).unwrap_or_default();
-    if is_one_of_many_contents(index, columns) {
+    if relations.unique_texts >= MANY_UNIQUE && columns.get(index).is_some_and(is_unique_text) {
         scores.add(Role::Text, 4.0, "several columns have a value of their own in each row");
         scores.add(Role::RowId, -4.0, "");
     }
@@ -177,7 +171,7 @@ pub(super) fn score_relations(
         (Numbering::Rising(_), ..) => {
             scores.add(Role::LineNumber, 9.0, format!("rises from row to row within each {parents}"));
         }
-        // What determines others is one-to-one with the pair.
+        // A column that determines others too is one-to-one with the pair.
         (Numbering::None, None, Some((a, b))) => {
             scores.add(Role::Measure, 3.0, format!("follows from {} and {}", name(a), name(b)));
             scores.add(Role::Entity, -4.0, "");

@@ -116,8 +116,7 @@ pub(crate) fn recommend(
     };
     // In this order: of the numbers that take the rate, the smallest whose best key is of the best
     // kind; the largest with enough keys; the smallest.
-    let best =
-        ranked.iter().filter(serves).min_by(|a, b| kind(a).partial_cmp(&kind(b)).unwrap_or(Ordering::Equal));
+    let best = ranked.iter().filter(serves).min_by_key(kind);
     let (chosen, rule) = if let Some(found) = best {
         (Some(found), if has_keys(&found) { Rule::Suffices } else { Rule::FewKeys })
     } else if let Some(found) = ranked.iter().rev().find(has_keys) {
@@ -189,7 +188,7 @@ pub(crate) struct Choice {
 }
 
 /// Kinds of candidates, the best first.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// Even enough.
     Qualifies,
@@ -300,8 +299,7 @@ fn propose(
     let mut recommendation = Recommendation {
         partition_key: chosen.partition_key.clone(),
         primary_key: primary_key.as_ref().map(Candidate::columns).unwrap_or_default(),
-        makeshift: ranked.best.is_some_and(|best| matches!(best, Class::Kinds | Class::Makeshift))
-            || knowledge.is_of_kinds(&chosen.partition_key),
+        makeshift: ranked.best == Some(Class::Makeshift) || knowledge.is_of_kinds(&chosen.partition_key),
         partitions: ranked.partitions.get(),
         reasons,
         alternatives,

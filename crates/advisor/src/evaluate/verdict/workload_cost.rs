@@ -235,8 +235,8 @@ impl<'a> Workload<'a> {
         let has_all =
             |entity: &[String], columns: &[&String]| columns.iter().all(|column| entity.contains(column));
         // With many columns, nearly all entities have none of the key; those have the same cost.
-        let has_some = |(entity, _): &&(Vec<String>, f64)| key.iter().any(|column| entity.contains(column));
-        let near: Vec<&(Vec<String>, f64)> = self.entities.iter().filter(has_some).collect();
+        let (near, far): (Vec<_>, Vec<_>) =
+            self.entities.iter().partition(|(entity, _)| key.iter().any(|column| entity.contains(column)));
         let weight_of = |columns: &[&String]| -> f64 {
             near.iter().filter(|(other, _)| has_all(other, columns)).map(|(_, weight)| weight).sum()
         };
@@ -246,8 +246,7 @@ impl<'a> Workload<'a> {
             weight * (1.0 - SECOND_ENTITY * found * (1.0 - one))
         };
         let of_key = weight_of(&key.iter().collect::<Vec<_>>());
-        let far = self.entities.iter().filter(|entity| !has_some(entity));
-        let far: f64 = far.map(|(_, weight)| reads(*weight, of_key)).sum();
+        let far: f64 = far.iter().map(|(_, weight)| reads(*weight, of_key)).sum();
         let near = near.iter().map(|(entity, weight)| {
             let missing: Vec<&String> = key.iter().filter(|column| !entity.contains(column)).collect();
             if missing.is_empty() { weight * one } else { reads(*weight, weight_of(&missing)) }
