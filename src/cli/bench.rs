@@ -12,7 +12,7 @@ use evenkeel::evaluate::Candidate;
 use evenkeel::generate::AdEvents;
 use evenkeel::query::{Params, QueryLimits};
 use evenkeel::sink::OutputFormat;
-use evenkeel::source::{Export, InputOptions, InputPath, find_inputs};
+use evenkeel::source::{Export, InputOptions, InputPath};
 use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
@@ -203,9 +203,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 async fn run_ingest(args: IngestArgs, out: &mut Output) -> Result<(), Failure> {
-    let inputs = find_inputs(&args.inputs)?;
-    inputs.notes.iter().for_each(|note| out.note(note));
-    let export = open(inputs.paths, args.input.options()?).await?;
+    let (inputs, options) = args.input.find(&args.inputs, out)?;
+    let export = open(inputs.paths, options).await?;
     let workplace = Workplace::open(args.load.dir.as_deref())?;
     let bench =
         measure(&args.load, args.partition_keys, args.primary_key, export, workplace.path(), out).await?;

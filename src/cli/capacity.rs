@@ -10,7 +10,7 @@ use evenkeel::capacity::{
 };
 use evenkeel::placement::{Function, PlacementError};
 use evenkeel::report;
-use evenkeel::source::{Export, OnUnreadable, SourceError, find_inputs};
+use evenkeel::source::{Export, OnUnreadable, SourceError};
 use evenkeel::table::Candidate;
 use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
@@ -248,9 +248,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         longest_delay: args.capacity.longest_delay,
         on_unreadable: if args.skip_unreadable { OnUnreadable::Skip } else { OnUnreadable::Fail },
     };
-    let inputs = find_inputs(&args.inputs)?;
-    inputs.notes.iter().for_each(|note| out.note(note));
-    let reading = args.input.options()?;
+    let (inputs, reading) = args.input.find(&args.inputs, out)?;
     let work = move |bar: &ProgressBar, stop: &AtomicBool| -> Result<NodeSimulation, CapacityError> {
         let export = Export::open(&inputs.paths, reading, &types)?;
         simulate_nodes(&export, &options, &|rows| bar.set_position(rows), stop)

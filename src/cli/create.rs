@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use evenkeel::Table;
 use evenkeel::bounded::{SQL, quote, read_text};
-use evenkeel::source::infer_columns;
+use evenkeel::source::{TableLayout, find_inputs, infer_columns};
 use evenkeel::table::{
     Column, DdlNote, PlacementFunction, TableDefinition, TableSpec, Ttl, YdbVersion, check_ydb_types,
     parse_create_table, write_create_table,
@@ -63,12 +63,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION")]
     ydb_version: Option<YdbVersion>,
 
-    /// File whose columns the table gets, local or in an object store; key columns become NOT NULL,
-    /// the others stay as they are.
+    /// File whose columns the table gets, local or in an object store, or a dump of YDB, whose keys,
+    /// number of partitions and time to live it gets too; key columns become NOT NULL, the others stay
+    /// as they are.
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
 
-    /// Name of the table in SQL [default: that in the DDL, else that of the directory].
+    /// Name of the table in SQL [default: that in the DDL or the dump, else that of the directory].
     #[arg(long)]
     name: Option<String>,
 
@@ -131,9 +132,19 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
             "--ydb-version applies to the statement of --ddl; add --ddl FILE, or omit it",
         ));
     }
-    let (mut definition, mut notes) = match &args.ddl {
-        Some(file) => from_ddl(file, args.partitions.or(args.nodes).is_some(), args.ydb_version)?,
-        None => from_flags(args)?,
+    let (mut definition, mut notes, has_partitions) = match &args.ddl {
+        Some(file) => {
+            let (definition, notes) =
+                from_ddl(file, args.partitions.or(args.nodes).is_some(), args.ydb_version)?;
+            (definition, notes, true)
+        }
+        None => match like_dump(args)? {
+            Some(Dump { definition, notes, has_partitions }) => (definition, notes, has_partitions),
+            None => {
+                let (definition, notes) = from_flags(args)?;
+                (definition, notes, false)
+            }
+        },
     };
     if let Some(name) = &args.name {
         definition.name.clone_from(name);
@@ -144,7 +155,7 @@ fn define(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     }
     let partitions = match partition_count(args.partitions, args.nodes)? {
         Some(partitions) => Some(partitions),
-        None if args.ddl.is_some() => None,
+        None if has_partitions => None,
         None => {
             notes.push(
                 "4 partitions: 4 per node for 1 node, because neither --nodes nor --partitions is \
@@ -183,8 +194,63 @@ fn from_ddl(
     Ok((create.definition, notes))
 }
 
+/// Table of a dump.
+struct Dump {
+    definition: TableDefinition,
+    notes: Vec<String>,
+    /// Whether the dump declares the number of partitions.
+    has_partitions: bool,
+}
+
+/// Returns the table that the dump of --like declares, with the changes of other options; `None` if
+/// --like does not name a dump.
+fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
+    let Some(path) = &args.like else { return Ok(None) };
+    // Anything that can be read only once is refused as a sample, with a reason.
+    if path.exists() && !path.is_file() && !path.is_dir() {
+        return Ok(None);
+    }
+    let found = find_inputs(&[path.display().to_string()], args.input.table.as_deref())?;
+    let Some(declared) = found.declared else { return Ok(None) };
+    let mut notes = declared.notes.clone();
+    let given = |given: &[String], declared: Vec<String>| {
+        if given.is_empty() { declared } else { trimmed(given) }
+    };
+    if declared.layout == TableLayout::Row && args.partition_key.is_empty() {
+        notes.push(
+            "the dump is of a row table, whose partitions are ranges of the primary key; here they are the hash of \
+             the primary key, unless --partition-key names columns of it"
+                .to_owned(),
+        );
+    }
+    // A new primary key is hashed as a whole, unless the declared partition key is part of it.
+    let primary_key = given(&args.primary_key, declared.primary_key);
+    let mut partition_key = given(&args.partition_key, declared.partition_key);
+    if args.partition_key.is_empty() && !partition_key.iter().all(|column| primary_key.contains(column)) {
+        partition_key.clear();
+    }
+    let mut columns = change(declared.columns, args, path)?;
+    for column in &mut columns {
+        column.nullable &= !primary_key.contains(&column.name);
+    }
+    // Ranges say nothing about hash partitions.
+    let partitions = declared.partitions.filter(|_| declared.layout == TableLayout::Column);
+    let partitions = partitions.map(PartitionCount::new).transpose().map_err(Failure::usage)?;
+    let name = if declared.name.is_empty() { name_of(path) } else { name_of(Path::new(&declared.name)) };
+    let definition = TableDefinition {
+        ttl: declared.ttl,
+        name,
+        columns,
+        primary_key,
+        partition_key,
+        partitions: partitions.unwrap_or(PartitionCount::for_nodes(1).map_err(Failure::usage)?),
+        placement: args.placement,
+    };
+    Ok(Some(Dump { definition, notes, has_partitions: partitions.is_some() }))
+}
+
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
-    let declared = args.columns.iter().map(|text| column("--column", text)).collect::<Result<Vec<_>, _>>()?;
+    let declared = declared(args)?;
     let mut notes = Vec::new();
     let columns = match &args.like {
         None if declared.is_empty() => {
@@ -193,7 +259,7 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
             ));
         }
         None => declared,
-        Some(file) => like(file, declared, args, &mut notes)?,
+        Some(file) => like(file, args, &mut notes)?,
     };
     let definition = TableDefinition {
         ttl: None,
@@ -207,16 +273,23 @@ fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {
     Ok((definition, notes))
 }
 
-fn like(
-    file: &Path,
-    declared: Vec<Column>,
-    args: &Args,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Column>, Failure> {
+fn declared(args: &Args) -> Result<Vec<Column>, Failure> {
+    args.columns.iter().map(|text| column("--column", text)).collect()
+}
+
+fn like(file: &Path, args: &Args, notes: &mut Vec<String>) -> Result<Vec<Column>, Failure> {
     let sample = infer_columns(file, &args.input.options()?)?;
     notes.extend(sample.notes.iter().map(ToString::to_string));
-    let mut columns = sample.columns;
-    for change in declared {
+    let mut columns = change(sample.columns, args, file)?;
+    for column in &mut columns {
+        column.nullable &= !trimmed(&args.primary_key).contains(&column.name);
+    }
+    Ok(columns)
+}
+
+/// Returns the columns of a file with the changes that --column names.
+fn change(mut columns: Vec<Column>, args: &Args, file: &Path) -> Result<Vec<Column>, Failure> {
+    for change in declared(args)? {
         let Some(column) = columns.iter_mut().find(|column| column.name == change.name) else {
             let known: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
             return Err(Failure::wrong_usage(format!(
@@ -228,9 +301,6 @@ fn like(
         };
         column.column_type = change.column_type;
         column.nullable &= change.nullable;
-    }
-    for column in &mut columns {
-        column.nullable &= !trimmed(&args.primary_key).contains(&column.name);
     }
     Ok(columns)
 }

@@ -227,10 +227,11 @@ fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure
         Mode::Upsert => IngestMode::Upsert,
         Mode::Insert => IngestMode::Insert,
     };
-    let inputs = find_inputs(&args.inputs)?;
+    let inputs = find_inputs(&args.inputs, args.input.table.as_deref())?;
+    let input = inputs.options(args.input.options()?);
     let plan = IngestFiles {
         inputs: inputs.paths,
-        input: args.input.options()?,
+        input,
         ingest: IngestOptions { mode, memory: args.memory },
         rejects,
         again: args.again,

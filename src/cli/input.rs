@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
-use evenkeel::source::{InputFormat, InputOptions};
+use evenkeel::source::{InputFormat, InputOptions, Inputs, find_inputs};
 use evenkeel::text_value::TextFormat;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, Output};
 
 /// Format of inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormatArg {
     Parquet,
+    /// Fields separated by commas or another character, with quotes.
     Csv,
+    /// Fields separated by tabs, with backslash escapes, as COPY, ClickHouse and MySQL write them.
+    Tsv,
     Ndjson,
     Arrow,
 }
@@ -38,12 +41,33 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
 
-    /// CSV field that stands for NULL; repeatable [default: the empty field].
+    /// Table of a dump of several tables, such as ads/events.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+
+    /// Names of the columns, in order, of text files without a header line.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "header")]
+    names: Vec<String>,
+
+    /// Take the first line of text files for names even if it looks like a row.
+    #[arg(long)]
+    header: bool,
+
+    /// CSV field that stands for NULL; repeatable [default: the empty field, and \N].
     #[arg(long = "null-value", value_name = "TEXT")]
     null_values: Vec<String>,
 }
 
 impl InputArgs {
+    /// Finds the inputs that the arguments name, prints notes on them, and returns them with the options
+    /// for reading them.
+    pub(crate) fn find(&self, arguments: &[String], out: &Output) -> Result<(Inputs, InputOptions), Failure> {
+        let inputs = find_inputs(arguments, self.table.as_deref())?;
+        inputs.notes.iter().for_each(|note| out.note(note));
+        let options = inputs.options(self.options()?);
+        Ok((inputs, options))
+    }
+
     /// Returns the arguments as they would be written on a command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -55,9 +79,18 @@ impl InputArgs {
         if let Some(delimiter) = &self.delimiter {
             pair("--delimiter", delimiter);
         }
+        if let Some(table) = &self.table {
+            pair("--table", table);
+        }
+        if !self.names.is_empty() {
+            pair("--names", &self.names.join(","));
+        }
         self.null_values.iter().for_each(|text| pair("--null-value", text));
         if self.decimal_comma {
             words.push("--decimal-comma".to_owned());
+        }
+        if self.header {
+            words.push("--header".to_owned());
         }
         words
     }
@@ -84,9 +117,13 @@ impl InputArgs {
         Ok(InputOptions {
             rows: None,
             places: Vec::new(),
+            declared: None,
+            names: self.names.iter().map(|name| name.trim().to_owned()).collect(),
+            header_given: self.header,
             format: self.input_format.map(|format| match format {
                 InputFormatArg::Parquet => InputFormat::Parquet,
                 InputFormatArg::Csv => InputFormat::Csv,
+                InputFormatArg::Tsv => InputFormat::Tsv,
                 InputFormatArg::Ndjson => InputFormat::Ndjson,
                 InputFormatArg::Arrow => InputFormat::Arrow,
             }),

@@ -9,7 +9,7 @@ use evenkeel::finding::Severity;
 use evenkeel::lint::{Domain, Lint, LintError, LintOptions, lint};
 use evenkeel::placement::Function;
 use evenkeel::report;
-use evenkeel::source::{Export, find_inputs};
+use evenkeel::source::Export;
 use evenkeel::table::ColumnType;
 use evenkeel::units::PartitionCount;
 use indicatif::ProgressBar;
@@ -118,9 +118,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             if args.key.is_empty() {
                 return Err(Failure::wrong_usage("which columns are the key? Name them with --key"));
             }
-            let inputs = find_inputs(&args.inputs)?;
-            inputs.notes.iter().for_each(|note| out.note(note));
-            let reading = args.input.options()?;
+            let (inputs, reading) = args.input.find(&args.inputs, out)?;
             let key: Vec<String> = args.key.iter().map(|name| name.trim().to_owned()).collect();
             let types = args
                 .column_types

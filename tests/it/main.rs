@@ -25,6 +25,7 @@ mod crash_objects;
 mod delta;
 mod edges;
 mod evaluate;
+mod exports;
 mod fixture;
 mod flights;
 mod formats;

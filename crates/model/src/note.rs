@@ -55,6 +55,13 @@ pub enum Note {
         /// Name of the column.
         column: String,
     },
+    /// A column has times in a zone, which are read as UTC.
+    ZoneIgnored {
+        /// Name of the column.
+        column: String,
+        /// Name of the zone.
+        zone: String,
+    },
     /// A column has a type that YDB takes in no key, and is read as a wider one.
     ReadWider {
         /// Name of the column.
@@ -128,6 +135,7 @@ impl Note {
         match self {
             Self::NanosecondsRefused { .. } => "nanoseconds_refused",
             Self::NanosecondsCut { .. } => "nanoseconds_cut",
+            Self::ZoneIgnored { .. } => "zone_ignored",
             Self::ReadWider { .. } => "read_wider",
             Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
@@ -147,6 +155,7 @@ impl Note {
         match self {
             Self::NanosecondsRefused { column }
             | Self::NanosecondsCut { column }
+            | Self::ZoneIgnored { column, .. }
             | Self::ReadWider { column, .. }
             | Self::ColumnLeftOut { column, .. }
             | Self::MoreValuesThanSampled { column }
@@ -166,6 +175,7 @@ impl Note {
             Self::ReadAsText { first, .. } | Self::RowsLeftOut { first, .. } => *first = None,
             Self::NanosecondsRefused { .. }
             | Self::NanosecondsCut { .. }
+            | Self::ZoneIgnored { .. }
             | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
@@ -191,6 +201,12 @@ impl fmt::Display for Note {
                 f,
                 "column '{}' has nanoseconds; it is evaluated as a YDB Timestamp, in microseconds",
                 quote(column)
+            ),
+            Self::ZoneIgnored { column, zone } => write!(
+                f,
+                "column '{}' has times in the zone {}; they are read as UTC, so export them in UTC if hours matter",
+                quote(column),
+                quote(zone)
             ),
             Self::ReadWider { column, found, column_type } => write!(
                 f,
@@ -269,7 +285,8 @@ mod tests {
         let column = "n".to_owned();
         Some(match note {
             Note::NanosecondsRefused { .. } => Note::NanosecondsCut { column },
-            Note::NanosecondsCut { .. } => {
+            Note::NanosecondsCut { .. } => Note::ZoneIgnored { column, zone: "Europe/Moscow".to_owned() },
+            Note::ZoneIgnored { .. } => {
                 Note::ReadWider { column, found: ColumnType::Int16, column_type: ColumnType::Int32 }
             }
             Note::ReadWider { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },

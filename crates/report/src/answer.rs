@@ -4,7 +4,7 @@
 use crate::evaluation::partition_keys::{
     at_a_time, distinct_values, has_statements, heaviest_share, max_over_mean, partitions_read, ranked,
 };
-use crate::evaluation::{header, recommended_keys, table};
+use crate::evaluation::{header, measured, recommended_keys, table};
 use crate::grid::heading;
 use crate::grid::{Heading, Layout, count, grid};
 use crate::values::rate;
@@ -29,6 +29,7 @@ pub fn answer(assessment: &AdvisorReport) -> String {
         recommendation(assessment),
         alternatives(assessment),
         keys(assessment),
+        wrapped_lines(&measured(assessment, Layout::Plain)),
         problems(assessment),
         proposed_table(assessment),
         "All keys, figures, findings and roles: --verbose, --html FILE or --format json\n".to_owned(),

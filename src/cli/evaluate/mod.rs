@@ -17,7 +17,7 @@ use evenkeel::evaluate::{
 };
 use evenkeel::query::Params;
 use evenkeel::report::{self, Layout};
-use evenkeel::source::{Export, find_inputs};
+use evenkeel::source::{DeclaredTable, Export, TableLayout};
 use evenkeel::sql::{plan_statements, read_statements};
 use evenkeel::table::{ColumnType, YdbVersion};
 use evenkeel::targets::Target;
@@ -236,10 +236,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         return Err(Failure::wrong_usage(format!("--html: there is no folder {}", folder.display())));
     }
     let types = args.types.iter().map(|text| column_type(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
-    let inputs = find_inputs(&args.inputs)?;
-    inputs.notes.iter().for_each(|note| out.note(note));
-    let options = args.input.options()?;
-    let plan_of_args = plan::options(&args)?;
+    let mut plan_of_args = plan::options(&args)?;
     let started = Instant::now();
     #[cfg(feature = "cluster")]
     let assessing = match args.cluster.connect(out).await? {
@@ -248,8 +245,13 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     };
     #[cfg(not(feature = "cluster"))]
     let assessing = Assessing::Here;
-    if let Some(exports) = tables::open(&args, &options).await? {
+    if let Some(exports) = tables::open(&args, &args.input.options()?).await? {
         return tables::run(&args, exports, &types, assessing, out).await;
+    }
+    let (inputs, options) = args.input.find(&args.inputs, out)?;
+    if let Some(declared) = &inputs.declared {
+        out.note(&described(declared));
+        plan::judge_declared(&mut plan_of_args, &args, declared);
     }
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
     let mask = |error| if args.mask_values { mask_source(error) } else { error };
@@ -286,6 +288,22 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         text
     })?;
     thresholds::check(&thresholds::crossed(&args, &assessment, drift.as_deref().unwrap_or_default(), None)?)
+}
+
+/// Describes the table that a dump declares.
+fn described(declared: &DeclaredTable) -> String {
+    let DeclaredTable { file, layout, columns, primary_key, partition_key, partitions, ttl, .. } = declared;
+    let primary_key = primary_key.join(", ");
+    let partitioned = match layout {
+        TableLayout::Column => format!("PARTITION BY HASH({})", partition_key.join(", ")),
+        TableLayout::Row => "ranges of the primary key".to_owned(),
+    };
+    let partitions = partitions.map_or_else(String::new, |partitions| format!(", {partitions} partitions"));
+    let ttl = ttl.as_ref().map_or_else(String::new, |ttl| format!(", TTL {ttl}"));
+    format!(
+        "{file} declares a {layout} of {} columns, PRIMARY KEY ({primary_key}), {partitioned}{partitions}{ttl}",
+        columns.len()
+    )
 }
 
 /// Classifies a wrong column name in `--type` as wrong usage.

@@ -2,7 +2,8 @@
 
 use evenkeel::evaluate::{AdvisorOptions, EvaluateOptions, Role};
 use evenkeel::placement::{Function, FunctionError};
-use evenkeel::source::OnUnreadable;
+use evenkeel::source::{DeclaredTable, OnUnreadable};
+use evenkeel::table::Candidate;
 use evenkeel::targets::Target;
 use evenkeel::time_reading::TimeReading;
 use evenkeel::units::{ByteSize, PartitionCount};
@@ -51,6 +52,9 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
             .chain(args.not_key.iter().map(|column| (column.clone(), Role::Measure)))
             .collect(),
         current_partition_key: args.current.clone(),
+        current_primary_key: None,
+        ttl: None,
+        has_file_per_partition: false,
         joined: Vec::new(),
         statements: Vec::new(),
         on_unreadable: match args.on_error {
@@ -71,6 +75,25 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
         target: args.target.unwrap_or_default(),
         ydb_version: args.ydb_version,
     })
+}
+
+/// Adds the keys and the number of partitions of a declared table, as far as the arguments do not name
+/// others.
+pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared: &DeclaredTable) {
+    let key = |columns: &[String]| (!columns.is_empty()).then(|| Candidate::of_columns(columns));
+    options.current_partition_key = options.current_partition_key.take().or(key(&declared.partition_key));
+    options.current_primary_key = key(&declared.primary_key);
+    options.ttl.clone_from(&declared.ttl);
+    options.has_file_per_partition = declared.has_file_per_partition;
+    let count = declared.partitions.and_then(|count| PartitionCount::new(count).ok());
+    if let Some(count) = count.filter(|_| args.partitions.is_empty() && args.nodes.is_empty()) {
+        let partitions = &mut options.evaluate.partitions;
+        partitions.retain(|other| *other != count);
+        partitions.insert(0, count);
+    }
+    if args.name.is_none() && !declared.name.is_empty() {
+        options.table = table_name(std::slice::from_ref(&declared.name));
+    }
 }
 
 fn partitions(args: &Args) -> Result<Vec<PartitionCount>, Failure> {

@@ -26,7 +26,7 @@ const MOST_COMPARED: usize = 64;
 pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<Export>>, Failure> {
     let named = !args.joins.is_empty();
     let possible = args.inputs.len() > 1 && !args.inputs.iter().any(|input| input == "-");
-    if !named && !possible {
+    if !named && (!possible || args.input.table.is_some()) {
         return Ok(None);
     }
     if named && args.inputs.len() < 2 {
@@ -35,8 +35,8 @@ pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<V
     let (inputs, options) = (args.inputs.clone(), options.clone());
     let open = move || {
         let one = |input: &String| {
-            let found = find_inputs(std::slice::from_ref(input))?;
-            Export::open(&found.paths, options.clone(), &BTreeMap::new())
+            let found = find_inputs(std::slice::from_ref(input), None)?;
+            Export::open(&found.paths, found.options(options.clone()), &BTreeMap::new())
         };
         if named {
             return inputs.iter().map(one).collect::<Result<Vec<_>, _>>().map(Some);

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args as ClapArgs, ValueEnum};
 use evenkeel::report;
 use evenkeel::sink::{OutputFormat, PartFile, Sink};
-use evenkeel::source::{Export, InputPath, find_inputs};
+use evenkeel::source::{Export, InputPath};
 use evenkeel::spanner::schema::{Dialect, MadeKey, write_migrated_table};
 use evenkeel::spanner::simulate::{KeyKind, Migration, SimulateError, migrate, normalize_uuids};
 use evenkeel::table::Column;
@@ -86,9 +86,7 @@ struct Planned<'a> {
 }
 
 pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
-    let inputs = find_inputs(&args.inputs)?;
-    inputs.notes.iter().for_each(|note| out.note(note));
-    let reading = args.input.options()?;
+    let (inputs, reading) = args.input.find(&args.inputs, out)?;
     let kind = args.kind.map(|kind| match kind {
         KindArg::Uuid => KeyKind::Uuid,
         KindArg::Sequential => KeyKind::Sequential,

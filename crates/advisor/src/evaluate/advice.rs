@@ -14,6 +14,7 @@ use crate::evaluate::candidates::workload::{StatementReport, equality_columns};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::{RankedKey, Recommendation};
 use crate::evaluate::look::look;
+use crate::evaluate::measured::{MeasuredDistribution, measure};
 use crate::evaluate::options::{AdvisorOptions, EvaluateOptions};
 use crate::evaluate::pass::evaluator::Evaluator;
 use crate::evaluate::pass::examples::{find_examples, find_values};
@@ -58,6 +59,9 @@ pub struct AdvisorReport {
     /// Column that the sampled rows are sorted by, if it is not the time column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sorted_by: Option<String>,
+    /// Rows in each partition of the table as it is now, if the inputs show them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredDistribution>,
     /// Partitions that statements visit, over the recommended number of partitions.
     pub statements: Vec<StatementReport>,
     /// Candidates for the partition key, the best first.
@@ -196,6 +200,7 @@ fn advise_counted(
         considered: look.considered,
         considered_from: look.considered_from,
         sorted_by: look.sorted_by,
+        measured: measure(export, &options, stop)?,
         statements,
         ranking,
         recommendation,

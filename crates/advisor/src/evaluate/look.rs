@@ -77,7 +77,7 @@ pub(crate) fn look(
     // Keys that cannot be evaluated are refused before any row is read.
     let mut parts = KeyParts::default();
     let keys = options.evaluate.partition_keys.iter().chain(&options.evaluate.primary_keys);
-    for key in keys.chain(&options.current_partition_key) {
+    for key in keys.chain(&options.current_partition_key).chain(&options.current_primary_key) {
         parts.resolve(key, export.columns())?;
     }
     let evaluate = &mut options.evaluate;
@@ -126,6 +126,10 @@ pub(crate) fn look(
         if !evaluate.partition_keys.contains(&key) {
             evaluate.partition_keys.push(key);
         }
+    }
+    let judged = options.current_primary_key.clone().filter(|_| options.find_primary_keys);
+    if let Some(key) = judged.filter(|key| !evaluate.primary_keys.contains(key)) {
+        evaluate.primary_keys.push(key);
     }
     Ok(Look {
         considered,

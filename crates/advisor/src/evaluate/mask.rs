@@ -46,6 +46,7 @@ impl AdvisorReport {
             wants_primary_key: _,
             considered_from: _,
             sorted_by: _,
+            measured: _,
         } = self;
         if std::mem::replace(masked, true) {
             return;

@@ -16,6 +16,7 @@ mod candidates;
 mod figures;
 mod look;
 mod mask;
+mod measured;
 mod options;
 mod pass;
 mod roles;
@@ -40,6 +41,7 @@ pub use figures::recommendation::{Alternative, AlternativeKind, RankedKey, Recom
 pub use figures::uniqueness::{UniqueBy, Uniqueness};
 pub use figures::weights::NodeLoads;
 pub use mask::mask_source;
+pub use measured::{ComputedDistribution, FileRows, MeasuredDistribution};
 pub use options::{AdvisorOptions, DEFAULT_BATCH_ROWS, DEFAULT_MEMORY, EvaluateOptions, JoinedColumn};
 pub use pass::evaluator::Evaluator;
 pub use pass::shards::{assemble, count_share, stretches, whole_shares};

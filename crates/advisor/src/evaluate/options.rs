@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::evaluate::roles::Role;
 use crate::targets::Target;
 use evenkeel_input::source::OnUnreadable;
-use evenkeel_model::table::{Candidate, YdbVersion};
+use evenkeel_model::table::{Candidate, Ttl, YdbVersion};
 use evenkeel_model::time_reading::TimeReading;
 use evenkeel_model::units::Micros;
 use evenkeel_model::units::{ByteSize, PartitionCount};
@@ -132,8 +132,14 @@ pub struct AdvisorOptions {
     pub find_primary_keys: bool,
     /// Roles of columns that the user gave, by name.
     pub roles: Vec<(String, Role)>,
-    /// Keys that the table has now, which are judged beside the others.
+    /// Partition key that the table has now, which is judged beside the others.
     pub current_partition_key: Option<Candidate>,
+    /// Primary key that the table has now, which is judged beside the others.
+    pub current_primary_key: Option<Candidate>,
+    /// Time to live that the table has now; it is kept if the proposed primary key has its column.
+    pub ttl: Option<Ttl>,
+    /// Whether each input holds the rows of one partition of the table as it is now.
+    pub has_file_per_partition: bool,
     /// Columns by which other tables are joined.
     pub joined: Vec<JoinedColumn>,
     /// Statements whose fan-out is computed.
@@ -168,6 +174,9 @@ impl Default for AdvisorOptions {
             find_primary_keys: true,
             roles: Vec::new(),
             current_partition_key: None,
+            current_primary_key: None,
+            ttl: None,
+            has_file_per_partition: false,
             joined: Vec::new(),
             statements: Vec::new(),
             on_unreadable: OnUnreadable::Fail,

@@ -29,7 +29,7 @@ impl Exports {
                 ArrowWriter::try_new(std::fs::File::create(&path).unwrap(), rows.schema(), None).unwrap();
             writer.write(&rows).unwrap();
             writer.close().unwrap();
-            let inputs = find_inputs(&[path.display().to_string()]).unwrap();
+            let inputs = find_inputs(&[path.display().to_string()], None).unwrap();
             (name, Export::open(&inputs.paths, InputOptions::default(), &Default::default()).unwrap())
         };
         let exports = tables.into_iter().map(open).collect();

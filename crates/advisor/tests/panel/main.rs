@@ -31,7 +31,7 @@ fn answer(batch: &RecordBatch) -> AdvisorReport {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("export.parquet");
     write(&path, batch);
-    let inputs = find_inputs(&[path.display().to_string()]).unwrap();
+    let inputs = find_inputs(&[path.display().to_string()], None).unwrap();
     let export = Export::open(&inputs.paths, Default::default(), &Default::default()).unwrap();
     let nodes = vec![4, 16, 32];
     let options = AdvisorOptions {

@@ -1,6 +1,5 @@
 //! CSV: reads records into columns of text cells.
 
-use std::collections::HashSet;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,10 +8,12 @@ use arrow::array::{BinaryArray, BinaryBuilder};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::source::error::SourceError;
+use crate::source::lines::check_header;
 use crate::source::options::{InputFormat, InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
+use crate::source::type_names::{TypedColumns, declared_types};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 
@@ -30,6 +31,10 @@ pub(super) struct CsvReader {
     /// Number of bytes that the reader took since its last record.
     since_record: Arc<AtomicUsize>,
     header: Vec<String>,
+    /// Columns with the types that the second line states.
+    types: Option<TypedColumns>,
+    /// The first record, if it was read ahead.
+    pending: Option<ByteRecord>,
     /// Requested columns: name and field number.
     wanted: Vec<(String, usize)>,
     null_values: Vec<Vec<u8>>,
@@ -55,19 +60,22 @@ impl CsvReader {
             last: 0,
             in_header: true,
         };
-        let mut reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(limited);
-        let header: Vec<String> = reader
-            .byte_headers()
-            .map_err(|error| failed(file, &error))?
-            .iter()
-            .map(|field| String::from_utf8_lossy(field).trim().to_owned())
-            .collect();
-        if header.iter().all(String::is_empty) {
-            return Err(SourceError::Empty { file: file.to_owned() });
-        }
-        let mut seen = HashSet::new();
-        if let Some(column) = header.iter().find(|name| !name.is_empty() && !seen.insert(name.as_str())) {
-            return Err(SourceError::RepeatedColumn { file: file.to_owned(), column: column.clone() });
+        let mut builder = ReaderBuilder::new();
+        let builder = builder.flexible(true).delimiter(delimiter).has_headers(options.names.is_empty());
+        let mut reader = builder.from_reader(limited);
+        let header = match options.names.as_slice() {
+            [] => texts(reader.byte_headers().map_err(|error| failed(file, &error))?),
+            names => names.to_vec(),
+        };
+        check_header(file, &header)?;
+        let mut pending = None;
+        let mut types = None;
+        if options.names.is_empty() {
+            let mut first = ByteRecord::new();
+            if reader.read_byte_record(&mut first).map_err(|error| failed(file, &error))? {
+                types = declared_types(&header, &texts(&first));
+                pending = types.is_none().then_some(first);
+            }
         }
         let wanted = columns
             .iter()
@@ -85,6 +93,8 @@ impl CsvReader {
             wanted,
             null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
             batch_rows: options.batch_rows.max(1),
+            types,
+            pending,
             header,
         })
     }
@@ -116,6 +126,11 @@ impl CsvReader {
             record: fields.collect(),
         }
     }
+}
+
+/// Returns the fields of a record as text.
+fn texts(record: &ByteRecord) -> Vec<String> {
+    record.iter().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect()
 }
 
 /// Stream that fails on a record without an end.
@@ -178,7 +193,13 @@ impl RawReader for CsvReader {
         let mut record = ByteRecord::new();
         let mut bytes = 0;
         while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES {
-            let more = self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?;
+            let more = match self.pending.take() {
+                Some(first) => {
+                    record = first;
+                    true
+                }
+                None => self.reader.read_byte_record(&mut record).map_err(|error| self.failed(&error))?,
+            };
             if !more {
                 // Closed quotes come in pairs; without a closing quote, the last record runs to the
                 // end.
@@ -220,6 +241,10 @@ impl RawReader for CsvReader {
         let known =
             |name: &&String| !name.is_empty() && !self.wanted.iter().any(|(wanted, _)| wanted == *name);
         self.header.iter().filter(known).map(|name| quote(name).to_string()).collect()
+    }
+
+    fn declared_columns(&self) -> Option<&TypedColumns> {
+        self.types.as_ref()
     }
 
     fn column_names(&self) -> Option<Vec<String>> {

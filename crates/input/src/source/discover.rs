@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::source::declared::DeclaredTable;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::remote::{self, RemoteFile};
+use crate::source::options::InputOptions;
+use crate::source::remote::{self, Found, RemoteFile};
+use crate::source::systems::{self, Listed, Listing, ydb};
 use evenkeel_storage::Place;
 
 /// One input to read.
@@ -60,19 +63,46 @@ pub struct Inputs {
     pub paths: Vec<InputPath>,
     /// Notes on files that were left out, one sentence each.
     pub notes: Vec<String>,
+    /// Table that the inputs are a dump of, if they declare one.
+    pub declared: Option<DeclaredTable>,
+}
+
+impl Inputs {
+    /// Returns the options for reading these inputs: a declared table gives the columns and the
+    /// spelling of values.
+    #[must_use]
+    pub fn options(&self, options: InputOptions) -> InputOptions {
+        match &self.declared {
+            Some(declared) => options.for_table(declared),
+            None => options,
+        }
+    }
 }
 
 /// Finds the inputs that the arguments name. Each argument is a file, a folder (all files below it
-/// with a known ending, sorted, without hidden ones), a glob pattern of files and folders, a URL of
-/// an object store for any of these, or `-` for standard input.
+/// with a known ending, sorted, without hidden ones), a dump of another system, a glob pattern of
+/// files and folders, a URL of an object store for any of these, or `-` for standard input. `table`
+/// names one of the tables of a dump.
 ///
 /// # Errors
-/// [`SourceError`] if an argument names nothing.
-pub fn find_inputs(arguments: &[String]) -> Result<Inputs, SourceError> {
+/// [`SourceError`] if an argument names nothing, or a dump that cannot be read.
+pub fn find_inputs(arguments: &[String], table: Option<&str>) -> Result<Inputs, SourceError> {
     let mut inputs = Inputs::default();
     let mut seen = HashSet::new();
+    // Inputs that no table was declared for.
+    let mut plain = None;
     for argument in arguments {
-        for path in expand(argument, &mut inputs.notes)? {
+        let found = expand(argument, table)?;
+        inputs.notes.extend(found.notes);
+        match (found.declared, &inputs.declared) {
+            (Some(declared), None) => inputs.declared = Some(declared),
+            (Some(declared), Some(first)) if declared.columns != first.columns => {
+                return Err(SourceError::OtherTable { first: first.file.clone(), other: declared.file });
+            }
+            (Some(_), Some(_)) => {}
+            (None, _) => plain = plain.or(found.paths.first().cloned()),
+        }
+        for path in found.paths {
             if seen.insert(path.clone()) {
                 inputs.paths.push(path);
             } else if path == InputPath::Stdin {
@@ -80,19 +110,30 @@ pub fn find_inputs(arguments: &[String]) -> Result<Inputs, SourceError> {
             }
         }
     }
-    Ok(inputs)
+    match (&inputs.declared, plain, table) {
+        (Some(declared), Some(plain), _) => {
+            Err(SourceError::OtherTable { first: declared.file.clone(), other: plain.name() })
+        }
+        (None, _, Some(table)) => Err(SourceError::NotSeveralTables { table: table.to_owned() }),
+        _ => Ok(inputs),
+    }
 }
 
-fn expand(argument: &str, notes: &mut Vec<String>) -> Result<Vec<InputPath>, SourceError> {
+/// Returns what one argument names.
+fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     if argument == "-" {
-        return Ok(vec![InputPath::Stdin]);
+        return Ok(Inputs { paths: vec![InputPath::Stdin], ..Inputs::default() });
     }
     let path = match Place::parse(Path::new(argument))? {
         Place::Local(path) => path,
         Place::Remote(url) => {
-            let (files, unknown) = remote::find(argument, &url)?;
-            notes.extend(left_out(&unknown));
-            return Ok(files.into_iter().map(InputPath::Remote).collect());
+            return match remote::find(argument, &url)? {
+                Found::Files(files) => {
+                    let files = files.into_iter().map(InputPath::Remote).collect();
+                    of_files(files, remote::beside)
+                }
+                Found::Folder(listing) => of_folder(&listing, table),
+            };
         }
     };
     let found = if path.exists() {
@@ -102,18 +143,78 @@ fn expand(argument: &str, notes: &mut Vec<String>) -> Result<Vec<InputPath>, Sou
     } else {
         return Err(SourceError::NotFound { path: argument.to_owned() });
     };
+    let mut inputs = Inputs::default();
     let mut files = Vec::new();
+    let has_files = found.iter().any(|path| !path.is_dir());
     for path in found {
-        if path.is_dir() {
-            files.extend(files_of_folder(&path, notes)?);
-        } else {
-            files.push(path);
+        if !path.is_dir() {
+            files.push(InputPath::File(path));
+            continue;
         }
+        let listing = list_folder(&path)?;
+        let of_folder = match of_folder(&listing, table) {
+            // Other paths that match a pattern may hold files.
+            Err(SourceError::EmptyFolder { .. }) if path.to_str() != Some(argument) => continue,
+            found => found?,
+        };
+        inputs.notes.extend(of_folder.notes);
+        if let (Some(first), Some(other)) = (&inputs.declared, &of_folder.declared)
+            && first.columns != other.columns
+        {
+            return Err(SourceError::OtherTable { first: first.file.clone(), other: other.file.clone() });
+        }
+        inputs.declared = inputs.declared.or(of_folder.declared);
+        inputs.paths.extend(of_folder.paths);
     }
-    if files.is_empty() {
+    if has_files {
+        let of_files = of_files(files, list_beside)?;
+        inputs.declared = inputs.declared.or(of_files.declared);
+        inputs.paths.splice(0..0, of_files.paths);
+    }
+    if inputs.paths.is_empty() && inputs.declared.is_none() {
         return Err(SourceError::EmptyFolder { path: argument.to_owned() });
     }
-    Ok(files.into_iter().map(InputPath::File).collect())
+    Ok(inputs)
+}
+
+/// Returns files that are named themselves; data files of a dump have a schema beside them, in the
+/// folder that `beside` lists.
+fn of_files(
+    files: Vec<InputPath>,
+    beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
+) -> Result<Inputs, SourceError> {
+    let data_file = files.iter().find(|file| ydb::is_data_file(file));
+    let declared = data_file.map(|file| ydb::table_of_file(&beside(file)?)).transpose()?.flatten();
+    if let (Some(declared), Some(other)) = (&declared, files.iter().find(|file| !ydb::is_data_file(file))) {
+        return Err(SourceError::OtherTable { first: declared.file.clone(), other: other.name() });
+    }
+    Ok(Inputs { paths: files, declared, notes: Vec::new() })
+}
+
+/// Returns the inputs in a folder: those of a dump, or all files with a known ending.
+fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceError> {
+    if let Some(table) = systems::table_in(listing, table)? {
+        let notes = table.declared.notes.clone();
+        return Ok(Inputs { paths: table.files, notes, declared: Some(table.declared) });
+    }
+    let mut inputs = Inputs::default();
+    let (mut unknown, mut metadata) = (Vec::new(), Vec::new());
+    for file in &listing.files {
+        if systems::is_metadata(file.parts().1) {
+            metadata.push(file.input.name());
+        } else if format_of_name(Path::new(&file.path)).is_some() {
+            inputs.paths.push(file.input.clone());
+        } else {
+            unknown.push(file.input.name());
+        }
+    }
+    inputs.notes.extend(left_out("with unknown extensions", &unknown));
+    inputs.notes.extend(left_out("of metadata", &metadata));
+    match (inputs.paths.is_empty(), listing.files.is_empty()) {
+        (false, _) => Ok(inputs),
+        (true, true) if listing.is_remote => Err(SourceError::NotFound { path: listing.name.clone() }),
+        (true, _) => Err(SourceError::EmptyFolder { path: listing.name.clone() }),
+    }
 }
 
 fn expand_glob(pattern: &str) -> Result<Vec<PathBuf>, SourceError> {
@@ -130,31 +231,47 @@ fn expand_glob(pattern: &str) -> Result<Vec<PathBuf>, SourceError> {
     if found.is_empty() { Err(SourceError::NoMatch { pattern: pattern.to_owned() }) } else { Ok(found) }
 }
 
-fn files_of_folder(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>, SourceError> {
+/// Lists the files below a folder.
+fn list_folder(folder: &Path) -> Result<Listing, SourceError> {
     let mut walk = Walk::default();
     walk.folder(folder)?;
     walk.files.sort();
-    walk.unknown.sort();
-    let unknown: Vec<String> = walk.unknown.iter().map(|path| path.display().to_string()).collect();
-    notes.extend(left_out(&unknown));
-    Ok(walk.files)
+    let listed = |path: PathBuf| {
+        let below = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        Listed { path: below, input: InputPath::File(path) }
+    };
+    let files = walk.files.into_iter().map(listed).collect();
+    Ok(Listing { name: folder.display().to_string(), files, is_remote: false })
+}
+
+/// Lists the files in the folder of a file.
+fn list_beside(input: &InputPath) -> Result<Listing, SourceError> {
+    let mut files = Vec::new();
+    if let InputPath::File(path) = input {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let error = |source| SourceError::Read { file: folder.display().to_string(), source };
+        for entry in std::fs::read_dir(folder).map_err(error)? {
+            let path = entry.map_err(error)?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            files.push(Listed { path: name, input: InputPath::File(path) });
+        }
+    }
+    Ok(Listing { name: input.name(), files, is_remote: false })
 }
 
 /// Returns a note on files that are not inputs, if there are any.
-fn left_out(unknown: &[String]) -> Option<String> {
-    let first: Vec<&str> = unknown.iter().take(3).map(String::as_str).collect();
-    let more = if unknown.len() > 3 { ", ..." } else { "" };
-    let files = if unknown.len() == 1 { "file" } else { "files" };
-    let note =
-        || format!("{} {files} with unknown extensions left out: {}{more}", unknown.len(), first.join(", "));
-    (!unknown.is_empty()).then(note)
+fn left_out(which: &str, files: &[String]) -> Option<String> {
+    let first: Vec<&str> = files.iter().take(3).map(String::as_str).collect();
+    let more = if files.len() > 3 { ", ..." } else { "" };
+    let word = if files.len() == 1 { "file" } else { "files" };
+    let note = || format!("{} {word} {which} left out: {}{more}", files.len(), first.join(", "));
+    (!files.is_empty()).then(note)
 }
 
 /// The files below a folder.
 #[derive(Default)]
 struct Walk {
     files: Vec<PathBuf>,
-    unknown: Vec<PathBuf>,
     /// Visited folders, with links resolved, because links may form a cycle.
     seen: HashSet<PathBuf>,
 }
@@ -170,19 +287,18 @@ impl Walk {
         if folder.join("_log").is_dir() {
             return Err(SourceError::Table { path: folder.display().to_string() });
         }
+        if let Some(error) =
+            systems::refused_table(&folder.display().to_string(), |name| folder.join(name).is_dir())
+        {
+            return Err(error);
+        }
         for entry in std::fs::read_dir(folder).map_err(error)? {
             let path = entry.map_err(error)?.path();
             let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(['.', '_']));
             if hidden {
                 continue;
             }
-            if path.is_dir() {
-                self.folder(&path)?;
-            } else if format_of_name(&path).is_some() {
-                self.files.push(path);
-            } else {
-                self.unknown.push(path);
-            }
+            if path.is_dir() { self.folder(&path)? } else { self.files.push(path) }
         }
         Ok(())
     }
@@ -204,7 +320,7 @@ mod tests {
     }
 
     fn names(arguments: &[String]) -> Vec<String> {
-        find_inputs(arguments)
+        find_inputs(arguments, None)
             .unwrap()
             .paths
             .into_iter()
@@ -236,7 +352,7 @@ mod tests {
         let folder = folder();
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("b/up")).unwrap();
-        let found = find_inputs(&[folder.path().join("*").display().to_string()]).unwrap();
+        let found = find_inputs(&[folder.path().join("*").display().to_string()], None).unwrap();
         assert!(found.notes[0].contains("1 file with unknown extensions left out"), "{:?}", found.notes);
         assert!(found.paths.iter().any(|p| matches!(p, InputPath::File(p) if p.ends_with("b/a.parquet"))));
         assert!(found.paths.len() < 10, "{:?}", found.paths);
@@ -246,9 +362,9 @@ mod tests {
     fn an_argument_that_names_nothing_is_refused() {
         let folder = folder();
         let at = |name: &str| vec![folder.path().join(name).display().to_string()];
-        assert!(matches!(find_inputs(&at("nope.csv")), Err(SourceError::NotFound { .. })));
-        assert!(matches!(find_inputs(&at("*.nope")), Err(SourceError::NoMatch { .. })));
-        assert!(matches!(find_inputs(&["-".into(), "-".into()]), Err(SourceError::StdinTwice)));
+        assert!(matches!(find_inputs(&at("nope.csv"), None), Err(SourceError::NotFound { .. })));
+        assert!(matches!(find_inputs(&at("*.nope"), None), Err(SourceError::NoMatch { .. })));
+        assert!(matches!(find_inputs(&["-".into(), "-".into()], None), Err(SourceError::StdinTwice)));
     }
 
     #[test]
@@ -273,7 +389,10 @@ mod tests {
         let folder = folder();
         std::fs::create_dir_all(folder.path().join("b/_log")).unwrap();
         let at = vec![folder.path().display().to_string()];
-        assert!(matches!(find_inputs(&at), Err(SourceError::Table { .. })));
-        assert!(matches!(find_inputs(&["http://b/x.parquet".to_owned()]), Err(SourceError::Storage { .. })));
+        assert!(matches!(find_inputs(&at, None), Err(SourceError::Table { .. })));
+        assert!(matches!(
+            find_inputs(&["http://b/x.parquet".to_owned()], None),
+            Err(SourceError::Storage { .. })
+        ));
     }
 }

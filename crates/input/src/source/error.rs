@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::source::options::{InputFormat, MAX_RECORD_BYTES};
 use crate::source::reject::Reject;
+use crate::source::systems::ydb::SchemeError;
 use evenkeel_model::bounded::{names, quote};
 use evenkeel_model::table::ColumnType;
 use evenkeel_storage::StorageError;
@@ -61,8 +62,23 @@ pub enum SourceError {
     ColumnType { file: String, column: String, found: String, column_type: ColumnType },
     #[error("{file}: cannot detect the columns: {reason}")]
     Infer { file: String, reason: String },
+    #[error("{file}: its first line looks like a row: '{name}' would be the name of a column of {column_type}. If there \
+        is no header, name the columns with --names id,user_id,...; if these are names, add --header", name = quote(name))]
+    HeaderLikeRow { file: String, name: String, column_type: ColumnType },
     #[error("{file}: has no record from which types could be detected")]
     NoRecord { file: String },
+    #[error("{file}: is {what}, which is not read; {advice}")]
+    Foreign { file: String, what: String, advice: String },
+    #[error("{path} is a dump of {} tables; name one of them with --table: {}", tables.len(), tables.join(", "))]
+    SeveralTables { path: String, tables: Vec<String> },
+    #[error("{path}: has no table '{table}'; there {}", if found.is_empty() { "is none".to_owned() } else { format!("are: {}", found.join(", ")) }, table = quote(table))]
+    NoSuchTable { path: String, table: String, found: Vec<String> },
+    #[error("--table {}: the inputs are plain files, not a dump of several tables", quote(table))]
+    NotSeveralTables { table: String },
+    #[error("{file}: is not the schema of a table: {source}")]
+    Scheme { file: String, source: SchemeError },
+    #[error("{other}: is not of the table that {first} declares; give only files of one table")]
+    OtherTable { first: String, other: String },
     #[error("there is no input")]
     NoInput,
     #[error("there is no column '{column}' with a YDB type; there are: {}{}", names(found), similar(column, found), column = quote(column))]

@@ -11,9 +11,9 @@ use arrow::json::reader::infer_json_schema;
 use crate::source::discover::InputPath;
 use crate::source::error::{SourceError, wrong_separator};
 use crate::source::open::{Input, open_decompressed};
-use crate::source::options::InputOptions;
+use crate::source::options::{InputFormat, InputOptions};
 use crate::source::raw::RawCells;
-use crate::source::remote::{self, RemoteFile};
+use crate::source::remote::{self, Found, RemoteFile};
 use evenkeel_model::note::{Fault, Note};
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, parse_text_column};
@@ -52,7 +52,10 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
         }
         Place::Local(path) => InputPath::File(path),
         Place::Remote(url) => {
-            let (files, _) = remote::find(&name(), &url)?;
+            let files = match remote::find(&name(), &url)? {
+                Found::Files(files) => files,
+                Found::Folder(folder) => folder.data_files(),
+            };
             let [file] = <[RemoteFile; 1]>::try_from(files).map_err(|files| SourceError::Infer {
                 file: name(),
                 reason: format!("a sample must be one file, but it names {}", files.len()),
@@ -65,11 +68,18 @@ pub fn infer_columns(path: &Path, options: &InputOptions) -> Result<Sample, Sour
 
 /// Infers the columns of an input that is a file or a copy; see [`infer_columns`].
 pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Result<Sample, SourceError> {
+    if let Some(columns) = &options.declared {
+        return Ok(Sample { columns: columns.clone(), notes: Vec::new(), without_values: Vec::new() });
+    }
     let input = Input::open_unknown(input_path, &[], options)?;
     if let Some(schema) = input.file_schema() {
         let mut sample = columns_of_schema(schema);
         widen_times(&mut sample.columns, schema, &input);
         return Ok(sample);
+    }
+    if let Some(typed) = input.declared_columns() {
+        let columns = typed.columns.iter().filter(|column| !column.name.is_empty()).cloned().collect();
+        return Ok(Sample { columns, notes: typed.notes.clone(), without_values: Vec::new() });
     }
     let guesses = match input.column_names() {
         Some(names) => single_column_hint(&input, &names)?
@@ -325,11 +335,41 @@ fn guess_columns(
     if records == 0 {
         return Err(SourceError::NoRecord { file: input.name().to_owned() });
     }
+    if options.names.is_empty() && !options.header_given && input.format() != InputFormat::Ndjson {
+        check_names(input.name(), &guesses, options)?;
+    }
     let notes = guesses.iter().filter_map(|(name, guess)| guess.note(name)).collect();
     let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.candidates.len() > 1);
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
     Ok(Sample { columns: columns.collect(), notes, without_values })
+}
+
+/// Refuses a header that looks like a row: every column of numbers or times has one of them in place of
+/// a name. Numbers that follow one another, and years, are names.
+fn check_names(file: &str, guesses: &[(String, Guess)], options: &InputOptions) -> Result<(), SourceError> {
+    let typed =
+        guesses.iter().filter(|(_, guess)| guess.seen_value && guess.column_type() != ColumnType::Utf8);
+    let typed: Vec<(&String, ColumnType)> = typed.map(|(name, guess)| (name, guess.column_type())).collect();
+    let fits = |(name, column_type): &(&String, ColumnType)| {
+        let cell = BinaryArray::from_iter_values([name.as_bytes()]);
+        holds(&cell, *column_type, &options.text_of(name)).is_ok()
+    };
+    let numbers: Option<Vec<i64>> = typed.iter().map(|(name, _)| name.parse().ok()).collect();
+    let are_names = numbers.is_some_and(|numbers| {
+        let follows = |pair: &[i64]| matches!(pair, [a, b] if a.checked_add(1) == Some(*b));
+        let is_sequence = numbers.len() > 1 && numbers.windows(2).all(follows);
+        is_sequence || numbers.iter().all(|number| (1900..2100).contains(number))
+    });
+    let Some((name, column_type)) = typed.first() else { return Ok(()) };
+    if are_names || !typed.iter().all(fits) {
+        return Ok(());
+    }
+    Err(SourceError::HeaderLikeRow {
+        file: file.to_owned(),
+        name: (*name).clone(),
+        column_type: *column_type,
+    })
 }
 
 /// Returns the most specific type that fits all these values of a text column; `None` if there are

@@ -56,6 +56,11 @@ fn read_plain(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> O
             let cells = cast(array, &DataType::Binary).ok()?;
             return Some(parse_text_column(cells.as_binary::<i32>(), column_type, text));
         }
+        (Some(Family::Number), Some(Family::Time | Family::Duration | Family::Bool))
+            if text.timestamps == TimestampFormat::YdbDump =>
+        {
+            return number_of_dump(array, column_type, text);
+        }
         (Some(Family::Number), Some(Family::Time)) => return number_as_time(array, column_type, text),
         _ => {}
     }
@@ -69,6 +74,19 @@ fn number_as_time(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) 
     }
     let cells = cast(array, &DataType::Utf8).and_then(|cells| cast(&cells, &DataType::Binary)).ok()?;
     Some(parse_text_column(cells.as_binary::<i32>(), column_type, text))
+}
+
+/// Reads numbers of a Parquet file of a YDB dump: times of the narrow types are in the units of the wide
+/// ones.
+fn number_of_dump(array: &ArrayRef, column_type: ColumnType, text: &TextFormat) -> Option<ParsedColumn> {
+    let wide = match column_type {
+        ColumnType::Date => ColumnType::Date32,
+        ColumnType::Datetime => ColumnType::Datetime64,
+        ColumnType::Timestamp => ColumnType::Timestamp64,
+        other => other,
+    };
+    let cells = cast(array, &DataType::Utf8).and_then(|cells| cast(&cells, &DataType::Binary)).ok()?;
+    Some(parse_text_column(cells.as_binary::<i32>(), wide, text))
 }
 
 /// Casts, and finds the values that were lost: those that became NULL, and those that differ after

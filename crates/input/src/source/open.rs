@@ -12,6 +12,7 @@ use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::escaped::{EscapedReader, is_escaped_text};
 use crate::source::file_name::{format_of_name, is_tab_separated};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::options::{InputFormat, InputOptions};
@@ -20,6 +21,9 @@ use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
 };
+use crate::source::systems::refused_content;
+use crate::source::systems::ydb::DumpReader;
+use crate::source::type_names::TypedColumns;
 
 /// An input whose rows can be read.
 pub struct Input {
@@ -28,6 +32,9 @@ pub struct Input {
     reader: Box<dyn RawReader>,
     content: Content,
 }
+
+/// Number of bytes by which a format is recognised.
+const HEAD_BYTES: u64 = 4096;
 
 /// Whether a file is read once in advance for its fingerprint.
 #[derive(Clone, Copy)]
@@ -179,13 +186,17 @@ impl Input {
     ) -> Result<Self, SourceError> {
         let error = |source| SourceError::Read { file: name.to_owned(), source };
         let (plain, compressed) = decompress(raw).map_err(error)?;
-        let (head, plain) = peek(plain, 64).map_err(error)?;
+        let (head, plain) = peek(plain, HEAD_BYTES).map_err(error)?;
         if head.is_empty() {
             return Err(SourceError::Empty { file: name.to_owned() });
         }
+        refused_content(name, &head)?;
+        let declared = options.declared.as_ref();
         let format = options
             .format
             .or_else(|| format_of_content(&head))
+            .or_else(|| declared.map(|_| InputFormat::YdbDump))
+            .or_else(|| format_of_escapes(&head, options))
             .or_else(|| format_of_name(path))
             .or_else(|| format_of_text(&head))
             .ok_or_else(|| SourceError::UnknownFormat { file: name.to_owned() })?;
@@ -208,11 +219,22 @@ impl Input {
             }
             InputFormat::Arrow => Box::new(ArrowStreamReader::open(name, plain, columns)?),
             InputFormat::Csv => {
-                let tabs = is_tab_separated(path);
+                let tabs = is_tab_separated(path) || has_only_tabs(&head);
                 let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
                 Box::new(CsvReader::open(name, plain, delimiter, columns, options)?)
             }
             InputFormat::Ndjson => Box::new(NdjsonReader::open(name, plain, columns, options)?),
+            InputFormat::Tsv if options.names.is_empty() => {
+                Box::new(EscapedReader::open_with_header(name, plain, columns, options.batch_rows)?)
+            }
+            InputFormat::Tsv => {
+                let names = options.names.clone();
+                Box::new(EscapedReader::open(name, plain, names, columns, options.batch_rows))
+            }
+            InputFormat::YdbDump => {
+                let declared = declared.into_iter().flatten().map(|column| column.name.clone()).collect();
+                Box::new(DumpReader::open(name, plain, declared, columns, options.batch_rows))
+            }
         };
         Ok(Self { name: name.to_owned(), format, reader, content })
     }
@@ -253,6 +275,11 @@ impl Input {
     #[must_use]
     pub fn column_names(&self) -> Option<Vec<String>> {
         self.reader.column_names()
+    }
+
+    /// Returns the columns with their types, if a text file states them.
+    pub(super) fn declared_columns(&self) -> Option<&TypedColumns> {
+        self.reader.declared_columns()
     }
 
     /// Returns the whole schema of a columnar file.
@@ -307,13 +334,25 @@ fn format_of_content(head: &[u8]) -> Option<InputFormat> {
     }
 }
 
+/// Recognises tab-separated text by its escapes, unless the options say how fields are separated.
+fn format_of_escapes(head: &[u8], options: &InputOptions) -> Option<InputFormat> {
+    let is_free = options.delimiter.is_none_or(|delimiter| delimiter == b'\t');
+    (is_free && is_escaped_text(head)).then_some(InputFormat::Tsv)
+}
+
+/// Whether the first line has tabs and no comma, so that a comma cannot separate the columns.
+fn has_only_tabs(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.contains(&b'\t') && !line.contains(&b',') && !line.contains(&b'"')
+}
+
 /// Guesses the format of text whose name gives none.
 fn format_of_text(head: &[u8]) -> Option<InputFormat> {
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
     let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
     match first {
         b'{' => Some(InputFormat::Ndjson),
-        _ if text && head.contains(&b',') => Some(InputFormat::Csv),
+        _ if text && (head.contains(&b',') || has_only_tabs(head)) => Some(InputFormat::Csv),
         _ => None,
     }
 }

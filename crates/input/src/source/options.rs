@@ -7,6 +7,8 @@ use std::ops::Range;
 use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
+use crate::source::declared::DeclaredTable;
+use evenkeel_model::table::Column;
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
 /// Maximum number of rows to read at one time.
@@ -29,6 +31,10 @@ pub enum InputFormat {
     Ndjson,
     /// Arrow IPC, file or stream.
     Arrow,
+    /// Tab-separated text with backslash escapes, as COPY, ClickHouse and MySQL write it.
+    Tsv,
+    /// Data files of a YDB dump: text without a header.
+    YdbDump,
 }
 
 impl fmt::Display for InputFormat {
@@ -38,6 +44,8 @@ impl fmt::Display for InputFormat {
             Self::Csv => "CSV",
             Self::Ndjson => "NDJSON",
             Self::Arrow => "Arrow IPC",
+            Self::Tsv => "tab-separated text",
+            Self::YdbDump => "a data file of a YDB dump",
         })
     }
 }
@@ -53,6 +61,10 @@ pub struct InputOptions {
     pub text: TextFormat,
     /// Byte between CSV fields; if not given, a comma, or a tab in `.tsv` files.
     pub delimiter: Option<u8>,
+    /// Names of the columns of text files, in order, if these have no header line.
+    pub names: Vec<String>,
+    /// Whether the user said that the first line has names, whatever it looks like.
+    pub header_given: bool,
     /// CSV fields that are read as NULL.
     pub null_values: Vec<String>,
     /// Maximum number of rows to read at one time.
@@ -69,6 +81,8 @@ pub struct InputOptions {
     /// only these are read, and `rows` is ignored.
     #[serde(skip)]
     pub places: Vec<Range<u64>>,
+    /// Columns that a dump declares: names in the order of its data files, and types.
+    pub declared: Option<Vec<Column>>,
     /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
     pub views: bool,
 }
@@ -80,17 +94,31 @@ impl Default for InputOptions {
             format: None,
             text: TextFormat::default(),
             delimiter: None,
-            null_values: vec![String::new()],
+            names: Vec::new(),
+            header_given: false,
+            null_values: vec![String::new(), "\\N".to_owned()],
             batch_rows: READ_BATCH_ROWS,
             unprojected: BTreeMap::new(),
             rows: None,
             places: Vec::new(),
+            declared: None,
             views: false,
         }
     }
 }
 
 impl InputOptions {
+    /// Returns the options for the data files of a declared table.
+    #[must_use]
+    pub(super) fn for_table(self, table: &DeclaredTable) -> Self {
+        let timestamps = match self.text.timestamps {
+            TimestampFormat::Usual => TimestampFormat::YdbDump,
+            given => given,
+        };
+        let text = TextFormat { timestamps, ..self.text };
+        Self { declared: Some(table.columns.clone()), text, ..self }
+    }
+
     /// Returns the spelling of the values of one column.
     #[must_use]
     pub(super) fn text_of(&self, column: &str) -> TextFormat {

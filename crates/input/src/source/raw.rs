@@ -5,6 +5,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::source::error::SourceError;
 use crate::source::reject::{Reject, RowPosition};
+use crate::source::type_names::TypedColumns;
 
 /// Rows of an input before they are converted to a table.
 #[derive(Debug, Clone)]
@@ -65,6 +66,11 @@ pub(super) trait RawReader: Send {
     /// Returns all columns of the input, if they are known before its rows.
     fn column_names(&self) -> Option<Vec<String>> {
         self.file_schema().map(|schema| schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// Returns the columns with their types, if a text file states them.
+    fn declared_columns(&self) -> Option<&TypedColumns> {
+        None
     }
 
     /// Returns the number of rows of a whole Parquet file, if ranges of it can be read; `None` if

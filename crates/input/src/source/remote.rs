@@ -2,7 +2,6 @@
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::path::Path as FsPath;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use url::Url;
 
+use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
-use crate::source::file_name::format_of_name;
 use crate::source::stream::{Fingerprint, StreamHash};
+use crate::source::systems::{self, Listed, Listing};
 use evenkeel_storage::{brief, handle, remote_store, wait_for};
 
 /// Size in bytes of the first request when a file is read from its beginning: often only the first
@@ -50,58 +50,100 @@ pub struct RemoteFile {
     pub e_tag: Option<String>,
 }
 
-/// Returns the files that a URL names, sorted, and the names of those with unknown endings: the
-/// file itself, all files below it, or those that match a pattern.
-pub(super) fn find(argument: &str, url: &Url) -> Result<(Vec<RemoteFile>, Vec<String>), SourceError> {
+/// What a URL names.
+pub(super) enum Found {
+    /// A file, or the files that match a pattern.
+    Files(Vec<RemoteFile>),
+    /// A folder.
+    Folder(Listing),
+}
+
+/// Returns what a URL names: a file, all files below a folder, or those that match a pattern, sorted.
+pub(super) fn find(argument: &str, url: &Url) -> Result<Found, SourceError> {
     let (store, path) = remote_store(url)?;
     let base = format!("{}://{}", url.scheme(), url.authority());
     let error = |source: io::Error| SourceError::Read { file: argument.to_owned(), source };
-    let file = |meta: &ObjectMeta| RemoteFile {
-        url: format!("{base}/{}", meta.location),
-        store: base.clone(),
-        path: meta.location.to_string(),
-        bytes: meta.size,
-        e_tag: meta.e_tag.clone(),
-    };
     if !argument.contains(['*', '?', '[']) && !path.as_ref().is_empty() && !argument.ends_with('/') {
         let (store, path) = (Arc::clone(&store), path.clone());
         match wait_for(async move { store.head(&path).await }).map_err(error)? {
-            Ok(meta) => return Ok((vec![file(&meta)], Vec::new())),
+            Ok(meta) => return Ok(Found::Files(vec![listed_file(&base, &meta)])),
             Err(object_store::Error::NotFound { .. }) => {}
             Err(source) => return Err(error(refused(&source))),
         }
     }
     let (prefix, pattern) =
         pattern_of(&path).map_err(|reason| SourceError::Pattern { pattern: argument.to_owned(), reason })?;
-    let below = prefix.clone();
-    let listed = wait_for(async move { store.list(Some(&below)).try_collect::<Vec<ObjectMeta>>().await });
-    let mut listed = listed.map_err(error)?.map_err(|source| error(refused(&source)))?;
-    listed.sort_by(|a, b| a.location.cmp(&b.location));
-    // The portions of a table also hold superseded rows; only its log knows which rows are visible.
-    let log = |meta: &ObjectMeta| {
-        meta.location.prefix_match(&prefix).is_some_and(|mut parts| parts.any(|part| part.as_ref() == "_log"))
+    let listed = list(&store, &prefix).map_err(error)?;
+    let Some(pattern) = pattern else {
+        return folder(argument, &base, &prefix, &listed).map(Found::Folder);
     };
-    if pattern.is_none() && listed.iter().any(log) {
-        return Err(SourceError::Table { path: argument.to_owned() });
-    }
     let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
-    let wanted = |meta: &&ObjectMeta| match &pattern {
-        Some(pattern) => pattern.matches_with(meta.location.as_ref(), options),
-        None => !is_hidden(&meta.location, &prefix),
-    };
-    let (mut files, mut unknown) = (Vec::new(), Vec::new());
-    for meta in listed.iter().filter(wanted) {
-        let known = pattern.is_some() || format_of_name(FsPath::new(meta.location.as_ref())).is_some();
-        if known { files.push(file(meta)) } else { unknown.push(file(meta).url) }
-    }
+    let files = listed.iter().filter(|meta| pattern.matches_with(meta.location.as_ref(), options));
+    let files: Vec<RemoteFile> = files.map(|meta| listed_file(&base, meta)).collect();
     if files.is_empty() {
-        return Err(match (&pattern, unknown.is_empty()) {
-            (Some(_), _) => SourceError::NoMatch { pattern: argument.to_owned() },
-            (None, true) => SourceError::NotFound { path: argument.to_owned() },
-            (None, false) => SourceError::EmptyFolder { path: argument.to_owned() },
-        });
+        return Err(SourceError::NoMatch { pattern: argument.to_owned() });
     }
-    Ok((files, unknown))
+    Ok(Found::Files(files))
+}
+
+/// Lists the files in the folder of a file.
+///
+/// # Errors
+/// [`SourceError`] if the store cannot be read.
+pub(super) fn beside(input: &InputPath) -> Result<Listing, SourceError> {
+    let nothing = Listing { name: input.name(), files: Vec::new(), is_remote: true };
+    let InputPath::Remote(file) = input else { return Ok(nothing) };
+    let object = RemoteObject::open(file)?;
+    let error = |source: io::Error| SourceError::Read { file: file.url.clone(), source };
+    let mut parts: Vec<_> = object.path.parts().collect();
+    parts.pop();
+    let prefix: Path = parts.into_iter().collect();
+    let listed = list(&object.store, &prefix).map_err(error)?;
+    let listing = folder(&file.url, &file.store, &prefix, &listed)?;
+    let files = listing.files.into_iter().filter(|file| !file.path.contains('/')).collect();
+    Ok(Listing { files, ..listing })
+}
+
+fn list(store: &Arc<dyn ObjectStore>, prefix: &Path) -> io::Result<Vec<ObjectMeta>> {
+    let (store, below) = (Arc::clone(store), prefix.clone());
+    let listed = wait_for(async move { store.list(Some(&below)).try_collect::<Vec<ObjectMeta>>().await });
+    let mut listed = listed?.map_err(|source| refused(&source))?;
+    listed.sort_by(|a, b| a.location.cmp(&b.location));
+    Ok(listed)
+}
+
+fn listed_file(base: &str, meta: &ObjectMeta) -> RemoteFile {
+    RemoteFile {
+        url: format!("{base}/{}", meta.location),
+        store: base.to_owned(),
+        path: meta.location.to_string(),
+        bytes: meta.size,
+        e_tag: meta.e_tag.clone(),
+    }
+}
+
+/// Returns the files below a folder, without hidden ones.
+fn folder(name: &str, base: &str, prefix: &Path, listed: &[ObjectMeta]) -> Result<Listing, SourceError> {
+    // The portions of a table also hold superseded rows; only its log knows which rows are visible.
+    let has = |folder: &str| {
+        let mut below = listed.iter().filter_map(|meta| meta.location.prefix_match(prefix));
+        below.any(|mut parts| parts.any(|part| part.as_ref() == folder))
+    };
+    if has("_log") {
+        return Err(SourceError::Table { path: name.to_owned() });
+    }
+    if let Some(error) = systems::refused_table(name, has) {
+        return Err(error);
+    }
+    let below = |meta: &ObjectMeta| {
+        let parts = meta.location.prefix_match(prefix)?;
+        Some(parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/"))
+    };
+    let files = listed.iter().filter(|meta| !is_hidden(&meta.location, prefix)).filter_map(|meta| {
+        let path = below(meta).filter(|path| !path.is_empty())?;
+        Some(Listed { path, input: InputPath::Remote(listed_file(base, meta)) })
+    });
+    Ok(Listing { name: name.to_owned(), files: files.collect(), is_remote: true })
 }
 
 /// Converts an error of a store to an I/O error.

@@ -70,6 +70,7 @@ pub struct ParsedColumn {
 #[must_use]
 pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &TextFormat) -> ParsedColumn {
     let cells = Cells { text, column_type, decimal_comma: format.decimal_comma };
+    let is_dump = format.timestamps == TimestampFormat::YdbDump;
     match column_type {
         ColumnType::Bool => cells.boolean(),
         ColumnType::Int8 => cells.number::<Int8Type>(number::integer),
@@ -89,6 +90,12 @@ pub fn parse_text_column(text: &BinaryArray, column_type: ColumnType, format: &T
             ParsedColumn { values: Arc::new(text.clone()), faults: Vec::new() }
         }
         ColumnType::Uuid => cells.uuid(),
+        ColumnType::Date32 if is_dump => cells.primitive::<Date32Type>(number::integer),
+        ColumnType::Datetime64 if is_dump => cells.primitive::<TimestampMillisecondType>(|text| {
+            let seconds = number::integer::<i64>(text)?;
+            seconds.checked_mul(1000).ok_or_else(|| "is outside Datetime64".into())
+        }),
+        ColumnType::Timestamp64 if is_dump => cells.primitive::<TimestampMicrosecondType>(number::integer),
         ColumnType::Date | ColumnType::Date32 => {
             cells.primitive::<Date32Type>(|text| time::days(text, &format.timestamps))
         }
@@ -269,6 +276,8 @@ fn hint(column_type: ColumnType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use arrow::compute::cast;
+    use arrow::datatypes::DataType;
     use arrow::util::display::array_value_to_string;
 
     use super::*;
@@ -325,6 +334,34 @@ mod tests {
         assert_eq!(parse_text_column(&wrong, ColumnType::Double, &german).faults.len(), 4);
         assert_eq!(parse_text_column(&wrong, ColumnType::Int64, &german).faults.len(), 4);
         assert!(!parse_text_column(&text, ColumnType::Double, &TextFormat::default()).faults.is_empty());
+    }
+
+    #[test]
+    fn wide_times_of_ydb_dumps_are_whole_numbers_and_others_are_spelled() {
+        let dump = TextFormat { timestamps: TimestampFormat::YdbDump, ..TextFormat::default() };
+        let number = |column_type: ColumnType, cell: &str| {
+            let column =
+                parse_text_column(&BinaryArray::from_iter_values([cell.as_bytes()]), column_type, &dump);
+            assert!(column.faults.len() <= 1);
+            let numbers = cast(&column.values, &DataType::Int64).unwrap();
+            let number = numbers.as_primitive::<Int64Type>();
+            number.is_valid(0).then(|| number.value(0))
+        };
+        for (column_type, cell, expected) in [
+            (ColumnType::Date, "2105-12-31T00:00:00.000000Z", Some(49_672)),
+            (ColumnType::Date, "2105-12-31", Some(49_672)),
+            (ColumnType::Date, "2105-12-31T00:00:01.000000Z", None),
+            (ColumnType::Datetime, "2038-01-19T03:14:07.000000Z", Some(2_147_483_647_000)),
+            (ColumnType::Timestamp, "2019-03-11T16:30:44.314382Z", Some(1_552_321_844_314_382)),
+            (ColumnType::Date32, "-12345", Some(-12_345)),
+            (ColumnType::Date32, "1970-01-01", None),
+            (ColumnType::Datetime64, "-2", Some(-2_000)),
+            (ColumnType::Datetime64, "9223372036854775807", None),
+            (ColumnType::Timestamp64, "-12345678", Some(-12_345_678)),
+            (ColumnType::Interval, "-1000000", Some(-1_000_000)),
+        ] {
+            assert_eq!(number(column_type, cell), expected, "{column_type} {cell}");
+        }
     }
 
     #[test]

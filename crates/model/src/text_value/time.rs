@@ -27,6 +27,9 @@ pub enum TimestampFormat {
     Unix(UnixUnit),
     /// A `strftime` format, as the chrono crate reads it.
     Strftime(String),
+    /// Dumps of YDB: the usual spellings, but Date32, Datetime64 and Timestamp64 are whole numbers
+    /// of days, seconds and microseconds since 1970.
+    YdbDump,
 }
 
 /// Unit of a number that is a point in time.
@@ -81,6 +84,7 @@ impl fmt::Display for TimestampFormat {
             Self::Unix(UnixUnit::Micros) => "unix-us",
             Self::Unix(UnixUnit::Nanos) => "unix-ns",
             Self::Strftime(format) => format,
+            Self::YdbDump => "that of YDB dumps",
         })
     }
 }
@@ -124,7 +128,7 @@ pub(super) fn days(text: &str, format: &TimestampFormat) -> Result<i32, CellErro
 
 fn instant(text: &str, format: &TimestampFormat) -> Result<DateTime<Utc>, CellError> {
     match format {
-        TimestampFormat::Usual => usual(text),
+        TimestampFormat::Usual | TimestampFormat::YdbDump => usual(text),
         TimestampFormat::Unix(unit) => {
             unix(text, *unit).ok_or_else(|| format!("is not a whole number in the format {format}").into())
         }

@@ -1,5 +1,6 @@
 //! Renders an evaluation as text.
 
+mod measured;
 pub(crate) mod partition_keys;
 pub(crate) mod primary_keys;
 
@@ -7,6 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+pub(super) use crate::evaluation::measured::measured;
 use crate::evaluation::partition_keys::{candidates, counts, heaviest, nodes, over_time, partitions};
 use crate::evaluation::primary_keys::{primary_keys, statements};
 use crate::grid::{Heading, Layout, count, heading, percent, section};
@@ -27,6 +29,7 @@ pub fn assessment(assessment: &AdvisorReport, layout: Layout) -> String {
         partitions(assessment, layout),
         over_time(assessment, layout),
         counts(assessment, layout),
+        measured(assessment, layout),
         nodes(assessment, layout),
         heaviest(assessment, layout),
         primary_keys(assessment, layout),

@@ -42,10 +42,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["primary_key", "indexes"])]
     pub(super) ddl: Option<LocalPath>,
 
-    /// Table of --ddl to use; with --interleave, the parent.
-    #[arg(long, value_name = "NAME", requires = "ddl")]
-    pub(super) table: Option<String>,
-
     /// Print the statements that declare the recommended schema, with its indexes, for spanner
     /// (GoogleSQL) or spanner-postgres.
     #[arg(long, value_name = "TARGET")]

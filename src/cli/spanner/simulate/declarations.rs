@@ -40,7 +40,7 @@ fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Op
     let text = read_text(path, SQL)?;
     let wrong = |message: String| Failure::wrong_usage(format!("{}: {message}", path.display()));
     let schema = parse_schema(&text).map_err(|error| wrong(error.to_string()))?;
-    let parent = args.table.as_deref();
+    let parent = args.input.table.as_deref();
     let declared = match children {
         false => declared_table(&schema, parent).map(|table| (table, None)),
         true => declared_pair(&schema, parent, args.child_table.as_deref())

@@ -7,7 +7,7 @@ mod options;
 use std::collections::BTreeMap;
 
 use evenkeel::report;
-use evenkeel::source::{Export, InputPath, SourceError, find_inputs};
+use evenkeel::source::{Export, Inputs, SourceError, find_inputs};
 use evenkeel::spanner::schema::Dialect;
 use evenkeel::spanner::simulate::{Declared, RecommendedSchema, Simulation};
 use evenkeel::table::Column;
@@ -58,20 +58,23 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 type Opened = (Export, Option<Export>, Declared, Option<Declared>);
 
 async fn open(args: &Args, out: &Output) -> Result<Opened, Failure> {
-    let inputs = find_inputs(&args.inputs)?;
+    // With statements, --table names a table in them.
+    let table = args.input.table.as_deref().filter(|_| args.ddl.is_none());
+    let inputs = find_inputs(&args.inputs, table)?;
     inputs.notes.iter().for_each(|note| out.note(note));
     let reading = args.input.options()?;
     let (declared, child) = declared(args)?;
     declared.notes.iter().for_each(|note| out.note(note));
     let children = match args.interleave.as_slice() {
         [] => None,
-        files => Some(find_inputs(files)?),
+        files => Some(find_inputs(files, None)?),
     };
     children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));
     let exports = tokio::task::spawn_blocking(move || {
-        let open = |paths: &[InputPath]| Export::open(paths, reading.clone(), &BTreeMap::new());
-        let children = children.map(|inputs| open(&inputs.paths)).transpose()?;
-        Ok::<_, SourceError>((open(&inputs.paths)?, children))
+        let open =
+            |inputs: &Inputs| Export::open(&inputs.paths, inputs.options(reading.clone()), &BTreeMap::new());
+        let children = children.as_ref().map(open).transpose()?;
+        Ok::<_, SourceError>((open(&inputs)?, children))
     });
     let (export, children) = exports.await??;
     Ok((export, children, declared, child))

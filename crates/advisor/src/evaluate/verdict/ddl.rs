@@ -82,12 +82,16 @@ pub(crate) struct Proposed<'a> {
     pub(crate) heaviest_rows: Option<u64>,
 }
 
-/// Columns of the table; only those of keys refuse NULL, which an export cannot rule out for others.
+/// Columns of the table. Those of keys refuse NULL, and those that a dump declares so; an export cannot
+/// rule it out for others.
 fn table_columns(recommendation: &Recommendation, partition_key: &Candidate, export: &Export) -> Vec<Column> {
     let partition_key = partition_key.columns();
     let in_key = |name: &String| recommendation.primary_key.contains(name) || partition_key.contains(name);
+    let declared = export.options().declared.as_deref().unwrap_or_default();
+    let is_required = |name: &String| declared.iter().any(|column| column.name == *name && !column.nullable);
     let columns = export.columns().iter();
-    columns.map(|column| Column { nullable: !in_key(&column.name), ..column.clone() }).collect()
+    let nullable = |name: &String| !in_key(name) && !is_required(name);
+    columns.map(|column| Column { nullable: nullable(&column.name), ..column.clone() }).collect()
 }
 
 fn propose_for_ydb(
@@ -99,7 +103,7 @@ fn propose_for_ydb(
     function: PlacementFunction,
 ) {
     let definition = TableDefinition {
-        ttl: None,
+        ttl: options.ttl.clone().filter(|ttl| recommendation.primary_key.contains(&ttl.column)),
         name: options.table.clone(),
         columns: table_columns(recommendation, partition_key, export),
         primary_key: recommendation.primary_key.clone(),
@@ -125,7 +129,9 @@ fn propose_for_ydb(
         return;
     };
     let quoted: Vec<String> = files.iter().map(|file| shell_word(&file.display().to_string())).collect();
-    let Some(first) = quoted.first() else { return };
+    let is_dump = export.options().declared.is_some();
+    let first = if is_dump { inputs.first() } else { quoted.first() };
+    let Some(first) = first else { return };
     recommendation.commands = vec![
         format!(
             "evenkeel create {table} --like {first}{}{reading} --primary-key {} --partition-key {} --partitions {partitions}{placement}",
@@ -135,6 +141,9 @@ fn propose_for_ydb(
         ),
         format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),
     ];
+    if is_dump {
+        return;
+    }
     // `ydb import file` works if it reads the format itself and all files share it.
     let formats: Option<Vec<&str>> = files.iter().map(|file| format_of(file)).collect();
     if let Some([format, others @ ..]) = formats.as_deref()

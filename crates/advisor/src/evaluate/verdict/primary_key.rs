@@ -2,6 +2,7 @@
 
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::uniqueness::UniqueBy;
+use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::roles::Role;
 use crate::evaluate::verdict::reasons::{name, unique_words};
 use crate::evaluate::verdict::workload_cost::Knowledge;
@@ -84,6 +85,40 @@ pub(super) fn choose_primary_key(
         ));
     }
     Some(key)
+}
+
+/// Compares the recommended keys with those that the table has now; `None` if these are not known.
+pub(super) fn of_current_keys(
+    partition_key: &Candidate,
+    primary_key: Option<&Candidate>,
+    judged: &[PrimaryKeyReport],
+    options: &AdvisorOptions,
+) -> Option<String> {
+    let same_partition_key = options.current_partition_key.as_ref().map(|now| now == partition_key);
+    let now = options.current_primary_key.as_ref();
+    if now.is_none() || now == primary_key {
+        return Some(match (same_partition_key?, now) {
+            (true, Some(_)) => "these are the keys that the table has now: keep them".to_owned(),
+            (true, None) => "this is the partition key that the table has now: keep it".to_owned(),
+            (false, Some(_)) => "this is the primary key that the table has now".to_owned(),
+            (false, None) => return None,
+        });
+    }
+    let now = now?;
+    let report = judged.iter().find(|key| key.candidate == *now)?;
+    let partition_key = match same_partition_key {
+        Some(true) => "the table has this partition key now, so keep it; ",
+        Some(false) | None => "",
+    };
+    let key = now.columns().join(", ");
+    let judgement = match report.duplicate_rows {
+        0 => format!(
+            "{}, so changing it is worth a rewrite only if merging is too costly",
+            unique_words(report)
+        ),
+        repeated => format!("repeats in {}", counted(repeated, "row")),
+    };
+    Some(format!("{partition_key}its primary key now, ({key}), {judgement}"))
 }
 
 /// Whether a key contains one that no two rows share.

@@ -10,7 +10,7 @@ use crate::evaluate::options::AdvisorOptions;
 use crate::evaluate::verdict::FEWEST_KEYS_PER_PARTITION;
 use crate::evaluate::verdict::alternatives::Recommended;
 use crate::evaluate::verdict::ddl::{Proposed, propose_table};
-use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part};
+use crate::evaluate::verdict::primary_key::{choose_primary_key, has_unique_part, of_current_keys};
 use crate::evaluate::verdict::reasons::reasons_for;
 pub(crate) use crate::evaluate::verdict::workload_cost::Knowledge;
 use crate::evaluate::verdict::workload_cost::Workload;
@@ -292,6 +292,11 @@ fn propose(
     };
     let mut reasons = reasons_for(chosen, &ranked.keys, statements, knowledge);
     let primary_key = choose_primary_key(&evaluation.primary_keys, &partition_key, knowledge, &mut reasons);
+    if let Some(reason) =
+        of_current_keys(&partition_key, primary_key.as_ref(), &evaluation.primary_keys, options)
+    {
+        reasons.insert(0, reason);
+    }
     reasons.extend(sizing);
     let current = options.current_partition_key.as_ref().map(Candidate::part_names);
     let alternatives = Recommended { key: chosen, partitions: ranked.partitions, statements, knowledge }

@@ -1,0 +1,177 @@
+//! Rows that a database keeps in each partition, beside those that the placement computes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::ArrayRef;
+use serde::Serialize;
+
+use crate::evaluate::EvaluateError;
+use crate::evaluate::options::AdvisorOptions;
+use evenkeel_input::source::{Export, SourceError};
+use evenkeel_model::table::Column;
+use evenkeel_model::units::PartitionCount;
+use evenkeel_placement::placement::Placement;
+
+/// Rows of one partition, as its data file holds them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileRows {
+    /// Name of the file.
+    pub file: String,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// Distribution of rows over the partitions of a database, measured from one data file per partition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredDistribution {
+    /// Rows of each file.
+    pub files: Vec<FileRows>,
+    /// Rows of the fullest partition over those of an average one.
+    pub max_over_mean: f64,
+    /// The same computed by the placement of the current partition key, if it is a hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computed: Option<ComputedDistribution>,
+}
+
+/// Distribution that the placement computes for the same rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComputedDistribution {
+    /// Partition key.
+    pub partition_key: Vec<String>,
+    /// Rows of the fullest partition over those of an average one.
+    pub max_over_mean: f64,
+    /// Number of rows that are in the file of their computed partition, if each file is taken for the
+    /// partition that most of its rows belong to.
+    pub rows_in_place: u64,
+}
+
+/// Counts the rows of each file, and of each partition as the placement of the current key computes it;
+/// `None` if the files do not hold one partition each.
+///
+/// # Errors
+/// [`EvaluateError`] if the export cannot be read.
+pub(crate) fn measure(
+    export: &Export,
+    options: &AdvisorOptions,
+    stop: &AtomicBool,
+) -> Result<Option<MeasuredDistribution>, EvaluateError> {
+    let Ok(partitions) = PartitionCount::new(export.inputs().len() as u64) else { return Ok(None) };
+    if !options.has_file_per_partition || options.evaluate.sample.is_some() || partitions.get() < 2 {
+        return Ok(None);
+    }
+    let key = options.current_partition_key.as_ref().map(|key| key.columns()).unwrap_or_default();
+    let of_key = key.iter().map(|name| export.columns().iter().find(|column| column.name == *name).cloned());
+    let columns: Option<Vec<Column>> = of_key.collect();
+    let columns = columns.filter(|columns| !columns.is_empty());
+    let function = options.evaluate.placements.first().copied().unwrap_or_default();
+    let placement = columns.as_ref().map(|columns| {
+        Placement::new(function, partitions, columns.iter().map(|column| column.column_type).collect())
+    });
+    let read = columns.unwrap_or_else(|| export.columns().iter().take(1).cloned().collect());
+    let mut counts = Vec::with_capacity(export.inputs().len());
+    for input in export.inputs() {
+        let file = Export::with_columns(vec![input.clone()], export.options().clone(), read.clone());
+        counts.push(count_file(&file, placement.as_ref(), options, stop)?);
+    }
+    let files: Vec<FileRows> = export
+        .inputs()
+        .iter()
+        .zip(&counts)
+        .map(|(input, count)| FileRows { file: input.name(), rows: count.rows })
+        .collect();
+    let rows: u64 = files.iter().map(|file| file.rows).sum();
+    let computed = placement.map(|_| {
+        let mut of_partitions = vec![0u64; partitions.len()];
+        for count in &counts {
+            of_partitions.iter_mut().zip(&count.of_partitions).for_each(|(sum, rows)| *sum += rows);
+        }
+        ComputedDistribution {
+            partition_key: key,
+            max_over_mean: max_over_mean(of_partitions.iter().copied(), rows),
+            rows_in_place: in_place(&counts),
+        }
+    });
+    let max_over_mean = max_over_mean(files.iter().map(|file| file.rows), rows);
+    Ok((rows > 0).then_some(MeasuredDistribution { files, max_over_mean, computed }))
+}
+
+/// Rows of one file, in total and by computed partition.
+struct FileCount {
+    rows: u64,
+    of_partitions: Vec<u64>,
+}
+
+fn count_file(
+    file: &Export,
+    placement: Option<&Placement>,
+    options: &AdvisorOptions,
+    stop: &AtomicBool,
+) -> Result<FileCount, EvaluateError> {
+    let partitions = placement.map_or(0, |placement| placement.partitions().len());
+    let mut count = FileCount { rows: 0, of_partitions: vec![0; partitions] };
+    let read = file.read_columns::<EvaluateError>(options.on_unreadable, &|_| true, |_, batch| {
+        count.rows += batch.num_rows() as u64;
+        if let Some(placement) = placement {
+            let columns: Vec<ArrayRef> = batch.columns().to_vec();
+            let assigned = placement.assign(&columns);
+            let key = || columns_of(file).join(", ");
+            for partition in assigned.map_err(|source| EvaluateError::Placement { key: key(), source })? {
+                if let Some(rows) = count.of_partitions.get_mut(partition.index()) {
+                    *rows += 1;
+                }
+            }
+        }
+        Ok(!stop.load(Ordering::Relaxed))
+    });
+    match read {
+        Ok(_) | Err(EvaluateError::Source(SourceError::Empty { .. })) => Ok(count),
+        Err(error) => Err(error),
+    }
+}
+
+fn columns_of(file: &Export) -> Vec<String> {
+    file.columns().iter().map(|column| column.name.clone()).collect()
+}
+
+fn max_over_mean(rows: impl ExactSizeIterator<Item = u64>, total: u64) -> f64 {
+    let partitions = rows.len() as f64;
+    rows.max().unwrap_or(0) as f64 * partitions / (total as f64).max(1.0)
+}
+
+/// Pairs files with partitions, the largest counts first, and returns the number of rows in pairs.
+fn in_place(counts: &[FileCount]) -> u64 {
+    let cells = counts.iter().enumerate().flat_map(|(file, count)| {
+        count.of_partitions.iter().enumerate().map(move |(partition, rows)| (*rows, file, partition))
+    });
+    let mut cells: Vec<(u64, usize, usize)> = cells.filter(|(rows, ..)| *rows > 0).collect();
+    cells.sort_by_key(|(rows, file, partition)| (std::cmp::Reverse(*rows), *file, *partition));
+    let (mut files, mut partitions) = (std::collections::HashSet::new(), std::collections::HashSet::new());
+    let mut sum = 0;
+    for (rows, file, partition) in cells {
+        if !files.contains(&file) && !partitions.contains(&partition) {
+            files.insert(file);
+            partitions.insert(partition);
+            sum += rows;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_paired_with_the_partition_of_most_of_their_rows() {
+        let count = |of_partitions: &[u64]| FileCount {
+            rows: of_partitions.iter().sum(),
+            of_partitions: of_partitions.to_vec(),
+        };
+        // Each file is one partition, in another order.
+        assert_eq!(in_place(&[count(&[0, 5, 0]), count(&[7, 0, 0]), count(&[0, 0, 2])]), 14);
+        // Both files have most rows of partition 0, which only one of them can be.
+        assert_eq!(in_place(&[count(&[9, 1]), count(&[8, 2])]), 11);
+        assert_eq!(in_place(&[count(&[0, 0])]), 0);
+        assert!((max_over_mean([3u64, 1].into_iter(), 4) - 1.5).abs() < 1e-12);
+    }
+}

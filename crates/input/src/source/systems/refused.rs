@@ -1,0 +1,242 @@
+//! Files of other systems that are not read: recognised, so that they are refused by name, with
+//! what to do instead, and never misread.
+
+use crate::source::error::SourceError;
+use crate::source::systems::listing::Listing;
+
+/// Advice to write rows as Parquet with another program.
+const AS_PARQUET: &str = "write its rows as Parquet or CSV first";
+
+fn foreign(file: String, what: &str, advice: &str) -> SourceError {
+    SourceError::Foreign { file, what: what.to_owned(), advice: advice.to_owned() }
+}
+
+/// A file whose name shows what a folder is.
+struct Sign {
+    is_sign: fn(&str) -> bool,
+    what: &'static str,
+    advice: &'static str,
+}
+
+const FOLDERS: [Sign; 7] = [
+    Sign {
+        is_sign: |name| name == "spanner-export.json",
+        what: "an export of Spanner in Avro",
+        advice: "Avro is not read; export the table as text or Parquet with Dataflow or BigQuery",
+    },
+    Sign {
+        is_sign: |name| name == "toc.dat",
+        what: "a pg_dump in the directory format",
+        advice: "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"",
+    },
+    Sign {
+        is_sign: |name| name.ends_with(".bson") || name.ends_with(".bson.gz"),
+        what: "a mongodump",
+        advice: "export the collection as JSON: mongoexport --db DB --collection NAME --out NAME.ndjson",
+    },
+    Sign {
+        is_sign: |name| {
+            name.starts_with("gpbackup_") && (name.ends_with("_toc.yaml") || name.ends_with("_metadata.sql"))
+        },
+        what: "a backup by gpbackup",
+        advice: "its files have no header; write the table as CSV: COPY table TO 'table.csv' CSV HEADER",
+    },
+    Sign {
+        is_sign: |name| name.ends_with("-schema.sql"),
+        what: "a dump by mydumper",
+        advice: "write the table with a header: mysql --batch -e 'SELECT * FROM table' > table.tsv",
+    },
+    Sign {
+        is_sign: |name| name.ends_with("-Data.db"),
+        what: "SSTables of Cassandra",
+        advice: "unload the table: dsbulk unload -k KEYSPACE -t TABLE -url FOLDER",
+    },
+    Sign {
+        is_sign: |name| name.ends_with(".metadata.json") && name.starts_with(['v', '0']),
+        what: "an Iceberg table",
+        advice: "its data files may hold deleted rows; write the rows with an engine that reads Iceberg, as Parquet",
+    },
+];
+
+/// Refuses a folder that another system wrote, if its files alone do not say which rows there are.
+///
+/// # Errors
+/// [`SourceError::Foreign`] for such a folder.
+pub(super) fn refused_folder(listing: &Listing) -> Result<(), SourceError> {
+    for Sign { is_sign, what, advice } in FOLDERS {
+        if let Some(file) = listing.first_named(is_sign) {
+            let advice = format!("{advice} ({} shows what it is)", file.path);
+            return Err(foreign(listing.name.clone(), what, &advice));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a file of a format that is not read; `head` holds its first bytes, decompressed.
+///
+/// # Errors
+/// [`SourceError::Foreign`] for such a file.
+pub(in crate::source) fn refused_content(file: &str, head: &[u8]) -> Result<(), SourceError> {
+    match binary(head).or_else(|| text(head)) {
+        Some((what, advice)) => Err(foreign(file.to_owned(), what, advice)),
+        None => Ok(()),
+    }
+}
+
+/// Returns an error for a folder that is a table with a log of its own: only the log knows which rows of
+/// its files are visible. `has` says whether there is a folder of a name in it.
+pub(in crate::source) fn refused_table(folder: &str, has: impl Fn(&str) -> bool) -> Option<SourceError> {
+    const ADVICE: &str =
+        "its files may hold deleted rows; write the rows with an engine that reads such tables, as Parquet";
+    let tables = [("_delta_log", "a Delta table"), (".hoodie", "a Hudi table")];
+    let (_, what) = tables.into_iter().find(|(name, _)| has(name))?;
+    Some(foreign(folder.to_owned(), what, ADVICE))
+}
+
+type Refusal = (&'static str, &'static str);
+
+/// Formats with a magic number.
+const MAGIC: &[(&[u8], &str, &str)] = &[
+    (
+        b"PGDMP",
+        "a pg_dump in the custom format",
+        "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"",
+    ),
+    (
+        b"PGCOPY\n\xff\r\n\0",
+        "the binary format of COPY",
+        "it has neither names nor types; use COPY ... CSV HEADER",
+    ),
+    (b"Obj\x01", "an Avro file", AS_PARQUET),
+    (b"ORC", "an ORC file", AS_PARQUET),
+    (b"PARE", "an encrypted Parquet file", "decrypt it first"),
+    (
+        b"\x6d\xe2\x99\x81",
+        "an archive by mongodump",
+        "export the collection: mongoexport --db DB --collection NAME --out NAME.ndjson",
+    ),
+    (
+        b"SQLite format 3\0",
+        "a SQLite database",
+        "write a table as CSV: sqlite3 -header -csv FILE 'SELECT * FROM table'",
+    ),
+    (b"PK\x03\x04", "a ZIP archive or an Excel file", "unpack it, or save the sheet as CSV in UTF-8"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel file", "save the sheet as CSV in UTF-8"),
+    (b"BZh", "compressed with bzip2", "decompress it first: bunzip2 -k FILE"),
+    (b"\xfd7zXZ\0", "compressed with xz", "decompress it first: xz -dk FILE"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4", "decompress it first: lz4 -d FILE"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", AS_PARQUET),
+    (b"%PDF-", "a PDF document", "export the data behind it"),
+    (b"\xff\xfe", "text in UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE > NEW"),
+    (b"\xfe\xff", "text in UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE > NEW"),
+];
+
+fn binary(head: &[u8]) -> Option<Refusal> {
+    let known = MAGIC.iter().find(|(magic, ..)| head.starts_with(magic));
+    // ORC and BZh could also begin a line of text.
+    let is_text = || head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
+    let known = known.filter(|(magic, ..)| !magic.iter().all(u8::is_ascii_alphanumeric) || !is_text());
+    if let Some((_, what, advice)) = known {
+        return Some((what, advice));
+    }
+    if head.get(8..12) == Some(b"DUCK") {
+        return Some(("a DuckDB database", "write a table as Parquet: COPY table TO 'table.parquet'"));
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return Some(("a tar archive", "unpack it first"));
+    }
+    is_clickhouse_binary(head).then_some((
+        "the Native or RowBinary format of ClickHouse",
+        "write it as Parquet: clickhouse-client --query 'SELECT ... FORMAT Parquet'",
+    ))
+}
+
+/// Names of types at whose beginning a type of ClickHouse is recognised.
+const CLICKHOUSE_TYPES: [&str; 14] = [
+    "UInt",
+    "Int",
+    "Float",
+    "String",
+    "FixedString(",
+    "Date",
+    "DateTime",
+    "Nullable(",
+    "LowCardinality(",
+    "Array(",
+    "Decimal",
+    "UUID",
+    "Enum",
+    "Bool",
+];
+
+/// Whether the file begins with counts as variable-length numbers and then the name and the type of a
+/// column: the header of a Native block, or of RowBinaryWithNamesAndTypes.
+fn is_clickhouse_binary(head: &[u8]) -> bool {
+    let is_type = |text: &[u8]| CLICKHOUSE_TYPES.iter().any(|name| text.starts_with(name.as_bytes()));
+    let native = || {
+        let (_, rest) = number(head)?;
+        let (_, rest) = number(rest)?;
+        let (_, rest) = text_of_length(rest)?;
+        text_of_length(rest).map(|(found, _)| is_type(found))
+    };
+    let rows = || {
+        let (columns, mut rest) = number(head)?;
+        for _ in 0..columns.min(64) {
+            rest = text_of_length(rest)?.1;
+        }
+        text_of_length(rest).map(|(found, _)| is_type(found))
+    };
+    native() == Some(true) || rows() == Some(true)
+}
+
+/// Reads a number of seven bits per byte.
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().take(9).position(|byte| *byte < 0x80)?;
+    let (digits, rest) = bytes.split_at_checked(end + 1)?;
+    let value = digits.iter().rev().fold(0u64, |value, byte| value << 7 | u64::from(byte & 0x7f));
+    Some((value, rest))
+}
+
+/// Reads a non-empty name behind its length.
+fn text_of_length(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = number(bytes)?;
+    let length = usize::try_from(length).ok().filter(|length| (1..=256).contains(length))?;
+    let (text, rest) = rest.split_at_checked(length)?;
+    text.iter().all(|byte| *byte >= b' ').then_some((text, rest))
+}
+
+fn text(head: &[u8]) -> Option<Refusal> {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start();
+    const INSERTS: &str = "write the table with a header: mysql --batch -e 'SELECT * FROM table' > table.tsv";
+    if ["-- MySQL dump", "-- MariaDB dump", "/*M!999999", "-- Host:"]
+        .iter()
+        .any(|sign| text.starts_with(sign))
+    {
+        return Some(("a dump of MySQL as statements", INSERTS));
+    }
+    if text.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("insert into ")) {
+        return Some(("a list of INSERT statements", "write the rows of the table as CSV or Parquet"));
+    }
+    if text.starts_with("--\n-- PostgreSQL database dump")
+        || text.starts_with("--\r\n-- PostgreSQL database dump")
+    {
+        return Some((
+            "a pg_dump as statements",
+            "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"",
+        ));
+    }
+    let json = |start: &str| text.chars().filter(|c| !c.is_whitespace()).take(start.len()).eq(start.chars());
+    if json("{\"meta\":[{\"name\":") {
+        return Some((
+            "the JSON format of ClickHouse, one object for all rows",
+            "write one row per line: FORMAT JSONEachRow",
+        ));
+    }
+    let is_printed = text.starts_with(['\u{250c}', '\u{250f}', '\u{2554}'])
+        || (text.starts_with("+--")
+            && text.lines().next().is_some_and(|line| line.bytes().all(|b| b"+-".contains(&b))));
+    is_printed.then_some(("a table printed for people", "write it as CSV with a header, or as Parquet"))
+}

@@ -1,0 +1,86 @@
+//! Folders of a YDB dump: which tables they hold, and which files hold the rows.
+
+use crate::source::declared::DeclaredTable;
+use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
+use crate::source::systems::ydb::scheme;
+use crate::source::systems::{ForeignTable, Listed, Listing};
+
+const SCHEME: &str = "scheme.pb";
+/// Left in a folder while it is written.
+const UNFINISHED: [&str; 2] = ["incomplete", "incomplete.csv"];
+
+/// Returns the tables of a dump, sorted by path; none if the folder is not a dump.
+///
+/// # Errors
+/// [`SourceError`] if the dump is encrypted or unfinished, or if a schema cannot be read.
+pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
+    if let Some(file) = listing.first_named(|name| name == "scheme.pb.enc") {
+        return Err(SourceError::Foreign {
+            file: file.input.name(),
+            what: "part of an encrypted YDB export".to_owned(),
+            advice: "export it again without --encryption-algorithm, or import it and export it without encryption"
+                .to_owned(),
+        });
+    }
+    listing.named(SCHEME).map(|scheme| table(listing, scheme)).collect()
+}
+
+fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError> {
+    let (folder, _) = scheme.parts();
+    let files = || listing.directly_in(folder);
+    if let Some(file) = files().find(|file| UNFINISHED.contains(&file.parts().1)) {
+        return Err(SourceError::Foreign {
+            file: file.input.name(),
+            what: "a mark of a YDB dump that was not finished".to_owned(),
+            advice: "dump the table again; the rows that are there are not all of them".to_owned(),
+        });
+    }
+    let mut data: Vec<(u64, &Listed)> =
+        files().filter_map(|file| Some((data_file_number(file.parts().1)?, file))).collect();
+    data.sort_by_key(|(number, _)| *number);
+    let numbers_missing = (0..).zip(&data).find(|(expected, (number, _))| expected != number);
+    if let Some((missing, _)) = numbers_missing {
+        return Err(SourceError::Foreign {
+            file: scheme.input.name(),
+            what: "the schema of a YDB dump whose data files are incomplete".to_owned(),
+            advice: format!("data file {missing:02} is missing or there twice; copy the whole folder"),
+        });
+    }
+    let declared = declared_in(scheme, folder, files().any(|file| file.parts().1 == "metadata.json"))?;
+    Ok(ForeignTable { declared, files: data.into_iter().map(|(_, file)| file.input.clone()).collect() })
+}
+
+fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<DeclaredTable, SourceError> {
+    let file = scheme.input.name();
+    let mut declared = scheme::read(&scheme.text()?, &file, folder)
+        .map_err(|source| SourceError::Scheme { file: file.clone(), source })?;
+    declared.has_file_per_partition = is_export;
+    Ok(declared)
+}
+
+/// Returns the table that a data file of a dump belongs to, if the schema is beside it; `folder` lists
+/// the files of its folder.
+///
+/// # Errors
+/// As for [`tables`].
+pub(in crate::source) fn table_of_file(folder: &Listing) -> Result<Option<DeclaredTable>, SourceError> {
+    let Some(scheme) = folder.directly_in("").find(|file| file.parts().1 == SCHEME) else { return Ok(None) };
+    // Some of the files do not show the distribution over all partitions.
+    Ok(Some(declared_in(scheme, "", false)?))
+}
+
+/// Returns the number of a data file: 7 of `data_07.csv`, `data_07.csv.zst` and `data_07.parquet`.
+fn data_file_number(name: &str) -> Option<u64> {
+    let (number, ending) = name.strip_prefix("data_")?.split_once('.')?;
+    let is_number = number.len() >= 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_known = matches!(ending, "csv" | "csv.zst" | "parquet");
+    if is_number && is_known { number.parse().ok() } else { None }
+}
+
+/// Whether an input has the name of a data file of a dump.
+pub(in crate::source) fn is_data_file(input: &InputPath) -> bool {
+    let name = input.name();
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    data_file_number(name).is_some()
+}
