@@ -16,7 +16,7 @@ use evenkeel::source::{Export, InputOptions, InputPath};
 use evenkeel::units::{ByteSize, PartitionCount};
 use serde::Serialize;
 
-use crate::cli::input::InputArgs;
+use crate::cli::input::ReadingArgs;
 use crate::cli::limits::{LimitArgs, within};
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
@@ -66,7 +66,7 @@ pub(crate) struct IngestArgs {
     load: LoadArgs,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: ReadingArgs,
 }
 
 /// Generate ad events, measure their ingest under the keys that the YDB documentation compares, and

@@ -16,7 +16,7 @@ use evenkeel::units::{ByteSize, Micros, PartitionCount};
 use indicatif::ProgressBar;
 
 use crate::cli::evaluate::column_type;
-use crate::cli::input::InputArgs;
+use crate::cli::input::ReadingArgs;
 use crate::cli::numbers::positive;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
@@ -102,7 +102,7 @@ pub(crate) struct Args {
     faults: FaultArgs,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: ReadingArgs,
 }
 
 /// Capacities of nodes and partitions.

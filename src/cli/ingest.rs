@@ -11,7 +11,6 @@ use evenkeel::compact::{CompactionOptions, CompactionReport};
 #[cfg(feature = "cluster")]
 use evenkeel::ingest::IngestError;
 use evenkeel::ingest::{IngestFiles, IngestMode, IngestOptions, IngestReport, LEAST_MEMORY};
-use evenkeel::source::find_inputs;
 use evenkeel::storage::Place;
 use evenkeel::units::ByteSize;
 use evenkeel::{Table, report};
@@ -19,7 +18,7 @@ use evenkeel::{Table, report};
 use serde::Serialize;
 
 use crate::cli::compact::compact;
-use crate::cli::input::InputArgs;
+use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output, check_memory};
@@ -109,7 +108,7 @@ pub(crate) struct Args {
     format: Format,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: ReadingArgs,
 
     #[cfg(feature = "cluster")]
     #[command(flatten)]
@@ -227,8 +226,7 @@ fn plan(args: &Args, out: &Output) -> Result<(IngestFiles, Vec<String>), Failure
         Mode::Upsert => IngestMode::Upsert,
         Mode::Insert => IngestMode::Insert,
     };
-    let inputs = find_inputs(&args.inputs, args.input.table.as_deref())?;
-    let input = inputs.options(args.input.options()?);
+    let (inputs, input) = args.input.find_silently(&args.inputs)?;
     let plan = IngestFiles {
         inputs: inputs.paths,
         input,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
-use evenkeel::source::{InputFormat, InputOptions, Inputs, find_inputs};
+use evenkeel::bounded::{SQL, read_text};
+use evenkeel::source::{DdlTable, InputFormat, InputOptions, Inputs, find_inputs, read_ddl};
 use evenkeel::text_value::TextFormat;
 
+use crate::cli::local_path::LocalPath;
 use crate::cli::{Failure, Output};
 
 /// Format of inputs.
@@ -41,7 +43,7 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
 
-    /// Table of a dump of several tables, such as ads/events.
+    /// Table of a dump of several tables, such as ads/events, or of --ddl.
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,
 
@@ -59,15 +61,6 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Finds the inputs that the arguments name, prints notes on them, and returns them with the options
-    /// for reading them.
-    pub(crate) fn find(&self, arguments: &[String], out: &Output) -> Result<(Inputs, InputOptions), Failure> {
-        let inputs = find_inputs(arguments, self.table.as_deref())?;
-        inputs.notes.iter().for_each(|note| out.note(note));
-        let options = inputs.options(self.options()?);
-        Ok((inputs, options))
-    }
-
     /// Returns the arguments as they would be written on a command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -119,6 +112,7 @@ impl InputArgs {
             places: Vec::new(),
             declared: None,
             names: self.names.iter().map(|name| name.trim().to_owned()).collect(),
+            types: defaults.types,
             header_given: self.header,
             format: self.input_format.map(|format| match format {
                 InputFormatArg::Parquet => InputFormat::Parquet,
@@ -142,6 +136,67 @@ impl InputArgs {
             },
             batch_rows: defaults.batch_rows,
         })
+    }
+}
+
+/// Arguments that control how exports are read, with the statement of the table that they are of.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReadingArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// File with the CREATE TABLE statement of the table that was exported, of PostgreSQL, Citus,
+    /// Greenplum, MySQL, ClickHouse, Doris, Cassandra, Spanner or YDB: names and types for text files,
+    /// with or without a header, and the keys to judge.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "header"], help_heading = "Reading inputs")]
+    ddl: Option<LocalPath>,
+}
+
+impl ReadingArgs {
+    /// Finds the inputs that the arguments name, prints notes on them, and returns them with the options
+    /// for reading them.
+    pub(crate) fn find(&self, arguments: &[String], out: &Output) -> Result<(Inputs, InputOptions), Failure> {
+        let (inputs, options) = self.find_silently(arguments)?;
+        inputs.notes.iter().for_each(|note| out.note(note));
+        Ok((inputs, options))
+    }
+
+    /// Like [`ReadingArgs::find`], but leaves the notes to the caller.
+    pub(crate) fn find_silently(&self, arguments: &[String]) -> Result<(Inputs, InputOptions), Failure> {
+        let options = self.options()?;
+        // With statements, the name is that of a table in them.
+        let table = self.input.table.as_deref().filter(|_| self.ddl.is_none());
+        let inputs = find_inputs(arguments, table)?;
+        let options = inputs.options(options);
+        Ok((inputs, options))
+    }
+
+    /// Returns the table that is named.
+    pub(crate) fn table(&self) -> Option<&str> {
+        self.input.table.as_deref()
+    }
+
+    /// Reads the table that --ddl declares.
+    pub(crate) fn declared(&self) -> Result<Option<DdlTable>, Failure> {
+        let Some(file) = &self.ddl else { return Ok(None) };
+        let text = read_text(file, SQL)?;
+        let table = read_ddl(&text, self.table());
+        table.map(Some).map_err(|error| Failure::wrong_usage(format!("{}: {error}", file.display())))
+    }
+
+    /// Returns the arguments as they would be written on a command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let ddl = self.ddl.iter().flat_map(|file| ["--ddl".to_owned(), file.display().to_string()]);
+        self.input.words().into_iter().chain(ddl).collect()
+    }
+
+    /// Checks the arguments and returns the options.
+    pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
+        let options = self.input.options()?;
+        let Some(table) = self.declared()? else { return Ok(options) };
+        let names = table.columns.iter().map(|column| column.name.clone()).collect();
+        let types = table.columns.into_iter().filter_map(|column| Some((column.name, column.column_type?)));
+        Ok(InputOptions { names, types: types.collect(), ..options })
     }
 }
 

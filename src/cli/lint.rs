@@ -15,7 +15,7 @@ use evenkeel::units::PartitionCount;
 use indicatif::ProgressBar;
 
 use crate::cli::evaluate::column_type;
-use crate::cli::input::InputArgs;
+use crate::cli::input::ReadingArgs;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
 
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     format: Format,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: ReadingArgs,
 }
 
 /// Range of whole numbers, including the first and excluding the second.

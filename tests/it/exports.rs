@@ -557,3 +557,76 @@ fn a_header_that_looks_like_a_row_is_reported_and_names_that_are_numbers_are_not
         assert!(found.is_ok(), "{header}: {found:?}");
     }
 }
+
+#[test]
+fn statements_of_other_systems_give_names_types_and_the_keys_to_judge() {
+    let dir = tempfile::tempdir().unwrap();
+    let postgres = "CREATE TABLE public.events (\n    id bigint NOT NULL,\n    user_id integer,\n    price numeric(10,2),\n    \
+                    code text,\n    at timestamp with time zone\n);\nCREATE TABLE public.other (id int);\n\
+                    ALTER TABLE ONLY public.events\n    ADD CONSTRAINT events_pkey PRIMARY KEY (user_id, id);\n\
+                    SELECT create_distributed_table('events', 'user_id');\n";
+    write(dir.path(), "schema.sql", postgres);
+    let rows = |separator: &str| -> String {
+        let row = |id: u64| {
+            [
+                id.to_string(),
+                (id % 97).to_string(),
+                "1.50".to_owned(),
+                format!("00{id}"),
+                "2026-01-02 03:04:05+00".to_owned(),
+            ]
+            .join(separator)
+                + "\n"
+        };
+        (1..=2000).map(row).collect()
+    };
+    write(dir.path(), "plain.csv", rows(","));
+    write(dir.path(), "named.csv", "id,user_id,price,code,at\n".to_owned() + &rows(","));
+    write(dir.path(), "moved.csv", "user_id,id,price,code,at\n".to_owned() + &rows(","));
+    write(dir.path(), "copy.tsv", rows("\t").replace("\t1.50", "\t\\N") + "\\.\n");
+    let expected = ["id Int64", "user_id Int32", "price Decimal(10,2)", "code Utf8", "at Timestamp"];
+    for (name, rows) in [("plain.csv", 2000), ("named.csv", 2000), ("moved.csv", 2000), ("copy.tsv", 2000)] {
+        let report = json(
+            dir.path(),
+            &format!("evaluate {{}}/{name} --ddl {{}}/schema.sql --table events --format json"),
+        );
+        assert_eq!(report["rows"], rows, "{name}");
+        let columns = report["columns"].as_array().unwrap().iter();
+        let mut types: Vec<String> =
+            columns.map(|column| format!("{} {}", column["name"], column["type"]).replace('"', "")).collect();
+        if name == "moved.csv" {
+            types.swap(0, 1);
+        }
+        assert_eq!(types, expected, "{name}");
+        let keys = |list: &str, field: &str| {
+            report[list].as_array().unwrap().iter().map(|key| key[field].clone()).collect::<Vec<_>>()
+        };
+        assert!(keys("candidates", "partition_key").contains(&serde_json::json!(["user_id"])), "{name}");
+        assert!(keys("primary_keys", "columns").contains(&serde_json::json!(["user_id", "id"])), "{name}");
+    }
+    let text = done(dir.path(), "evaluate {}/plain.csv --ddl {}/schema.sql --table events");
+    assert!(
+        text.contains("CREATE TABLE events") && text.contains("evenkeel create events --ddl events.sql"),
+        "{text}"
+    );
+    for (arguments, part) in [
+        (
+            "evaluate {}/plain.csv --ddl {}/schema.sql",
+            "name one of them with --table: public.events, public.other",
+        ),
+        ("evaluate {}/plain.csv --ddl {}/schema.sql --table nope", "there is no table 'nope'"),
+        ("evaluate {}/plain.csv --ddl {}/plain.csv", "there is no CREATE TABLE"),
+        ("evaluate {}/plain.csv --ddl {}/schema.sql --table other", "line 1: has 5 fields"),
+        ("evaluate {}/plain.csv --ddl {}/schema.sql --names a,b", "cannot be used with"),
+    ] {
+        let found = run(dir.path(), arguments);
+        assert_ne!(found.code, 0, "{arguments}");
+        assert!(found.stderr.contains(part), "{arguments}: {}", found.stderr);
+    }
+    done(
+        dir.path(),
+        "create {}/t --column id:int64 --column user_id:int32 --column code:utf8 --primary-key user_id,id",
+    );
+    let ingested = done(dir.path(), "ingest {}/t {}/plain.csv --ddl {}/schema.sql --table events");
+    assert!(ingested.starts_with("version 1: 2,000 rows"), "{ingested}");
+}

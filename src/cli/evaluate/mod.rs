@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::cli::evaluate::assessing::{Assessing, assess_in_background};
 use crate::cli::evaluate::plan::Placements;
-use crate::cli::input::InputArgs;
+use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::output::Format;
 use crate::cli::{Failure, Output};
@@ -210,7 +210,7 @@ pub(crate) struct Args {
     format: Format,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: ReadingArgs,
 
     #[cfg(feature = "cluster")]
     #[command(flatten)]
@@ -251,7 +251,10 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let (inputs, options) = args.input.find(&args.inputs, out)?;
     if let Some(declared) = &inputs.declared {
         out.note(&described(declared));
-        plan::judge_declared(&mut plan_of_args, &args, declared);
+        plan::judge_declared(&mut plan_of_args, &args, &plan::DeclaredKeys::of_dump(declared));
+    }
+    if let Some(table) = args.input.declared()? {
+        plan::judge_declared(&mut plan_of_args, &args, &plan::DeclaredKeys::of_statement(&table));
     }
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
     let mask = |error| if args.mask_values { mask_source(error) } else { error };

@@ -26,7 +26,7 @@ const MOST_COMPARED: usize = 64;
 pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<Export>>, Failure> {
     let named = !args.joins.is_empty();
     let possible = args.inputs.len() > 1 && !args.inputs.iter().any(|input| input == "-");
-    if !named && (!possible || args.input.table.is_some()) {
+    if !named && (!possible || args.input.table().is_some()) {
         return Ok(None);
     }
     if named && args.inputs.len() < 2 {

@@ -17,7 +17,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::cli::evaluate::table_name;
-use crate::cli::input::InputArgs;
+use crate::cli::input::ReadingArgs;
 use crate::cli::local_path::LocalPath;
 use crate::cli::numbers::share;
 use crate::cli::output::Format;
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     format: Format,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: ReadingArgs,
 }
 
 /// Origin of the values of a key.

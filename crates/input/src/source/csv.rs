@@ -61,22 +61,24 @@ impl CsvReader {
             in_header: true,
         };
         let mut builder = ReaderBuilder::new();
-        let builder = builder.flexible(true).delimiter(delimiter).has_headers(options.names.is_empty());
+        let builder = builder.flexible(true).delimiter(delimiter).has_headers(false);
         let mut reader = builder.from_reader(limited);
-        let header = match options.names.as_slice() {
-            [] => texts(reader.byte_headers().map_err(|error| failed(file, &error))?),
-            names => names.to_vec(),
+        let mut next = || {
+            let mut record = ByteRecord::new();
+            let more = reader.read_byte_record(&mut record).map_err(|error| failed(file, &error))?;
+            Ok::<_, SourceError>(more.then_some(record))
         };
-        check_header(file, &header)?;
-        let mut pending = None;
+        let mut pending = next()?;
+        let mut header = pending.as_ref().map(texts).unwrap_or_default();
         let mut types = None;
-        if options.names.is_empty() {
-            let mut first = ByteRecord::new();
-            if reader.read_byte_record(&mut first).map_err(|error| failed(file, &error))? {
-                types = declared_types(&header, &texts(&first));
-                pending = types.is_none().then_some(first);
-            }
+        if options.is_header(&header) || options.names.is_empty() {
+            pending = next()?;
+            types = pending.as_ref().and_then(|first| declared_types(&header, &texts(first)));
+            pending = pending.filter(|_| types.is_none());
+        } else {
+            header.clone_from(&options.names);
         }
+        check_header(file, &header)?;
         let wanted = columns
             .iter()
             .filter_map(|name| {

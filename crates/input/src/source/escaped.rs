@@ -94,6 +94,7 @@ mod tests {
     use arrow::array::{Array, BinaryArray};
 
     use super::*;
+    use crate::source::options::InputOptions;
     use crate::source::raw::{RawCells, RawReader};
 
     fn decoded(field: &[u8]) -> Option<Vec<u8>> {
@@ -124,7 +125,8 @@ mod tests {
     fn rows(text: &[u8]) -> Vec<(String, Vec<Option<String>>)> {
         let columns = ["id".to_owned(), "t".to_owned()];
         let stream = Box::new(Cursor::new(text.to_vec()));
-        let mut reader = EscapedReader::open_with_header("a.tsv", stream, &columns, 2).unwrap();
+        let options = InputOptions { batch_rows: 2, ..InputOptions::default() };
+        let mut reader = EscapedReader::open_with_header("a.tsv", stream, &columns, &options).unwrap();
         let mut rows = Vec::new();
         while let Some(batch) = reader.next_batch().unwrap() {
             assert!(batch.broken.is_empty(), "{:?}", batch.broken);

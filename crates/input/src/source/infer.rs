@@ -85,7 +85,10 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
         Some(names) => single_column_hint(&input, &names)?
             .into_iter()
             .filter(|name| !name.is_empty())
-            .map(|name| (name, Guess::any()))
+            .map(|name| {
+                let guess = options.types.get(&name).map_or_else(Guess::any, |known| Guess::only(*known));
+                (name, guess)
+            })
             .collect(),
         None => ndjson_guesses(input_path)?,
     };

@@ -8,7 +8,7 @@ use std::io::{BufRead, Read};
 use arrow::array::BinaryBuilder;
 
 use crate::source::error::SourceError;
-use crate::source::options::{MAX_RECORD_BYTES, READ_BATCH_BYTES};
+use crate::source::options::{InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
@@ -68,8 +68,8 @@ impl<S: Spelling> LineReader<S> {
         Self::with(file, buffered(stream), columns, requested, batch_rows)
     }
 
-    /// Creates a reader of a file whose first line has the names of the columns, and whose second may
-    /// have their types.
+    /// Creates a reader of a file whose first line has the names of the columns, unless the options have
+    /// others, and whose second may have their types.
     ///
     /// # Errors
     /// [`SourceError`] if the file cannot be read, or has no header with distinct names.
@@ -77,19 +77,23 @@ impl<S: Spelling> LineReader<S> {
         file: &str,
         stream: Box<dyn Read + Send>,
         requested: &[String],
-        batch_rows: usize,
+        options: &InputOptions,
     ) -> Result<Self, SourceError> {
-        let mut header = Self::with(file, buffered(stream), Vec::new(), &[], batch_rows);
-        header.next_row()?;
+        let mut header = Self::with(file, buffered(stream), Vec::new(), &[], options.batch_rows);
+        let has_row = header.next_row()?;
         if header.text.starts_with("\u{feff}".as_bytes()) {
             header.text.drain(.."\u{feff}".len());
         }
-        let names = header.texts();
+        let first = header.texts();
+        let is_header = options.names.is_empty() || options.is_header(&first);
+        let names = if is_header { first } else { options.names.clone() };
         check_header(file, &names)?;
-        let mut reader = Self::with(file, header.stream, names, requested, batch_rows);
-        reader.line = header.line + header.more_lines;
+        let reader = Self::with(file, header.stream, names, requested, options.batch_rows);
+        let mut reader =
+            Self { line: header.line, more_lines: header.more_lines, text: header.text, ..reader };
         reader.has_ended = header.has_ended;
-        if reader.next_row()? {
+        reader.is_pending = has_row && !is_header;
+        if is_header && reader.next_row()? {
             reader.types = declared_types(&reader.columns, &reader.texts());
             reader.is_pending = reader.types.is_none();
         }

@@ -13,6 +13,7 @@ mod arrow_ipc;
 mod columnar;
 mod conform;
 mod csv;
+mod ddl;
 mod declared;
 mod discover;
 mod error;
@@ -35,6 +36,7 @@ mod type_names;
 
 pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
+pub use crate::source::ddl::{DdlColumn, DdlFileError, DdlTable, read_ddl};
 pub use crate::source::declared::{DeclaredTable, TableLayout};
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::error::SourceError;

@@ -224,13 +224,7 @@ impl Input {
                 Box::new(CsvReader::open(name, plain, delimiter, columns, options)?)
             }
             InputFormat::Ndjson => Box::new(NdjsonReader::open(name, plain, columns, options)?),
-            InputFormat::Tsv if options.names.is_empty() => {
-                Box::new(EscapedReader::open_with_header(name, plain, columns, options.batch_rows)?)
-            }
-            InputFormat::Tsv => {
-                let names = options.names.clone();
-                Box::new(EscapedReader::open(name, plain, names, columns, options.batch_rows))
-            }
+            InputFormat::Tsv => Box::new(EscapedReader::open_with_header(name, plain, columns, options)?),
             InputFormat::YdbDump => {
                 let declared = declared.into_iter().flatten().map(|column| column.name.clone()).collect();
                 Box::new(DumpReader::open(name, plain, declared, columns, options.batch_rows))

@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
 use crate::source::declared::DeclaredTable;
-use evenkeel_model::table::Column;
+use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
 /// Maximum number of rows to read at one time.
@@ -61,8 +61,11 @@ pub struct InputOptions {
     pub text: TextFormat,
     /// Byte between CSV fields; if not given, a comma, or a tab in `.tsv` files.
     pub delimiter: Option<u8>,
-    /// Names of the columns of text files, in order, if these have no header line.
+    /// Names of the columns of text files, in order. A first line of only such names is a header;
+    /// otherwise there is none.
     pub names: Vec<String>,
+    /// Types of columns of text files, by name; those of the others are detected.
+    pub types: BTreeMap<String, ColumnType>,
     /// Whether the user said that the first line has names, whatever it looks like.
     pub header_given: bool,
     /// CSV fields that are read as NULL.
@@ -95,6 +98,7 @@ impl Default for InputOptions {
             text: TextFormat::default(),
             delimiter: None,
             names: Vec::new(),
+            types: BTreeMap::new(),
             header_given: false,
             null_values: vec![String::new(), "\\N".to_owned()],
             batch_rows: READ_BATCH_ROWS,
@@ -117,6 +121,12 @@ impl InputOptions {
         };
         let text = TextFormat { timestamps, ..self.text };
         Self { declared: Some(table.columns.clone()), text, ..self }
+    }
+
+    /// Whether a first line is a header, even if names are given.
+    #[must_use]
+    pub(super) fn is_header(&self, fields: &[String]) -> bool {
+        fields.iter().all(|field| self.names.contains(field))
     }
 
     /// Returns the spelling of the values of one column.

@@ -121,7 +121,9 @@ fn propose_for_ydb(
     let inputs: Vec<String> = options.inputs.iter().map(|input| shell_word(input)).collect();
     let placement =
         if function == PlacementFunction::Ydb { String::new() } else { format!(" --placement {function}") };
-    let Some(files) = export.files() else {
+    // With the statement of another system, the columns are not those that a sample would give.
+    let has_statement = options.reading.iter().any(|word| word == "--ddl");
+    let Some(files) = export.files().filter(|_| !has_statement) else {
         recommendation.commands = vec![
             format!("evenkeel create {table} --ddl {table}.sql{placement}  # the YQL above"),
             format!("evenkeel ingest {table} {}{reading}", inputs.join(" ")),

@@ -1,0 +1,358 @@
+//! Tables that statements of other systems declare: names and types of columns, and keys.
+//!
+//! Statements of PostgreSQL (also Citus and Greenplum), MySQL, ClickHouse, Doris, StarRocks,
+//! Cassandra, Spanner and YDB have one form that is read here; what none of them shares with the
+//! others is skipped:
+//!
+//! ```text
+//! CREATE TABLE [IF NOT EXISTS] name ( column type ..., PRIMARY KEY (columns) ) clauses
+//!     ORDER BY | PRIMARY KEY | DUPLICATE KEY | UNIQUE KEY (columns)
+//!     PARTITION BY HASH (columns) | DISTRIBUTED BY [HASH] (columns) [BUCKETS n]
+//!     ENGINE = Distributed(cluster, database, table, key)
+//! ALTER TABLE [ONLY] name ADD [CONSTRAINT name] PRIMARY KEY (columns)
+//! SELECT create_distributed_table('name', 'column')
+//! ```
+
+mod tokens;
+mod types;
+
+use thiserror::Error;
+
+use crate::source::ddl::tokens::{Tokens, statements};
+use crate::source::ddl::types::type_of;
+use evenkeel_model::bounded::{names, quote};
+use evenkeel_model::table::ColumnType;
+
+/// Reason why no table is found in statements.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum DdlFileError {
+    #[error("{reason}")]
+    Text { reason: String },
+    #[error("there is no CREATE TABLE with columns")]
+    NoTable,
+    #[error("there are several tables; name one of them with --table: {}", names(found))]
+    SeveralTables { found: Vec<String> },
+    #[error("there is no table '{table}'; there are: {}", names(found), table = quote(table))]
+    NoSuchTable { table: String, found: Vec<String> },
+}
+
+/// A column as a statement declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DdlColumn {
+    /// Name of the column.
+    pub name: String,
+    /// Type of its values; `None` if the values must tell, as for dates and for numbers without a
+    /// precision.
+    pub column_type: Option<ColumnType>,
+    /// Whether the column takes NULL.
+    pub nullable: bool,
+}
+
+/// A table as statements declare it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DdlTable {
+    /// Name of the table, with its schema if the statement gives one.
+    pub name: String,
+    /// Columns, in order.
+    pub columns: Vec<DdlColumn>,
+    /// Columns of the primary key, or else of the sorting key; empty if there is neither.
+    pub primary_key: Vec<String>,
+    /// Columns whose hash decides on the partition; empty if there are none.
+    pub partition_key: Vec<String>,
+    /// Number of partitions or buckets.
+    pub partitions: Option<u64>,
+}
+
+/// Reads the table that statements declare; if there are several, `table` names one.
+///
+/// # Errors
+/// [`DdlFileError`] if there is not exactly one such table.
+pub fn read_ddl(text: &str, table: Option<&str>) -> Result<DdlTable, DdlFileError> {
+    let mut tables: Vec<DdlTable> = Vec::new();
+    for tokens in statements(text).map_err(|reason| DdlFileError::Text { reason })? {
+        let mut tokens = Tokens::new(&tokens);
+        if tokens.skips("CREATE") {
+            tables.extend(create_table(&mut tokens));
+        } else if tokens.skips("ALTER") {
+            alter_table(&mut tokens, &mut tables);
+        } else if tokens.skips("SELECT") {
+            distribute_table(&mut tokens, &mut tables);
+        }
+    }
+    let found = || tables.iter().map(|table| table.name.clone()).collect::<Vec<_>>();
+    let chosen = match (table, tables.as_slice()) {
+        (_, []) => return Err(DdlFileError::NoTable),
+        (None, [only]) => Some(only),
+        (None, _) => return Err(DdlFileError::SeveralTables { found: found() }),
+        (Some(name), _) => tables.iter().find(|table| is_named(table, name)),
+    };
+    chosen.cloned().ok_or_else(|| DdlFileError::NoSuchTable {
+        table: table.unwrap_or_default().to_owned(),
+        found: found(),
+    })
+}
+
+/// Whether a table has this name, with or without its schema.
+fn is_named(table: &DdlTable, name: &str) -> bool {
+    table.name == name || table.name.rsplit(['.', '/']).next() == name.rsplit(['.', '/']).next()
+}
+
+/// Reads a statement behind its CREATE; `None` if it does not declare a table with columns.
+fn create_table(tokens: &mut Tokens<'_>) -> Option<DdlTable> {
+    // CREATE OR REPLACE TEMPORARY EXTERNAL COLUMN TABLE
+    let mut words = 0;
+    while !tokens.skips("TABLE") {
+        tokens.word()?;
+        words += 1;
+        if words > 4 {
+            return None;
+        }
+    }
+    if tokens.skips("IF") {
+        tokens.word()?;
+        tokens.word()?;
+    }
+    let mut table = DdlTable { name: tokens.qualified_name()?, ..DdlTable::default() };
+    // ClickHouse: ON CLUSTER name, UUID '...'
+    while !tokens.is_open() {
+        tokens.advance()?;
+    }
+    for mut element in tokens.group()?.split_at_commas() {
+        if element.is_constraint() {
+            if let Some(key) = element.key_after(&["PRIMARY", "KEY"]) {
+                table.set_primary_key(key);
+            }
+        } else if let Some(column) = column(&mut element, &mut table) {
+            table.columns.push(column);
+        }
+    }
+    clauses(tokens, &mut table);
+    (!table.columns.is_empty()).then_some(table)
+}
+
+/// A list of columns; `of_partition` are those in brackets of their own: `((a, b), c)`.
+pub(super) struct KeyColumns {
+    pub(super) columns: Vec<String>,
+    pub(super) of_partition: Vec<String>,
+}
+
+impl DdlTable {
+    fn set_primary_key(&mut self, key: KeyColumns) {
+        self.primary_key = key.columns;
+        if !key.of_partition.is_empty() {
+            self.partition_key = key.of_partition;
+        }
+    }
+
+    fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.name == name)
+    }
+}
+
+/// Reads a column; a PRIMARY KEY behind it is that of the table.
+fn column(tokens: &mut Tokens<'_>, table: &mut DdlTable) -> Option<DdlColumn> {
+    let name = tokens.word()?;
+    let column_type = type_of(tokens);
+    let is_key = tokens.has(&["PRIMARY", "KEY"]);
+    if is_key {
+        table.primary_key = vec![name.clone()];
+    }
+    let nullable = column_type.is_nullable && !tokens.has(&["NOT", "NULL"]) && !is_key;
+    Some(DdlColumn { name, column_type: column_type.column_type, nullable })
+}
+
+/// Reads what follows the columns.
+fn clauses(tokens: &mut Tokens<'_>, table: &mut DdlTable) {
+    let mut sorting_key = None;
+    while !tokens.is_at_end() {
+        if tokens.is_call("Distributed") {
+            let _ = tokens.advance();
+            let arguments = tokens.group().map(|group| group.split_at_commas()).unwrap_or_default();
+            let key = arguments.get(3).map(Tokens::words).unwrap_or_default();
+            table.partition_key = key.into_iter().filter(|name| table.has_column(name)).collect();
+        } else if tokens.skips("PRIMARY") {
+            if let Some(key) = tokens.key_after(&["KEY"]) {
+                table.set_primary_key(key);
+            }
+        } else if tokens.skips("ORDER") || tokens.skips("DUPLICATE") || tokens.skips("UNIQUE") {
+            let _ = tokens.skips("BY") || tokens.skips("KEY");
+            sorting_key = sorting_key.or(tokens.key());
+        } else if tokens.skips("DISTRIBUTED") {
+            let _ = tokens.skips("BY") && tokens.skips("HASH");
+            if let Some(key) = tokens.key() {
+                table.partition_key = key.columns;
+            }
+        } else if tokens.skips("PARTITION") {
+            if tokens.skips("BY")
+                && tokens.skips("HASH")
+                && let Some(key) = tokens.key()
+            {
+                table.partition_key = key.columns;
+            }
+        } else if tokens.skips("BUCKETS") || tokens.skips("PARTITIONS") {
+            table.partitions = tokens.number().or(table.partitions);
+        } else if tokens.skips("AUTO_PARTITIONING_MIN_PARTITIONS_COUNT") {
+            let _ = tokens.advance();
+            table.partitions = tokens.number().or(table.partitions);
+        } else {
+            let _ = tokens.advance();
+        }
+    }
+    if let Some(key) = sorting_key.filter(|_| table.primary_key.is_empty()) {
+        table.primary_key = key.columns;
+    }
+    let known: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
+    table.primary_key.retain(|name| known.contains(name));
+    table.partition_key.retain(|name| known.contains(name));
+}
+
+/// Reads a statement behind its ALTER.
+fn alter_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
+    if !tokens.skips("TABLE") {
+        return;
+    }
+    if tokens.skips("IF") {
+        let _ = tokens.word();
+    }
+    let _ = tokens.skips("ONLY");
+    let Some(name) = tokens.qualified_name() else { return };
+    let Some(table) = tables.iter_mut().find(|table| table.name == name) else { return };
+    if let Some(key) = tokens.key_after(&["PRIMARY", "KEY"]) {
+        table.set_primary_key(key);
+    }
+}
+
+/// Reads a call behind its SELECT.
+fn distribute_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
+    if !tokens.skips("create_distributed_table") {
+        return;
+    }
+    let Some(arguments) = tokens.group() else { return };
+    let texts = arguments.texts();
+    let [name, column, ..] = texts.as_slice() else { return };
+    if let Some(table) = tables.iter_mut().find(|table| is_named(table, name))
+        && table.has_column(column)
+    {
+        table.partition_key = vec![column.clone()];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> DdlTable {
+        read_ddl(text, None).unwrap()
+    }
+
+    fn types(table: &DdlTable) -> Vec<String> {
+        let text = |column: &DdlColumn| {
+            let column_type = column.column_type.map_or_else(|| "?".to_owned(), |of| of.to_string());
+            format!("{} {column_type}{}", column.name, if column.nullable { "" } else { " NOT NULL" })
+        };
+        table.columns.iter().map(text).collect()
+    }
+
+    #[test]
+    fn statements_of_postgresql_citus_and_greenplum() {
+        let found = table(
+            "CREATE TABLE public.events (\n    id bigint NOT NULL,\n    user_id integer,\n    \"Kind\" character varying(20) DEFAULT 'a,b'::character varying,\n \
+             price numeric(10,2),\n ts timestamp with time zone DEFAULT now() NOT NULL,\n CONSTRAINT c CHECK ((price > (0)::numeric))\n);\n\
+             ALTER TABLE public.events OWNER TO me;\n\
+             ALTER TABLE ONLY public.events\n    ADD CONSTRAINT events_pkey PRIMARY KEY (user_id, id);\n\
+             SELECT create_distributed_table('events', 'user_id');",
+        );
+        assert_eq!(found.name, "public.events");
+        let expected =
+            ["id Int64 NOT NULL", "user_id Int32", "Kind Utf8", "price Decimal(10,2)", "ts ? NOT NULL"];
+        assert_eq!(types(&found), expected);
+        assert_eq!(
+            (found.primary_key, found.partition_key),
+            (vec!["user_id".into(), "id".into()], vec!["user_id".into()])
+        );
+        let found = table("CREATE TABLE t (a int PRIMARY KEY, b text) DISTRIBUTED BY (a);");
+        assert_eq!((found.primary_key, found.partition_key), (vec!["a".to_owned()], vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn statements_of_clickhouse_doris_mysql_and_cassandra() {
+        let found = table(
+            "CREATE TABLE db.hits ON CLUSTER c\n(\n    `id` UInt64 CODEC(Delta(8), ZSTD(1)),\n    `user` LowCardinality(Nullable(String)),\n \
+             `at` DateTime64(3, 'UTC'),\n INDEX i user TYPE bloom_filter GRANULARITY 1\n)\n\
+             ENGINE = MergeTree PARTITION BY toYYYYMM(at) ORDER BY (user, at) SETTINGS index_granularity = 8192",
+        );
+        assert_eq!(types(&found), ["id Uint64 NOT NULL", "user Utf8", "at ? NOT NULL"]);
+        assert_eq!((found.primary_key.join(","), found.partition_key.len()), ("user,at".to_owned(), 0));
+        let found = table(
+            "CREATE TABLE d (id UInt64, user UInt64) ENGINE = Distributed('c', 'db', 'hits', cityHash64(user))",
+        );
+        assert_eq!(found.partition_key, ["user"]);
+        let found = table(
+            "CREATE TABLE IF NOT EXISTS `t` (`k` INT NOT NULL COMMENT 'a, (b)', `v` VARCHAR(20)) ENGINE=OLAP \
+             DUPLICATE KEY(`k`) COMMENT 'x' DISTRIBUTED BY HASH(`k`) BUCKETS 32 PROPERTIES (\"replication_num\" = \"1\");",
+        );
+        assert_eq!(
+            (found.primary_key, found.partition_key, found.partitions),
+            (vec!["k".into()], vec!["k".into()], Some(32))
+        );
+        let found = table(
+            "CREATE TABLE `t` (\n  `id` bigint(20) unsigned NOT NULL AUTO_INCREMENT,\n  `n` int DEFAULT NULL,\n  PRIMARY KEY (`id`),\n  \
+             KEY `n` (`n`)\n) ENGINE=InnoDB PARTITION BY HASH (`id`) PARTITIONS 8;",
+        );
+        assert_eq!(types(&found), ["id Uint64 NOT NULL", "n Int32"]);
+        assert_eq!((found.partition_key, found.partitions), (vec!["id".to_owned()], Some(8)));
+        let found = table(
+            "CREATE TABLE ks.readings (sensor uuid, day date, at timestamp, v double, PRIMARY KEY ((sensor, day), at)) \
+             WITH CLUSTERING ORDER BY (at DESC);",
+        );
+        assert_eq!(
+            (found.primary_key.join(","), found.partition_key.join(",")),
+            ("sensor,day,at".into(), "sensor,day".into())
+        );
+    }
+
+    #[test]
+    fn statements_of_spanner_and_ydb() {
+        let found = table(
+            "CREATE TABLE Singers (\n  SingerId INT64 NOT NULL,\n  Name STRING(MAX),\n  Tags ARRAY<STRING(20)>,\n) PRIMARY KEY (SingerId DESC);",
+        );
+        assert_eq!(types(&found), ["SingerId Int64 NOT NULL", "Name Utf8", "Tags Utf8"]);
+        assert_eq!(found.primary_key, ["SingerId"]);
+        let found = table(
+            "CREATE TABLE `ads/events` (\n ts Timestamp NOT NULL,\n user_id Uint64 NOT NULL,\n PRIMARY KEY (ts, user_id)\n)\n\
+             PARTITION BY HASH(user_id)\nWITH (STORE = COLUMN, AUTO_PARTITIONING_MIN_PARTITIONS_COUNT = 64);",
+        );
+        assert_eq!((found.partition_key, found.partitions), (vec!["user_id".to_owned()], Some(64)));
+        assert_eq!(found.name, "ads/events");
+    }
+
+    #[test]
+    fn one_table_is_chosen_by_name_and_anything_else_is_refused() {
+        let text = "CREATE TABLE a.x (id int); CREATE TABLE b.y (id int); CREATE INDEX i ON b.y (id);";
+        assert_eq!(read_ddl(text, Some("y")).unwrap().name, "b.y");
+        assert_eq!(read_ddl(text, Some("a.x")).unwrap().name, "a.x");
+        let error = |text: &str, table: Option<&str>| read_ddl(text, table).unwrap_err().to_string();
+        assert!(error(text, None).contains("--table: a.x, b.y"), "{}", error(text, None));
+        assert!(error(text, Some("z")).contains("no table 'z'"));
+        for text in ["", "SELECT 1", "CREATE VIEW v AS SELECT 1", "CREATE TABLE t", "CREATE TABLE t ()", "x"]
+        {
+            assert_eq!(error(text, None), "there is no CREATE TABLE with columns", "{text}");
+        }
+        assert!(error("CREATE TABLE t (a int) COMMENT 'x", None).contains("string"));
+        let nested = format!("CREATE TABLE t (a {}", "Nullable(".repeat(100_000));
+        assert!(error(&nested, None).contains("nested more than"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_breaks_the_reader(words in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "CREATE", "TABLE", "t", "(", ")", ",", "a", "int", "PRIMARY", "KEY", "ORDER", "BY", "HASH", "<", ">",
+                "'x'", "NOT", "NULL", ";", "Distributed", "ENGINE", "=", "Nullable", "`b`", "\"c\"", "7", "ALTER", "ADD",
+            ]), 0..40,
+        )) {
+            let _ = read_ddl(&words.join(" "), None);
+        }
+    }
+}
