@@ -14,6 +14,8 @@ pub const MOST_KEYS: usize = 10_000;
 pub struct PlannedStatement {
     /// Name of the statement.
     pub name: String,
+    /// Number of times that it runs: its weight among the statements.
+    pub runs: f64,
     /// Conditions of each scan of the table, or the reason.
     pub scans: Result<Vec<ScanCondition>, String>,
 }

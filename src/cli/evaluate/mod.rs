@@ -18,10 +18,11 @@ use evenkeel::evaluate::{
 use evenkeel::query::Params;
 use evenkeel::report::{self, Layout};
 use evenkeel::source::{DeclaredTable, Export, TableLayout};
-use evenkeel::sql::{plan_statements, read_statements};
+use evenkeel::sql::{QueryLog, is_query_log, plan_statements, read_query_log, read_statements};
 use evenkeel::table::{ColumnType, YdbVersion};
 use evenkeel::targets::Target;
-use evenkeel::units::{ByteSize, Micros};
+use evenkeel::units::{ByteSize, Micros, count};
+use evenkeel::workload::PlannedStatement;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -113,9 +114,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LENGTH")]
     window: Option<Micros>,
 
-    /// Folder of .sql files, or a single one, with the statements that the table is to serve. Table
-    /// names in them do not matter.
-    #[arg(long, value_name = "DIR")]
+    /// Folder of .sql files, or a single one, with the statements that the table is to serve, whatever
+    /// they call it. Or a query log with the number of runs, as CSV, NDJSON or Parquet: YDB
+    /// query_metrics_one_minute, pg_stat_statements, ClickHouse query_log, Spanner QUERY_STATS.
+    #[arg(long, value_name = "PATH")]
     queries: Option<LocalPath>,
 
     /// Value of a parameter of the statements, as name=value; the others get a placeholder that
@@ -262,7 +264,14 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let statements = match &args.queries {
         Some(path) => {
             let params = Params::parse(&args.params).map_err(Failure::usage)?;
-            plan_statements(&read_statements(path)?, export.schema(), &params).await
+            if is_query_log(path) {
+                let log = read_query_log(path, &plan_of_args.table)?;
+                let planned = plan_statements(&log.statements, export.schema(), &params).await;
+                out.note(&described_log(path, &log, &planned));
+                planned
+            } else {
+                plan_statements(&read_statements(path)?, export.schema(), &params).await
+            }
         }
         None => Vec::new(),
     };
@@ -291,6 +300,41 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
         text
     })?;
     thresholds::check(&thresholds::crossed(&args, &assessment, drift.as_deref().unwrap_or_default(), None)?)
+}
+
+/// Says how much of a query log is understood, and why the rest is not.
+fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement]) -> String {
+    let runs = |of: f64| format!("{:.1} %", 100.0 * of / log.runs.max(f64::MIN_POSITIVE));
+    let understood = planned.iter().filter(|statement| statement.scans.is_ok());
+    let understood: f64 = understood.map(|statement| statement.runs).sum();
+    let failed = planned.iter().filter_map(|statement| Some((statement, statement.scans.as_ref().err()?)));
+    let failed: Vec<(&PlannedStatement, &String)> = failed.collect();
+    let mut text = format!(
+        "{}: {} of {} runs understood, as {} statements",
+        path.display(),
+        runs(understood),
+        count(log.runs as u64),
+        count((planned.len() - failed.len()) as u64),
+    );
+    for (of, why) in [
+        (log.runs_of_others, "do not read"),
+        (log.runs_on_other_tables, "read other tables"),
+        (log.runs_beyond, "are of statements beyond the 1,000 that ran most"),
+    ] {
+        if of > 0.0 {
+            text.push_str(&format!("; {} {why}", runs(of)));
+        }
+    }
+    if let Some((first, problem)) = failed.first() {
+        let of: f64 = failed.iter().map(|(statement, _)| statement.runs).sum();
+        text.push_str(&format!(
+            "; {} cannot be planned, such as {}: {}",
+            runs(of),
+            first.name,
+            quote(problem)
+        ));
+    }
+    text
 }
 
 /// Describes the table that a dump declares.

@@ -206,7 +206,7 @@ fn mask_primary_key(report: &mut PrimaryKeyReport) {
 /// Keeps the names of a statement and its columns, and masks the reason why it cannot be planned,
 /// which may quote literals.
 fn mask_statement(report: &mut StatementReport) {
-    let StatementReport { statement: _, fixed_columns: _, problem, fan_out: _ } = report;
+    let StatementReport { statement: _, runs: _, fixed_columns: _, problem, fan_out: _ } = report;
     if let Some(problem) = problem {
         "it cannot be planned".clone_into(problem);
     }

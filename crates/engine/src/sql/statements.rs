@@ -20,8 +20,10 @@ use crate::sql::conditions::scan_condition;
 use crate::sql::limits::{check_tables, check_text, parse_within_limits};
 use crate::sql::messages::plain_message;
 use crate::sql::params::{Params, Untyped, parameters_of};
+use crate::sql::query_log::no_text;
 use crate::sql::side_effects::side_effect;
 use crate::sql::time_literals::read_times_in_microseconds;
+use evenkeel_input::source::SourceError;
 use evenkeel_model::bounded::{ReadError, SQL, quote_path, read_text};
 use evenkeel_model::workload::{PlannedStatement, ScanCondition};
 
@@ -41,15 +43,21 @@ pub enum StatementsError {
     TooLarge { path: PathBuf },
     #[error("{path}: there is no file that ends in .sql", path = quote_path(path))]
     Nothing { path: PathBuf },
+    #[error("{}", no_text(path, found))]
+    NoText { path: PathBuf, found: Vec<String> },
+    #[error("{path}: is not a readable query log: {source}", path = quote_path(path))]
+    Log { path: PathBuf, source: Box<SourceError> },
 }
 
 /// A statement with a name that shows its origin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// Name of its file without the extension; of several in one file, with their number.
     pub name: String,
     /// Text of the statement.
     pub sql: String,
+    /// Number of times that it runs; 1 if that is unknown.
+    pub runs: f64,
 }
 
 /// Reads the statements of a file, or of all `.sql` files in a folder, in the order of their names.
@@ -79,13 +87,13 @@ pub fn read_statements(path: &Path) -> std::result::Result<Vec<Statement>, State
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         // A text that cannot be parsed is reported when it is planned, along with the others.
         let Ok(parsed) = parse_within_limits::<DataFusionError>(&without_declarations(&text)) else {
-            statements.push(Statement { name: stem, sql: text });
+            statements.push(Statement { name: stem, sql: text, runs: 1.0 });
             continue;
         };
         let several = parsed.len() > 1;
         for (number, statement) in (1..).zip(parsed) {
             let name = if several { format!("{stem}#{number}") } else { stem.clone() };
-            statements.push(Statement { name, sql: statement.to_string() });
+            statements.push(Statement { name, sql: statement.to_string(), runs: 1.0 });
         }
     }
     if statements.is_empty() {
@@ -120,7 +128,7 @@ pub async fn plan_statements(
             scans = plan(&statement.sql, schema, params, Untyped::Times).await.or(scans);
         }
         let scans = scans.map_err(|error| plain_message(&error));
-        planned.push(PlannedStatement { name: statement.name.clone(), scans });
+        planned.push(PlannedStatement { name: statement.name.clone(), runs: statement.runs, scans });
     }
     planned
 }
@@ -218,7 +226,7 @@ mod tests {
             Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, None), true),
             Field::new("id", DataType::UInt64, true),
         ]));
-        let statement = Statement { name: "s".into(), sql: sql.into() };
+        let statement = Statement { name: "s".into(), sql: sql.into(), runs: 1.0 };
         plan_statements(&[statement], &schema, &Params::default()).await.remove(0).scans
     }
 

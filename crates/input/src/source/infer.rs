@@ -323,9 +323,11 @@ fn guess_columns(
     let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
     let mut input = Input::open_unknown(path, &names, options)?;
     let mut records = 0;
+    let mut broken = None;
     while records < SAMPLE_RECORDS
         && let Some(batch) = input.next_batch()?
     {
+        broken = broken.or(batch.broken.into_iter().next());
         if let RawCells::Text(columns) = &batch.cells {
             for (name, guess) in &mut guesses {
                 if let Some((_, cells)) = columns.iter().find(|(column, _)| column == name) {
@@ -334,6 +336,9 @@ fn guess_columns(
             }
             records += columns.first().map_or(0, |(_, cells)| cells.len());
         }
+    }
+    if let Some(reject) = broken.filter(|_| records == 0) {
+        return Err(SourceError::Unreadable { reject: Box::new(reject) });
     }
     if records == 0 {
         return Err(SourceError::NoRecord { file: input.name().to_owned() });

@@ -54,10 +54,12 @@ pub struct FanOut {
 }
 
 /// Fan-out of one statement under every partition key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatementReport {
     /// Name of the statement.
     pub statement: String,
+    /// Number of times that it runs: its weight among the statements.
+    pub runs: f64,
     /// Columns that the conditions of its first scan fix to values.
     pub fixed_columns: Vec<String>,
     /// Reason why it cannot be planned; `None` if it can.
@@ -71,6 +73,15 @@ impl StatementReport {
     #[must_use]
     pub fn under(&self, partition_key: &[String]) -> Option<&FanOut> {
         self.fan_out.iter().find(|fan_out| fan_out.partition_key == partition_key)
+    }
+}
+
+/// Lists names of statements, of many only the first ones: `q1, q2 and 7 more`.
+pub(crate) fn listed(names: &[String]) -> String {
+    const LONGEST_LIST: usize = 5;
+    match names.len().checked_sub(LONGEST_LIST) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names.get(..LONGEST_LIST).unwrap_or(names).join(", ")),
     }
 }
 
@@ -88,6 +99,7 @@ pub(crate) fn fan_out(
             Err(problem) => {
                 return StatementReport {
                     statement: statement.name.clone(),
+                    runs: statement.runs,
                     fixed_columns: Vec::new(),
                     problem: Some(problem.clone()),
                     fan_out: Vec::new(),
@@ -112,6 +124,7 @@ pub(crate) fn fan_out(
         });
         StatementReport {
             statement: statement.name.clone(),
+            runs: statement.runs,
             fixed_columns: scans.first().map(ScanCondition::fixed_columns).unwrap_or_default(),
             problem: None,
             fan_out: fan_out.collect(),
@@ -216,7 +229,7 @@ mod tests {
     fn read(scans: &[ScanCondition], keys: &[&str]) -> Vec<usize> {
         let create = parse_create_table(include_str!("../../../../../data/ad_events.sql")).unwrap();
         let spec = TableSpec::new(create.definition).unwrap();
-        let planned = [PlannedStatement { name: "s".into(), scans: Ok(scans.to_vec()) }];
+        let planned = [PlannedStatement { name: "s".into(), runs: 1.0, scans: Ok(scans.to_vec()) }];
         let candidates: Vec<Candidate> = keys.iter().map(|key| key.parse().unwrap()).collect();
         let partitions = PartitionCount::new(64).unwrap();
         let report = fan_out(&planned, &candidates, spec.columns(), Function::default(), partitions);

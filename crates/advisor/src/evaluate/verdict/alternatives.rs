@@ -1,6 +1,6 @@
 //! Real alternatives to the recommended partition key: when to choose each, and its price.
 
-use crate::evaluate::candidates::workload::StatementReport;
+use crate::evaluate::candidates::workload::{StatementReport, listed};
 use crate::evaluate::figures::recommendation::{Alternative, AlternativeKind, RankedKey};
 use crate::evaluate::roles::Role;
 use crate::evaluate::verdict::workload_cost::Knowledge;
@@ -45,7 +45,7 @@ impl Recommended<'_> {
         for key in &others {
             let names = self.answered_better_by(key);
             if !names.is_empty() {
-                let when = format!("if {} matter most: fewer partitions answer them", names.join(", "));
+                let when = format!("if {} matter most: fewer partitions answer them", listed(&names));
                 add(AlternativeKind::Statements, key, when);
             }
         }
@@ -82,13 +82,13 @@ impl Recommended<'_> {
     }
 
     /// Names of the statements that fewer partitions answer under `key`.
-    fn answered_better_by(&self, key: &RankedKey) -> Vec<&str> {
+    fn answered_better_by(&self, key: &RankedKey) -> Vec<String> {
         let reach = |statement: &StatementReport, key: &RankedKey| {
             statement.under(&key.partition_key).map(|visit| visit.reach)
         };
         let better =
             self.statements.iter().filter(|statement| reach(statement, key) < reach(statement, self.key));
-        better.map(|statement| statement.statement.as_str()).collect()
+        better.map(|statement| statement.statement.clone()).collect()
     }
 
     fn of_current(&self, now: &RankedKey) -> String {

@@ -338,9 +338,15 @@ fn rank(
     workload: &Workload<'_>,
 ) -> Option<RankedKey> {
     let placement = key.over(partitions)?;
-    let visits: Vec<_> =
-        statements.iter().filter_map(|statement| statement.under(&key.partition_key)).collect();
-    let read: usize = visits.iter().map(|visit| visit.partitions_read).sum();
+    let visits = || {
+        let visit = |statement: &StatementReport| {
+            Some((statement.runs, statement.under(&key.partition_key)?.clone()))
+        };
+        statements.iter().filter_map(visit)
+    };
+    let runs: f64 = visits().map(|(runs, _)| runs).sum();
+    let read: f64 = visits().map(|(runs, visit)| runs * visit.partitions_read as f64).sum();
+    let mean_partitions_read = (runs > 0.0).then(|| read / runs);
     let obstacle = if !key.candidate.is_plain() {
         Some("it has a derived part; the export has no such column".to_owned())
     } else if key.null_rows > 0 {
@@ -348,7 +354,7 @@ fn rank(
     } else {
         key.type_obstacle.clone()
     };
-    let observed = (!visits.is_empty()).then(|| read as f64 / visits.len() as f64 / partitions.len() as f64);
+    let observed = mean_partitions_read.map(|read| read / partitions.len() as f64);
     Some(RankedKey {
         qualifies: obstacle.is_none() && qualifies(key, placement, needed),
         cost: workload.cost(&key.partition_key, placement.skew.max_over_mean, observed),
@@ -356,9 +362,9 @@ fn rank(
         verdict: placement.verdict,
         sustained_rate: placement.capacity.sustained,
         rate_if_even: placement.capacity.if_even,
-        mean_partitions_read: (!visits.is_empty()).then(|| read as f64 / visits.len() as f64),
+        mean_partitions_read,
         mean_key_bytes: key.mean_key_bytes,
-        statements_on_all: visits.iter().filter(|visit| visit.reach == Reach::All).count(),
+        statements_on_all: visits().filter(|(_, visit)| visit.reach == Reach::All).count(),
         obstacle,
     })
 }

@@ -1,6 +1,6 @@
 //! Reasons for the recommended keys, in words.
 
-use crate::evaluate::candidates::workload::{Reach, StatementReport};
+use crate::evaluate::candidates::workload::{Reach, StatementReport, listed};
 use crate::evaluate::figures::primary_key::PrimaryKeyReport;
 use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::figures::uniqueness::{UniqueBy, Uniqueness};
@@ -99,9 +99,9 @@ pub(super) fn reasons_for(
     let on_one = statements.iter().filter(|statement| {
         statement.under(&chosen.partition_key).is_some_and(|visit| visit.reach == Reach::One)
     });
-    let on_one: Vec<&str> = on_one.map(|statement| statement.statement.as_str()).collect();
+    let on_one: Vec<String> = on_one.map(|statement| statement.statement.clone()).collect();
     if !on_one.is_empty() {
-        reasons.push(format!("one partition answers {}", on_one.join(", ")));
+        reasons.push(format!("one partition answers {}", listed(&on_one)));
     }
     reasons
 }

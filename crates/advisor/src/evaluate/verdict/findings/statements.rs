@@ -1,6 +1,6 @@
 //! Statements that a key serves badly.
 
-use crate::evaluate::candidates::workload::{FanOut, Reach, StatementReport};
+use crate::evaluate::candidates::workload::{FanOut, Reach, StatementReport, listed};
 use crate::evaluate::figures::evaluation::Evaluation;
 use crate::evaluate::figures::recommendation::RankedKey;
 use crate::evaluate::verdict::findings::hash;
@@ -38,11 +38,12 @@ pub(super) fn reach(
         let words = worse.iter().map(|(statement, best)| {
             format!("{statement} (HASH({}) answers it from one)", best.partition_key.join(", "))
         });
+        let words: Vec<String> = words.collect();
         findings.push(Finding {
             code: FindingCode::FanOut,
             severity: Severity::Warning,
             subject: hash(key),
-            message: format!("all partitions are visited by {}", words.collect::<Vec<_>>().join(", ")),
+            message: format!("all partitions are visited by {}", listed(&words)),
             measured: worse.len() as f64,
             threshold: 0.0,
             advice: "Statements visit one partition when they fix every column of the partition key. Weigh that against how evenly \
