@@ -191,15 +191,8 @@ impl Read {
                     read.tables.push(name.clone());
                     quoted(&name)
                 }
-                Token::AtSign => match next(1) {
-                    Some(Token::Word(name)) => {
-                        taken = 2;
-                        Token::Placeholder(format!("${}", name.value))
-                    }
-                    _ => token.clone(),
-                },
-                Token::Placeholder(name) if name.starts_with('@') => {
-                    Token::Placeholder(name.replacen('@', "$", 1))
+                Token::Word(word) if word.quote_style.is_none() && word.value.starts_with('@') => {
+                    Token::Placeholder(word.value.replacen('@', "$", 1))
                 }
                 Token::Placeholder(name) if name == "?" => {
                     unnamed += 1;
