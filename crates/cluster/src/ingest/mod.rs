@@ -173,7 +173,7 @@ fn physical_plan(
         only_one: plan.inputs.len() == 1,
     };
     let leaf = assignments(&deal(parts, tasks(cluster)))?;
-    let read = TaskExec::try_new(TaskSpec::Read(read), Vec::new(), leaf)?;
+    let read = TaskExec::try_new(TaskSpec::Read(Box::new(read)), Vec::new(), leaf)?;
     let schema = arrival_schema(spec);
     let columns = spec.columns().len();
     // All rows of a partition go to one task, whatever the hash.

@@ -42,7 +42,7 @@ pub(super) enum TaskSpec {
     /// Scan of the visible rows of portions.
     Scan(ScanSpec),
     /// Read of the rows of inputs, placed and numbered.
-    Read(ReadSpec),
+    Read(Box<ReadSpec>),
     /// Write of portions from sorted rows.
     Write(WriteSpec),
     /// Count of the keys of an export.
@@ -61,7 +61,7 @@ impl TaskSpec {
     fn work(&self, expressions: &[Arc<dyn PhysicalExpr>]) -> Result<Arc<dyn Work>> {
         Ok(match self {
             Self::Scan(scan) => Arc::new(scan::Scan::new(scan, expressions)?),
-            Self::Read(read) => Arc::new(read::Read::new(read)?),
+            Self::Read(read) => Arc::new(read::Read::new(*read)?),
             Self::Write(write) => Arc::new(write::Write::new(write)?),
             Self::Count(count) => Arc::new(count::Count::new(count)),
         })
