@@ -61,7 +61,7 @@ impl TaskSpec {
     fn work(&self, expressions: &[Arc<dyn PhysicalExpr>]) -> Result<Arc<dyn Work>> {
         Ok(match self {
             Self::Scan(scan) => Arc::new(scan::Scan::new(scan, expressions)?),
-            Self::Read(read) => Arc::new(read::Read::new(*read)?),
+            Self::Read(read) => Arc::new(read::Read::new(read)?),
             Self::Write(write) => Arc::new(write::Write::new(write)?),
             Self::Count(count) => Arc::new(count::Count::new(count)),
         })
