@@ -5,24 +5,29 @@ use std::io::Cursor;
 use evenkeel::log::{LogEntry, fold, read_checkpoint, read_entries, write_entries};
 use evenkeel::placement::{Placement, parse_key};
 use evenkeel::portion::PortionFooter;
-use evenkeel::source::{Conform, Input, InputFormat, InputOptions};
+use evenkeel::source::{Conform, Input, InputFormat, InputOptions, read_ddl, read_scheme};
 use evenkeel::table::{
     Column, ColumnType, PlacementFunction, TableDefinition, TableSpec, Ttl, parse_create_table,
     write_create_table,
 };
+use evenkeel::text_value::{TextFormat, TimestampFormat};
 use evenkeel::units::{ByteSize, Micros, PartitionCount, Version};
 
 /// A target: its name, which is also the folder of its corpus, and the function.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 8] = [
+pub(crate) const TARGETS: [Target; 12] = [
     ("commit", commit),
     ("commit_lines", commit_lines),
     ("checkpoint", checkpoint),
     ("ddl", ddl),
     ("csv", csv),
     ("ndjson", ndjson),
+    ("tsv", tsv),
+    ("ydb_dump", ydb_dump),
+    ("scheme", scheme),
+    ("statements", statements),
     ("literals", literals),
     ("footer", footer),
 ];
@@ -153,7 +158,13 @@ fn ddl(data: &[u8]) {
 fn rows(data: &[u8], format: InputFormat) {
     let spec = spec();
     let columns: Vec<String> = spec.columns().iter().map(|column| column.name.clone()).collect();
-    let options = InputOptions { format: Some(format), batch_rows: 7, ..InputOptions::default() };
+    let (mut declared, mut text) = (None, TextFormat::default());
+    if format == InputFormat::YdbDump {
+        declared = Some(spec.columns().to_vec());
+        text.timestamps = TimestampFormat::YdbDump;
+    }
+    let options =
+        InputOptions { format: Some(format), batch_rows: 7, declared, text, ..InputOptions::default() };
     let reader = Box::new(Cursor::new(data.to_vec()));
     let Ok(mut input) = Input::open_reader("fuzz", reader, &columns, &options) else { return };
     let conform = Conform::new("fuzz", &spec, &options);
@@ -181,6 +192,37 @@ fn csv(data: &[u8]) {
 /// Bytes as NDJSON.
 fn ndjson(data: &[u8]) {
     rows(data, InputFormat::Ndjson);
+}
+
+/// Bytes as tab-separated text with escapes.
+fn tsv(data: &[u8]) {
+    rows(data, InputFormat::Tsv);
+}
+
+/// Bytes as a data file of a YDB dump.
+fn ydb_dump(data: &[u8]) {
+    rows(data, InputFormat::YdbDump);
+}
+
+/// Text as the schema of a YDB dump: keys have columns, and no column is there twice.
+fn scheme(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(table) = read_scheme(text, "scheme.pb", "t") else { return };
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    assert!(!names.is_empty());
+    for (position, name) in names.iter().enumerate() {
+        assert!(!names[..position].contains(name), "{name}");
+    }
+    assert!(table.primary_key.iter().chain(&table.partition_key).all(|name| names.contains(&name.as_str())));
+}
+
+/// Text as statements of other systems: keys have columns.
+fn statements(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(table) = read_ddl(text, None) else { return };
+    let has = |name: &String| table.columns.iter().any(|column| column.name == *name);
+    assert!(!table.columns.is_empty());
+    assert!(table.partition_key.iter().all(has), "{table:?}");
 }
 
 /// Text as the literals of a key, and as the small values of options.

@@ -223,6 +223,12 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
                 .to_owned(),
         );
     }
+    if let Some(ttl) = &declared.ttl {
+        notes.push(format!(
+            "rows whose {} is more than {} ago expire, and compaction drops them, also after an ingest of this dump",
+            ttl.column, ttl.keep
+        ));
+    }
     // A new primary key is hashed as a whole, unless the declared partition key is part of it.
     let primary_key = given(&args.primary_key, declared.primary_key);
     let mut partition_key = given(&args.partition_key, declared.partition_key);

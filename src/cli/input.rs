@@ -167,6 +167,9 @@ impl ReadingArgs {
         // With statements, the name is that of a table in them.
         let table = self.input.table.as_deref().filter(|_| self.ddl.is_none());
         let inputs = find_inputs(arguments, table)?;
+        if let (Some(declared), true) = (&inputs.declared, inputs.paths.is_empty()) {
+            return Err(anyhow::anyhow!("{}: has no data files beside it", declared.file).into());
+        }
         let options = inputs.options(options);
         Ok((inputs, options))
     }

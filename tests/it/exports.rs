@@ -616,7 +616,10 @@ fn statements_of_other_systems_give_names_types_and_the_keys_to_judge() {
         ),
         ("evaluate {}/plain.csv --ddl {}/schema.sql --table nope", "there is no table 'nope'"),
         ("evaluate {}/plain.csv --ddl {}/plain.csv", "there is no CREATE TABLE"),
-        ("evaluate {}/plain.csv --ddl {}/schema.sql --table other", "line 1: has 5 fields"),
+        (
+            "evaluate {}/plain.csv --ddl {}/schema.sql --table other",
+            "line 1: has 5 fields, but 1 columns are named",
+        ),
         ("evaluate {}/plain.csv --ddl {}/schema.sql --names a,b", "cannot be used with"),
     ] {
         let found = run(dir.path(), arguments);
@@ -681,4 +684,72 @@ fn a_query_log_weights_statements_by_their_runs() {
     let refused = run(dir.path(), "evaluate {}/events.csv --queries {}/events.csv");
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("no column has the text of statements"), "{}", refused.stderr);
+}
+
+/// Returns all rows of a file as CSV, as a table made from it has them.
+fn through_a_table(name: &str, text: &str, options: &str) -> Result<String, String> {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), name, text);
+    let created = run(
+        dir.path(),
+        &format!("create {{}}/t --like {{}}/{name} --primary-key id --partitions 1{options}"),
+    );
+    if created.code != 0 {
+        return Err(created.stderr);
+    }
+    let ingested = run(dir.path(), &format!("ingest {{}}/t {{}}/{name}{options}"));
+    if ingested.code != 0 {
+        return Err(ingested.stderr);
+    }
+    write(dir.path(), "q.sql", "SELECT * FROM t ORDER BY id");
+    Ok(done(dir.path(), "query {}/t --format ndjson -f {}/q.sql"))
+}
+
+#[test]
+fn null_and_empty_text_are_told_apart_if_the_file_says_which_columns_take_null() {
+    let text = "\"id\",\"a\",\"b\"\n\"UInt64\",\"String\",\"Nullable(String)\"\n1,\"\",\"\"\n2,\"\\N\",\\N\n";
+    let rows = through_a_table("ch.csv", text, "").unwrap();
+    assert_eq!(rows, "{\"id\":1,\"a\":\"\"}\n{\"id\":2,\"a\":\"\\\\N\"}\n");
+    // mysql --batch writes NULL as a word.
+    let text = "id\tn\ts\n1\tNULL\tNULL\n2\t5\tx\\ty\n";
+    let rows = through_a_table("m.tsv", text, " --input-format tsv --null-value NULL").unwrap();
+    assert_eq!(rows, "{\"id\":1}\n{\"id\":2,\"n\":5,\"s\":\"x\\ty\"}\n");
+}
+
+#[test]
+fn a_spelling_that_was_guessed_wrong_is_refused_further_on() {
+    let rows = |row: &str| (0..1000).map(|id| format!("{id}\t{row}\n")).collect::<String>();
+    let header = "id\tnote\n";
+    for (text, line) in [
+        (format!("{header}{}1000\t\\N\n", rows("plain text")), "line 1002"),
+        (format!("{header}{}1000\tC:\\Users\\q\n", rows("\\N")), "line 1002"),
+    ] {
+        let error = through_a_table("a.tsv", &text, "").unwrap_err();
+        assert!(error.contains(line) && error.contains("--input-format tsv"), "{error}");
+        assert!(through_a_table("a.tsv", &text, " --input-format tsv").is_ok());
+    }
+    // A quote that is not closed is text if NULL shows the spelling.
+    let text = "id\tnote\n1\t\"hello\n2\t\\N\n3\tworld\" x\n4\tq\"q\n";
+    assert_eq!(through_a_table("a.tsv", text, "").unwrap().lines().count(), 4);
+}
+
+#[test]
+fn a_header_with_other_names_than_the_statement_is_refused_and_case_does_not_matter() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "a.csv", "id,name\nu1,bob\nu2,al\n");
+    write(dir.path(), "other.sql", "CREATE TABLE t (id text, title text);");
+    write(dir.path(), "upper.sql", "CREATE TABLE t (ID text, NAME text, PRIMARY KEY (ID));");
+    let refused = run(dir.path(), "evaluate {}/a.csv --ddl {}/other.sql");
+    assert!(refused.stderr.contains("some of the given names but also 'name'"), "{}", refused.stderr);
+    let report = json(dir.path(), "evaluate {}/a.csv --ddl {}/upper.sql --format json");
+    assert_eq!(
+        (&report["rows"], &report["columns"][0]["name"]),
+        (&serde_json::json!(2), &serde_json::json!("ID"))
+    );
+    // NULL in a row that stands in place of names does not make it a header.
+    let rows = "1,\\N,bob\n".to_owned() + &(2..40).map(|id| format!("{id},7,al\n")).collect::<String>();
+    let error = types("n.csv", &rows, "").unwrap_err();
+    assert!(error.contains("looks like a row"), "{error}");
+    let (columns, _) = types("e.csv", &("0,1\n".to_owned() + &"1,5\n".repeat(30)), "").unwrap();
+    assert_eq!(columns, ["0 Int64", "1 Int64"]);
 }

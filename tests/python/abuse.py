@@ -288,6 +288,54 @@ def inputs(bench):
                says=["x.csv.gz"])
 
 
+# ---- exports of other systems
+
+
+def exports(bench):
+    types = {"k": "INT64", "u": "UTF8", "v": "INT64", "d": "DOUBLE", "at": "TIMESTAMP"}
+    scheme = "".join(f'columns {{\n  name: "{name}"\n  type {{ optional_type {{ item {{ type_id: {of} }} }} }}\n}}\n' for name, of in types.items())
+    scheme = (scheme + 'primary_key: "k"\npartitioning_settings { partition_by: "k" min_partitions_count: 4 }\nstore_type: STORE_TYPE_COLUMN\n').encode()
+    data = "".join(f'{i},"u%20{i % 97}",{i * 7 % 1000},{i / 3},2026-01-{1 + i % 28:02}T00:00:00.000000Z\n' for i in range(ROWS)).encode()
+
+    def dump(**files):
+        def setup(folder):
+            os.makedirs(os.path.join(folder, "d"))
+            for name, content in {"scheme.pb": scheme, "data_00.csv": data, **files}.items():
+                if content is not None:
+                    written(os.path.join("d", name), content)(folder)
+        return setup
+
+    def damaged(content):
+        for share in (0, 0.01, 0.5, 0.99):
+            yield f"truncated to {share}", content[: int(len(content) * share)]
+        for _ in range(6):
+            at = bench.random.randrange(len(content))
+            yield f"flipped at {at}", content[:at] + bytes([content[at] ^ (1 << bench.random.randrange(8))]) + content[at + 1:]
+
+    says = ["scheme.pb", "data_00.csv", "rows", "column", "'d'"]
+    for name, content in {"scheme.pb": scheme, "data_00.csv": data}.items():
+        for what, changed in damaged(content):
+            yield Case(f"dump {name} {what}: ingest", ["ingest", "t", "d"], (DONE, FAILED, USAGE), setup=dump(**{name: changed}), table=True,
+                       rows=(ROWS, 2 * ROWS), says=says)
+            yield Case(f"dump {name} {what}: evaluate", ["evaluate", "d"], (DONE, FAILED, USAGE), setup=dump(**{name: changed}), says=says)
+    hostile = {
+        "nested 100,000 deep": b"a{" * 100_000, "a schema of 17 MB": b"# x\n" * 4_300_000, "a name of 10 MB": b'columns { name: "' + b"x" * 10_000_000 + b'" }',
+        "binary": bytes(range(256)) * 100, "100,000 columns": b'columns { name: "c" type { type_id: UTF8 } }\n' * 100_000,
+    }
+    for what, content in hostile.items():
+        yield Case(f"dump scheme.pb {what}", ["evaluate", "d"], (FAILED, USAGE), setup=dump(**{"scheme.pb": content}), memory=700, says=["scheme.pb"])
+    yield Case("dump with a line of 70 MB", ["evaluate", "d"], (FAILED, USAGE), setup=dump(**{"data_00.csv": b"1" * 70_000_000}), memory=1500, says=["data_00.csv"])
+    yield Case("dump with a gap", ["ingest", "t", "d"], (FAILED, USAGE), setup=dump(**{"data_02.csv": data}), table=True, rows=ROWS, says=["data file 01"])
+    yield Case("dump unfinished", ["ingest", "t", "d"], (FAILED, USAGE), setup=dump(incomplete=b""), table=True, rows=ROWS, says=["not finished"])
+    for what, text in {"nested": "CREATE TABLE t (a " + "Nullable(" * 100_000, "an open quote": "CREATE TABLE t (a int, b 'x", "nothing": "",
+                       "10,000 tables": "CREATE TABLE t (a int);\n" * 10_000, "binary": "\x00\x01" * 1000}.items():
+        yield Case(f"ddl of another system, {what}: evaluate", ["evaluate", "{in}/a.csv", "--ddl", "x.sql"], (FAILED, USAGE), setup=written("x.sql", text), says=["x.sql"])
+    for what, text in {"garbage": "query,calls\n" + "\"((((,'\",5\n" * 100, "negative runs": "query,calls\nSELECT 1,-5\nSELECT 2,NaN\n",
+                       "a statement of 2 MB": "query,calls\nSELECT " + "1+" * 1_000_000 + "1,1\n", "no statements": "a,b\n1,2\n"}.items():
+        yield Case(f"query log, {what}", ["evaluate", "{in}/a.csv", "--partition-key", "k", "--partitions", "4", "--queries", "log.csv"], (DONE, FAILED, USAGE),
+                   setup=written("log.csv", text), memory=700)
+
+
 # ---- tables
 
 
@@ -640,7 +688,7 @@ def main():
     try:
         bench = Bench(args.binary, root, args.seed)
         bench.prepare()
-        cases = [case for kind in (inputs, tables, sql, options, ddl, machine) for case in kind(bench) if args.only in case.name]
+        cases = [case for kind in (inputs, exports, tables, sql, options, ddl, machine) for case in kind(bench) if args.only in case.name]
         if args.list:
             print("\n".join(case.name for case in cases))
         # The heavy kinds are spread over the run.

@@ -62,6 +62,11 @@ pub enum Note {
         /// Name of the zone.
         zone: String,
     },
+    /// The first line of a text file has numbers, which are taken for names.
+    NumbersAsNames {
+        /// The first of them.
+        first: String,
+    },
     /// A column has a type that YDB takes in no key, and is read as a wider one.
     ReadWider {
         /// Name of the column.
@@ -136,6 +141,7 @@ impl Note {
             Self::NanosecondsRefused { .. } => "nanoseconds_refused",
             Self::NanosecondsCut { .. } => "nanoseconds_cut",
             Self::ZoneIgnored { .. } => "zone_ignored",
+            Self::NumbersAsNames { .. } => "numbers_as_names",
             Self::ReadWider { .. } => "read_wider",
             Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
@@ -161,6 +167,7 @@ impl Note {
             | Self::MoreValuesThanSampled { column }
             | Self::ReadAsText { column, .. } => Some(column),
             Self::RowsLeftOut { .. }
+            | Self::NumbersAsNames { .. }
             | Self::NoPrimaryKey
             | Self::PlacementsLeftOut { .. }
             | Self::CandidatesFromSample { .. }
@@ -176,6 +183,7 @@ impl Note {
             Self::NanosecondsRefused { .. }
             | Self::NanosecondsCut { .. }
             | Self::ZoneIgnored { .. }
+            | Self::NumbersAsNames { .. }
             | Self::ReadWider { .. }
             | Self::ColumnLeftOut { .. }
             | Self::NoPrimaryKey
@@ -207,6 +215,11 @@ impl fmt::Display for Note {
                 "column '{}' has times in the zone {}; they are read as UTC, so export them in UTC if hours matter",
                 quote(column),
                 quote(zone)
+            ),
+            Self::NumbersAsNames { first } => write!(
+                f,
+                "the first line, with '{}', is taken for names; if it is a row, name the columns with --names",
+                quote(first)
             ),
             Self::ReadWider { column, found, column_type } => write!(
                 f,
@@ -286,7 +299,8 @@ mod tests {
         Some(match note {
             Note::NanosecondsRefused { .. } => Note::NanosecondsCut { column },
             Note::NanosecondsCut { .. } => Note::ZoneIgnored { column, zone: "Europe/Moscow".to_owned() },
-            Note::ZoneIgnored { .. } => {
+            Note::ZoneIgnored { .. } => Note::NumbersAsNames { first: "0".to_owned() },
+            Note::NumbersAsNames { .. } => {
                 Note::ReadWider { column, found: ColumnType::Int16, column_type: ColumnType::Int32 }
             }
             Note::ReadWider { .. } => Note::ColumnLeftOut { column, found: "List(Int32)".to_owned() },

@@ -304,7 +304,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
 
 /// Says how much of a query log is understood, and why the rest is not.
 fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement]) -> String {
-    let runs = |of: f64| format!("{:.1} %", 100.0 * of / log.runs.max(f64::MIN_POSITIVE));
+    let runs = |of: f64| format!("{:.1} %", 100.0 * of.abs() / log.runs.max(f64::MIN_POSITIVE));
     let understood = planned.iter().filter(|statement| statement.scans.is_ok());
     let understood: f64 = understood.map(|statement| statement.runs).sum();
     let failed = planned.iter().filter_map(|statement| Some((statement, statement.scans.as_ref().err()?)));

@@ -116,7 +116,7 @@ fn rows_of(batch: &RecordBatch, text: usize, runs: Option<usize>, names: &[Strin
     rows.map(|row| (sql.value(row).to_owned(), weight(row))).collect()
 }
 
-/// What a statement of a log is.
+/// Kind of a statement of a log.
 enum Kind {
     Read(Read),
     Other,
@@ -177,6 +177,11 @@ impl Read {
         let (mut at, mut unnamed) = (0, 0);
         let mut form: Vec<String> = Vec::new();
         while let Some(token) = tokens.get(at).copied() {
+            // What ClickHouse adds to a query is no part of it.
+            let is_addition = is_word(Some(token), "SETTINGS") || is_word(Some(token), "FORMAT");
+            if is_addition && matches!(tokens.get(at + 1), Some(Token::Word(_))) && !read.tables.is_empty() {
+                break;
+            }
             let next = |ahead: usize| tokens.get(at + ahead).copied();
             let mut taken = 1;
             let written = match token {

@@ -38,6 +38,12 @@ pub(super) struct CsvReader {
     /// Requested columns: name and field number.
     wanted: Vec<(String, usize)>,
     null_values: Vec<Vec<u8>>,
+    /// Whether the file states that a requested column has no NULL, so that a field is what it says.
+    never_null: Vec<bool>,
+    /// Whether the columns have names that the user gave.
+    is_named: bool,
+    /// Whether the file may as well have escapes.
+    is_guessed: bool,
     batch_rows: usize,
 }
 
@@ -65,20 +71,36 @@ impl CsvReader {
         let mut reader = builder.from_reader(limited);
         let mut next = || {
             let mut record = ByteRecord::new();
-            let more = reader.read_byte_record(&mut record).map_err(|error| failed(file, &error))?;
-            Ok::<_, SourceError>(more.then_some(record))
+            match reader.read_byte_record(&mut record) {
+                Ok(more) => {
+                    since_record.store(0, Ordering::Relaxed);
+                    Ok(more.then_some(record))
+                }
+                Err(_) if since_record.load(Ordering::Relaxed) > MAX_RECORD_BYTES => {
+                    let line = reader.position().line() + u64::from(two_byte_ends.load(Ordering::Relaxed));
+                    Err(SourceError::RecordTooLong { file: file.to_owned(), line })
+                }
+                Err(error) => Err(failed(file, &error)),
+            }
         };
         let mut pending = next()?;
-        let mut header = pending.as_ref().map(texts).unwrap_or_default();
+        let first = pending.as_ref().map(texts).unwrap_or_default();
         let mut types = None;
-        if options.is_header(&header) || options.names.is_empty() {
-            pending = next()?;
-            types = pending.as_ref().and_then(|first| declared_types(&header, &texts(first)));
-            pending = pending.filter(|_| types.is_none());
-        } else {
-            header.clone_from(&options.names);
-        }
+        let header = match options.names_in(file, first)? {
+            Some(header) => {
+                pending = next()?;
+                types = pending.as_ref().and_then(|first| declared_types(&header, &texts(first)));
+                pending = pending.filter(|_| types.is_none());
+                header
+            }
+            None => options.names.clone(),
+        };
         check_header(file, &header)?;
+        let is_required = |name: &String| {
+            let typed = types.iter().flat_map(|types: &TypedColumns| &types.columns);
+            typed.into_iter().any(|column| column.name == *name && !column.nullable)
+        };
+        let never_null = columns.iter().filter(|name| header.contains(name)).map(is_required).collect();
         let wanted = columns
             .iter()
             .filter_map(|name| {
@@ -95,6 +117,9 @@ impl CsvReader {
             wanted,
             null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
             batch_rows: options.batch_rows.max(1),
+            never_null,
+            is_named: !options.names.is_empty(),
+            is_guessed: delimiter == b'\t' && options.format.is_none() && options.delimiter.is_none(),
             types,
             pending,
             header,
@@ -124,7 +149,11 @@ impl CsvReader {
             file: self.file.clone(),
             position: RowPosition::Line(line),
             column: None,
-            reason: Fault::of_row(format!("has {found} fields, the header has {}", self.header.len())),
+            reason: Fault::of_row(if self.is_named {
+                format!("has {found} fields, but {} columns are named", self.header.len())
+            } else {
+                format!("has {found} fields, the header has {}", self.header.len())
+            }),
             record: fields.collect(),
         }
     }
@@ -218,10 +247,14 @@ impl RawReader for CsvReader {
                 broken.push(self.broken(line, &record));
                 continue;
             }
+            if self.is_guessed && record.iter().any(|field| field == b"\\N") {
+                return Err(SourceError::DoubtfulEscapes { file: self.file.clone(), line });
+            }
             lines.push(line);
-            for (builder, (_, field)) in builders.iter_mut().zip(&self.wanted) {
+            let requested = self.wanted.iter().zip(&self.never_null);
+            for (builder, ((_, field), never_null)) in builders.iter_mut().zip(requested) {
                 match record.get(*field) {
-                    Some(cell) if !self.null_values.iter().any(|null| null == cell) => {
+                    Some(cell) if *never_null || !self.null_values.iter().any(|null| null == cell) => {
                         builder.append_value(cell)
                     }
                     _ => builder.append_null(),

@@ -65,13 +65,21 @@ pub enum SourceError {
     #[error("{file}: its first line looks like a row: '{name}' would be the name of a column of {column_type}. If there \
         is no header, name the columns with --names id,user_id,...; if these are names, add --header", name = quote(name))]
     HeaderLikeRow { file: String, name: String, column_type: ColumnType },
+    #[error("{file}: its first line has some of the given names but also '{unknown}'; given are: {}. Correct the names, or \
+        remove the line", names(given), unknown = quote(unknown))]
+    OtherHeader { file: String, unknown: String, given: Vec<String> },
+    #[error(
+        "{file}, line {line}: has \\N or a backslash that is no escape, unlike the first lines, which the spelling of fields was \
+        guessed from; say --input-format tsv if backslashes are escapes, or --input-format csv if they are not"
+    )]
+    DoubtfulEscapes { file: String, line: u64 },
     #[error("{file}: has no record from which types could be detected")]
     NoRecord { file: String },
     #[error("{file}: is {what}, which is not read; {advice}")]
     Foreign { file: String, what: String, advice: String },
-    #[error("{path} is a dump of {} tables; name one of them with --table: {}", tables.len(), tables.join(", "))]
+    #[error("{path} is a dump of {} tables; name one of them with --table: {}", tables.len(), names(tables))]
     SeveralTables { path: String, tables: Vec<String> },
-    #[error("{path}: has no table '{table}'; there {}", if found.is_empty() { "is none".to_owned() } else { format!("are: {}", found.join(", ")) }, table = quote(table))]
+    #[error("{path}: has no table '{table}'; there {}", if found.is_empty() { "is none".to_owned() } else { format!("are: {}", names(found)) }, table = quote(table))]
     NoSuchTable { path: String, table: String, found: Vec<String> },
     #[error("--table {}: the inputs are plain files, not a dump of several tables", quote(table))]
     NotSeveralTables { table: String },

@@ -18,6 +18,18 @@ impl Spelling for EscapedFields {
     const BACKSLASHES: bool = true;
     const END: Option<&'static [u8]> = Some(b"\\.");
 
+    fn is_doubtful(field: &[u8]) -> bool {
+        let mut rest = field;
+        while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+            let escaped = rest.get(at + 1);
+            if !escaped.is_none_or(|byte| b"bfnrtvNx\\/'\"\t\n.01234567".contains(byte)) {
+                return true;
+            }
+            rest = rest.get(at + 2..).unwrap_or_default();
+        }
+        false
+    }
+
     fn decode(field: &[u8], value: &mut Vec<u8>) -> Result<bool, &'static str> {
         if field == b"\\N" {
             return Ok(false);
@@ -64,7 +76,7 @@ fn digits(text: &[u8], radix: u32, most: usize) -> (u8, &[u8]) {
     ((value & 0xff) as u8, text.get(count..).unwrap_or_default())
 }
 
-/// Whether the first bytes of a file show tab-separated text with escapes: tabs, no quoted field, and
+/// Whether the first bytes of a file show tab-separated text with escapes: tabs, no field in quotes, and
 /// a NULL, or backslashes that all belong to escapes, some of them to an escaped backslash. (A path of
 /// Windows has single backslashes before any letter.)
 pub(super) fn is_escaped_text(head: &[u8]) -> bool {
@@ -83,7 +95,7 @@ pub(super) fn is_escaped_text(head: &[u8]) -> bool {
         has_backslash
     };
     head.contains(&b'\t')
-        && !fields().any(|field| field.starts_with(b"\""))
+        && !fields().any(|field| matches!(field, [b'"', .., b'"']))
         && (fields().any(|field| field == b"\\N") || has_escapes())
 }
 

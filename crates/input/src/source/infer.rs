@@ -343,10 +343,11 @@ fn guess_columns(
     if records == 0 {
         return Err(SourceError::NoRecord { file: input.name().to_owned() });
     }
+    let mut notes = Vec::new();
     if options.names.is_empty() && !options.header_given && input.format() != InputFormat::Ndjson {
-        check_names(input.name(), &guesses, options)?;
+        notes.extend(check_names(input.name(), &guesses, options)?);
     }
-    let notes = guesses.iter().filter_map(|(name, guess)| guess.note(name)).collect();
+    notes.extend(guesses.iter().filter_map(|(name, guess)| guess.note(name)));
     let unknown = guesses.iter().filter(|(_, guess)| !guess.seen_value && guess.candidates.len() > 1);
     let without_values = unknown.map(|(name, _)| name.clone()).collect();
     let columns = guesses.into_iter().map(|(name, guess)| Column::nullable(name, guess.column_type()));
@@ -354,11 +355,20 @@ fn guess_columns(
 }
 
 /// Refuses a header that looks like a row: every column of numbers or times has one of them in place of
-/// a name. Numbers that follow one another, and years, are names.
-fn check_names(file: &str, guesses: &[(String, Guess)], options: &InputOptions) -> Result<(), SourceError> {
+/// a name. Numbers that follow one another, and years, are names, which is noted.
+fn check_names(
+    file: &str,
+    guesses: &[(String, Guess)],
+    options: &InputOptions,
+) -> Result<Option<Note>, SourceError> {
     let typed =
         guesses.iter().filter(|(_, guess)| guess.seen_value && guess.column_type() != ColumnType::Utf8);
     let typed: Vec<(&String, ColumnType)> = typed.map(|(name, guess)| (name, guess.column_type())).collect();
+    let is_null = |name: &str| {
+        ["", "\\N", "null", "na", "n/a", "nan", "none", "-"]
+            .iter()
+            .any(|null| name.eq_ignore_ascii_case(null))
+    };
     let fits = |(name, column_type): &(&String, ColumnType)| {
         let cell = BinaryArray::from_iter_values([name.as_bytes()]);
         holds(&cell, *column_type, &options.text_of(name)).is_ok()
@@ -369,9 +379,13 @@ fn check_names(file: &str, guesses: &[(String, Guess)], options: &InputOptions) 
         let is_sequence = numbers.len() > 1 && numbers.windows(2).all(follows);
         is_sequence || numbers.iter().all(|number| (1900..2100).contains(number))
     });
-    let Some((name, column_type)) = typed.first() else { return Ok(()) };
-    if are_names || !typed.iter().all(fits) {
-        return Ok(());
+    let (nulls, typed): (Vec<_>, Vec<_>) = typed.into_iter().partition(|(name, _)| is_null(name));
+    let Some((name, column_type)) = typed.first().or(nulls.first()) else { return Ok(None) };
+    if !typed.iter().all(fits) {
+        return Ok(None);
+    }
+    if are_names {
+        return Ok(Some(Note::NumbersAsNames { first: (*name).clone() }));
     }
     Err(SourceError::HeaderLikeRow {
         file: file.to_owned(),

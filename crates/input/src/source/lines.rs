@@ -25,6 +25,12 @@ pub(super) trait Spelling: Send {
     /// Line that ends the rows.
     const END: Option<&'static [u8]>;
 
+    /// Whether a field has an escape that no writer of this spelling makes.
+    fn is_doubtful(field: &[u8]) -> bool {
+        let _ = field;
+        false
+    }
+
     /// Appends the value of a field to `value`; returns whether there is one, that is, whether the
     /// field is not NULL.
     ///
@@ -52,6 +58,10 @@ pub(super) struct LineReader<S> {
     /// Whether the last row was read ahead.
     is_pending: bool,
     has_ended: bool,
+    /// Values that the user declared to be NULL.
+    nulls: Vec<Vec<u8>>,
+    /// Whether the spelling was guessed from the first lines.
+    is_guessed: bool,
     batch_rows: usize,
     spelling: std::marker::PhantomData<fn() -> S>,
 }
@@ -84,14 +94,16 @@ impl<S: Spelling> LineReader<S> {
         if header.text.starts_with("\u{feff}".as_bytes()) {
             header.text.drain(.."\u{feff}".len());
         }
-        let first = header.texts();
-        let is_header = options.names.is_empty() || options.is_header(&first);
-        let names = if is_header { first } else { options.names.clone() };
+        let found = options.names_in(file, header.texts())?;
+        let is_header = found.is_some();
+        let names = found.unwrap_or_else(|| options.names.clone());
         check_header(file, &names)?;
         let reader = Self::with(file, header.stream, names, requested, options.batch_rows);
         let mut reader =
             Self { line: header.line, more_lines: header.more_lines, text: header.text, ..reader };
         reader.has_ended = header.has_ended;
+        reader.nulls = options.given_nulls();
+        reader.is_guessed = options.format.is_none();
         reader.is_pending = has_row && !is_header;
         if is_header && reader.next_row()? {
             reader.types = declared_types(&reader.columns, &reader.texts());
@@ -121,6 +133,8 @@ impl<S: Spelling> LineReader<S> {
             text: Vec::new(),
             is_pending: false,
             has_ended: false,
+            nulls: Vec::new(),
+            is_guessed: false,
             batch_rows: batch_rows.max(1),
             spelling: std::marker::PhantomData,
         }
@@ -191,7 +205,11 @@ impl<S: Spelling> LineReader<S> {
             let Some(cell) = slot.and_then(|slot| cells.get_mut(slot)) else { continue };
             let start = values.len();
             match S::decode(field, values) {
-                Ok(has_value) => *cell = has_value.then_some((start, values.len())),
+                Ok(has_value) => {
+                    let is_null = |text: &[u8]| self.nulls.iter().any(|null| null == text);
+                    let is_value = has_value && !values.get(start..).is_some_and(is_null);
+                    *cell = is_value.then_some((start, values.len()));
+                }
                 Err(problem) => {
                     let fault = Fault::of_value(field, problem);
                     return Err(Reject { reason: fault, ..self.broken(self.columns.get(position), "") });
@@ -259,6 +277,9 @@ impl<S: Spelling> RawReader for LineReader<S> {
         while lines.len() + broken.len() < self.batch_rows && bytes < READ_BATCH_BYTES && self.next_row()? {
             bytes += self.text.len();
             values.clear();
+            if self.is_guessed && fields::<S>(&self.text).any(S::is_doubtful) {
+                return Err(SourceError::DoubtfulEscapes { file: self.file.clone(), line: self.line });
+            }
             if let Err(reject) = self.decode_row(&mut values, &mut cells) {
                 broken.push(reject);
                 continue;

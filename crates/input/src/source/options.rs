@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
 use crate::source::declared::DeclaredTable;
+use crate::source::error::SourceError;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
 
@@ -123,10 +124,45 @@ impl InputOptions {
         Self { declared: Some(table.columns.clone()), text, ..self }
     }
 
-    /// Whether a first line is a header, even if names are given.
-    #[must_use]
-    pub(super) fn is_header(&self, fields: &[String]) -> bool {
-        fields.iter().all(|field| self.names.contains(field))
+    /// Returns the names in the first line of a text file; `None` if that is a row, because names are
+    /// given and it has none of them. Case does not matter.
+    ///
+    /// # Errors
+    /// [`SourceError::OtherHeader`] if some of its fields are given names and others are not.
+    pub(super) fn names_in(
+        &self,
+        file: &str,
+        fields: Vec<String>,
+    ) -> Result<Option<Vec<String>>, SourceError> {
+        if self.names.is_empty() {
+            return Ok(Some(fields));
+        }
+        let known = |field: &String| self.names.iter().find(|name| name.eq_ignore_ascii_case(field)).cloned();
+        let found: Vec<Option<String>> = fields.iter().map(known).collect();
+        let count = found.iter().flatten().count();
+        if count == found.len() {
+            return Ok(Some(found.into_iter().flatten().collect()));
+        }
+        let Some(unknown) =
+            fields.iter().zip(&found).find(|(_, found)| found.is_none()).map(|(field, _)| field)
+        else {
+            return Ok(None);
+        };
+        if 2 * count < fields.len() {
+            return Ok(None);
+        }
+        Err(SourceError::OtherHeader {
+            file: file.to_owned(),
+            unknown: unknown.clone(),
+            given: self.names.clone(),
+        })
+    }
+
+    /// Returns the texts that the user declared to be NULL.
+    pub(super) fn given_nulls(&self) -> Vec<Vec<u8>> {
+        let defaults = Self::default().null_values;
+        let given = self.null_values.iter().filter(|_| self.null_values != defaults);
+        given.map(|text| text.clone().into_bytes()).collect()
     }
 
     /// Returns the spelling of the values of one column.

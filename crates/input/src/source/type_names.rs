@@ -18,12 +18,23 @@ pub(super) fn declared_types(names: &[String], line: &[String]) -> Option<TypedC
         return None;
     }
     let typed = names.iter().zip(line);
-    let columns = typed.clone().map(|(name, text)| Some(Column::nullable(name, type_of_name(text)?)));
+    let column = |(name, text): (&String, &String)| {
+        Some(Column { name: name.clone(), column_type: type_of_name(text)?, nullable: takes_null(text) })
+    };
+    let columns = typed.clone().map(column);
     let in_zone = typed.filter_map(|(name, text)| {
         let zone = zone_of(text).filter(|zone| !matches!(*zone, "UTC" | "Etc/UTC" | "GMT"))?;
         Some(Note::ZoneIgnored { column: name.clone(), zone: zone.to_owned() })
     });
     Some(TypedColumns { notes: in_zone.collect(), columns: columns.collect::<Option<_>>()? })
+}
+
+/// Whether a column takes NULL: those of ClickHouse only if the type says so, those of Doris, whose types
+/// are in capitals, always.
+fn takes_null(text: &str) -> bool {
+    let name = text.split('(').next().unwrap_or_default().trim();
+    let is_of_doris = name != "UUID" && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    is_of_doris || text.contains("Nullable(") || text.starts_with("Variant") || text.starts_with("Dynamic")
 }
 
 /// Returns the time zone of `DateTime('Europe/Moscow')`.
@@ -127,6 +138,18 @@ mod tests {
         let line = strings(&["DateTime('Europe/Moscow')", "Nullable(DateTime64(3, 'UTC'))"]);
         let notes = declared_types(&names, &line).unwrap().notes;
         assert_eq!(notes, [Note::ZoneIgnored { column: "at".into(), zone: "Europe/Moscow".into() }]);
+    }
+
+    #[test]
+    fn columns_of_clickhouse_take_null_only_if_their_types_say_so() {
+        let nullable =
+            ["Nullable(String)", "LowCardinality(Nullable(String))", "VARCHAR(20)", "INT", "DATETIMEV2"];
+        assert!(nullable.iter().all(|text| takes_null(text)));
+        assert!(
+            !["String", "UInt64", "LowCardinality(String)", "UUID", "DateTime64(3)"]
+                .iter()
+                .any(|t| takes_null(t))
+        );
     }
 
     #[test]

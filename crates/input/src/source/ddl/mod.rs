@@ -87,10 +87,11 @@ pub fn read_ddl(text: &str, table: Option<&str>) -> Result<DdlTable, DdlFileErro
         (None, _) => return Err(DdlFileError::SeveralTables { found: found() }),
         (Some(name), _) => tables.iter().find(|table| is_named(table, name)),
     };
-    chosen.cloned().ok_or_else(|| DdlFileError::NoSuchTable {
+    let chosen = chosen.cloned().ok_or_else(|| DdlFileError::NoSuchTable {
         table: table.unwrap_or_default().to_owned(),
         found: found(),
-    })
+    })?;
+    Ok(chosen.with_known_keys())
 }
 
 /// Whether a table has this name, with or without its schema.
@@ -145,6 +146,14 @@ impl DdlTable {
         }
     }
 
+    /// Removes what is no column from the keys, such as functions.
+    fn with_known_keys(mut self) -> Self {
+        let known: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
+        self.primary_key.retain(|name| known.contains(name));
+        self.partition_key.retain(|name| known.contains(name));
+        self
+    }
+
     fn has_column(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column.name == name)
     }
@@ -153,6 +162,10 @@ impl DdlTable {
 /// Reads a column; a PRIMARY KEY behind it is that of the table.
 fn column(tokens: &mut Tokens<'_>, table: &mut DdlTable) -> Option<DdlColumn> {
     let name = tokens.word()?;
+    // ClickHouse exports neither computed columns nor those that only inserts have.
+    if ["MATERIALIZED", "ALIAS", "EPHEMERAL"].iter().any(|word| tokens.has(&[word])) {
+        return None;
+    }
     let column_type = type_of(tokens);
     let is_key = tokens.has(&["PRIMARY", "KEY"]);
     if is_key {
@@ -202,9 +215,6 @@ fn clauses(tokens: &mut Tokens<'_>, table: &mut DdlTable) {
     if let Some(key) = sorting_key.filter(|_| table.primary_key.is_empty()) {
         table.primary_key = key.columns;
     }
-    let known: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
-    table.primary_key.retain(|name| known.contains(name));
-    table.partition_key.retain(|name| known.contains(name));
 }
 
 /// Reads a statement behind its ALTER.
@@ -271,6 +281,12 @@ mod tests {
             (found.primary_key, found.partition_key),
             (vec!["user_id".into(), "id".into()], vec!["user_id".into()])
         );
+        let found = table(
+            "create table t (id bigint check (id > 0), p int check (p >= 0 and p < 9), a int, b map<text, list<int>>, \
+             ok boolean, primary key (id, b, a));",
+        );
+        assert_eq!(types(&found).len(), 5, "{found:?}");
+        assert_eq!(found.primary_key.join(","), "id,b,a");
         let found = table("CREATE TABLE t (a int PRIMARY KEY, b text) DISTRIBUTED BY (a);");
         assert_eq!((found.primary_key, found.partition_key), (vec!["a".to_owned()], vec!["a".to_owned()]));
     }
@@ -279,7 +295,7 @@ mod tests {
     fn statements_of_clickhouse_doris_mysql_and_cassandra() {
         let found = table(
             "CREATE TABLE db.hits ON CLUSTER c\n(\n    `id` UInt64 CODEC(Delta(8), ZSTD(1)),\n    `user` LowCardinality(Nullable(String)),\n \
-             `at` DateTime64(3, 'UTC'),\n INDEX i user TYPE bloom_filter GRANULARITY 1\n)\n\
+             `at` DateTime64(3, 'UTC'),\n m String MATERIALIZED upper(user), al String ALIAS user,\n INDEX i user TYPE bloom_filter GRANULARITY 1\n)\n\
              ENGINE = MergeTree PARTITION BY toYYYYMM(at) ORDER BY (user, at) SETTINGS index_granularity = 8192",
         );
         assert_eq!(types(&found), ["id Uint64 NOT NULL", "user Utf8", "at ? NOT NULL"]);

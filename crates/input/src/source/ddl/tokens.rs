@@ -148,17 +148,29 @@ impl<'a> Tokens<'a> {
 
     /// Splits at commas outside all brackets; parts without tokens are left out.
     pub(super) fn split_at_commas(&self) -> Vec<Tokens<'a>> {
-        let mut depth = 0i64;
-        let parts = self.tokens.split(|token| {
+        let (mut brackets, mut angles) = (0usize, 0usize);
+        let (mut parts, mut start) = (Vec::new(), 0);
+        for (at, token) in self.tokens.iter().enumerate() {
             match token {
-                Token::LParen | Token::Lt | Token::LBracket => depth += 1,
-                Token::RParen | Token::Gt | Token::RBracket => depth -= 1,
-                Token::ShiftRight => depth -= 2,
+                Token::LParen | Token::LBracket => brackets += 1,
+                Token::RParen | Token::RBracket => brackets = brackets.saturating_sub(1),
+                // Elsewhere these compare values.
+                Token::Lt
+                    if at.checked_sub(1).is_some_and(|before| is_nested_type(self.tokens.get(before))) =>
+                {
+                    angles += 1;
+                }
+                Token::Gt => angles = angles.saturating_sub(1),
+                Token::ShiftRight => angles = angles.saturating_sub(2),
+                Token::Comma if brackets == 0 && angles == 0 => {
+                    parts.extend(self.tokens.get(start..at));
+                    start = at + 1;
+                }
                 _ => {}
             }
-            depth == 0 && *token == Token::Comma
-        });
-        parts.filter(|part| !part.is_empty()).map(Tokens::new).collect()
+        }
+        parts.extend(self.tokens.get(start..));
+        parts.into_iter().filter(|part| !part.is_empty()).map(Tokens::new).collect()
     }
 
     /// Whether an element of a list of columns is something else than a column.
@@ -222,6 +234,12 @@ impl<'a> Tokens<'a> {
         };
         self.tokens.iter().filter_map(text).collect()
     }
+}
+
+/// Whether a token is the name of a type with arguments in angle brackets.
+fn is_nested_type(token: Option<&Token>) -> bool {
+    const NESTED: [&str; 8] = ["ARRAY", "MAP", "STRUCT", "LIST", "SET", "FROZEN", "TUPLE", "VECTOR"];
+    NESTED.iter().any(|name| is_word(token, name))
 }
 
 fn is_word(token: Option<&Token>, word: &str) -> bool {

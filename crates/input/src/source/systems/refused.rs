@@ -44,7 +44,7 @@ const FOLDERS: [Sign; 7] = [
     Sign {
         is_sign: |name| name.ends_with("-schema.sql"),
         what: "a dump by mydumper",
-        advice: "write the table with a header: mysql --batch -e 'SELECT * FROM table' > table.tsv",
+        advice: "write the table with a header: mysql --batch -e 'SELECT * FROM table' > table.tsv, and read it with --input-format tsv --null-value NULL",
     },
     Sign {
         is_sign: |name| name.ends_with("-Data.db"),
@@ -210,7 +210,7 @@ fn text(head: &[u8]) -> Option<Refusal> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start();
-    const INSERTS: &str = "write the table with a header: mysql --batch -e 'SELECT * FROM table' > table.tsv";
+    const INSERTS: &str = "write the table with a header: mysql --batch -e 'SELECT * FROM table' > table.tsv, and read it with --input-format tsv --null-value NULL";
     if ["-- MySQL dump", "-- MariaDB dump", "/*M!999999", "-- Host:"]
         .iter()
         .any(|sign| text.starts_with(sign))

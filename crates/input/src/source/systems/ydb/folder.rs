@@ -15,7 +15,9 @@ const UNFINISHED: [&str; 2] = ["incomplete", "incomplete.csv"];
 /// # Errors
 /// [`SourceError`] if the dump is encrypted or unfinished, or if a schema cannot be read.
 pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
-    if let Some(file) = listing.first_named(|name| name == "scheme.pb.enc") {
+    let is_encrypted =
+        |name: &str| name.ends_with(".enc") && (name.starts_with("scheme.pb") || name.starts_with("data_"));
+    if let Some(file) = listing.first_named(is_encrypted) {
         return Err(SourceError::Foreign {
             file: file.input.name(),
             what: "part of an encrypted YDB export".to_owned(),
@@ -44,7 +46,9 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
         return Err(SourceError::Foreign {
             file: scheme.input.name(),
             what: "the schema of a YDB dump whose data files are incomplete".to_owned(),
-            advice: format!("data file {missing:02} is missing or there twice; copy the whole folder"),
+            advice: format!(
+                "data file {missing:02} is missing, or another one is there twice; the folder must hold each of them once"
+            ),
         });
     }
     let declared = declared_in(scheme, folder, files().any(|file| file.parts().1 == "metadata.json"))?;
@@ -53,7 +57,7 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
 
 fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<DeclaredTable, SourceError> {
     let file = scheme.input.name();
-    let mut declared = scheme::read(&scheme.text()?, &file, folder)
+    let mut declared = scheme::read_scheme(&scheme.text()?, &file, folder)
         .map_err(|source| SourceError::Scheme { file: file.clone(), source })?;
     declared.has_file_per_partition = is_export;
     Ok(declared)

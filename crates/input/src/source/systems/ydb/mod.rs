@@ -13,4 +13,4 @@ mod text_proto;
 
 pub(in crate::source) use crate::source::systems::ydb::folder::{is_data_file, table_of_file, tables};
 pub(in crate::source) use crate::source::systems::ydb::rows::DumpReader;
-pub use crate::source::systems::ydb::scheme::SchemeError;
+pub use crate::source::systems::ydb::scheme::{SchemeError, read_scheme};

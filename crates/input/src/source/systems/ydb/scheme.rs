@@ -1,5 +1,7 @@
 //! `scheme.pb` of a YDB dump: a `Ydb.Table.CreateTableRequest` as text.
 
+use std::collections::HashSet;
+
 use thiserror::Error;
 
 use crate::source::declared::{DeclaredTable, TableLayout};
@@ -35,7 +37,7 @@ fn wrong(problem: impl Into<String>) -> SchemeError {
 ///
 /// # Errors
 /// [`SchemeError`] if the text does not declare a table.
-pub(super) fn read(text: &str, file: &str, name: &str) -> Result<DeclaredTable, SchemeError> {
+pub fn read_scheme(text: &str, file: &str, name: &str) -> Result<DeclaredTable, SchemeError> {
     let message = Message::parse(text)?;
     let mut notes = Vec::new();
     let columns = message.messages("columns").map(|column| read_column(column, &mut notes));
@@ -43,10 +45,9 @@ pub(super) fn read(text: &str, file: &str, name: &str) -> Result<DeclaredTable, 
     if columns.is_empty() {
         return Err(wrong("it declares no columns"));
     }
-    for (position, column) in columns.iter().enumerate() {
-        if columns.iter().take(position).any(|other| other.name == column.name) {
-            return Err(wrong(format!("it declares column '{}' twice", quote(&column.name))));
-        }
+    let mut seen = HashSet::new();
+    if let Some(column) = columns.iter().find(|column| !seen.insert(column.name.as_str())) {
+        return Err(wrong(format!("it declares column '{}' twice", quote(&column.name))));
     }
     let primary_key = message.texts("primary_key");
     let settings = message.message("partitioning_settings");
@@ -104,7 +105,9 @@ fn read_column(message: &Message, notes: &mut Vec<String>) -> Result<Column, Sch
     let not_null = message.word("not_null").is_some_and(|word| matches!(word, "true" | "True" | "t" | "1"));
     let (column_type, remark) = read_type(item, &name)?;
     notes.extend(remark);
-    Ok(Column { name, column_type, nullable: is_optional && !not_null })
+    // Types of PostgreSQL take NULL without being optional.
+    let takes_null = is_optional || item.has("pg_type");
+    Ok(Column { name, column_type, nullable: takes_null && !not_null })
 }
 
 /// Returns a type, and a remark if its values are read as text.
@@ -123,7 +126,7 @@ fn read_type(item: &Message, column: &str) -> Result<(ColumnType, Option<String>
         ));
     }
     if let Some(pg) = item.message("pg_type") {
-        return as_text(&format!("Pg{}", pg.text("type_name").unwrap_or_default()));
+        return as_text(&pg.text("type_name").unwrap_or_default());
     }
     let Some(id) = item.word("type_id") else {
         let found = item.names().next().unwrap_or("none").trim_end_matches("_type").to_owned();
@@ -203,7 +206,7 @@ mod tests {
     }
 
     fn table(text: &str) -> DeclaredTable {
-        read(text, "scheme.pb", "ads/events").unwrap()
+        read_scheme(text, "scheme.pb", "ads/events").unwrap()
     }
 
     #[test]
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(table.columns, expected);
         assert_eq!(table.ttl, Some(Ttl { column: "ts".into(), keep: Micros::DAY }));
         // Without PARTITION BY, the whole primary key is hashed.
-        let whole = super::read(&text.replace("partition_by: \"user\"", ""), "scheme.pb", "").unwrap();
+        let whole = super::read_scheme(&text.replace("partition_by: \"user\"", ""), "scheme.pb", "").unwrap();
         assert_eq!(whole.partition_key, ["ts", "user"]);
     }
 
@@ -292,7 +295,9 @@ mod tests {
         let odd = table(&text);
         assert!(odd.columns.iter().all(|column| column.column_type == ColumnType::Utf8));
         assert!(
-            odd.notes[0].contains("'d' of type DyNumber") && odd.notes[1].contains("Pgpgint4"),
+            odd.notes[0].contains("'d' of type DyNumber")
+                && odd.notes[1].contains("of type pgint4")
+                && odd.columns[1].nullable,
             "{:?}",
             odd.notes
         );
@@ -328,7 +333,7 @@ mod tests {
             (column("id", "decimal_type { precision: 99 scale: 1 }"), "column 'id': Decimal(99,1)"),
             (format!("{id}primary_key: \"nope\""), "a key names column 'nope'"),
         ] {
-            let error = read(&text, "scheme.pb", "").unwrap_err().to_string();
+            let error = read_scheme(&text, "scheme.pb", "").unwrap_err().to_string();
             assert!(error.contains(problem), "{text}: {error}");
         }
     }
