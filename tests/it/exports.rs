@@ -509,7 +509,11 @@ fn text_of_clickhouse_postgresql_and_doris_is_read_with_its_nulls_escapes_and_ty
         let (types, count) = types(name, &with_types, " --input-format tsv").unwrap();
         assert_eq!((types.as_slice(), count), (expected.map(str::to_owned).as_slice(), 40), "{name}");
     }
-    let quoted = with_types.replace("a\\tb", "\"a, b\"").replace('\t', ",").replace("\n1,", "\n\\N,");
+    let quoted = with_types
+        .replace("a\\tb", "\"a, b\"")
+        .replace('\t', ",")
+        .replace("\nUInt64", "\nNullable(UInt64)")
+        .replace("\n1,", "\n\\N,");
     let (found, count) = types("a.csv", &quoted, "").unwrap();
     assert_eq!((found.as_slice(), count), (expected.map(str::to_owned).as_slice(), 40));
     // COPY of PostgreSQL has no header; NULL and escapes show what it is.
