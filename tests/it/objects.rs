@@ -17,7 +17,7 @@ use evenkeel::units::{Micros, PartitionCount};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use crate::common::{Run, done, evenkeel, json, objects, run, test_store};
+use crate::common::{Run, done, evenkeel, json, objects, project, run, test_store};
 use crate::hooked_store::{Fate, HookedStore, Hooks, Request};
 
 /// Requests that read, and what they read.
@@ -222,6 +222,11 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
     std::fs::remove_dir_all(dir.join("u")).unwrap();
     let csv = std::fs::read(dir.join("in/rows.csv")).unwrap();
     std::fs::write(dir.join("in/packed.csv.zst"), zstd::encode_all(csv.as_slice(), 3).unwrap()).unwrap();
+    std::fs::create_dir_all(dir.join("in/dump")).unwrap();
+    for entry in std::fs::read_dir(project("data/ydb-dump/ads/events")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), dir.join("in/dump").join(entry.file_name())).unwrap();
+    }
     let Some(url) = upload(dir) else { return };
     let keys = "--partition-key user_id --primary-key event_timestamp,user_id --format json";
     let evaluated = |input: &str| {
@@ -232,8 +237,15 @@ fn exports_in_a_store_are_judged_as_those_on_a_disk() {
         found["recommendation"].as_object_mut().unwrap().remove("commands");
         found.to_string().replace(&url, "").replace(dir.to_str().unwrap(), "")
     };
-    let inputs =
-        ["events", "events/*-0001.parquet", "rows.csv", "rows.ndjson", "rows.parquet", "packed.csv.zst"];
+    let inputs = [
+        "events",
+        "events/*-0001.parquet",
+        "rows.csv",
+        "rows.ndjson",
+        "rows.parquet",
+        "packed.csv.zst",
+        "dump",
+    ];
     for input in inputs {
         assert_eq!(
             evaluated(&format!("{url}/in/{input}")),
