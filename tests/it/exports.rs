@@ -757,3 +757,25 @@ fn a_header_with_other_names_than_the_statement_is_refused_and_case_does_not_mat
     let (columns, _) = types("e.csv", &("0,1\n".to_owned() + &"1,5\n".repeat(30)), "").unwrap();
     assert_eq!(columns, ["0 Int64", "1 Int64"]);
 }
+
+#[test]
+fn masked_messages_hold_no_value_of_a_first_line_or_of_a_query_log() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "row.csv", "4711,secret\n".repeat(30));
+    write(dir.path(), "partly.csv", "id,secret\n".to_owned() + &"1,x\n".repeat(30));
+    write(dir.path(), "rows.csv", "id,n\n".to_owned() + &"1,2\n".repeat(30));
+    write(dir.path(), "t.sql", "CREATE TABLE t (id int, n int);");
+    write(dir.path(), "log.csv", "query,calls\n\"SELECT nope FROM t WHERE id = CAST('secret' AS INT)\",5\n");
+    for arguments in [
+        "evaluate {}/row.csv --mask-values",
+        "evaluate {}/partly.csv --ddl {}/t.sql --mask-values",
+        "evaluate {}/rows.csv --queries {}/log.csv --mask-values",
+    ] {
+        let found = run(dir.path(), arguments);
+        let text = found.stdout + &found.stderr;
+        assert!(
+            !text.contains("secret") && !text.contains("4711") && !text.contains("nope"),
+            "{arguments}: {text}"
+        );
+    }
+}

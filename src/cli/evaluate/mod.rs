@@ -267,7 +267,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
             if is_query_log(path) {
                 let log = read_query_log(path, &plan_of_args.table)?;
                 let planned = plan_statements(&log.statements, export.schema(), &params).await;
-                out.note(&described_log(path, &log, &planned));
+                out.note(&described_log(path, &log, &planned, args.mask_values));
                 planned
             } else {
                 plan_statements(&read_statements(path)?, export.schema(), &params).await
@@ -302,8 +302,8 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     thresholds::check(&thresholds::crossed(&args, &assessment, drift.as_deref().unwrap_or_default(), None)?)
 }
 
-/// Says how much of a query log is understood, and why the rest is not.
-fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement]) -> String {
+/// Says how much of a query log is understood, and why the rest is not; reasons may quote literals.
+fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_masked: bool) -> String {
     let runs = |of: f64| format!("{:.1} %", 100.0 * of.abs() / log.runs.max(f64::MIN_POSITIVE));
     let understood = planned.iter().filter(|statement| statement.scans.is_ok());
     let understood: f64 = understood.map(|statement| statement.runs).sum();
@@ -327,12 +327,10 @@ fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement]) -> S
     }
     if let Some((first, problem)) = failed.first() {
         let of: f64 = failed.iter().map(|(statement, _)| statement.runs).sum();
-        text.push_str(&format!(
-            "; {} cannot be planned, such as {}: {}",
-            runs(of),
-            first.name,
-            quote(problem)
-        ));
+        text.push_str(&format!("; {} cannot be planned, such as {}", runs(of), first.name));
+        if !is_masked {
+            text.push_str(&format!(": {}", quote(problem)));
+        }
     }
     text
 }

@@ -263,6 +263,12 @@ pub fn mask_source(error: SourceError) -> SourceError {
         SourceError::RepeatedColumn { file, .. } => {
             SourceError::RepeatedColumn { file, column: "(masked)".to_owned() }
         }
+        SourceError::HeaderLikeRow { file, column_type, .. } => {
+            SourceError::HeaderLikeRow { file, name: "(masked)".to_owned(), column_type }
+        }
+        SourceError::OtherHeader { file, given, .. } => {
+            SourceError::OtherHeader { file, unknown: "(masked)".to_owned(), given }
+        }
         other => other,
     }
 }

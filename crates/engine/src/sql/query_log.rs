@@ -177,7 +177,7 @@ impl Read {
         let (mut at, mut unnamed) = (0, 0);
         let mut form: Vec<String> = Vec::new();
         while let Some(token) = tokens.get(at).copied() {
-            // What ClickHouse adds to a query is no part of it.
+            // ClickHouse allows clauses behind a query that the planner does not know.
             let is_addition = is_word(Some(token), "SETTINGS") || is_word(Some(token), "FORMAT");
             if is_addition && matches!(tokens.get(at + 1), Some(Token::Word(_))) && !read.tables.is_empty() {
                 break;

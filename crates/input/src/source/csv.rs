@@ -76,11 +76,10 @@ impl CsvReader {
                     since_record.store(0, Ordering::Relaxed);
                     Ok(more.then_some(record))
                 }
-                Err(_) if since_record.load(Ordering::Relaxed) > MAX_RECORD_BYTES => {
-                    let line = reader.position().line() + u64::from(two_byte_ends.load(Ordering::Relaxed));
-                    Err(SourceError::RecordTooLong { file: file.to_owned(), line })
+                Err(error) => {
+                    let line = line_of(reader.position(), &two_byte_ends);
+                    Err(failed(file, &error, since_record.load(Ordering::Relaxed), line))
                 }
-                Err(error) => Err(failed(file, &error)),
             }
         };
         let mut pending = next()?;
@@ -127,16 +126,8 @@ impl CsvReader {
     }
 
     fn failed(&self, error: &csv::Error) -> SourceError {
-        if self.since_record.load(Ordering::Relaxed) > MAX_RECORD_BYTES {
-            let line = self.line_of(self.reader.position());
-            return SourceError::RecordTooLong { file: self.file.clone(), line };
-        }
-        failed(&self.file, error)
-    }
-
-    /// Returns the line in which a record begins.
-    fn line_of(&self, position: &csv::Position) -> u64 {
-        position.line() + u64::from(self.two_byte_ends.load(Ordering::Relaxed))
+        let line = line_of(self.reader.position(), &self.two_byte_ends);
+        failed(&self.file, error, self.since_record.load(Ordering::Relaxed), line)
     }
 
     fn broken(&self, line: u64, record: &ByteRecord) -> Reject {
@@ -203,8 +194,17 @@ impl Read for Limited {
     }
 }
 
-/// Distinguishes a failure of the underlying stream from malformed CSV.
-fn failed(file: &str, error: &csv::Error) -> SourceError {
+/// Returns the line in which a record begins.
+fn line_of(position: &csv::Position, two_byte_ends: &AtomicBool) -> u64 {
+    position.line() + u64::from(two_byte_ends.load(Ordering::Relaxed))
+}
+
+/// Distinguishes a record without an end, a failure of the underlying stream and malformed CSV;
+/// `since_record` counts the bytes since the last record.
+fn failed(file: &str, error: &csv::Error, since_record: usize, line: u64) -> SourceError {
+    if since_record > MAX_RECORD_BYTES {
+        return SourceError::RecordTooLong { file: file.to_owned(), line };
+    }
     match error.kind() {
         csv::ErrorKind::Io(source) => SourceError::Read {
             file: file.to_owned(),
@@ -241,7 +241,7 @@ impl RawReader for CsvReader {
             }
             self.since_record.store(0, Ordering::Relaxed);
             bytes += record.as_slice().len();
-            let line = record.position().map_or(0, |position| self.line_of(position));
+            let line = record.position().map_or(0, |position| line_of(position, &self.two_byte_ends));
             self.open_since = record.as_slice().contains(&b'\n').then_some(line);
             if record.len() != self.header.len() {
                 broken.push(self.broken(line, &record));

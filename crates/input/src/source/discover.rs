@@ -68,6 +68,18 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// Adds the table that some of the inputs declare; all must declare the same columns.
+    fn declare(&mut self, declared: DeclaredTable) -> Result<(), SourceError> {
+        match &self.declared {
+            None => self.declared = Some(declared),
+            Some(first) if first.columns != declared.columns => {
+                return Err(SourceError::OtherTable { first: first.file.clone(), other: declared.file });
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
     /// Returns the options for reading these inputs: a declared table gives the columns and the
     /// spelling of values.
     #[must_use]
@@ -94,13 +106,9 @@ pub fn find_inputs(arguments: &[String], table: Option<&str>) -> Result<Inputs, 
     for argument in arguments {
         let found = expand(argument, table)?;
         inputs.notes.extend(found.notes);
-        match (found.declared, &inputs.declared) {
-            (Some(declared), None) => inputs.declared = Some(declared),
-            (Some(declared), Some(first)) if declared.columns != first.columns => {
-                return Err(SourceError::OtherTable { first: first.file.clone(), other: declared.file });
-            }
-            (Some(_), Some(_)) => {}
-            (None, _) => plain = plain.or(found.paths.first().cloned()),
+        match found.declared {
+            Some(declared) => inputs.declare(declared)?,
+            None => plain = plain.or(found.paths.first().cloned()),
         }
         for path in found.paths {
             if seen.insert(path.clone()) {
@@ -158,12 +166,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
             found => found?,
         };
         inputs.notes.extend(of_folder.notes);
-        if let (Some(first), Some(other)) = (&inputs.declared, &of_folder.declared)
-            && first.columns != other.columns
-        {
-            return Err(SourceError::OtherTable { first: first.file.clone(), other: other.file.clone() });
-        }
-        inputs.declared = inputs.declared.or(of_folder.declared);
+        of_folder.declared.map_or(Ok(()), |declared| inputs.declare(declared))?;
         inputs.paths.extend(of_folder.paths);
     }
     if has_files {

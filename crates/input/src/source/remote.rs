@@ -50,7 +50,7 @@ pub struct RemoteFile {
     pub e_tag: Option<String>,
 }
 
-/// What a URL names.
+/// Files that a URL names.
 pub(super) enum Found {
     /// A file, or the files that match a pattern.
     Files(Vec<RemoteFile>),
