@@ -1,11 +1,12 @@
 //! `evenkeel create`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use evenkeel::Table;
 use evenkeel::bounded::{SQL, quote, read_text};
-use evenkeel::source::{TableLayout, find_inputs, infer_columns};
+use evenkeel::source::{DeclaredTable, Export, Inputs, TableLayout, find_inputs, infer_columns};
 use evenkeel::table::{
     Column, DdlNote, PlacementFunction, TableDefinition, TableSpec, Ttl, YdbVersion, check_ydb_types,
     parse_create_table, write_create_table,
@@ -211,6 +212,10 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
         return Ok(None);
     }
     let found = find_inputs(&[path.display().to_string()], args.input.table.as_deref())?;
+    let columns = match &found.declared {
+        Some(declared) => declared_columns(&found, declared, args)?,
+        None => return Ok(None),
+    };
     let Some(declared) = found.declared else { return Ok(None) };
     let mut notes = declared.notes.clone();
     let given = |given: &[String], declared: Vec<String>| {
@@ -235,7 +240,7 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
     if args.partition_key.is_empty() && !partition_key.iter().all(|column| primary_key.contains(column)) {
         partition_key.clear();
     }
-    let mut columns = change(declared.columns, args, path)?;
+    let mut columns = change(columns, args, path)?;
     for column in &mut columns {
         column.nullable &= !primary_key.contains(&column.name);
     }
@@ -253,6 +258,21 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
         placement: args.placement,
     };
     Ok(Some(Dump { definition, notes, has_partitions: partitions.is_some() }))
+}
+
+/// Returns the columns that a dump declares; the rows tell the types that it does not declare.
+fn declared_columns(found: &Inputs, declared: &DeclaredTable, args: &Args) -> Result<Vec<Column>, Failure> {
+    if let Some(columns) = declared.typed_columns() {
+        return Ok(columns);
+    }
+    let options = found.options(args.input.options()?);
+    let export = Export::open(&found.paths, options, &BTreeMap::new())?;
+    let columns = declared.columns.iter().filter_map(|column| {
+        let of_rows = export.columns().iter().find(|found| found.name == column.name);
+        let column_type = column.column_type.or(of_rows.map(|found| found.column_type))?;
+        Some(Column { name: column.name.clone(), column_type, nullable: column.nullable })
+    });
+    Ok(columns.collect())
 }
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 use evenkeel::bounded::{SQL, read_text};
-use evenkeel::source::{DdlTable, InputFormat, InputOptions, Inputs, find_inputs, read_ddl};
+use evenkeel::source::{DeclaredTable, InputFormat, InputOptions, Inputs, find_inputs, read_ddl};
 use evenkeel::text_value::TextFormat;
 
 use crate::cli::local_path::LocalPath;
@@ -111,6 +111,7 @@ impl InputArgs {
             rows: None,
             places: Vec::new(),
             declared: None,
+            section: None,
             names: self.names.iter().map(|name| name.trim().to_owned()).collect(),
             types: defaults.types,
             header_given: self.header,
@@ -163,14 +164,21 @@ impl ReadingArgs {
 
     /// Like [`ReadingArgs::find`], but leaves the notes to the caller.
     pub(crate) fn find_silently(&self, arguments: &[String]) -> Result<(Inputs, InputOptions), Failure> {
-        let options = self.options()?;
+        let statement = self.statement()?;
         // With statements, the name is that of a table in them.
         let table = self.input.table.as_deref().filter(|_| self.ddl.is_none());
-        let inputs = find_inputs(arguments, table)?;
+        let mut inputs = find_inputs(arguments, table)?;
+        if let (Some(declared), true) = (&inputs.declared, statement.is_some()) {
+            return Err(Failure::wrong_usage(format!(
+                "{} declares the table already; omit --ddl",
+                declared.file
+            )));
+        }
+        inputs.declared = inputs.declared.or(statement);
         if let (Some(declared), true) = (&inputs.declared, inputs.paths.is_empty()) {
             return Err(anyhow::anyhow!("{}: has no data files beside it", declared.file).into());
         }
-        let options = inputs.options(options);
+        let options = inputs.options(self.input.options()?);
         Ok((inputs, options))
     }
 
@@ -179,11 +187,16 @@ impl ReadingArgs {
         self.input.table.as_deref()
     }
 
+    /// Whether the table is declared by --ddl.
+    pub(crate) fn has_statement(&self) -> bool {
+        self.ddl.is_some()
+    }
+
     /// Reads the table that --ddl declares.
-    pub(crate) fn declared(&self) -> Result<Option<DdlTable>, Failure> {
+    fn statement(&self) -> Result<Option<DeclaredTable>, Failure> {
         let Some(file) = &self.ddl else { return Ok(None) };
         let text = read_text(file, SQL)?;
-        let table = read_ddl(&text, self.table());
+        let table = read_ddl(&text, &file.display().to_string(), self.table());
         table.map(Some).map_err(|error| Failure::wrong_usage(format!("{}: {error}", file.display())))
     }
 
@@ -193,13 +206,9 @@ impl ReadingArgs {
         self.input.words().into_iter().chain(ddl).collect()
     }
 
-    /// Checks the arguments and returns the options.
+    /// Checks the arguments and returns the options for files that declare nothing.
     pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
-        let options = self.input.options()?;
-        let Some(table) = self.declared()? else { return Ok(options) };
-        let names = table.columns.iter().map(|column| column.name.clone()).collect();
-        let types = table.columns.into_iter().filter_map(|column| Some((column.name, column.column_type?)));
-        Ok(InputOptions { names, types: types.collect(), ..options })
+        self.input.options()
     }
 }
 

@@ -253,10 +253,7 @@ pub(crate) async fn run(args: Args, out: &mut Output) -> Result<(), Failure> {
     let (inputs, options) = args.input.find(&args.inputs, out)?;
     if let Some(declared) = &inputs.declared {
         out.note(&described(declared));
-        plan::judge_declared(&mut plan_of_args, &args, &plan::DeclaredKeys::of_dump(declared));
-    }
-    if let Some(table) = args.input.declared()? {
-        plan::judge_declared(&mut plan_of_args, &args, &plan::DeclaredKeys::of_statement(&table));
+        plan::judge_declared(&mut plan_of_args, &args, declared);
     }
     let export = tokio::task::spawn_blocking(move || Export::open(&inputs.paths, options, &types)).await?;
     let mask = |error| if args.mask_values { mask_source(error) } else { error };
@@ -335,18 +332,23 @@ fn described_log(path: &Path, log: &QueryLog, planned: &[PlannedStatement], is_m
     text
 }
 
-/// Describes the table that a dump declares.
+/// Describes a declared table.
 fn described(declared: &DeclaredTable) -> String {
     let DeclaredTable { file, layout, columns, primary_key, partition_key, partitions, ttl, .. } = declared;
-    let primary_key = primary_key.join(", ");
+    let primary_key = match primary_key.is_empty() {
+        true => "no primary key".to_owned(),
+        false => format!("PRIMARY KEY ({})", primary_key.join(", ")),
+    };
     let partitioned = match layout {
-        TableLayout::Column => format!("PARTITION BY HASH({})", partition_key.join(", ")),
-        TableLayout::Row => "ranges of the primary key".to_owned(),
+        TableLayout::Row => ", ranges of the primary key".to_owned(),
+        _ if partition_key.is_empty() => String::new(),
+        TableLayout::Column => format!(", PARTITION BY HASH({})", partition_key.join(", ")),
+        TableLayout::Unknown => format!(", distributed by {}", partition_key.join(", ")),
     };
     let partitions = partitions.map_or_else(String::new, |partitions| format!(", {partitions} partitions"));
     let ttl = ttl.as_ref().map_or_else(String::new, |ttl| format!(", TTL {ttl}"));
     format!(
-        "{file} declares a {layout} of {} columns, PRIMARY KEY ({primary_key}), {partitioned}{partitions}{ttl}",
+        "{file} declares a {layout} of {} columns, {primary_key}{partitioned}{partitions}{ttl}",
         columns.len()
     )
 }

@@ -2,8 +2,8 @@
 
 use evenkeel::evaluate::{AdvisorOptions, EvaluateOptions, Role};
 use evenkeel::placement::{Function, FunctionError};
-use evenkeel::source::{DdlTable, DeclaredTable, OnUnreadable};
-use evenkeel::table::{Candidate, Ttl};
+use evenkeel::source::{DeclaredTable, OnUnreadable};
+use evenkeel::table::Candidate;
 use evenkeel::targets::Target;
 use evenkeel::time_reading::TimeReading;
 use evenkeel::units::{ByteSize, PartitionCount};
@@ -77,46 +77,12 @@ pub(super) fn options(args: &Args) -> Result<AdvisorOptions, Failure> {
     })
 }
 
-/// Keys and partitions that a table has now.
-pub(super) struct DeclaredKeys<'a> {
-    name: &'a str,
-    partition_key: &'a [String],
-    primary_key: &'a [String],
-    partitions: Option<u64>,
-    ttl: Option<Ttl>,
-    has_file_per_partition: bool,
-}
-
-impl<'a> DeclaredKeys<'a> {
-    pub(super) fn of_dump(table: &'a DeclaredTable) -> Self {
-        Self {
-            name: &table.name,
-            partition_key: &table.partition_key,
-            primary_key: &table.primary_key,
-            partitions: table.partitions,
-            ttl: table.ttl.clone(),
-            has_file_per_partition: table.has_file_per_partition,
-        }
-    }
-
-    pub(super) fn of_statement(table: &'a DdlTable) -> Self {
-        Self {
-            name: &table.name,
-            partition_key: &table.partition_key,
-            primary_key: &table.primary_key,
-            partitions: table.partitions,
-            ttl: None,
-            has_file_per_partition: false,
-        }
-    }
-}
-
 /// Adds the keys and the number of partitions of a declared table, as far as the arguments do not name
 /// others.
-pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared: &DeclaredKeys<'_>) {
+pub(super) fn judge_declared(options: &mut AdvisorOptions, args: &Args, declared: &DeclaredTable) {
     let key = |columns: &[String]| (!columns.is_empty()).then(|| Candidate::of_columns(columns));
-    options.current_partition_key = options.current_partition_key.take().or(key(declared.partition_key));
-    options.current_primary_key = key(declared.primary_key);
+    options.current_partition_key = options.current_partition_key.take().or(key(&declared.partition_key));
+    options.current_primary_key = key(&declared.primary_key);
     options.ttl.clone_from(&declared.ttl);
     options.has_file_per_partition = declared.has_file_per_partition;
     let count = declared.partitions.and_then(|count| PartitionCount::new(count).ok());

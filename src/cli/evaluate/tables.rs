@@ -26,7 +26,7 @@ const MOST_COMPARED: usize = 64;
 pub(super) async fn open(args: &Args, options: &InputOptions) -> Result<Option<Vec<Export>>, Failure> {
     let named = !args.joins.is_empty();
     let possible = args.inputs.len() > 1 && !args.inputs.iter().any(|input| input == "-");
-    if !named && (!possible || args.input.table().is_some()) {
+    if !named && (!possible || args.input.table().is_some() || args.input.has_statement()) {
         return Ok(None);
     }
     if named && args.inputs.len() < 2 {
@@ -172,6 +172,7 @@ fn refuse_options_of_one_table(args: &Args, tables: &[String]) -> Result<(), Fai
         ("--queries", args.queries.is_some()),
         ("--baseline", args.baseline.is_some()),
         ("--name", args.name.is_some()),
+        ("--ddl", args.input.has_statement()),
     ];
     let given = options.iter().find(|(_, given)| *given);
     given.map_or(Ok(()), |(option, _)| {

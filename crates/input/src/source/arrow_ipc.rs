@@ -37,7 +37,7 @@ pub fn panics_are_caught() -> bool {
 }
 
 /// Runs an Arrow IPC decoder, which panics on some damaged files.
-fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     GUARDED.set(true);
     // The decoder is not used again after an error.
     let result = std::panic::catch_unwind(AssertUnwindSafe(read));
@@ -48,13 +48,13 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowEr
 /// Remainder of a batch that is returned in pieces: its size was chosen by the writer of the file,
 /// not by this reader.
 #[derive(Default)]
-struct Pieces {
-    rest: Option<RecordBatch>,
+pub(super) struct Pieces {
+    pub(super) rest: Option<RecordBatch>,
 }
 
 impl Pieces {
     /// Takes about `READ_BATCH_BYTES` of the remainder.
-    fn take(&mut self) -> Option<RecordBatch> {
+    pub(super) fn take(&mut self) -> Option<RecordBatch> {
         let batch = self.rest.take()?;
         let row_bytes = (batch_bytes(&batch) / batch.num_rows().max(1)).max(1);
         let rows = (READ_BATCH_BYTES / row_bytes).max(1);

@@ -1,19 +1,22 @@
-//! Tables that an export declares itself.
+//! Tables that an export, or a statement beside it, declares.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use evenkeel_model::table::{Column, Ttl};
+use evenkeel_model::table::{Column, ColumnType, Ttl};
 
 /// Arrangement of the rows of a declared table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TableLayout {
     /// Hash partitions of columns.
     Column,
     /// Rows in ranges of the primary key.
     Row,
+    /// The declaration does not say.
+    #[default]
+    Unknown,
 }
 
 impl fmt::Display for TableLayout {
@@ -21,22 +24,56 @@ impl fmt::Display for TableLayout {
         f.write_str(match self {
             Self::Column => "column table",
             Self::Row => "row table",
+            Self::Unknown => "table",
         })
     }
 }
 
-/// A table as the dump of its database declares it.
+/// A declared column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredColumn {
+    /// Name of the column.
+    pub name: String,
+    /// Type of its values; `None` if the values must tell, as for dates and for numbers without a
+    /// precision.
+    pub column_type: Option<ColumnType>,
+    /// Whether the column takes NULL.
+    pub nullable: bool,
+}
+
+impl From<Column> for DeclaredColumn {
+    fn from(column: Column) -> Self {
+        Self { name: column.name, column_type: Some(column.column_type), nullable: column.nullable }
+    }
+}
+
+/// How the data files of a declared table name and spell its columns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataForm {
+    /// Text of a YDB dump: declared columns in order, spelled as YDB does.
+    YdbDump,
+    /// The files name their columns.
+    Named,
+    /// Text that may have no header: declared columns in order.
+    #[default]
+    Ordered,
+    /// The rows are a part of a file that also has statements and other tables.
+    Section,
+}
+
+/// A table as its export or a statement declares it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredTable {
     /// File of the declaration.
     pub file: String,
-    /// Path of the table in the dump; empty if the folder is the table.
+    /// Name of the table; for a dump of folders its path in the dump, empty if the folder is the table.
     pub name: String,
     /// Arrangement of its rows.
     pub layout: TableLayout,
-    /// Columns, in the order of the data files.
-    pub columns: Vec<Column>,
-    /// Columns of the primary key, in order.
+    /// Columns, in order.
+    pub columns: Vec<DeclaredColumn>,
+    /// Columns of the primary key, or else of the sorting key, in order; empty if there is neither.
     pub primary_key: Vec<String>,
     /// Columns whose hash decides on the partition, in order; empty for ranges.
     pub partition_key: Vec<String>,
@@ -48,4 +85,27 @@ pub struct DeclaredTable {
     pub notes: Vec<String>,
     /// Whether each data file holds the rows of one partition of the database.
     pub has_file_per_partition: bool,
+    /// Form of its data files.
+    pub form: DataForm,
+    /// Statements of Spanner that declare the table, its ancestors and its indexes.
+    pub spanner: Option<String>,
+}
+
+impl DeclaredTable {
+    /// Whether a name is that of this table, with or without its schema or folder.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        let last = |name: &str| name.rsplit(['.', '/']).next().unwrap_or_default().to_owned();
+        self.name == name || (!name.contains(['.', '/']) && last(&self.name) == name)
+    }
+
+    /// Returns the columns, if all their types are declared.
+    #[must_use]
+    pub fn typed_columns(&self) -> Option<Vec<Column>> {
+        let column = |column: &DeclaredColumn| {
+            let DeclaredColumn { name, column_type, nullable } = column;
+            Some(Column { name: name.clone(), column_type: (*column_type)?, nullable: *nullable })
+        };
+        self.columns.iter().map(column).collect()
+    }
 }

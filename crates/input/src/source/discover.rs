@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::source::declared::DeclaredTable;
 use crate::source::error::SourceError;
 use crate::source::file_name::format_of_name;
-use crate::source::options::InputOptions;
+use crate::source::options::{InputFormat, InputOptions};
 use crate::source::remote::{self, Found, RemoteFile};
 use crate::source::systems::{self, Listed, Listing, ydb};
 use evenkeel_storage::Place;
@@ -171,6 +171,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
     }
     if has_files {
         let of_files = of_files(files, list_beside)?;
+        inputs.notes.extend(of_files.notes);
         inputs.declared = inputs.declared.or(of_files.declared);
         inputs.paths.splice(0..0, of_files.paths);
     }
@@ -186,6 +187,12 @@ fn of_files(
     files: Vec<InputPath>,
     beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
 ) -> Result<Inputs, SourceError> {
+    let first = files.first();
+    if let Some(avro) = first.filter(|file| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro)) {
+        let declared = systems::spanner_table(avro)?;
+        let notes = declared.as_ref().map(|table| table.notes.clone()).unwrap_or_default();
+        return Ok(Inputs { paths: files, declared, notes });
+    }
     let data_file = files.iter().find(|file| ydb::is_data_file(file));
     let declared = data_file.map(|file| ydb::table_of_file(&beside(file)?)).transpose()?.flatten();
     if let (Some(declared), Some(other)) = (&declared, files.iter().find(|file| !ydb::is_data_file(file))) {
@@ -211,6 +218,8 @@ fn of_folder(listing: &Listing, table: Option<&str>) -> Result<Inputs, SourceErr
             unknown.push(file.input.name());
         }
     }
+    let is_input = |file: &&Listed| inputs.paths.contains(&file.input);
+    systems::check_shards(listing.files.iter().filter(is_input))?;
     inputs.notes.extend(left_out("with unknown extensions", &unknown));
     inputs.notes.extend(left_out("of metadata", &metadata));
     match (inputs.paths.is_empty(), listing.files.is_empty()) {
@@ -311,7 +320,6 @@ impl Walk {
 mod tests {
     use super::*;
     use crate::source::file_name::is_tab_separated;
-    use crate::source::options::InputFormat;
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

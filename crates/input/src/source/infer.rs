@@ -2,12 +2,14 @@
 
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BinaryArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 use arrow::json::reader::infer_json_schema;
 
+use crate::source::avro::NUMBERS_AS_TEXT;
 use crate::source::discover::InputPath;
 use crate::source::error::{SourceError, wrong_separator};
 use crate::source::open::{Input, open_decompressed};
@@ -75,6 +77,10 @@ pub(super) fn infer_input(input_path: &InputPath, options: &InputOptions) -> Res
     if let Some(schema) = input.file_schema() {
         let mut sample = columns_of_schema(schema);
         widen_times(&mut sample.columns, schema, &input);
+        if input.format() == InputFormat::Avro {
+            let schema = Arc::clone(schema);
+            read_texts(&mut sample.columns, &schema, input_path, options)?;
+        }
         return Ok(sample);
     }
     if let Some(typed) = input.declared_columns() {
@@ -129,6 +135,50 @@ fn columns_of_schema(schema: &Schema) -> Sample {
         }
     }
     sample
+}
+
+/// Gives columns of text the types that are known, or those that their first values have: writers of
+/// Avro spell dates and times as text.
+fn read_texts(
+    columns: &mut [Column],
+    schema: &Schema,
+    input: &InputPath,
+    options: &InputOptions,
+) -> Result<(), SourceError> {
+    let mut guesses: Vec<(String, Guess)> = schema
+        .fields()
+        .iter()
+        .filter(|field| field.data_type() == &DataType::Utf8)
+        .map(|field| {
+            let guess = match options.types.get(field.name()) {
+                Some(known) => Guess::only(*known),
+                None if field.metadata().contains_key(NUMBERS_AS_TEXT) => Guess::any(),
+                None => Guess::text(),
+            };
+            (field.name().clone(), guess)
+        })
+        .collect();
+    let names: Vec<String> = guesses.iter().map(|(name, _)| name.clone()).collect();
+    let mut input = Input::open_unknown(input, &names, options)?;
+    let mut records = 0;
+    while records < SAMPLE_RECORDS
+        && let Some(batch) = input.next_batch()?
+    {
+        let RawCells::Arrow(batch) = batch.cells else { break };
+        for (name, guess) in &mut guesses {
+            let cells = batch.column_by_name(name).and_then(|array| cast(array, &DataType::Binary).ok());
+            if let Some(cells) = cells.as_ref().and_then(|cells| cells.as_binary_opt::<i32>()) {
+                guess.look_at(cells, &options.text_of(name));
+            }
+        }
+        records += batch.num_rows();
+    }
+    for (name, guess) in guesses {
+        if let Some(column) = columns.iter_mut().find(|column| column.name == name) {
+            column.column_type = guess.column_type();
+        }
+    }
+    Ok(())
 }
 
 /// Gives columns the type that holds years before 1970 and after 2105, if the file states that it has

@@ -10,6 +10,7 @@
 //! place in the file, its column and the reason.
 
 mod arrow_ipc;
+mod avro;
 mod columnar;
 mod conform;
 mod csv;
@@ -36,8 +37,8 @@ mod type_names;
 
 pub use crate::source::arrow_ipc::panics_are_caught;
 pub use crate::source::conform::{Conform, Conformed};
-pub use crate::source::ddl::{DdlColumn, DdlFileError, DdlTable, read_ddl};
-pub use crate::source::declared::{DeclaredTable, TableLayout};
+pub use crate::source::ddl::{DdlFileError, read_ddl};
+pub use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
 pub use crate::source::discover::{InputPath, Inputs, find_inputs};
 pub use crate::source::error::SourceError;
 pub use crate::source::export::{

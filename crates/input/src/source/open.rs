@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::datatypes::SchemaRef;
 
 use crate::source::arrow_ipc::{ArrowFileReader, ArrowStreamReader};
+use crate::source::avro::AvroReader;
 use crate::source::columnar::ParquetReader;
 use crate::source::csv::CsvReader;
 use crate::source::discover::InputPath;
@@ -223,6 +224,7 @@ impl Input {
                 let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
                 Box::new(CsvReader::open(name, plain, delimiter, columns, options)?)
             }
+            InputFormat::Avro => Box::new(AvroReader::open(name, plain, columns, options)?),
             InputFormat::Ndjson => Box::new(NdjsonReader::open(name, plain, columns, options)?),
             InputFormat::Tsv => Box::new(EscapedReader::open_with_header(name, plain, columns, options)?),
             InputFormat::YdbDump => {
@@ -305,16 +307,20 @@ impl Input {
 
 /// Opens the decompressed content of an input.
 pub(super) fn open_decompressed(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
-    let raw: io::Result<Box<dyn Read + Send>> = match input {
-        InputPath::Remote(file) => Ok(Box::new(RemoteObject::open(file)?.reader())),
-        InputPath::File(path) | InputPath::Copy { path, .. } => {
-            File::open(path).map(|file| Box::new(file) as Box<dyn Read + Send>)
-        }
-        InputPath::Stdin => Ok(Box::new(io::stdin())),
-    };
-    raw.and_then(decompress)
+    decompress(open_stored(input)?)
         .map(|(plain, _)| plain)
         .map_err(|source| SourceError::Read { file: input.name(), source })
+}
+
+/// Opens the content of an input as it is stored.
+pub(super) fn open_stored(input: &InputPath) -> Result<Box<dyn Read + Send>, SourceError> {
+    match input {
+        InputPath::Remote(file) => Ok(Box::new(RemoteObject::open(file)?.reader())),
+        InputPath::File(path) | InputPath::Copy { path, .. } => File::open(path)
+            .map(|file| Box::new(file) as Box<dyn Read + Send>)
+            .map_err(|source| SourceError::Read { file: input.name(), source }),
+        InputPath::Stdin => Ok(Box::new(io::stdin())),
+    }
 }
 
 /// Detects the format of a binary file from its first bytes.
@@ -323,6 +329,8 @@ fn format_of_content(head: &[u8]) -> Option<InputFormat> {
         Some(InputFormat::Parquet)
     } else if head.starts_with(b"ARROW1") || head.starts_with(&[0xff, 0xff, 0xff, 0xff]) {
         Some(InputFormat::Arrow)
+    } else if head.starts_with(b"Obj\x01") {
+        Some(InputFormat::Avro)
     } else {
         None
     }

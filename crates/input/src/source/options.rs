@@ -7,7 +7,7 @@ use std::ops::Range;
 use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
-use crate::source::declared::DeclaredTable;
+use crate::source::declared::{DataForm, DeclaredTable};
 use crate::source::error::SourceError;
 use evenkeel_model::table::{Column, ColumnType};
 use evenkeel_model::text_value::{TextFormat, TimestampFormat};
@@ -34,6 +34,8 @@ pub enum InputFormat {
     Arrow,
     /// Tab-separated text with backslash escapes, as COPY, ClickHouse and MySQL write it.
     Tsv,
+    /// Avro object container files.
+    Avro,
     /// Data files of a YDB dump: text without a header.
     YdbDump,
 }
@@ -46,6 +48,7 @@ impl fmt::Display for InputFormat {
             Self::Ndjson => "NDJSON",
             Self::Arrow => "Arrow IPC",
             Self::Tsv => "tab-separated text",
+            Self::Avro => "Avro",
             Self::YdbDump => "a data file of a YDB dump",
         })
     }
@@ -87,6 +90,8 @@ pub struct InputOptions {
     pub places: Vec<Range<u64>>,
     /// Columns that a dump declares: names in the order of its data files, and types.
     pub declared: Option<Vec<Column>>,
+    /// Table whose rows are read, of a file of several tables.
+    pub section: Option<String>,
     /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
     pub views: bool,
 }
@@ -107,6 +112,7 @@ impl Default for InputOptions {
             rows: None,
             places: Vec::new(),
             declared: None,
+            section: None,
             views: false,
         }
     }
@@ -116,12 +122,26 @@ impl InputOptions {
     /// Returns the options for the data files of a declared table.
     #[must_use]
     pub(super) fn for_table(self, table: &DeclaredTable) -> Self {
+        if table.form == DataForm::YdbDump {
+            return self.for_dump(table);
+        }
+        let typed = table.columns.iter().filter_map(|column| Some((column.name.clone(), column.column_type?)));
+        let types = typed.collect();
+        let all_names = || table.columns.iter().map(|column| column.name.clone()).collect();
+        match table.form {
+            DataForm::Ordered => Self { names: all_names(), types, ..self },
+            DataForm::Section => Self { section: Some(table.name.clone()), types, ..self },
+            DataForm::Named | DataForm::YdbDump => Self { types, ..self },
+        }
+    }
+
+    fn for_dump(self, table: &DeclaredTable) -> Self {
         let timestamps = match self.text.timestamps {
             TimestampFormat::Usual => TimestampFormat::YdbDump,
             given => given,
         };
         let text = TextFormat { timestamps, ..self.text };
-        Self { declared: Some(table.columns.clone()), text, ..self }
+        Self { declared: table.typed_columns(), text, ..self }
     }
 
     /// Returns the names in the first line of a text file; `None` if that is a row, because names are

@@ -33,7 +33,8 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     pub(super) inputs: Vec<String>,
 
-    /// Primary key as declared: columns separated by commas, each followed by desc if it descends.
+    /// Primary key as declared: columns separated by commas, each followed by desc if it descends
+    /// [default: that of an export of Spanner, with its indexes].
     #[arg(long, value_name = "COLUMNS", value_parser = key_order)]
     pub(super) primary_key: Option<KeyOrders>,
 
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long = "index", value_name = "INDEX")]
     pub(super) indexes: Vec<IndexSpec>,
 
-    /// Export of the table's children, whose key is given by --child-key or --ddl: instead of the
+    /// Export of the table's children, whose key is given by --child-key, --ddl or the export: instead of the
     /// strategies, compare the children interleaved in their parents with the children in a table
     /// of their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["indexes", "rate", "presplit"])]
@@ -66,8 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COLUMNS", value_parser = key_order, requires = "interleave", conflicts_with = "ddl")]
     pub(super) child_key: Option<KeyOrders>,
 
-    /// Child table of --ddl to use [default: the only one interleaved in the parent].
-    #[arg(long, value_name = "NAME", requires_all = ["interleave", "ddl"])]
+    /// Child table of --ddl or of an export of Spanner to use [default: the only one interleaved in the parent].
+    #[arg(long, value_name = "NAME", requires = "interleave")]
     pub(super) child_table: Option<String>,
 
     /// Name of the parent in results [default: its name in --ddl, or parent].

@@ -4,17 +4,30 @@ use std::path::Path;
 
 use evenkeel::bounded::{SQL, read_text};
 use evenkeel::evaluate::EvaluateError;
+use evenkeel::source::DeclaredTable;
 use evenkeel::spanner::schema::parse_schema;
 use evenkeel::spanner::simulate::{Declared, IndexSpec, SimulateError, declared_pair, declared_table};
 
 use crate::cli::Failure;
 use crate::cli::spanner::simulate::args::{Args, KeyOrders};
 
-/// Returns the declarations of the table, and of its children if they are replayed too.
-pub(super) fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Failure> {
+/// Returns the declarations of the table, and of its children if they are replayed too; `exported` is
+/// the declaration in the export itself.
+pub(super) fn declared(
+    args: &Args,
+    exported: Option<&DeclaredTable>,
+) -> Result<(Declared, Option<Declared>), Failure> {
     let children = !args.interleave.is_empty();
     if let Some(path) = &args.ddl {
-        return declared_by(path, args, children);
+        let text = read_text(path, SQL)?;
+        return declared_by(&text, &path.display().to_string(), args.input.table.as_deref(), args);
+    }
+    if let Some(DeclaredTable { spanner: Some(text), file, name, .. }) = exported
+        && args.primary_key.is_none()
+        && args.child_key.is_none()
+        && args.indexes.is_empty()
+    {
+        return declared_by(text, file, Some(name), args);
     }
     let of_key = |key: &Option<KeyOrders>, indexes: &[IndexSpec]| Declared {
         primary_key: key.as_ref().map(|key| key.0.clone()).unwrap_or_default(),
@@ -35,13 +48,16 @@ pub(super) fn declared(args: &Args) -> Result<(Declared, Option<Declared>), Fail
     Ok((of_key(&args.primary_key, &args.indexes), child))
 }
 
-/// Returns the declarations in a file of statements.
-fn declared_by(path: &Path, args: &Args, children: bool) -> Result<(Declared, Option<Declared>), Failure> {
-    let text = read_text(path, SQL)?;
-    let wrong = |message: String| Failure::wrong_usage(format!("{}: {message}", path.display()));
-    let schema = parse_schema(&text).map_err(|error| wrong(error.to_string()))?;
-    let parent = args.input.table.as_deref();
-    let declared = match children {
+/// Returns the declarations in statements.
+fn declared_by(
+    text: &str,
+    file: &str,
+    parent: Option<&str>,
+    args: &Args,
+) -> Result<(Declared, Option<Declared>), Failure> {
+    let wrong = |message: String| Failure::wrong_usage(format!("{file}: {message}"));
+    let schema = parse_schema(text).map_err(|error| wrong(error.to_string()))?;
+    let declared = match !args.interleave.is_empty() {
         false => declared_table(&schema, parent).map(|table| (table, None)),
         true => declared_pair(&schema, parent, args.child_table.as_deref())
             .map(|(parent, child)| (parent, Some(child))),

@@ -63,11 +63,17 @@ async fn open(args: &Args, out: &Output) -> Result<Opened, Failure> {
     let inputs = find_inputs(&args.inputs, table)?;
     inputs.notes.iter().for_each(|note| out.note(note));
     let reading = args.input.options()?;
-    let (declared, child) = declared(args)?;
+    let (declared, child) = declared(args, inputs.declared.as_ref())?;
     declared.notes.iter().for_each(|note| out.note(note));
     let children = match args.interleave.as_slice() {
         [] => None,
-        files => Some(find_inputs(files, None)?),
+        files => Some(match (find_inputs(files, None), &child) {
+            // An export of several tables, one of which is the child.
+            (Err(SourceError::SeveralTables { .. }), Some(Declared { table: Some(table), .. })) => {
+                find_inputs(files, Some(table))?
+            }
+            (found, _) => found?,
+        }),
     };
     children.iter().flat_map(|inputs| &inputs.notes).for_each(|note| out.note(note));
     let exports = tokio::task::spawn_blocking(move || {

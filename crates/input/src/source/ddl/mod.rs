@@ -20,8 +20,8 @@ use thiserror::Error;
 
 use crate::source::ddl::tokens::{Tokens, statements};
 use crate::source::ddl::types::type_of;
+use crate::source::declared::{DeclaredColumn, DeclaredTable, TableLayout};
 use evenkeel_model::bounded::{names, quote};
-use evenkeel_model::table::ColumnType;
 
 /// Reason why no table is found in statements.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,39 +37,12 @@ pub enum DdlFileError {
     NoSuchTable { table: String, found: Vec<String> },
 }
 
-/// A column as a statement declares it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DdlColumn {
-    /// Name of the column.
-    pub name: String,
-    /// Type of its values; `None` if the values must tell, as for dates and for numbers without a
-    /// precision.
-    pub column_type: Option<ColumnType>,
-    /// Whether the column takes NULL.
-    pub nullable: bool,
-}
-
-/// A table as statements declare it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DdlTable {
-    /// Name of the table, with its schema if the statement gives one.
-    pub name: String,
-    /// Columns, in order.
-    pub columns: Vec<DdlColumn>,
-    /// Columns of the primary key, or else of the sorting key; empty if there is neither.
-    pub primary_key: Vec<String>,
-    /// Columns whose hash decides on the partition; empty if there are none.
-    pub partition_key: Vec<String>,
-    /// Number of partitions or buckets.
-    pub partitions: Option<u64>,
-}
-
 /// Reads the table that statements declare; if there are several, `table` names one.
 ///
 /// # Errors
 /// [`DdlFileError`] if there is not exactly one such table.
-pub fn read_ddl(text: &str, table: Option<&str>) -> Result<DdlTable, DdlFileError> {
-    let mut tables: Vec<DdlTable> = Vec::new();
+pub fn read_ddl(text: &str, file: &str, table: Option<&str>) -> Result<DeclaredTable, DdlFileError> {
+    let mut tables: Vec<DeclaredTable> = Vec::new();
     for tokens in statements(text).map_err(|reason| DdlFileError::Text { reason })? {
         let mut tokens = Tokens::new(&tokens);
         if tokens.skips("CREATE") {
@@ -85,22 +58,22 @@ pub fn read_ddl(text: &str, table: Option<&str>) -> Result<DdlTable, DdlFileErro
         (_, []) => return Err(DdlFileError::NoTable),
         (None, [only]) => Some(only),
         (None, _) => return Err(DdlFileError::SeveralTables { found: found() }),
-        (Some(name), _) => tables.iter().find(|table| is_named(table, name)),
+        (Some(name), _) => tables.iter().find(|table| table.is_named(name)),
     };
     let chosen = chosen.cloned().ok_or_else(|| DdlFileError::NoSuchTable {
         table: table.unwrap_or_default().to_owned(),
         found: found(),
     })?;
-    Ok(chosen.with_known_keys())
+    Ok(with_known_keys(DeclaredTable { file: file.to_owned(), ..chosen }))
 }
 
 /// Whether a table has this name, with or without its schema.
-fn is_named(table: &DdlTable, name: &str) -> bool {
+fn is_named(table: &DeclaredTable, name: &str) -> bool {
     table.name == name || table.name.rsplit(['.', '/']).next() == name.rsplit(['.', '/']).next()
 }
 
 /// Reads a statement behind its CREATE; `None` if it does not declare a table with columns.
-fn create_table(tokens: &mut Tokens<'_>) -> Option<DdlTable> {
+fn create_table(tokens: &mut Tokens<'_>) -> Option<DeclaredTable> {
     // CREATE OR REPLACE TEMPORARY EXTERNAL COLUMN TABLE
     let mut words = 0;
     while !tokens.skips("TABLE") {
@@ -114,7 +87,7 @@ fn create_table(tokens: &mut Tokens<'_>) -> Option<DdlTable> {
         tokens.word()?;
         tokens.word()?;
     }
-    let mut table = DdlTable { name: tokens.qualified_name()?, ..DdlTable::default() };
+    let mut table = DeclaredTable { name: tokens.qualified_name()?, ..DeclaredTable::default() };
     // ClickHouse: ON CLUSTER name, UUID '...'
     while !tokens.is_open() {
         tokens.advance()?;
@@ -122,7 +95,7 @@ fn create_table(tokens: &mut Tokens<'_>) -> Option<DdlTable> {
     for mut element in tokens.group()?.split_at_commas() {
         if element.is_constraint() {
             if let Some(key) = element.key_after(&["PRIMARY", "KEY"]) {
-                table.set_primary_key(key);
+                set_primary_key(&mut table, key);
             }
         } else if let Some(column) = column(&mut element, &mut table) {
             table.columns.push(column);
@@ -138,29 +111,27 @@ pub(super) struct KeyColumns {
     pub(super) of_partition: Vec<String>,
 }
 
-impl DdlTable {
-    fn set_primary_key(&mut self, key: KeyColumns) {
-        self.primary_key = key.columns;
-        if !key.of_partition.is_empty() {
-            self.partition_key = key.of_partition;
-        }
-    }
-
-    /// Removes what is no column from the keys, such as functions.
-    fn with_known_keys(mut self) -> Self {
-        let known: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
-        self.primary_key.retain(|name| known.contains(name));
-        self.partition_key.retain(|name| known.contains(name));
-        self
-    }
-
-    fn has_column(&self, name: &str) -> bool {
-        self.columns.iter().any(|column| column.name == name)
+fn set_primary_key(table: &mut DeclaredTable, key: KeyColumns) {
+    table.primary_key = key.columns;
+    if !key.of_partition.is_empty() {
+        table.partition_key = key.of_partition;
     }
 }
 
+/// Removes what is no column from the keys, such as functions.
+fn with_known_keys(mut table: DeclaredTable) -> DeclaredTable {
+    let known: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
+    table.primary_key.retain(|name| known.contains(name));
+    table.partition_key.retain(|name| known.contains(name));
+    table
+}
+
+fn has_column(table: &DeclaredTable, name: &str) -> bool {
+    table.columns.iter().any(|column| column.name == name)
+}
+
 /// Reads a column; a PRIMARY KEY behind it is that of the table.
-fn column(tokens: &mut Tokens<'_>, table: &mut DdlTable) -> Option<DdlColumn> {
+fn column(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) -> Option<DeclaredColumn> {
     let name = tokens.word()?;
     // ClickHouse exports neither computed columns nor those that only inserts have.
     if ["MATERIALIZED", "ALIAS", "EPHEMERAL"].iter().any(|word| tokens.has(&[word])) {
@@ -172,21 +143,21 @@ fn column(tokens: &mut Tokens<'_>, table: &mut DdlTable) -> Option<DdlColumn> {
         table.primary_key = vec![name.clone()];
     }
     let nullable = column_type.is_nullable && !tokens.has(&["NOT", "NULL"]) && !is_key;
-    Some(DdlColumn { name, column_type: column_type.column_type, nullable })
+    Some(DeclaredColumn { name, column_type: column_type.column_type, nullable })
 }
 
 /// Reads what follows the columns.
-fn clauses(tokens: &mut Tokens<'_>, table: &mut DdlTable) {
+fn clauses(tokens: &mut Tokens<'_>, table: &mut DeclaredTable) {
     let mut sorting_key = None;
     while !tokens.is_at_end() {
         if tokens.is_call("Distributed") {
             let _ = tokens.advance();
             let arguments = tokens.group().map(|group| group.split_at_commas()).unwrap_or_default();
             let key = arguments.get(3).map(Tokens::words).unwrap_or_default();
-            table.partition_key = key.into_iter().filter(|name| table.has_column(name)).collect();
+            table.partition_key = key.into_iter().filter(|name| has_column(table, name)).collect();
         } else if tokens.skips("PRIMARY") {
             if let Some(key) = tokens.key_after(&["KEY"]) {
-                table.set_primary_key(key);
+                set_primary_key(table, key);
             }
         } else if tokens.skips("ORDER") || tokens.skips("DUPLICATE") || tokens.skips("UNIQUE") {
             let _ = tokens.skips("BY") || tokens.skips("KEY");
@@ -203,6 +174,11 @@ fn clauses(tokens: &mut Tokens<'_>, table: &mut DdlTable) {
             {
                 table.partition_key = key.columns;
             }
+        } else if tokens.skips("STORE") {
+            let _ = tokens.advance();
+            if tokens.skips("COLUMN") {
+                table.layout = TableLayout::Column;
+            }
         } else if tokens.skips("BUCKETS") || tokens.skips("PARTITIONS") {
             table.partitions = tokens.number().or(table.partitions);
         } else if tokens.skips("AUTO_PARTITIONING_MIN_PARTITIONS_COUNT") {
@@ -218,7 +194,7 @@ fn clauses(tokens: &mut Tokens<'_>, table: &mut DdlTable) {
 }
 
 /// Reads a statement behind its ALTER.
-fn alter_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
+fn alter_table(tokens: &mut Tokens<'_>, tables: &mut [DeclaredTable]) {
     if !tokens.skips("TABLE") {
         return;
     }
@@ -229,12 +205,12 @@ fn alter_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
     let Some(name) = tokens.qualified_name() else { return };
     let Some(table) = tables.iter_mut().find(|table| table.name == name) else { return };
     if let Some(key) = tokens.key_after(&["PRIMARY", "KEY"]) {
-        table.set_primary_key(key);
+        set_primary_key(table, key);
     }
 }
 
 /// Reads a call behind its SELECT.
-fn distribute_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
+fn distribute_table(tokens: &mut Tokens<'_>, tables: &mut [DeclaredTable]) {
     if !tokens.skips("create_distributed_table") {
         return;
     }
@@ -242,7 +218,7 @@ fn distribute_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
     let texts = arguments.texts();
     let [name, column, ..] = texts.as_slice() else { return };
     if let Some(table) = tables.iter_mut().find(|table| is_named(table, name))
-        && table.has_column(column)
+        && has_column(table, column)
     {
         table.partition_key = vec![column.clone()];
     }
@@ -252,12 +228,12 @@ fn distribute_table(tokens: &mut Tokens<'_>, tables: &mut [DdlTable]) {
 mod tests {
     use super::*;
 
-    fn table(text: &str) -> DdlTable {
-        read_ddl(text, None).unwrap()
+    fn table(text: &str) -> DeclaredTable {
+        read_ddl(text, "t.sql", None).unwrap()
     }
 
-    fn types(table: &DdlTable) -> Vec<String> {
-        let text = |column: &DdlColumn| {
+    fn types(table: &DeclaredTable) -> Vec<String> {
+        let text = |column: &DeclaredColumn| {
             let column_type = column.column_type.map_or_else(|| "?".to_owned(), |of| of.to_string());
             format!("{} {column_type}{}", column.name, if column.nullable { "" } else { " NOT NULL" })
         };
@@ -346,9 +322,9 @@ mod tests {
     #[test]
     fn one_table_is_chosen_by_name_and_anything_else_is_refused() {
         let text = "CREATE TABLE a.x (id int); CREATE TABLE b.y (id int); CREATE INDEX i ON b.y (id);";
-        assert_eq!(read_ddl(text, Some("y")).unwrap().name, "b.y");
-        assert_eq!(read_ddl(text, Some("a.x")).unwrap().name, "a.x");
-        let error = |text: &str, table: Option<&str>| read_ddl(text, table).unwrap_err().to_string();
+        assert_eq!(read_ddl(text, "t.sql", Some("y")).unwrap().name, "b.y");
+        assert_eq!(read_ddl(text, "t.sql", Some("a.x")).unwrap().name, "a.x");
+        let error = |text: &str, table: Option<&str>| read_ddl(text, "t.sql", table).unwrap_err().to_string();
         assert!(error(text, None).contains("--table: a.x, b.y"), "{}", error(text, None));
         assert!(error(text, Some("z")).contains("no table 'z'"));
         for text in ["", "SELECT 1", "CREATE VIEW v AS SELECT 1", "CREATE TABLE t", "CREATE TABLE t ()", "x"]
@@ -368,7 +344,7 @@ mod tests {
                 "'x'", "NOT", "NULL", ";", "Distributed", "ENGINE", "=", "Nullable", "`b`", "\"c\"", "7", "ALTER", "ADD",
             ]), 0..40,
         )) {
-            let _ = read_ddl(&words.join(" "), None);
+            let _ = read_ddl(&words.join(" "), "t.sql", None);
         }
     }
 }

@@ -3,7 +3,12 @@
 
 mod listing;
 mod refused;
+mod shards;
+mod spanner;
 pub(super) mod ydb;
+
+pub(super) use crate::source::systems::shards::check as check_shards;
+pub(super) use crate::source::systems::spanner::table_of_file as spanner_table;
 
 pub(super) use crate::source::systems::listing::{Listed, Listing};
 pub(super) use crate::source::systems::refused::{refused_content, refused_table};
@@ -18,6 +23,8 @@ use evenkeel_model::units::ByteSize;
 pub(super) struct ForeignTable {
     pub(super) declared: DeclaredTable,
     pub(super) files: Vec<InputPath>,
+    /// MD5 of files in Base64, to be checked before they are read.
+    pub(super) checksums: Vec<(InputPath, String)>,
 }
 
 /// Finds the table in a folder that another system wrote; `None` if the folder holds plain files.
@@ -28,6 +35,20 @@ pub(super) struct ForeignTable {
 pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<ForeignTable>, SourceError> {
     refused_folder(listing)?;
     let mut tables = ydb::tables(listing)?;
+    tables.extend(spanner::tables(listing)?);
+    let found = choose(listing, tables, table)?;
+    if let Some(table) = &found {
+        spanner::check(&table.checksums)?;
+    }
+    Ok(found)
+}
+
+/// Returns the table that is meant.
+fn choose(
+    listing: &Listing,
+    mut tables: Vec<ForeignTable>,
+    table: Option<&str>,
+) -> Result<Option<ForeignTable>, SourceError> {
     let Some(wanted) = table else {
         return match tables.len() {
             0 => Ok(None),
@@ -39,7 +60,7 @@ pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<
         };
     };
     let found: Vec<String> = tables.iter().map(described).collect();
-    let is_wanted = |table: &ForeignTable| table.declared.name == wanted.trim_matches('/');
+    let is_wanted = |table: &ForeignTable| table.declared.is_named(wanted.trim_matches('/'));
     tables.into_iter().find(is_wanted).map(Some).ok_or_else(|| SourceError::NoSuchTable {
         path: listing.name.clone(),
         table: wanted.to_owned(),

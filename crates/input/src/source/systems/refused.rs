@@ -18,12 +18,7 @@ struct Sign {
     advice: &'static str,
 }
 
-const FOLDERS: [Sign; 7] = [
-    Sign {
-        is_sign: |name| name == "spanner-export.json",
-        what: "an export of Spanner in Avro",
-        advice: "Avro is not read; export the table as text or Parquet with Dataflow or BigQuery",
-    },
+const FOLDERS: [Sign; 6] = [
     Sign {
         is_sign: |name| name == "toc.dat",
         what: "a pg_dump in the directory format",
@@ -107,7 +102,6 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
         "the binary format of COPY",
         "it has neither names nor types; use COPY ... CSV HEADER",
     ),
-    (b"Obj\x01", "an Avro file", AS_PARQUET),
     (b"ORC", "an ORC file", AS_PARQUET),
     (b"PARE", "an encrypted Parquet file", "decrypt it first"),
     (

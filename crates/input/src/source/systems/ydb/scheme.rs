@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use thiserror::Error;
 
-use crate::source::declared::{DeclaredTable, TableLayout};
+use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
 use crate::source::systems::ydb::text_proto::Message;
 use evenkeel_model::bounded::quote;
 use evenkeel_model::table::{Column, ColumnType, Ttl};
@@ -71,12 +71,13 @@ pub fn read_scheme(text: &str, file: &str, name: &str) -> Result<DeclaredTable, 
         name: name.to_owned(),
         layout,
         partitions: read_partitions(&message, settings, layout),
-        columns,
+        columns: columns.into_iter().map(Into::into).collect(),
         primary_key,
         partition_key,
         ttl,
         notes,
-        has_file_per_partition: false,
+        form: DataForm::YdbDump,
+        ..DeclaredTable::default()
     })
 }
 
@@ -88,7 +89,7 @@ fn read_partitions(message: &Message, settings: Option<&Message>, layout: TableL
     let least = || settings.and_then(|settings| settings.number("min_partitions_count"));
     let declared = match layout {
         TableLayout::Column => least(),
-        TableLayout::Row => ranges.or_else(|| message.number("uniform_partitions")),
+        TableLayout::Row | TableLayout::Unknown => ranges.or_else(|| message.number("uniform_partitions")),
     };
     declared.filter(|count| *count > 0)
 }
@@ -225,7 +226,7 @@ mod tests {
         let table = table(&text);
         assert_eq!((table.layout, table.partitions), (TableLayout::Column, Some(64)));
         assert_eq!(
-            (table.primary_key, table.partition_key),
+            (table.primary_key.clone(), table.partition_key.clone()),
             (vec!["ts".into(), "user".into()], vec!["user".into()])
         );
         let decimal = ColumnType::Decimal { precision: 22, scale: 9 };
@@ -234,7 +235,7 @@ mod tests {
             Column::nullable("user", ColumnType::Uint64),
             Column::nullable("price", decimal),
         ];
-        assert_eq!(table.columns, expected);
+        assert_eq!(table.typed_columns().unwrap(), expected);
         assert_eq!(table.ttl, Some(Ttl { column: "ts".into(), keep: Micros::DAY }));
         // Without PARTITION BY, the whole primary key is hashed.
         let whole = super::read_scheme(&text.replace("partition_by: \"user\"", ""), "scheme.pb", "").unwrap();
@@ -285,7 +286,7 @@ mod tests {
             "INTERVAL64",
         ];
         let text: String = names.iter().map(|name| column(name, &format!("type_id: {name}"))).collect();
-        let mut found: Vec<String> = table(&text).columns.iter().map(|c| c.column_type.to_string()).collect();
+        let mut found: Vec<String> = table(&text).typed_columns().unwrap().iter().map(|c| c.column_type.to_string()).collect();
         assert_eq!(found.len() + 1, ColumnType::ALL.len());
         found.sort();
         found.dedup();
@@ -293,7 +294,7 @@ mod tests {
         let text =
             column("d", &optional("DYNUMBER")) + &column("p", "pg_type { type_name: \"pgint4\" oid: 23 }");
         let odd = table(&text);
-        assert!(odd.columns.iter().all(|column| column.column_type == ColumnType::Utf8));
+        assert!(odd.columns.iter().all(|column| column.column_type == Some(ColumnType::Utf8)));
         assert!(
             odd.notes[0].contains("'d' of type DyNumber")
                 && odd.notes[1].contains("of type pgint4")

@@ -1,0 +1,209 @@
+//! Avro object container files.
+
+mod framing;
+mod generated;
+mod schema;
+
+use std::collections::HashMap;
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow_avro::reader::ReaderBuilder;
+
+use crate::source::arrow_ipc::{Pieces, guarded};
+use crate::source::avro::framing::{Blocks, write_header, write_long};
+use crate::source::avro::generated::Generated;
+use crate::source::columnar::{RowCounter, failed};
+use crate::source::error::SourceError;
+use crate::source::options::{InputFormat, InputOptions, READ_BATCH_BYTES};
+use crate::source::raw::{RawBatch, RawReader};
+use crate::source::selection::split_columns;
+use crate::source::stream::buffered;
+
+pub(super) use crate::source::avro::schema::{AvroField, AvroSchema};
+pub(super) use generated::can_generate;
+
+/// Mark in the metadata of a field whose text spells numbers.
+pub(super) const NUMBERS_AS_TEXT: &str = "numbers_as_text";
+
+/// Reads the requested fields of the rows of an Avro file.
+pub(super) struct AvroReader {
+    file: String,
+    blocks: Blocks,
+    /// Header for the decoder of rows.
+    header: Vec<u8>,
+    /// Positions of the fields to decode.
+    decoded: Vec<usize>,
+    /// Names of the requested fields, in the order of the file.
+    wanted: Vec<String>,
+    generated: Vec<Generated>,
+    numeric: Vec<String>,
+    /// All columns.
+    schema: SchemaRef,
+    unknown: Vec<String>,
+    pieces: Pieces,
+    counter: RowCounter,
+    batch_rows: usize,
+}
+
+/// Reads the schema of a file.
+///
+/// # Errors
+/// [`SourceError`] if it is not the header of an Avro file.
+pub(super) fn read_schema(file: &str, stream: Box<dyn Read + Send>) -> Result<AvroSchema, SourceError> {
+    let error = |error: String| failed(file, InputFormat::Avro, error);
+    let (_, text) = Blocks::open(buffered(stream)).map_err(|reason| error(reason.to_string()))?;
+    AvroSchema::parse(&text).map_err(error)
+}
+
+impl AvroReader {
+    pub(super) fn open(
+        file: &str,
+        stream: Box<dyn Read + Send>,
+        columns: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let error = |error: String| failed(file, InputFormat::Avro, error);
+        let (blocks, text) = Blocks::open(buffered(stream)).map_err(|reason| error(reason.to_string()))?;
+        let declared = AvroSchema::parse(&text).map_err(error)?;
+        let header = write_header(&declared.text);
+        let decoder = ReaderBuilder::new().build(Cursor::new(&header));
+        let of_rows = decoder.map_err(|reason| error(reason.to_string()))?.schema();
+        let numeric: Vec<String> =
+            declared.fields.iter().filter(|field| field.is_numeric).map(|field| field.name.clone()).collect();
+        let generated = Generated::of_schema(&declared);
+        let schema = Arc::new(presented(&of_rows, &numeric, &generated));
+        let (wanted, unknown) = split_columns(file, &schema, columns)?;
+        let wanted: Vec<String> = wanted.iter().map(|at| schema.field(*at).name().clone()).collect();
+        let generated: Vec<Generated> =
+            generated.into_iter().filter(|column| wanted.contains(&column.name)).collect();
+        let is_needed = |name: &String| {
+            wanted.contains(name) || generated.iter().any(|column| column.columns.contains(name))
+        };
+        let fields = of_rows.fields().iter().enumerate();
+        let mut decoded: Vec<usize> =
+            fields.filter(|(_, field)| is_needed(field.name())).map(|(at, _)| at).collect();
+        if decoded.is_empty() && !of_rows.fields().is_empty() {
+            // The number of rows comes from a field.
+            decoded.push(0);
+        }
+        Ok(Self {
+            file: file.to_owned(),
+            blocks,
+            header,
+            decoded,
+            wanted,
+            generated,
+            numeric,
+            schema,
+            unknown,
+            pieces: Pieces::default(),
+            counter: RowCounter { next: 1 },
+            batch_rows: options.batch_rows.max(1),
+        })
+    }
+
+    /// Reads the rows of the next blocks; `None` at the end.
+    fn next_whole_batch(&mut self) -> Result<Option<RecordBatch>, String> {
+        let (mut rows, mut data) = (0usize, Vec::new());
+        while rows < self.batch_rows && data.len() < READ_BATCH_BYTES {
+            let Some(block) = self.blocks.next().map_err(|error| error.to_string())? else { break };
+            rows += usize::try_from(block.rows).unwrap_or(usize::MAX);
+            if data.is_empty() { data = block.data } else { data.extend_from_slice(&block.data) }
+        }
+        if rows == 0 {
+            return match data.is_empty() {
+                true => Ok(None),
+                false => Err("a block has bytes and no rows".to_owned()),
+            };
+        }
+        let batch = guarded(|| decode(&self.header, &self.decoded, rows, &data)).map_err(|e| e.to_string())?;
+        self.present(&batch).map(Some)
+    }
+
+    /// Returns the requested columns of decoded rows.
+    fn present(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        for name in &self.wanted {
+            let array = match self.generated.iter().find(|column| column.name == *name) {
+                Some(column) => column.values(batch)?,
+                None => {
+                    let array = batch.column_by_name(name).ok_or("a column is missing")?;
+                    if self.numeric.contains(name) { numeric_texts(array, name)? } else { Arc::clone(array) }
+                }
+            };
+            fields.push(Field::new(name, array.data_type().clone(), true));
+            arrays.push(array);
+        }
+        let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let schema = Arc::new(Schema::new(fields));
+        RecordBatch::try_new_with_options(schema, arrays, &rows).map_err(|error| error.to_string())
+    }
+}
+
+/// Returns the columns as they are returned: numbers of any size as text, generated ones with values.
+fn presented(of_rows: &Schema, numeric: &[String], generated: &[Generated]) -> Schema {
+    let field = |field: &Arc<Field>| {
+        let name = field.name();
+        if numeric.contains(name) {
+            let mark = HashMap::from([(NUMBERS_AS_TEXT.to_owned(), String::new())]);
+            Field::new(name, DataType::Utf8, field.is_nullable()).with_metadata(mark)
+        } else if let Some(column) = generated.iter().find(|column| column.name == *name) {
+            Field::new(name, column.data_type(), true)
+        } else {
+            field.as_ref().clone()
+        }
+    };
+    Schema::new(of_rows.fields().iter().map(field).collect::<Vec<_>>())
+}
+
+/// Decodes exactly `rows` rows from `data`.
+fn decode(header: &[u8], columns: &[usize], rows: usize, data: &[u8]) -> Result<RecordBatch, ArrowError> {
+    let mut block = Vec::new();
+    // The decoder never ends if a block has more rows than its count. With a count that is never
+    // reached, it returns them, and they are found below.
+    write_long(i64::MAX / 2, &mut block);
+    write_long(data.len() as i64, &mut block);
+    let file = Cursor::new(header).chain(Cursor::new(block)).chain(data).chain(&[0; 16][..]);
+    let mut reader =
+        ReaderBuilder::new().with_batch_size(rows).with_projection(columns.to_vec()).build(file)?;
+    let damaged = |problem: &str| ArrowError::AvroError(format!("{problem} than its blocks say"));
+    let batch = reader.next().transpose()?.ok_or_else(|| damaged("it has fewer rows"))?;
+    match reader.next() {
+        None if batch.num_rows() == rows => Ok(batch),
+        None => Err(damaged("it has fewer rows")),
+        Some(_) => Err(damaged("it has more rows")),
+    }
+}
+
+fn numeric_texts(array: &ArrayRef, name: &str) -> Result<ArrayRef, String> {
+    let bytes = array.as_binary_opt::<i32>().ok_or_else(|| format!("column '{name}' is not bytes"))?;
+    let text = |bytes: Option<&[u8]>| match bytes {
+        None => Ok(None),
+        Some(bytes) => schema::numeric_text(bytes)
+            .map(Some)
+            .ok_or_else(|| format!("a value of column '{name}' is not a number of Spanner")),
+    };
+    Ok(Arc::new(bytes.iter().map(text).collect::<Result<StringArray, String>>()?))
+}
+
+impl RawReader for AvroReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        if self.pieces.rest.is_none() {
+            let batch = self.next_whole_batch();
+            self.pieces.rest = batch.map_err(|error| failed(&self.file, InputFormat::Avro, error))?;
+        }
+        Ok(self.pieces.take().map(|batch| self.counter.raw(batch)))
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        self.unknown.clone()
+    }
+
+    fn file_schema(&self) -> Option<&SchemaRef> {
+        Some(&self.schema)
+    }
+}

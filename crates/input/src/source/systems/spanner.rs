@@ -1,0 +1,325 @@
+//! Exports of Spanner in Avro, as Dataflow writes them: `spanner-export.json` names the tables, a manifest
+//! per table its files, and the header of each file has the declarations of Spanner beside the schema.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use md5::{Digest, Md5};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::source::avro::{AvroField, AvroSchema, can_generate, read_schema};
+use crate::source::ddl::read_ddl;
+use crate::source::declared::{DataForm, DeclaredTable, TableLayout};
+use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
+use crate::source::open::{open_decompressed, open_stored};
+use crate::source::systems::{ForeignTable, Listed, Listing};
+
+const EXPORT: &str = "spanner-export.json";
+
+/// `spanner-export.json`.
+#[derive(Debug, Deserialize)]
+struct ExportFile {
+    #[serde(default)]
+    tables: Vec<ExportedTable>,
+    /// `POSTGRESQL`; absent for GoogleSQL.
+    #[serde(default)]
+    dialect: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExportedTable {
+    name: String,
+    #[serde(default)]
+    manifest_file: String,
+    #[serde(default)]
+    data_files: Vec<String>,
+}
+
+/// The manifest of a table.
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    files: Vec<ManifestFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ManifestFile {
+    name: String,
+    /// MD5 in Base64.
+    #[serde(default)]
+    md5: String,
+}
+
+/// A table of an export, and where its rows are.
+struct Found<'a> {
+    name: String,
+    schema: AvroSchema,
+    files: Vec<(&'a Listed, String)>,
+    /// First file, whose header was read.
+    first: String,
+}
+
+/// Returns the tables of an export, sorted by name; none if the folder is not one.
+///
+/// # Errors
+/// [`SourceError`] if files are missing or cannot be read.
+pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, SourceError> {
+    let Some(export) = listing.first_named(|name| name == EXPORT) else { return Ok(Vec::new()) };
+    let (folder, _) = export.parts();
+    let described: ExportFile = parse(export)?;
+    let is_postgres = described.dialect == "POSTGRESQL";
+    let mut found = Vec::new();
+    for table in described.tables {
+        let files = files_of(listing, export, folder, &table)?;
+        let Some((first, _)) = files.first() else { continue };
+        let schema = read_schema(&first.input.name(), open_decompressed(&first.input)?)?;
+        let first = first.input.name();
+        if is_table(&schema) {
+            found.push(Found { name: table.name, schema, files, first });
+        }
+    }
+    let of_table = |table: &Found<'_>| {
+        let statements = statements_with_ancestors(table, &found, is_postgres);
+        let declared = declare(table, statements, is_postgres);
+        let checksum = |(file, md5): &(&Listed, String)| (file.input.clone(), md5.clone());
+        ForeignTable {
+            declared,
+            files: table.files.iter().map(|(file, _)| file.input.clone()).collect(),
+            checksums: table.files.iter().map(checksum).filter(|(_, md5)| !md5.is_empty()).collect(),
+        }
+    };
+    let mut tables: Vec<ForeignTable> = found.iter().map(of_table).collect();
+    tables.sort_by(|a, b| a.declared.name.cmp(&b.declared.name));
+    Ok(tables)
+}
+
+fn parse<T: DeserializeOwned>(file: &Listed) -> Result<T, SourceError> {
+    serde_json::from_str(&file.text()?).map_err(|error| SourceError::Foreign {
+        file: file.input.name(),
+        what: format!("not readable as part of an export of Spanner: {error}"),
+        advice: "export the database again, or name the .avro files of one table".to_owned(),
+    })
+}
+
+fn missing(file: String, what: &str) -> SourceError {
+    SourceError::Foreign {
+        file,
+        what: format!("of an export of Spanner that is incomplete: {what} is missing"),
+        advice: "copy the whole folder of the export".to_owned(),
+    }
+}
+
+/// Returns the files of a table with their checksums.
+fn files_of<'a>(
+    listing: &'a Listing,
+    export: &Listed,
+    folder: &'a str,
+    table: &ExportedTable,
+) -> Result<Vec<(&'a Listed, String)>, SourceError> {
+    let named = |name: &str| listing.directly_in(folder).find(|file| file.parts().1 == name);
+    if table.manifest_file.is_empty() {
+        // Written by hand for an import.
+        let patterns: Vec<glob::Pattern> =
+            table.data_files.iter().filter_map(|pattern| glob::Pattern::new(pattern).ok()).collect();
+        let is_of_table = |file: &&Listed| patterns.iter().any(|pattern| pattern.matches(file.parts().1));
+        return Ok(listing
+            .directly_in(folder)
+            .filter(is_of_table)
+            .map(|file| (file, String::new()))
+            .collect());
+    }
+    let Some(manifest) = named(&table.manifest_file) else {
+        return Err(missing(export.input.name(), &table.manifest_file));
+    };
+    let described: Manifest = parse(manifest)?;
+    let mut files = Vec::new();
+    for ManifestFile { name, md5 } in described.files {
+        match named(&name) {
+            Some(file) => files.push((file, md5)),
+            None => return Err(missing(manifest.input.name(), &name)),
+        }
+    }
+    Ok(files)
+}
+
+/// Returns the table that a file belongs to, if Spanner exported it.
+///
+/// # Errors
+/// [`SourceError`] if the file cannot be read.
+pub(in crate::source) fn table_of_file(input: &InputPath) -> Result<Option<DeclaredTable>, SourceError> {
+    let schema = read_schema(&input.name(), open_decompressed(input)?)?;
+    if schema.property("googleStorage") != Some("CloudSpanner") || !is_table(&schema) {
+        return Ok(None);
+    }
+    let name = schema.property("spannerName").or(schema.property("name")).unwrap_or_default().to_owned();
+    // Only PostgreSQL's dialect quotes names of keys like this.
+    let is_postgres = schema.property("spannerPrimaryKey_0").is_some_and(|key| key.starts_with('"'));
+    let found = Found { name, schema, files: Vec::new(), first: input.name() };
+    let statements = statements_with_ancestors(&found, std::slice::from_ref(&found), is_postgres);
+    Ok(Some(declare(&found, statements, is_postgres)))
+}
+
+/// Whether a schema is that of a table, and not of a view, a sequence, a model or a change stream.
+fn is_table(schema: &AvroSchema) -> bool {
+    let others = [
+        "spannerEntity",
+        "spannerViewQuery",
+        "sequenceKind",
+        "sequenceOption_0",
+        "spannerChangeStreamForClause",
+    ];
+    !schema.fields.is_empty() && others.iter().all(|name| schema.property(name).is_none())
+}
+
+fn declare(table: &Found<'_>, statements: String, is_postgres: bool) -> DeclaredTable {
+    let Found { name, schema, first, .. } = table;
+    let of_statement = read_ddl(&statement(table, is_postgres), first, None).unwrap_or_default();
+    let mut declared = DeclaredTable {
+        file: first.clone(),
+        name: name.clone(),
+        layout: TableLayout::Row,
+        form: DataForm::Named,
+        spanner: Some(statements),
+        ..of_statement
+    };
+    for field in &schema.fields {
+        let Some(expression) = field.property("generationExpression") else { continue };
+        if can_generate(schema, &field.name) {
+            declared.notes.push(format!(
+                "column '{}' is generated and not exported; it is computed as {expression}",
+                field.name
+            ));
+            continue;
+        }
+        declared.notes.push(format!(
+            "column '{}' is generated as {expression} and not exported; it has no values here",
+            field.name
+        ));
+        declared.columns.retain(|column| column.name != field.name);
+        if declared.primary_key.contains(&field.name) {
+            declared.notes.push(format!(
+                "the declared primary key ({}) cannot be judged without '{}'",
+                declared.primary_key.join(", "),
+                field.name
+            ));
+            declared.primary_key.clear();
+        }
+    }
+    declared
+}
+
+/// Returns the statements of a table, of its ancestors and of the tables within it, parents first.
+fn statements_with_ancestors(table: &Found<'_>, all: &[Found<'_>], is_postgres: bool) -> String {
+    let parent_of = |table: &Found<'_>| -> Option<&Found<'_>> {
+        let parent = table.schema.property("spannerParent")?;
+        all.iter().find(|other| other.name == parent)
+    };
+    // A chain of parents is as long as there are tables, unless it is a circle.
+    let ancestors = |table: &Found<'_>| {
+        let mut chain = vec![table.name.clone()];
+        let mut next = parent_of(table);
+        while let Some(parent) = next.filter(|parent| !chain.contains(&parent.name)) {
+            chain.push(parent.name.clone());
+            next = parent_of(parent);
+        }
+        chain
+    };
+    let own = ancestors(table);
+    let mut family: Vec<(usize, &Found<'_>)> = all
+        .iter()
+        .map(|other| (ancestors(other), other))
+        .filter(|(chain, other)| own.contains(&other.name) || chain.contains(&table.name))
+        .map(|(chain, other)| (chain.len(), other))
+        .collect();
+    family.sort_by_key(|(depth, _)| *depth);
+    let mut text = String::new();
+    for (_, member) in &family {
+        text.push_str(&statement(member, is_postgres));
+        text.push_str(";\n");
+    }
+    for (_, member) in &family {
+        for index in member.schema.numbered("spannerIndex") {
+            text.push_str(index.trim_end_matches(';'));
+            text.push_str(";\n");
+        }
+    }
+    text
+}
+
+/// Returns the statement that declares a table.
+fn statement(table: &Found<'_>, is_postgres: bool) -> String {
+    let Found { name, schema, .. } = table;
+    let quoted = |name: &str| if is_postgres { format!("\"{name}\"") } else { format!("`{name}`") };
+    let dotted = |name: &str| name.split('.').map(quoted).collect::<Vec<_>>().join(".");
+    let mut parts: Vec<String> =
+        schema.fields.iter().map(|field| column(field, &quoted(&field.name), is_postgres)).collect();
+    let key: Vec<&str> = schema.numbered("spannerPrimaryKey");
+    let key = match (key.is_empty(), schema.property("spannerPrimaryKey")) {
+        (true, Some(whole)) => whole.to_owned(),
+        _ => key.join(", "),
+    };
+    let parent = schema.property("spannerParent").map(|parent| {
+        let how = schema.property("spannerInterleaveType").unwrap_or("IN PARENT");
+        let on_delete = schema.property("spannerOnDeleteAction").map(|action| format!(" ON DELETE {action}"));
+        format!(" INTERLEAVE {how} {}{}", dotted(parent), on_delete.unwrap_or_default().to_uppercase())
+    });
+    let parent = parent.unwrap_or_default();
+    let name = dotted(name);
+    if is_postgres {
+        // The order of PostgreSQL's keys is ascending; its primary keys cannot say so.
+        let key = key.replace(" ASC", "");
+        parts.push(format!("PRIMARY KEY ({key})"));
+        return format!("CREATE TABLE {name} (\n  {}\n){parent}", parts.join(",\n  "));
+    }
+    let comma = if parent.is_empty() { "" } else { "," };
+    format!("CREATE TABLE {name} (\n  {}\n) PRIMARY KEY ({key}){comma}{parent}", parts.join(",\n  "))
+}
+
+fn column(field: &AvroField, name: &str, is_postgres: bool) -> String {
+    let sql_type = field.property("sqlType").unwrap_or(if is_postgres { "text" } else { "STRING(MAX)" });
+    let is_stated = field.property("notNull").map(|text| text.eq_ignore_ascii_case("true"));
+    let generated = field.property("generationExpression").map(|expression| {
+        let stored = field.property("stored").is_none_or(|stored| stored.eq_ignore_ascii_case("true"));
+        let stored = if stored { " STORED" } else { "" };
+        match is_postgres {
+            true => format!(" GENERATED ALWAYS AS ({expression}){stored}"),
+            false => format!(" AS ({expression}){stored}"),
+        }
+    });
+    let is_required = is_stated.unwrap_or(!field.nullable);
+    let required = if is_required { " NOT NULL" } else { "" };
+    format!("{name} {sql_type}{required}{}", generated.unwrap_or_default())
+}
+
+/// Compares the content of files with the checksums of their manifest; files of an object store are
+/// not fetched for that.
+///
+/// # Errors
+/// [`SourceError::Foreign`] for a file that differs.
+pub(in crate::source) fn check(checksums: &[(InputPath, String)]) -> Result<(), SourceError> {
+    for (input, md5) in checksums.iter().filter(|(input, _)| matches!(input, InputPath::File(_))) {
+        let error = |source| SourceError::Read { file: input.name(), source };
+        let mut stream = open_stored(input)?;
+        let mut digest = Md5::new();
+        let mut buffer = vec![0; 1 << 18];
+        loop {
+            let count = stream.read(&mut buffer).map_err(error)?;
+            if count == 0 {
+                break;
+            }
+            digest.update(buffer.get(..count).unwrap_or_default());
+        }
+        if BASE64_STANDARD.encode(digest.finalize()) != *md5 {
+            return Err(SourceError::Foreign {
+                file: input.name(),
+                what: "not the file that its manifest lists: the checksum (MD5) differs".to_owned(),
+                advice: "copy the file again".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
