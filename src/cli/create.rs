@@ -212,12 +212,13 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
         return Ok(None);
     }
     let found = find_inputs(&[path.display().to_string()], args.input.table.as_deref())?;
+    let mut notes = Vec::new();
     let columns = match &found.declared {
-        Some(declared) => declared_columns(&found, declared, args)?,
+        Some(declared) => declared_columns(&found, declared, args, &mut notes)?,
         None => return Ok(None),
     };
     let Some(declared) = found.declared else { return Ok(None) };
-    let mut notes = declared.notes.clone();
+    notes.extend(declared.notes.iter().cloned());
     let given = |given: &[String], declared: Vec<String>| {
         if given.is_empty() { declared } else { trimmed(given) }
     };
@@ -261,18 +262,32 @@ fn like_dump(args: &Args) -> Result<Option<Dump>, Failure> {
 }
 
 /// Returns the columns that a dump declares; the rows tell the types that it does not declare.
-fn declared_columns(found: &Inputs, declared: &DeclaredTable, args: &Args) -> Result<Vec<Column>, Failure> {
+fn declared_columns(
+    found: &Inputs,
+    declared: &DeclaredTable,
+    args: &Args,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Column>, Failure> {
     if let Some(columns) = declared.typed_columns() {
         return Ok(columns);
     }
     let options = found.options(args.input.options()?);
     let export = Export::open(&found.paths, options, &BTreeMap::new())?;
-    let columns = declared.columns.iter().filter_map(|column| {
+    notes.extend(export.notes().iter().map(ToString::to_string));
+    let mut columns = Vec::new();
+    for column in &declared.columns {
         let of_rows = export.columns().iter().find(|found| found.name == column.name);
-        let column_type = column.column_type.or(of_rows.map(|found| found.column_type))?;
-        Some(Column { name: column.name.clone(), column_type, nullable: column.nullable })
-    });
-    Ok(columns.collect())
+        match column.column_type.or(of_rows.map(|found| found.column_type)) {
+            Some(column_type) => {
+                columns.push(Column { name: column.name.clone(), column_type, nullable: column.nullable });
+            }
+            None => notes.push(format!(
+                "column '{}' has no values to read its type from, and is left out",
+                column.name
+            )),
+        }
+    }
+    Ok(columns)
 }
 
 fn from_flags(args: &Args) -> Result<(TableDefinition, Vec<String>), Failure> {

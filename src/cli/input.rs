@@ -20,6 +20,8 @@ pub(crate) enum InputFormatArg {
     Tsv,
     Ndjson,
     Arrow,
+    Avro,
+    Orc,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -58,6 +60,16 @@ pub(crate) struct InputArgs {
     /// CSV field that stands for NULL; repeatable [default: the empty field, and \N].
     #[arg(long = "null-value", value_name = "TEXT")]
     null_values: Vec<String>,
+
+    /// A CSV field in quotes is never NULL: "" is empty text, and only a field without quotes stands for
+    /// NULL, as COPY ... CSV of PostgreSQL writes them.
+    #[arg(long)]
+    quoted_empty: bool,
+
+    /// Character that stands before a quote within a quoted CSV field, instead of a second quote: '\\' for
+    /// cqlsh and dsbulk.
+    #[arg(long, value_name = "CHARACTER")]
+    escape: Option<String>,
 }
 
 impl InputArgs {
@@ -81,6 +93,12 @@ impl InputArgs {
         self.null_values.iter().for_each(|text| pair("--null-value", text));
         if self.decimal_comma {
             words.push("--decimal-comma".to_owned());
+        }
+        if let Some(escape) = &self.escape {
+            words.extend(["--escape".to_owned(), escape.clone()]);
+        }
+        if self.quoted_empty {
+            words.push("--quoted-empty".to_owned());
         }
         if self.header {
             words.push("--header".to_owned());
@@ -115,12 +133,16 @@ impl InputArgs {
             names: self.names.iter().map(|name| name.trim().to_owned()).collect(),
             types: defaults.types,
             header_given: self.header,
+            quoted_empty: self.quoted_empty,
+            escape: self.escape.as_deref().map(escape).transpose()?,
             format: self.input_format.map(|format| match format {
                 InputFormatArg::Parquet => InputFormat::Parquet,
                 InputFormatArg::Csv => InputFormat::Csv,
                 InputFormatArg::Tsv => InputFormat::Tsv,
                 InputFormatArg::Ndjson => InputFormat::Ndjson,
                 InputFormatArg::Arrow => InputFormat::Arrow,
+                InputFormatArg::Avro => InputFormat::Avro,
+                InputFormatArg::Orc => InputFormat::Orc,
             }),
             column_timestamps,
             unprojected: defaults.unprojected,
@@ -209,6 +231,15 @@ impl ReadingArgs {
     /// Checks the arguments and returns the options for files that declare nothing.
     pub(crate) fn options(&self) -> Result<InputOptions, Failure> {
         self.input.options()
+    }
+}
+
+fn escape(text: &str) -> Result<u8, Failure> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() && *byte != b'"' => Ok(*byte),
+        _ => Err(Failure::wrong_usage(format!(
+            "--escape '{text}' is not one ASCII character other than a quote"
+        ))),
     }
 }
 

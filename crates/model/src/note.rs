@@ -94,6 +94,13 @@ pub enum Note {
         /// The first value of another type; `None` once masked.
         first: Option<Fault>,
     },
+    /// Strings of JSON are read as whole numbers.
+    QuotedNumbers {
+        /// Name of the column.
+        column: String,
+        /// The type of its values.
+        column_type: ColumnType,
+    },
     /// Some rows cannot be read.
     RowsLeftOut {
         /// Number of rows.
@@ -146,6 +153,7 @@ impl Note {
             Self::KeySearchCutShort => "key_search_cut_short",
             Self::ColumnLeftOut { .. } => "column_left_out",
             Self::ReadAsText { .. } => "read_as_text",
+            Self::QuotedNumbers { .. } => "quoted_numbers",
             Self::RowsLeftOut { .. } => "rows_left_out",
             Self::NoPrimaryKey => "no_primary_key",
             Self::PlacementsLeftOut { .. } => "placements_left_out",
@@ -165,6 +173,7 @@ impl Note {
             | Self::ReadWider { column, .. }
             | Self::ColumnLeftOut { column, .. }
             | Self::MoreValuesThanSampled { column }
+            | Self::QuotedNumbers { column, .. }
             | Self::ReadAsText { column, .. } => Some(column),
             Self::RowsLeftOut { .. }
             | Self::NumbersAsNames { .. }
@@ -182,6 +191,7 @@ impl Note {
             Self::ReadAsText { first, .. } | Self::RowsLeftOut { first, .. } => *first = None,
             Self::NanosecondsRefused { .. }
             | Self::NanosecondsCut { .. }
+            | Self::QuotedNumbers { .. }
             | Self::ZoneIgnored { .. }
             | Self::NumbersAsNames { .. }
             | Self::ReadWider { .. }
@@ -241,6 +251,13 @@ impl fmt::Display for Note {
                     "column '{column}' is read as text, because a few values are not of type {column_type}"
                 )?;
                 first.iter().try_for_each(|first| write!(f, ": {first}"))
+            }
+            Self::QuotedNumbers { column, column_type } => {
+                let column = quote(column);
+                write!(
+                    f,
+                    "column '{column}' has whole numbers in quotes and is read as {column_type}; --type {column}:utf8 keeps it as text"
+                )
             }
             Self::RowsLeftOut { rows, place, first } => {
                 let rows = counted(*rows, "row");
@@ -307,7 +324,8 @@ mod tests {
             Note::ColumnLeftOut { .. } => {
                 Note::ReadAsText { column, column_type: ColumnType::Int64, first: fault() }
             }
-            Note::ReadAsText { .. } => {
+            Note::ReadAsText { .. } => Note::QuotedNumbers { column, column_type: ColumnType::Int64 },
+            Note::QuotedNumbers { .. } => {
                 Note::RowsLeftOut { rows: 2, place: "x.csv, line 7".to_owned(), first: fault() }
             }
             Note::RowsLeftOut { .. } => Note::NoPrimaryKey,

@@ -14,6 +14,7 @@ use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
 use crate::source::stream::{TextStream, buffered, drain};
 use crate::source::type_names::{TypedColumns, declared_types};
+use crate::source::unquoted::{NULL, NullsSpelledOut};
 use evenkeel_model::bounded::quote;
 use evenkeel_model::note::Fault;
 
@@ -58,8 +59,14 @@ impl CsvReader {
         let since_record = Arc::new(AtomicUsize::new(0));
         let quotes = Arc::new(AtomicUsize::new(0));
         let two_byte_ends = Arc::new(AtomicBool::new(false));
+        let stream: Box<dyn Read + Send> = match options.quoted_empty {
+            true => Box::new(NullsSpelledOut::new(stream, delimiter, unquoted_nulls(options))),
+            false => stream,
+        };
         let limited = Limited {
             stream: buffered(stream),
+            escape: options.escape,
+            is_escaped: false,
             since_record: Arc::clone(&since_record),
             quotes: Arc::clone(&quotes),
             two_byte_ends: Arc::clone(&two_byte_ends),
@@ -67,7 +74,8 @@ impl CsvReader {
             in_header: true,
         };
         let mut builder = ReaderBuilder::new();
-        let builder = builder.flexible(true).delimiter(delimiter).has_headers(false);
+        let builder = builder.flexible(true).delimiter(delimiter).has_headers(false).escape(options.escape);
+        builder.double_quote(options.escape.is_none());
         let mut reader = builder.from_reader(limited);
         let mut next = || {
             let mut record = ByteRecord::new();
@@ -114,7 +122,10 @@ impl CsvReader {
             two_byte_ends,
             open_since: None,
             wanted,
-            null_values: options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
+            null_values: match options.quoted_empty {
+                true => vec![NULL.to_vec()],
+                false => options.null_values.iter().map(|text| text.clone().into_bytes()).collect(),
+            },
             batch_rows: options.batch_rows.max(1),
             never_null,
             is_named: !options.names.is_empty(),
@@ -150,6 +161,12 @@ impl CsvReader {
     }
 }
 
+/// Returns the texts that stand for NULL without quotes.
+fn unquoted_nulls(options: &InputOptions) -> Vec<Vec<u8>> {
+    let given = options.given_nulls();
+    if given.is_empty() { vec![Vec::new()] } else { given }
+}
+
 /// Returns the fields of a record as text.
 fn texts(record: &ByteRecord) -> Vec<String> {
     record.iter().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect()
@@ -158,6 +175,9 @@ fn texts(record: &ByteRecord) -> Vec<String> {
 /// Stream that fails on a record without an end.
 struct Limited {
     stream: TextStream,
+    escape: Option<u8>,
+    /// Whether the last byte takes the meaning of the next one away.
+    is_escaped: bool,
     since_record: Arc<AtomicUsize>,
     quotes: Arc<AtomicUsize>,
     two_byte_ends: Arc<AtomicBool>,
@@ -182,7 +202,18 @@ impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
         let read = buffer.get(..count).unwrap_or_default();
-        self.quotes.fetch_add(read.iter().filter(|byte| **byte == b'"').count(), Ordering::Relaxed);
+        let quotes = match self.escape {
+            None => read.iter().filter(|byte| **byte == b'"').count(),
+            Some(escape) => {
+                let is_quote = |byte: &&u8| {
+                    let was_escaped = self.is_escaped;
+                    self.is_escaped = **byte == escape && !was_escaped;
+                    **byte == b'"' && !was_escaped
+                };
+                read.iter().filter(is_quote).count()
+            }
+        };
+        self.quotes.fetch_add(quotes, Ordering::Relaxed);
         if self.in_header {
             self.see_header(read);
         }

@@ -58,6 +58,10 @@ pub enum DataForm {
     /// Text that may have no header: declared columns in order.
     #[default]
     Ordered,
+    /// Like [`Self::Ordered`], with NULL as an empty field without quotes, and `""` as empty text.
+    OrderedQuoted,
+    /// Tab-separated text with backslash escapes, without a header: declared columns in order.
+    Escaped,
     /// The rows are a part of a file that also has statements and other tables.
     Section,
 }
@@ -87,6 +91,9 @@ pub struct DeclaredTable {
     pub has_file_per_partition: bool,
     /// Form of its data files.
     pub form: DataForm,
+    /// Names of the tables whose rows are those of this one, in a file of several tables: itself, and
+    /// its partitions.
+    pub sections: Vec<String>,
     /// Statements of Spanner that declare the table, its ancestors and its indexes.
     pub spanner: Option<String>,
 }

@@ -138,7 +138,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
             return match remote::find(argument, &url)? {
                 Found::Files(files) => {
                     let files = files.into_iter().map(InputPath::Remote).collect();
-                    of_files(files, remote::beside)
+                    of_files(files, table, remote::beside)
                 }
                 Found::Folder(listing) => of_folder(&listing, table),
             };
@@ -170,7 +170,7 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
         inputs.paths.extend(of_folder.paths);
     }
     if has_files {
-        let of_files = of_files(files, list_beside)?;
+        let of_files = of_files(files, table, list_beside)?;
         inputs.notes.extend(of_files.notes);
         inputs.declared = inputs.declared.or(of_files.declared);
         inputs.paths.splice(0..0, of_files.paths);
@@ -185,13 +185,21 @@ fn expand(argument: &str, table: Option<&str>) -> Result<Inputs, SourceError> {
 /// folder that `beside` lists.
 fn of_files(
     files: Vec<InputPath>,
+    table: Option<&str>,
     beside: impl Fn(&InputPath) -> Result<Listing, SourceError>,
 ) -> Result<Inputs, SourceError> {
     let first = files.first();
-    if let Some(avro) = first.filter(|file| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro)) {
+    if let Some(avro) =
+        first.filter(|file| format_of_name(Path::new(&file.name())) == Some(InputFormat::Avro))
+    {
         let declared = systems::spanner_table(avro)?;
         let notes = declared.as_ref().map(|table| table.notes.clone()).unwrap_or_default();
         return Ok(Inputs { paths: files, declared, notes });
+    }
+    if let [only] = files.as_slice()
+        && let Some(declared) = systems::pg_dump_table(only, table)?
+    {
+        return Ok(Inputs { paths: files, notes: declared.notes.clone(), declared: Some(declared) });
     }
     let data_file = files.iter().find(|file| ydb::is_data_file(file));
     let declared = data_file.map(|file| ydb::table_of_file(&beside(file)?)).transpose()?.flatten();

@@ -30,7 +30,7 @@ pub enum SourceError {
     #[error(
         "folder {path} has no file with a known extension (.parquet, .csv, .tsv, .ndjson, .jsonl, .json, \
             .arrow, .ipc, \
-         .arrows, .feather; each also with .gz or .zst)"
+         .arrows, .feather, .avro, .orc; each also with .gz or .zst)"
     )]
     EmptyFolder { path: String },
     #[error("standard input (-) can be given only once")]
@@ -42,10 +42,12 @@ pub enum SourceError {
         the files to read without the others", if *missing == 1 { "is" } else { "are" }
     )]
     MissingParts { file: String, count: u64, missing: u64, first: u64 },
+    #[error("{file}: {problem}; {advice}")]
+    Refused { file: String, problem: String, advice: String },
     #[error("{file}: is empty")]
     Empty { file: String },
     #[error(
-        "{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|ndjson|arrow"
+        "{file}: cannot tell the format from its name or content; name it with --input-format parquet|csv|tsv|ndjson|arrow|avro|orc"
     )]
     UnknownFormat { file: String },
     #[error("{file}: is not readable as {format}: {reason}")]

@@ -16,6 +16,7 @@ pub(super) fn format_of_name(path: &Path) -> Option<InputFormat> {
         "ndjson" | "jsonl" | "json" => Some(InputFormat::Ndjson),
         "arrow" | "ipc" | "arrows" | "feather" => Some(InputFormat::Arrow),
         "avro" => Some(InputFormat::Avro),
+        "orc" => Some(InputFormat::Orc),
         _ => None,
     }
 }

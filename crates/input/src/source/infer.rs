@@ -1,5 +1,6 @@
 //! Infers columns from a sample file.
 
+use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,11 +8,12 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, BinaryArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
-use arrow::json::reader::infer_json_schema;
 
 use crate::source::avro::NUMBERS_AS_TEXT;
 use crate::source::discover::InputPath;
 use crate::source::error::{SourceError, wrong_separator};
+use crate::source::extended_json::Kind;
+use crate::source::ndjson;
 use crate::source::open::{Input, open_decompressed};
 use crate::source::options::{InputFormat, InputOptions};
 use crate::source::raw::RawCells;
@@ -210,21 +212,26 @@ fn widen_times(columns: &mut [Column], schema: &Schema, input: &Input) {
 /// Returns the initial guesses for NDJSON. JSON has types of its own; only strings, and numbers of
 /// unknown size, are guessed.
 fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError> {
-    let stream = open_decompressed(input)?;
-    let (schema, _) = infer_json_schema(BufReader::new(stream), Some(SAMPLE_RECORDS)).map_err(|error| {
-        SourceError::Infer {
-            file: input.name(),
-            reason: format!("{error} (one JSON object per line is expected; 'jq -c .' writes them so)"),
-        }
+    let stream = BufReader::new(open_decompressed(input)?);
+    let found = ndjson::kinds(stream, SAMPLE_RECORDS).map_err(|(line, problem)| SourceError::Infer {
+        file: input.name(),
+        reason: format!(
+            "line {line}: {problem} (one JSON object per line is expected; 'jq -c .' writes them so)"
+        ),
     })?;
-    let guess = |data_type: &DataType| match data_type {
-        DataType::Int64 | DataType::Float64 => Guess::number(),
-        DataType::Boolean => Guess::only(ColumnType::Bool),
-        // Nested values are kept as JSON text.
-        DataType::List(_) | DataType::Struct(_) => Guess::only(ColumnType::Json),
-        _ => Guess::text(),
+    let guess = |kinds: &BTreeSet<Kind>| {
+        let kinds: Vec<Kind> = kinds.iter().copied().filter(|kind| *kind != Kind::Null).collect();
+        match kinds.as_slice() {
+            [Kind::Number] => Guess::number(),
+            [Kind::Bool] => Guess::only(ColumnType::Bool),
+            // Nested values are kept as JSON text.
+            [Kind::Nested] => Guess::only(ColumnType::Json),
+            [] | [Kind::Text] => Guess::json_text(),
+            [Kind::Time] | [Kind::Text, Kind::Time] => Guess::text(),
+            _ => Guess::only(ColumnType::Utf8),
+        }
     };
-    Ok(schema.fields().iter().map(|field| (field.name().clone(), guess(field.data_type()))).collect())
+    Ok(found.into_iter().map(|(name, kinds)| (name, guess(&kinds))).collect())
 }
 
 /// Types that a column may still have, the most specific first; Utf8, which fits everything, is
@@ -232,6 +239,8 @@ fn ndjson_guesses(input: &InputPath) -> Result<Vec<(String, Guess)>, SourceError
 struct Guess {
     candidates: Vec<ColumnType>,
     seen_value: bool,
+    /// Whether the values are strings of JSON, so that a number was in quotes.
+    is_quoted: bool,
     /// First type that fits all but a few values.
     nearly: Option<Nearly>,
 }
@@ -247,7 +256,7 @@ const NEARLY: usize = 100;
 
 impl Guess {
     fn among(groups: &[&[ColumnType]]) -> Self {
-        Self { candidates: groups.concat(), seen_value: false, nearly: None }
+        Self { candidates: groups.concat(), seen_value: false, is_quoted: false, nearly: None }
     }
 
     fn any() -> Self {
@@ -260,6 +269,12 @@ impl Guess {
 
     fn text() -> Self {
         Self::among(&[&TIMES, &[ColumnType::Utf8]])
+    }
+
+    /// Text of JSON, in which ClickHouse and others write whole numbers of 64 bits.
+    fn json_text() -> Self {
+        let text = Self::among(&[&WHOLE_NUMBERS, &TIMES, &[ColumnType::Utf8]]);
+        Self { is_quoted: true, ..text }
     }
 
     fn only(column_type: ColumnType) -> Self {
@@ -303,6 +318,15 @@ impl Guess {
 
     /// Returns a remark if the column is text because of a few values.
     fn note(&self, name: &str) -> Option<Note> {
+        let column_type = self.column_type();
+        if self.is_quoted && WHOLE_NUMBERS.contains(&column_type) {
+            return Some(Note::QuotedNumbers { column: name.to_owned(), column_type });
+        }
+        if self.is_quoted
+            && self.nearly.as_ref().is_some_and(|nearly| WHOLE_NUMBERS.contains(&nearly.column_type))
+        {
+            return None;
+        }
         let nearly = self.nearly.as_ref().filter(|_| self.column_type() == ColumnType::Utf8)?;
         Some(Note::ReadAsText {
             column: name.to_owned(),
@@ -319,6 +343,7 @@ impl Guess {
     }
 }
 
+const WHOLE_NUMBERS: [ColumnType; 2] = [ColumnType::Int64, ColumnType::Uint64];
 const NUMBERS: [ColumnType; 3] = [ColumnType::Int64, ColumnType::Uint64, ColumnType::Double];
 const TIMES: [ColumnType; 4] =
     [ColumnType::Date, ColumnType::Date32, ColumnType::Timestamp, ColumnType::Timestamp64];
@@ -451,7 +476,7 @@ pub(super) fn type_of_values<'a>(
     format: &TextFormat,
     json: bool,
 ) -> Option<ColumnType> {
-    let mut guess = if json { Guess::text() } else { Guess::any() };
+    let mut guess = if json { Guess::json_text() } else { Guess::any() };
     cells.for_each(|cells| guess.look_at(cells, format));
     guess.seen_value.then(|| guess.column_type())
 }
@@ -509,7 +534,7 @@ mod tests {
     fn ndjson_keeps_the_types_of_json_and_finds_times_in_strings() {
         let found = inferred(
             "a.jsonl",
-            "{\"i\": 1, \"s\": \"1\", \"t\": \"2026-01-31T10:00:00Z\", \"l\": [1], \"b\": true}\n{\"i\": 2, \"f\": 1.5}\n",
+            "{\"i\": 1, \"s\": \"1\", \"z\": \"01\", \"t\": \"2026-01-31T10:00:00Z\", \"l\": [1], \"b\": true}\n{\"i\": 2, \"f\": 1.5}\n",
         )
         .unwrap();
         let by_name: std::collections::BTreeMap<_, _> = found.into_iter().collect();
@@ -518,8 +543,9 @@ mod tests {
             ("f", "Double"),
             ("i", "Int64"),
             ("l", "Json"),
-            ("s", "Utf8"),
+            ("s", "Int64"),
             ("t", "Timestamp"),
+            ("z", "Utf8"),
         ];
         assert_eq!(by_name, expected.into_iter().map(|(n, t)| (n.to_owned(), t.to_owned())).collect());
     }

@@ -58,6 +58,8 @@ pub(super) struct LineReader<S> {
     /// Whether the last row was read ahead.
     is_pending: bool,
     has_ended: bool,
+    /// Whether the rows ended with the line that says so.
+    has_met_end: bool,
     /// Values that the user declared to be NULL.
     nulls: Vec<Vec<u8>>,
     /// Whether the spelling was guessed from the first lines.
@@ -133,6 +135,7 @@ impl<S: Spelling> LineReader<S> {
             text: Vec::new(),
             is_pending: false,
             has_ended: false,
+            has_met_end: false,
             nulls: Vec::new(),
             is_guessed: false,
             batch_rows: batch_rows.max(1),
@@ -154,6 +157,7 @@ impl<S: Spelling> LineReader<S> {
             let slashes = self.text.iter().rev().take_while(|byte| **byte == b'\\').count();
             if !S::BACKSLASHES || slashes % 2 == 0 {
                 self.has_ended = S::END.is_some_and(|end| end == self.text);
+                self.has_met_end = self.has_ended;
                 return Ok(!self.has_ended);
             }
             // The line break belongs to the value.
@@ -162,6 +166,27 @@ impl<S: Spelling> LineReader<S> {
         }
         self.has_ended = true;
         Ok(!self.text.is_empty())
+    }
+
+    /// Reads the next line, whatever the spelling of rows; `None` at the end of the file.
+    pub(super) fn next_line(&mut self) -> Result<Option<&[u8]>, SourceError> {
+        self.text.clear();
+        self.line += 1 + std::mem::take(&mut self.more_lines);
+        Ok(if self.append_line()? { Some(&self.text) } else { None })
+    }
+
+    /// Prepares for rows of these columns, which begin in the next line.
+    pub(super) fn begin(&mut self, columns: Vec<String>) {
+        let slot = |name: &String| self.wanted.iter().position(|wanted| wanted == name);
+        self.slots = columns.iter().map(slot).collect();
+        self.columns = columns;
+        self.has_ended = false;
+        self.has_met_end = false;
+    }
+
+    /// Whether the rows ended with the line that says so.
+    pub(super) fn has_met_end(&self) -> bool {
+        self.has_met_end
     }
 
     /// Appends a line to `text`, without its end; returns whether there is one.
@@ -267,8 +292,9 @@ pub(super) fn check_header(file: &str, names: &[String]) -> Result<(), SourceErr
     }
 }
 
-impl<S: Spelling> RawReader for LineReader<S> {
-    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+impl<S: Spelling> LineReader<S> {
+    /// Reads the next rows; `None` at their end, which may be before that of the file.
+    pub(super) fn read_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
         let mut builders: Vec<BinaryBuilder> = self.wanted.iter().map(|_| BinaryBuilder::new()).collect();
         let (mut lines, mut broken) = (Vec::new(), Vec::new());
         let mut values = Vec::new();
@@ -290,13 +316,22 @@ impl<S: Spelling> RawReader for LineReader<S> {
             }
         }
         if lines.is_empty() && broken.is_empty() {
-            drain(&mut self.stream)
-                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
             return Ok(None);
         }
         let columns = self.wanted.iter().cloned().zip(builders.iter_mut().map(BinaryBuilder::finish));
         let cells = RawCells::Text(columns.collect());
         Ok(Some(RawBatch { cells, positions: Positions::Lines(lines), broken }))
+    }
+}
+
+impl<S: Spelling> RawReader for LineReader<S> {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        let batch = self.read_batch()?;
+        if batch.is_none() {
+            drain(&mut self.stream)
+                .map_err(|source| SourceError::Read { file: self.file.clone(), source })?;
+        }
+        Ok(batch)
     }
 
     fn unknown_columns(&self) -> Vec<String> {

@@ -10,6 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::source::error::SourceError;
+use crate::source::extended_json::{self, Kind};
 use crate::source::options::{InputOptions, MAX_RECORD_BYTES, READ_BATCH_BYTES};
 use crate::source::raw::{Positions, RawBatch, RawCells, RawReader};
 use crate::source::reject::{Reject, RowPosition};
@@ -20,8 +21,8 @@ use evenkeel_model::note::Fault;
 /// Maximum number of unknown names to remember; objects may have any number of them.
 const UNKNOWN_NAMES: usize = 100;
 
-/// Reads one JSON object per line. A string becomes its text, `null` becomes NULL, and anything
-/// else becomes its JSON text.
+/// Reads one JSON object per line. A string becomes its text, `null` becomes NULL, a value of Extended
+/// JSON its text, and anything else its JSON text.
 pub(super) struct NdjsonReader {
     file: String,
     stream: TextStream,
@@ -172,8 +173,80 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
                 text if text.starts_with('"') => {
                     Some(serde_json::from_str::<Name<'de>>(text).map_err(serde::de::Error::custom)?.0)
                 }
-                text => Some(Cow::Borrowed(text)),
+                text => match extended_json::read(text) {
+                    Some((_, value)) => value,
+                    None => Some(Cow::Borrowed(text)),
+                },
             });
+        }
+        Ok(())
+    }
+}
+
+/// Kinds of the values of each member of the first objects of a stream, in the order in which the
+/// members are first seen.
+///
+/// # Errors
+/// The problem of a line that is no object, with its number.
+pub(super) fn kinds(
+    stream: impl BufRead,
+    most: usize,
+) -> Result<Vec<(String, BTreeSet<Kind>)>, (u64, String)> {
+    let mut found = Kinds { members: Vec::new(), index: HashMap::new() };
+    let (mut stream, mut text, mut line, mut count) = (stream, Vec::new(), 0, 0);
+    while count < most {
+        text.clear();
+        line += 1;
+        let read = (&mut stream).take(MAX_RECORD_BYTES as u64 + 1).read_until(b'\n', &mut text);
+        if read.map_err(|error| (line, error.to_string()))? == 0 {
+            break;
+        }
+        let object = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text).trim_ascii();
+        if object.is_empty() {
+            continue;
+        }
+        let mut deserializer = serde_json::Deserializer::from_slice(object);
+        let read = deserializer.deserialize_map(&mut found).and_then(|()| deserializer.end());
+        read.map_err(|error| (line, plain_reason(&error)))?;
+        count += 1;
+    }
+    Ok(found.members)
+}
+
+struct Kinds {
+    members: Vec<(String, BTreeSet<Kind>)>,
+    index: HashMap<String, usize>,
+}
+
+impl<'de> Visitor<'de> for &mut Kinds {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            let raw: &'de RawValue = map.next_value()?;
+            let kind = match raw.get().as_bytes() {
+                [b'"', ..] => Kind::Text,
+                [b't' | b'f', ..] => Kind::Bool,
+                [b'n', ..] => Kind::Null,
+                [b'{', ..] => extended_json::read(raw.get()).map_or(Kind::Nested, |(kind, _)| kind),
+                [b'[', ..] => Kind::Nested,
+                _ => Kind::Number,
+            };
+            let position = match self.index.get(name.0.as_ref()) {
+                Some(position) => *position,
+                None => {
+                    self.index.insert(name.0.clone().into_owned(), self.members.len());
+                    self.members.push((name.0.into_owned(), BTreeSet::new()));
+                    self.members.len() - 1
+                }
+            };
+            if let Some((_, kinds)) = self.members.get_mut(position) {
+                kinds.insert(kind);
+            }
         }
         Ok(())
     }

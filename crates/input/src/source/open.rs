@@ -17,11 +17,13 @@ use crate::source::escaped::{EscapedReader, is_escaped_text};
 use crate::source::file_name::{format_of_name, is_tab_separated};
 use crate::source::ndjson::NdjsonReader;
 use crate::source::options::{InputFormat, InputOptions};
+use crate::source::orc::OrcReader;
 use crate::source::raw::{RawBatch, RawReader};
 use crate::source::remote::{RemoteFile, RemoteObject};
 use crate::source::stream::{
     Fingerprint, HashingReader, SeekableFile, StreamHash, decompress, fingerprint_file, peek, spool,
 };
+use crate::source::systems::postgres::{DumpSectionReader, is_dump as is_pg_dump};
 use crate::source::systems::refused_content;
 use crate::source::systems::ydb::DumpReader;
 use crate::source::type_names::TypedColumns;
@@ -35,7 +37,7 @@ pub struct Input {
 }
 
 /// Number of bytes by which a format is recognised.
-const HEAD_BYTES: u64 = 4096;
+pub(super) const HEAD_BYTES: u64 = 4096;
 
 /// Whether a file is read once in advance for its fingerprint.
 #[derive(Clone, Copy)]
@@ -222,8 +224,12 @@ impl Input {
             InputFormat::Csv => {
                 let tabs = is_tab_separated(path) || has_only_tabs(&head);
                 let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
-                Box::new(CsvReader::open(name, plain, delimiter, columns, options)?)
+                let escape = options.escape.or(is_of_dsbulk(path).then_some(b'\\'));
+                let options = InputOptions { escape, ..options.clone() };
+                Box::new(CsvReader::open(name, plain, delimiter, columns, &options)?)
             }
+            InputFormat::Orc => Box::new(OrcReader::open(name, file(plain)?, columns, options)?),
+            InputFormat::PgDump => Box::new(DumpSectionReader::open(name, plain, columns, options)?),
             InputFormat::Avro => Box::new(AvroReader::open(name, plain, columns, options)?),
             InputFormat::Ndjson => Box::new(NdjsonReader::open(name, plain, columns, options)?),
             InputFormat::Tsv => Box::new(EscapedReader::open_with_header(name, plain, columns, options)?),
@@ -323,7 +329,7 @@ pub(super) fn open_stored(input: &InputPath) -> Result<Box<dyn Read + Send>, Sou
     }
 }
 
-/// Detects the format of a binary file from its first bytes.
+/// Detects the format of a file from its first bytes, if they leave no doubt.
 fn format_of_content(head: &[u8]) -> Option<InputFormat> {
     if head.starts_with(b"PAR1") {
         Some(InputFormat::Parquet)
@@ -331,6 +337,10 @@ fn format_of_content(head: &[u8]) -> Option<InputFormat> {
         Some(InputFormat::Arrow)
     } else if head.starts_with(b"Obj\x01") {
         Some(InputFormat::Avro)
+    } else if head.starts_with(b"ORC") && !is_text(head) {
+        Some(InputFormat::Orc)
+    } else if is_pg_dump(head) {
+        Some(InputFormat::PgDump)
     } else {
         None
     }
@@ -348,10 +358,23 @@ fn has_only_tabs(head: &[u8]) -> bool {
     line.contains(&b'\t') && !line.contains(&b',') && !line.contains(&b'"')
 }
 
+/// Whether bytes are printable text.
+fn is_text(head: &[u8]) -> bool {
+    head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace())
+}
+
+/// Whether a file has the name of a file by dsbulk of Cassandra, which escapes quotes by backslashes:
+/// `output-000001.csv`.
+fn is_of_dsbulk(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let number = name.strip_prefix("output-").and_then(|rest| rest.split_once(".csv"));
+    number.is_some_and(|(digits, _)| digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Guesses the format of text whose name gives none.
 fn format_of_text(head: &[u8]) -> Option<InputFormat> {
     let first = head.iter().find(|byte| !byte.is_ascii_whitespace())?;
-    let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
+    let text = is_text(head);
     match first {
         b'{' => Some(InputFormat::Ndjson),
         _ if text && (head.contains(&b',') || has_only_tabs(head)) => Some(InputFormat::Csv),

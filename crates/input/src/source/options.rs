@@ -36,6 +36,10 @@ pub enum InputFormat {
     Tsv,
     /// Avro object container files.
     Avro,
+    /// ORC.
+    Orc,
+    /// Rows of a table in a dump of PostgreSQL as text.
+    PgDump,
     /// Data files of a YDB dump: text without a header.
     YdbDump,
 }
@@ -49,9 +53,20 @@ impl fmt::Display for InputFormat {
             Self::Arrow => "Arrow IPC",
             Self::Tsv => "tab-separated text",
             Self::Avro => "Avro",
+            Self::Orc => "ORC",
+            Self::PgDump => "a dump of PostgreSQL",
             Self::YdbDump => "a data file of a YDB dump",
         })
     }
+}
+
+/// A table in a file of several tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// Names under which its rows stand.
+    pub tables: Vec<String>,
+    /// Its columns.
+    pub columns: Vec<String>,
 }
 
 /// Options for what inputs do not specify themselves.
@@ -74,6 +89,10 @@ pub struct InputOptions {
     pub header_given: bool,
     /// CSV fields that are read as NULL.
     pub null_values: Vec<String>,
+    /// Whether a CSV field in quotes is never NULL: an empty one is empty text.
+    pub quoted_empty: bool,
+    /// Byte that takes the special meaning of a quote in a quoted CSV field away, instead of another quote.
+    pub escape: Option<u8>,
     /// Maximum number of rows to read at one time.
     pub batch_rows: usize,
     /// Columns outside the projection, with their types. A columnar file that has such a column in
@@ -91,7 +110,7 @@ pub struct InputOptions {
     /// Columns that a dump declares: names in the order of its data files, and types.
     pub declared: Option<Vec<Column>>,
     /// Table whose rows are read, of a file of several tables.
-    pub section: Option<String>,
+    pub section: Option<Section>,
     /// Whether text and bytes are returned as views, to which Parquet decodes fastest.
     pub views: bool,
 }
@@ -107,6 +126,8 @@ impl Default for InputOptions {
             types: BTreeMap::new(),
             header_given: false,
             null_values: vec![String::new(), "\\N".to_owned()],
+            quoted_empty: false,
+            escape: None,
             batch_rows: READ_BATCH_ROWS,
             unprojected: BTreeMap::new(),
             rows: None,
@@ -125,12 +146,18 @@ impl InputOptions {
         if table.form == DataForm::YdbDump {
             return self.for_dump(table);
         }
-        let typed = table.columns.iter().filter_map(|column| Some((column.name.clone(), column.column_type?)));
+        let typed =
+            table.columns.iter().filter_map(|column| Some((column.name.clone(), column.column_type?)));
         let types = typed.collect();
         let all_names = || table.columns.iter().map(|column| column.name.clone()).collect();
         match table.form {
             DataForm::Ordered => Self { names: all_names(), types, ..self },
-            DataForm::Section => Self { section: Some(table.name.clone()), types, ..self },
+            DataForm::OrderedQuoted => Self { names: all_names(), types, quoted_empty: true, ..self },
+            DataForm::Escaped => Self { names: all_names(), types, format: Some(InputFormat::Tsv), ..self },
+            DataForm::Section => {
+                let section = Section { tables: table.sections.clone(), columns: all_names() };
+                Self { section: Some(section), types, ..self }
+            }
             DataForm::Named | DataForm::YdbDump => Self { types, ..self },
         }
     }

@@ -180,10 +180,14 @@ impl ColumnType {
             DataType::UInt64 => Self::Uint64,
             DataType::Float16 | DataType::Float32 => Self::Float,
             DataType::Float64 => Self::Double,
-            DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s)
-                if *p <= Self::MAX_DECIMAL_PRECISION && *s >= 0 =>
+            // Writers state the most digits that their type may have; the values rarely have as many.
+            DataType::Decimal32(p, s)
+            | DataType::Decimal64(p, s)
+            | DataType::Decimal128(p, s)
+            | DataType::Decimal256(p, s)
+                if (0..=Self::MAX_DECIMAL_PRECISION.cast_signed()).contains(s) =>
             {
-                Self::Decimal { precision: *p, scale: *s }
+                Self::Decimal { precision: (*p).min(Self::MAX_DECIMAL_PRECISION), scale: *s }
             }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => Self::Utf8,
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Self::String,

@@ -133,7 +133,8 @@ impl Blocks {
                 if length as u64 > MAX_BLOCK_BYTES {
                     return Err(too_large());
                 }
-                let data = snap::raw::Decoder::new().decompress_vec(packed).map_err(|error| broken(&error))?;
+                let data =
+                    snap::raw::Decoder::new().decompress_vec(packed).map_err(|error| broken(&error))?;
                 if crc32fast::hash(&data) != u32::from_be_bytes(*sum) {
                     return Err(damaged("its checksum is wrong".to_owned()));
                 }

@@ -296,16 +296,23 @@ mod tests {
 
     /// Returns the values of a generated column for rows (7, "seven") and (NULL, "x").
     fn values(sql_type: &str, expression: &str) -> Option<Vec<Option<String>>> {
-        let field = |name: &str, sql: &str| serde_json::json!({"name": name, "type": "string", "sqlType": sql});
+        let field =
+            |name: &str, sql: &str| serde_json::json!({"name": name, "type": "string", "sqlType": sql});
         let mut generated = field("G", sql_type);
         generated["generationExpression"] = expression.into();
-        let fields = serde_json::json!([field("Id", "INT64"), field("Name", "STRING(MAX)"), field("At", "TIMESTAMP"), generated]);
+        let fields = serde_json::json!([
+            field("Id", "INT64"),
+            field("Name", "STRING(MAX)"),
+            field("At", "TIMESTAMP"),
+            generated
+        ]);
         let schema = serde_json::json!({"type": "record", "name": "T", "fields": fields}).to_string();
         let columns = Generated::of_schema(&AvroSchema::parse(&schema).unwrap());
         let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
         let names: ArrayRef = Arc::new(StringArray::from(vec!["seven", "x"]));
         let batch = RecordBatch::try_from_iter([("Id", ids), ("Name", names)]).unwrap();
-        let values = arrow::compute::cast(&columns.first()?.values(&batch).unwrap(), &DataType::Utf8).unwrap();
+        let values =
+            arrow::compute::cast(&columns.first()?.values(&batch).unwrap(), &DataType::Utf8).unwrap();
         Some(values.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect())
     }
 
@@ -318,8 +325,14 @@ mod tests {
         for (expression, expected) in [
             ("MOD(FARM_FINGERPRINT(CAST(Id AS STRING)), 16)", [some(seven % 16), None]),
             ("ABS(MOD(FARM_FINGERPRINT(`Name`), 16))", [some((named % 16).abs()), some((x % 16).abs())]),
-            ("(MOD(MOD(FARM_FINGERPRINT(Name), 8) + 8, 8))", [some(named.rem_euclid(8)), some(x.rem_euclid(8))]),
-            ("FARM_FINGERPRINT(CONCAT(name, '/', CAST(Id AS STRING)))", [some(farm_fingerprint(b"seven/7")), None]),
+            (
+                "(MOD(MOD(FARM_FINGERPRINT(Name), 8) + 8, 8))",
+                [some(named.rem_euclid(8)), some(x.rem_euclid(8))],
+            ),
+            (
+                "FARM_FINGERPRINT(CONCAT(name, '/', CAST(Id AS STRING)))",
+                [some(farm_fingerprint(b"seven/7")), None],
+            ),
             ("mod(spanner.farm_fingerprint(\"Name\"), 4)", [some(named % 4), some(x % 4)]),
             ("BIT_REVERSE(Id, TRUE)", [some(bit_reverse(7, true)), None]),
             ("-Id % 4", [some(-3), None]),

@@ -120,7 +120,8 @@ impl AvroReader {
                 false => Err("a block has bytes and no rows".to_owned()),
             };
         }
-        let batch = guarded(|| decode(&self.header, &self.decoded, rows, &data)).map_err(|e| e.to_string())?;
+        let batch =
+            guarded(|| decode(&self.header, &self.decoded, rows, &data)).map_err(|e| e.to_string())?;
         self.present(&batch).map(Some)
     }
 
@@ -205,5 +206,153 @@ impl RawReader for AvroReader {
 
     fn file_schema(&self) -> Option<&SchemaRef> {
         Some(&self.schema)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::BinaryArray;
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+
+    const SCHEMA: &str = r#"{"type":"record","name":"T","fields":[{"name":"id","type":"long"},{"name":"t","type":["null","string"]}]}"#;
+    const MARK: [u8; 16] = [7; 16];
+
+    /// Writes a file of blocks: the number of rows that each states, and those that it has.
+    fn file(codec: &str, blocks: &[(i64, std::ops::Range<i64>)]) -> Vec<u8> {
+        let mut file = b"Obj\x01".to_vec();
+        write_long(2, &mut file);
+        for text in ["avro.schema", SCHEMA, "avro.codec", codec] {
+            write_long(text.len() as i64, &mut file);
+            file.extend_from_slice(text.as_bytes());
+        }
+        write_long(0, &mut file);
+        file.extend_from_slice(&MARK);
+        for (count, rows) in blocks {
+            let mut data = Vec::new();
+            for id in rows.clone() {
+                write_long(id, &mut data);
+                write_long(i64::from(id % 3 != 0), &mut data);
+                if id % 3 != 0 {
+                    let text = format!("row {id}");
+                    write_long(text.len() as i64, &mut data);
+                    data.extend_from_slice(text.as_bytes());
+                }
+            }
+            let stored = match codec {
+                "deflate" => {
+                    let mut packed = Vec::new();
+                    let level = flate2::Compression::fast();
+                    flate2::read::DeflateEncoder::new(data.as_slice(), level)
+                        .read_to_end(&mut packed)
+                        .unwrap();
+                    packed
+                }
+                "snappy" => {
+                    let mut packed = snap::raw::Encoder::new().compress_vec(&data).unwrap();
+                    packed.extend_from_slice(&crc32fast::hash(&data).to_be_bytes());
+                    packed
+                }
+                "zstandard" => zstd::encode_all(data.as_slice(), 1).unwrap(),
+                _ => data,
+            };
+            write_long(*count, &mut file);
+            write_long(stored.len() as i64, &mut file);
+            file.extend_from_slice(&stored);
+            file.extend_from_slice(&MARK);
+        }
+        file
+    }
+
+    fn read(bytes: &[u8], columns: &[&str]) -> Result<Vec<(i64, Option<String>)>, SourceError> {
+        let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+        let options = InputOptions { batch_rows: 100, ..InputOptions::default() };
+        let mut reader =
+            AvroReader::open("t.avro", Box::new(Cursor::new(bytes.to_vec())), &columns, &options)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = reader.next_batch()? {
+            let crate::source::raw::RawCells::Arrow(batch) = batch.cells else { panic!() };
+            let text = batch.column_by_name("t").map(|texts| texts.as_string::<i32>().clone());
+            for row in 0..batch.num_rows() {
+                let id =
+                    batch.column_by_name("id").map_or(0, |ids| ids.as_primitive::<Int64Type>().value(row));
+                let text = text
+                    .as_ref()
+                    .filter(|texts| texts.is_valid(row))
+                    .map(|texts| texts.value(row).to_owned());
+                rows.push((id, text));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn expected(rows: std::ops::Range<i64>) -> Vec<(i64, Option<String>)> {
+        rows.map(|id| (id, (id % 3 != 0).then(|| format!("row {id}")))).collect()
+    }
+
+    #[test]
+    fn rows_of_every_codec_and_any_columns_are_read() {
+        for codec in ["null", "deflate", "snappy", "zstandard"] {
+            let bytes = file(codec, &[(70, 0..70), (1, 70..71), (0, 0..0), (500, 71..571), (29, 571..600)]);
+            assert_eq!(read(&bytes, &["id", "t"]).unwrap(), expected(0..600), "{codec}");
+            assert_eq!(read(&bytes, &["t"]).unwrap().len(), 600, "{codec}");
+            assert_eq!(read(&bytes, &["nope"]).unwrap().len(), 600, "{codec}");
+        }
+        assert!(read(&file("null", &[]), &["id"]).unwrap().is_empty());
+        let error = read(&file("bzip2", &[(1, 0..1)]), &["id"]).unwrap_err().to_string();
+        assert!(error.contains("compressed with bzip2"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_within_a_block_is_an_error() {
+        for codec in ["null", "snappy"] {
+            let whole = file(codec, &[(20, 0..20), (20, 20..40)]);
+            let first = file(codec, &[(20, 0..20)]).len();
+            let header = file(codec, &[]).len();
+            for length in 4..whole.len() {
+                let read = read(&whole[..length], &["id", "t"]);
+                match length {
+                    length if length == header => assert!(read.unwrap().is_empty()),
+                    length if length == first => assert_eq!(read.unwrap().len(), 20),
+                    length => assert!(read.is_err(), "{codec}: {length} of {} bytes", whole.len()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn counts_that_are_wrong_and_marks_that_differ_are_errors() {
+        for (count, rows) in
+            [(1, 0..2), (1, 0..1000), (3, 0..2), (0, 0..5), (-1, 0..5), (i64::MAX, 0..5), (99, 0..100)]
+        {
+            let error = read(&file("null", &[(count, rows.clone())]), &["id", "t"]);
+            assert!(error.is_err(), "{count} for {rows:?}");
+        }
+        let mut bytes = file("null", &[(20, 0..20)]);
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        let error = read(&bytes, &["id"]).unwrap_err().to_string();
+        assert!(error.contains("block 1: the mark at its end"), "{error}");
+    }
+
+    #[test]
+    fn numbers_of_spanners_postgresql_dialect_are_text() {
+        let array: ArrayRef =
+            Arc::new(BinaryArray::from_opt_vec(vec![Some(&[0, 0, 0, 0, 2, 0x30, 0x39][..]), None]));
+        let texts = numeric_texts(&array, "n").unwrap();
+        assert_eq!(texts.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("123.45"), None]);
+        let wrong: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[9][..]]));
+        assert!(numeric_texts(&wrong, "n").unwrap_err().contains("'n'"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_damaged_file_is_an_error_or_rows_and_always_an_end(at in 0usize..2000, bit in 0u8..8) {
+            let mut bytes = file("null", &[(30, 0..30), (30, 30..60)]);
+            let at = 4 + at % (bytes.len() - 4);
+            bytes[at] ^= 1 << bit;
+            let _ = read(&bytes, &["id", "t"]);
+        }
     }
 }

@@ -83,7 +83,9 @@ fn is_nullable(of_type: &Value) -> bool {
 /// type, or one option of it, was such a decimal.
 fn take_numeric(of_type: &mut Value) -> bool {
     match of_type {
-        Value::Array(options) => options.iter_mut().fold(false, |found, option| take_numeric(option) || found),
+        Value::Array(options) => {
+            options.iter_mut().fold(false, |found, option| take_numeric(option) || found)
+        }
         Value::Object(properties) => {
             let precision = properties.get("precision").and_then(Value::as_u64).unwrap_or_default();
             let is_decimal = properties.get("logicalType").and_then(Value::as_str) == Some("decimal");
@@ -199,7 +201,11 @@ mod tests {
         assert!(schema.fields[0].is_numeric && schema.fields[0].nullable);
         assert_eq!(schema.fields[0].property("sqlType"), Some("numeric"));
         assert!(!schema.fields[1].is_numeric && !schema.fields[1].nullable);
-        assert!(schema.text.contains("\"precision\":38") && !schema.text.contains("147455"), "{}", schema.text);
+        assert!(
+            schema.text.contains("\"precision\":38") && !schema.text.contains("147455"),
+            "{}",
+            schema.text
+        );
         assert_eq!((schema.property("a"), schema.numbered("k")), (Some("b"), vec!["x", "y"]));
         for text in ["", "7", "\"long\"", r#"{"type":"array","items":"long"}"#, "["] {
             assert!(AvroSchema::parse(text).is_err(), "{text}");

@@ -16,6 +16,7 @@
 mod tokens;
 mod types;
 
+use sqlparser::tokenizer::Token;
 use thiserror::Error;
 
 use crate::source::ddl::tokens::{Tokens, statements};
@@ -42,17 +43,7 @@ pub enum DdlFileError {
 /// # Errors
 /// [`DdlFileError`] if there is not exactly one such table.
 pub fn read_ddl(text: &str, file: &str, table: Option<&str>) -> Result<DeclaredTable, DdlFileError> {
-    let mut tables: Vec<DeclaredTable> = Vec::new();
-    for tokens in statements(text).map_err(|reason| DdlFileError::Text { reason })? {
-        let mut tokens = Tokens::new(&tokens);
-        if tokens.skips("CREATE") {
-            tables.extend(create_table(&mut tokens));
-        } else if tokens.skips("ALTER") {
-            alter_table(&mut tokens, &mut tables);
-        } else if tokens.skips("SELECT") {
-            distribute_table(&mut tokens, &mut tables);
-        }
-    }
+    let tables = read_tables(text).map_err(|reason| DdlFileError::Text { reason })?;
     let found = || tables.iter().map(|table| table.name.clone()).collect::<Vec<_>>();
     let chosen = match (table, tables.as_slice()) {
         (_, []) => return Err(DdlFileError::NoTable),
@@ -64,7 +55,67 @@ pub fn read_ddl(text: &str, file: &str, table: Option<&str>) -> Result<DeclaredT
         table: table.unwrap_or_default().to_owned(),
         found: found(),
     })?;
-    Ok(with_known_keys(DeclaredTable { file: file.to_owned(), ..chosen }))
+    Ok(DeclaredTable { file: file.to_owned(), ..chosen })
+}
+
+/// Reads all tables that statements declare.
+///
+/// # Errors
+/// The reason why the text cannot be split into tokens.
+pub(super) fn read_tables(text: &str) -> Result<Vec<DeclaredTable>, String> {
+    let mut tables: Vec<DeclaredTable> = Vec::new();
+    for tokens in statements(text)? {
+        let mut tokens = Tokens::new(&tokens);
+        if tokens.skips("CREATE") {
+            tables.extend(create_table(&mut tokens));
+        } else if tokens.skips("ALTER") {
+            alter_table(&mut tokens, &mut tables);
+        } else if tokens.skips("SELECT") {
+            distribute_table(&mut tokens, &mut tables);
+        }
+    }
+    Ok(tables.into_iter().map(with_known_keys).collect())
+}
+
+/// The statement before the rows of a table in a dump of PostgreSQL.
+pub(super) struct CopyStatement {
+    pub(super) table: String,
+    pub(super) columns: Vec<String>,
+}
+
+/// Reads `COPY table (columns) FROM stdin;`; `None` for any other line.
+pub(super) fn read_copy(line: &str) -> Option<CopyStatement> {
+    if !line.starts_with("COPY ") || !line.trim_end().ends_with("FROM stdin;") {
+        return None;
+    }
+    let statements = statements(line).ok()?;
+    let mut tokens = Tokens::new(statements.first()?);
+    tokens.advance()?;
+    let table = tokens.qualified_name()?;
+    let columns = tokens.group()?.split_at_commas().into_iter().map(|mut name| name.word());
+    Some(CopyStatement { table, columns: columns.collect::<Option<_>>()? })
+}
+
+/// A partition of a table of PostgreSQL.
+pub(super) struct AttachedPartition {
+    pub(super) parent: String,
+    pub(super) partition: String,
+}
+
+/// Reads `ALTER TABLE [ONLY] parent ATTACH PARTITION partition ...` from statements.
+pub(super) fn read_attach(text: &str) -> Vec<AttachedPartition> {
+    let statement = |tokens: &Vec<Token>| {
+        let mut tokens = Tokens::new(tokens);
+        if !(tokens.skips("ALTER") && tokens.skips("TABLE")) {
+            return None;
+        }
+        let _ = tokens.skips("ONLY");
+        let parent = tokens.qualified_name()?;
+        let attaches = tokens.skips("ATTACH") && tokens.skips("PARTITION");
+        let partition = attaches.then(|| tokens.qualified_name())??;
+        Some(AttachedPartition { parent, partition })
+    };
+    statements(text).unwrap_or_default().iter().filter_map(statement).collect()
 }
 
 /// Whether a table has this name, with or without its schema.

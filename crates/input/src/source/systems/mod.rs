@@ -1,10 +1,14 @@
 //! Files of other systems: recognised by the names in a folder and by the first bytes of a file,
 //! and either read or refused by name.
 
+mod greenplum;
 mod listing;
+mod mysql;
+pub(super) mod postgres;
 mod refused;
 mod shards;
 mod spanner;
+mod spanner_text;
 pub(super) mod ydb;
 
 pub(super) use crate::source::systems::shards::check as check_shards;
@@ -13,9 +17,14 @@ pub(super) use crate::source::systems::spanner::table_of_file as spanner_table;
 pub(super) use crate::source::systems::listing::{Listed, Listing};
 pub(super) use crate::source::systems::refused::{refused_content, refused_table};
 
-use crate::source::declared::DeclaredTable;
+use std::path::Path;
+
+use crate::source::declared::{DataForm, DeclaredTable};
 use crate::source::discover::InputPath;
 use crate::source::error::SourceError;
+use crate::source::file_name::format_of_name;
+use crate::source::open::{HEAD_BYTES, open_decompressed};
+use crate::source::stream::peek;
 use crate::source::systems::refused::refused_folder;
 use evenkeel_model::units::ByteSize;
 
@@ -36,16 +45,63 @@ pub(super) fn table_in(listing: &Listing, table: Option<&str>) -> Result<Option<
     refused_folder(listing)?;
     let mut tables = ydb::tables(listing)?;
     tables.extend(spanner::tables(listing)?);
-    let found = choose(listing, tables, table)?;
+    tables.extend(spanner_text::tables(listing)?);
+    tables.extend(greenplum::tables(listing)?);
+    tables.extend(mysql::tables(listing)?);
+    let found = choose(&listing.name, tables, table)?;
     if let Some(table) = &found {
         spanner::check(&table.checksums)?;
     }
     Ok(found)
 }
 
-/// Returns the table that is meant.
+/// Returns the table of a dump of PostgreSQL that is meant; `None` if the file is no such dump.
+///
+/// # Errors
+/// [`SourceError`] if the dump cannot be read, or if it does not hold one such table.
+pub(super) fn pg_dump_table(
+    input: &InputPath,
+    table: Option<&str>,
+) -> Result<Option<DeclaredTable>, SourceError> {
+    if !is_regular(input) || format_of_name(Path::new(&input.name())).is_some() {
+        return Ok(None);
+    }
+    // What cannot be read is reported when it is read.
+    let Ok(stream) = open_decompressed(input) else { return Ok(None) };
+    let (head, _) =
+        peek(stream, HEAD_BYTES).map_err(|source| SourceError::Read { file: input.name(), source })?;
+    if !postgres::is_dump(&head) {
+        return Ok(None);
+    }
+    let declared = postgres::tables(input)?;
+    let tables = declared.into_iter().map(|declared| ForeignTable {
+        declared,
+        files: Vec::new(),
+        checksums: Vec::new(),
+    });
+    let found = choose(&input.name(), tables.collect(), table)?;
+    match found {
+        Some(table) => Ok(Some(table.declared)),
+        None => Err(SourceError::Refused {
+            file: input.name(),
+            problem: "the pg_dump has no tables".to_owned(),
+            advice: "dump a table: pg_dump --table NAME".to_owned(),
+        }),
+    }
+}
+
+/// Whether an input can be read again.
+fn is_regular(input: &InputPath) -> bool {
+    match input {
+        InputPath::File(path) => path.is_file(),
+        InputPath::Remote(_) | InputPath::Copy { .. } => true,
+        InputPath::Stdin => false,
+    }
+}
+
+/// Returns the table that is meant, of those at `path`.
 fn choose(
-    listing: &Listing,
+    path: &str,
     mut tables: Vec<ForeignTable>,
     table: Option<&str>,
 ) -> Result<Option<ForeignTable>, SourceError> {
@@ -54,24 +110,33 @@ fn choose(
             0 => Ok(None),
             1 => Ok(tables.pop()),
             _ => Err(SourceError::SeveralTables {
-                path: listing.name.clone(),
+                path: path.to_owned(),
                 tables: tables.iter().map(described).collect(),
             }),
         };
     };
     let found: Vec<String> = tables.iter().map(described).collect();
-    let is_wanted = |table: &ForeignTable| table.declared.is_named(wanted.trim_matches('/'));
-    tables.into_iter().find(is_wanted).map(Some).ok_or_else(|| SourceError::NoSuchTable {
-        path: listing.name.clone(),
-        table: wanted.to_owned(),
-        found,
-    })
+    let name = wanted.trim_matches('/');
+    let exact = tables.iter().position(|table| table.declared.name == name);
+    let position = exact.or_else(|| {
+        let mut named = tables.iter().enumerate().filter(|(_, table)| table.declared.is_named(name));
+        // A short name must mean one table.
+        named.next().filter(|_| named.next().is_none()).map(|(position, _)| position)
+    });
+    match position {
+        Some(position) => Ok(Some(tables.swap_remove(position))),
+        None => Err(SourceError::NoSuchTable { path: path.to_owned(), table: wanted.to_owned(), found }),
+    }
 }
 
 /// Describes a table in a list: `ads/events (column table, 4.1 GiB)`.
 fn described(table: &ForeignTable) -> String {
-    let bytes = table.files.iter().map(InputPath::stored_bytes).sum();
-    format!("{} ({}, {})", table.declared.name, table.declared.layout, ByteSize(bytes))
+    let DeclaredTable { name, layout, .. } = &table.declared;
+    let bytes: u64 = table.files.iter().map(InputPath::stored_bytes).sum();
+    match table.files.is_empty() && table.declared.form == DataForm::Section {
+        true => name.clone(),
+        false => format!("{name} ({layout}, {})", ByteSize(bytes)),
+    }
 }
 
 /// Whether a file of this name describes other files, and holds no rows itself.

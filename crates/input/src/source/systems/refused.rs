@@ -18,7 +18,7 @@ struct Sign {
     advice: &'static str,
 }
 
-const FOLDERS: [Sign; 6] = [
+const FOLDERS: [Sign; 5] = [
     Sign {
         is_sign: |name| name == "toc.dat",
         what: "a pg_dump in the directory format",
@@ -28,13 +28,6 @@ const FOLDERS: [Sign; 6] = [
         is_sign: |name| name.ends_with(".bson") || name.ends_with(".bson.gz"),
         what: "a mongodump",
         advice: "export the collection as JSON: mongoexport --db DB --collection NAME --out NAME.ndjson",
-    },
-    Sign {
-        is_sign: |name| {
-            name.starts_with("gpbackup_") && (name.ends_with("_toc.yaml") || name.ends_with("_metadata.sql"))
-        },
-        what: "a backup by gpbackup",
-        advice: "its files have no header; write the table as CSV: COPY table TO 'table.csv' CSV HEADER",
     },
     Sign {
         is_sign: |name| name.ends_with("-schema.sql"),
@@ -102,7 +95,6 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
         "the binary format of COPY",
         "it has neither names nor types; use COPY ... CSV HEADER",
     ),
-    (b"ORC", "an ORC file", AS_PARQUET),
     (b"PARE", "an encrypted Parquet file", "decrypt it first"),
     (
         b"\x6d\xe2\x99\x81",
@@ -128,7 +120,7 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
 
 fn binary(head: &[u8]) -> Option<Refusal> {
     let known = MAGIC.iter().find(|(magic, ..)| head.starts_with(magic));
-    // ORC and BZh could also begin a line of text.
+    // BZh could also begin a line of text.
     let is_text = || head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
     let known = known.filter(|(magic, ..)| !magic.iter().all(u8::is_ascii_alphanumeric) || !is_text());
     if let Some((_, what, advice)) = known {
@@ -214,13 +206,8 @@ fn text(head: &[u8]) -> Option<Refusal> {
     if text.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("insert into ")) {
         return Some(("a list of INSERT statements", "write the rows of the table as CSV or Parquet"));
     }
-    if text.starts_with("--\n-- PostgreSQL database dump")
-        || text.starts_with("--\r\n-- PostgreSQL database dump")
-    {
-        return Some((
-            "a pg_dump as statements",
-            "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"",
-        ));
+    if text.starts_with("--") && text.contains("-- PostgreSQL database cluster dump") {
+        return Some(("a pg_dumpall of several databases", "dump one of them: pg_dump DATABASE > FILE.sql"));
     }
     let json = |start: &str| text.chars().filter(|c| !c.is_whitespace()).take(start.len()).eq(start.chars());
     if json("{\"meta\":[{\"name\":") {

@@ -13,9 +13,8 @@ pub(in crate::source) fn check<'a>(files: impl Iterator<Item = &'a Listed>) -> R
     let mut sets: BTreeMap<(&str, &str, u64), (BTreeSet<u64>, String)> = BTreeMap::new();
     for file in files {
         if let Some((before, number, count, after)) = part_of(&file.path) {
-            let (numbers, _) = sets
-                .entry((before, after, count))
-                .or_insert_with(|| (BTreeSet::new(), file.input.name()));
+            let (numbers, _) =
+                sets.entry((before, after, count)).or_insert_with(|| (BTreeSet::new(), file.input.name()));
             numbers.insert(number);
         }
     }

@@ -98,17 +98,17 @@ pub(in crate::source) fn tables(listing: &Listing) -> Result<Vec<ForeignTable>, 
 }
 
 fn parse<T: DeserializeOwned>(file: &Listed) -> Result<T, SourceError> {
-    serde_json::from_str(&file.text()?).map_err(|error| SourceError::Foreign {
+    serde_json::from_str(&file.text()?).map_err(|error| SourceError::Refused {
         file: file.input.name(),
-        what: format!("not readable as part of an export of Spanner: {error}"),
+        problem: format!("cannot be read as part of an export of Spanner: {error}"),
         advice: "export the database again, or name the .avro files of one table".to_owned(),
     })
 }
 
 fn missing(file: String, what: &str) -> SourceError {
-    SourceError::Foreign {
+    SourceError::Refused {
         file,
-        what: format!("of an export of Spanner that is incomplete: {what} is missing"),
+        problem: format!("the export of Spanner is incomplete: {what} is missing"),
         advice: "copy the whole folder of the export".to_owned(),
     }
 }
@@ -299,7 +299,7 @@ fn column(field: &AvroField, name: &str, is_postgres: bool) -> String {
 /// not fetched for that.
 ///
 /// # Errors
-/// [`SourceError::Foreign`] for a file that differs.
+/// [`SourceError::Refused`] for a file that differs.
 pub(in crate::source) fn check(checksums: &[(InputPath, String)]) -> Result<(), SourceError> {
     for (input, md5) in checksums.iter().filter(|(input, _)| matches!(input, InputPath::File(_))) {
         let error = |source| SourceError::Read { file: input.name(), source };
@@ -314,9 +314,9 @@ pub(in crate::source) fn check(checksums: &[(InputPath, String)]) -> Result<(), 
             digest.update(buffer.get(..count).unwrap_or_default());
         }
         if BASE64_STANDARD.encode(digest.finalize()) != *md5 {
-            return Err(SourceError::Foreign {
+            return Err(SourceError::Refused {
                 file: input.name(),
-                what: "not the file that its manifest lists: the checksum (MD5) differs".to_owned(),
+                problem: "its checksum (MD5) is not the one in the manifest".to_owned(),
                 advice: "copy the file again".to_owned(),
             });
         }

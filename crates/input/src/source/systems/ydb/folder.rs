@@ -52,7 +52,11 @@ fn table(listing: &Listing, scheme: &Listed) -> Result<ForeignTable, SourceError
         });
     }
     let declared = declared_in(scheme, folder, files().any(|file| file.parts().1 == "metadata.json"))?;
-    Ok(ForeignTable { declared, files: data.into_iter().map(|(_, file)| file.input.clone()).collect(), checksums: Vec::new() })
+    Ok(ForeignTable {
+        declared,
+        files: data.into_iter().map(|(_, file)| file.input.clone()).collect(),
+        checksums: Vec::new(),
+    })
 }
 
 fn declared_in(scheme: &Listed, folder: &str, is_export: bool) -> Result<DeclaredTable, SourceError> {

@@ -286,7 +286,8 @@ mod tests {
             "INTERVAL64",
         ];
         let text: String = names.iter().map(|name| column(name, &format!("type_id: {name}"))).collect();
-        let mut found: Vec<String> = table(&text).typed_columns().unwrap().iter().map(|c| c.column_type.to_string()).collect();
+        let mut found: Vec<String> =
+            table(&text).typed_columns().unwrap().iter().map(|c| c.column_type.to_string()).collect();
         assert_eq!(found.len() + 1, ColumnType::ALL.len());
         found.sort();
         found.dedup();

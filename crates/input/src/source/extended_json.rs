@@ -1,0 +1,126 @@
+//! Extended JSON of MongoDB: values that JSON has no form for, as objects whose first key begins with `$`.
+//!
+//! Source: <https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/>, version 2 canonical and
+//! relaxed, and what `mongoexport` wrote before version 4.2.
+
+use std::borrow::Cow;
+
+use arrow::temporal_conversions::timestamp_ms_to_datetime;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value};
+
+/// Kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Number,
+    Bool,
+    Text,
+    Time,
+    /// Text of fixed form: identifiers.
+    Id,
+    /// An object or an array.
+    Nested,
+    Null,
+}
+
+/// Reads a value of Extended JSON; `None` for any other object. The text of a value without a form of its
+/// own in a table, such as a regular expression, is its JSON.
+pub(super) fn read(object: &str) -> Option<(Kind, Option<Cow<'static, str>>)> {
+    let first = object.strip_prefix('{')?.trim_ascii_start();
+    if !first.starts_with("\"$") {
+        return None;
+    }
+    let members: Map<String, Value> = serde_json::from_str(object).ok()?;
+    let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+    let of = |kind: Kind, text: String| Some((kind, Some(Cow::Owned(text))));
+    let names: Vec<&str> = members.keys().map(String::as_str).collect();
+    match names.as_slice() {
+        ["$oid"] => of(Kind::Id, text("$oid")?),
+        ["$uuid"] => of(Kind::Id, text("$uuid")?),
+        ["$symbol"] => of(Kind::Text, text("$symbol")?),
+        ["$numberInt"] => of(Kind::Number, text("$numberInt")?),
+        ["$numberLong"] => of(Kind::Number, text("$numberLong")?),
+        ["$numberDouble"] => of(Kind::Number, text("$numberDouble")?),
+        ["$numberDecimal"] => of(Kind::Number, text("$numberDecimal")?),
+        ["$undefined"] => Some((Kind::Null, None)),
+        ["$date"] => of(Kind::Time, date(members.get("$date")?)?),
+        ["$binary"] => match members.get("$binary")? {
+            Value::Object(inner) => binary(inner.get("base64")?.as_str()?, inner.get("subType")?.as_str()?),
+            Value::String(base64) => binary(base64, "00"),
+            _ => None,
+        },
+        ["$binary", "$type"] => binary(&text("$binary")?, &text("$type")?),
+        _ => None,
+    }
+}
+
+/// Returns the text of a point in time: RFC 3339, or milliseconds since 1970.
+fn date(value: &Value) -> Option<String> {
+    let millis = match value {
+        Value::String(text) => return Some(text.clone()),
+        Value::Number(number) => number.as_i64()?,
+        Value::Object(inner) => inner.get("$numberLong")?.as_str()?.parse().ok()?,
+        _ => return None,
+    };
+    Some(format!("{}Z", timestamp_ms_to_datetime(millis)?.format("%Y-%m-%dT%H:%M:%S%.3f")))
+}
+
+/// Returns the text of binary data: a UUID as such, anything else in Base64.
+fn binary(base64: &str, subtype: &str) -> Option<(Kind, Option<Cow<'static, str>>)> {
+    let bytes = BASE64_STANDARD.decode(base64).ok()?;
+    let id = matches!(subtype, "04" | "4").then(|| uuid::Uuid::from_slice(&bytes).ok()).flatten();
+    Some(match id {
+        Some(id) => (Kind::Id, Some(Cow::Owned(id.to_string()))),
+        None => (Kind::Text, Some(Cow::Owned(base64.to_owned()))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_both_versions_are_read() {
+        for (object, kind, text) in [
+            (r#"{"$oid":"546651e74bf6e4cb017c5312"}"#, Kind::Id, Some("546651e74bf6e4cb017c5312")),
+            (r#"{ "$numberLong" : "9223372036854775807" }"#, Kind::Number, Some("9223372036854775807")),
+            (r#"{"$numberDouble":"NaN"}"#, Kind::Number, Some("NaN")),
+            (r#"{"$numberDecimal":"1.5"}"#, Kind::Number, Some("1.5")),
+            (r#"{"$date":"2021-07-06T10:18:12.036Z"}"#, Kind::Time, Some("2021-07-06T10:18:12.036Z")),
+            (r#"{"$date":{"$numberLong":"1625566692036"}}"#, Kind::Time, Some("2021-07-06T10:18:12.036Z")),
+            (r#"{"$date":1625566692036}"#, Kind::Time, Some("2021-07-06T10:18:12.036Z")),
+            (r#"{"$date":{"$numberLong":"-1"}}"#, Kind::Time, Some("1969-12-31T23:59:59.999Z")),
+            (
+                r#"{"$binary":{"base64":"YfDEBFyzEeeQe6YAatPboA==","subType":"04"}}"#,
+                Kind::Id,
+                Some("61f0c404-5cb3-11e7-907b-a6006ad3dba0"),
+            ),
+            (
+                r#"{"$binary":"YfDEBFyzEeeQe6YAatPboA==","$type":"04"}"#,
+                Kind::Id,
+                Some("61f0c404-5cb3-11e7-907b-a6006ad3dba0"),
+            ),
+            (r#"{"$binary":{"base64":"YQ==","subType":"00"}}"#, Kind::Text, Some("YQ==")),
+            (r#"{"$undefined":true}"#, Kind::Null, None),
+        ] {
+            assert_eq!(read(object), Some((kind, text.map(Cow::Borrowed))), "{object}");
+        }
+    }
+
+    #[test]
+    fn other_objects_stay_as_they_are() {
+        for object in [
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"$oid":7}"#,
+            r#"{"$oid":"x","y":1}"#,
+            r#"{"$timestamp":{"t":1,"i":1}}"#,
+            r#"{"$regularExpression":{"pattern":"a","options":""}}"#,
+            r#"{"$date":{"$numberLong":"99999999999999999999"}}"#,
+            r#"{"$binary":{"base64":"?","subType":"00"}}"#,
+        ] {
+            assert_eq!(read(object), None, "{object}");
+        }
+    }
+}

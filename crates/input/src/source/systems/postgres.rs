@@ -1,0 +1,238 @@
+//! Dumps of PostgreSQL as text: statements that declare tables, then the rows of each in the text format of
+//! COPY, and keys behind the rows.
+//!
+//! ```text
+//! CREATE TABLE public.events (id bigint NOT NULL, ...);
+//! COPY public.events (id, ...) FROM stdin;
+//! 1   ...
+//! \.
+//! ALTER TABLE ONLY public.events ADD CONSTRAINT events_pkey PRIMARY KEY (id);
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+
+use crate::source::ddl::{AttachedPartition, CopyStatement, read_attach, read_copy, read_tables};
+use crate::source::declared::{DataForm, DeclaredColumn, DeclaredTable, TableLayout};
+use crate::source::discover::InputPath;
+use crate::source::error::SourceError;
+use crate::source::escaped::EscapedFields;
+use crate::source::lines::LineReader;
+use crate::source::open::open_decompressed;
+use crate::source::options::{InputOptions, MAX_RECORD_BYTES, Section};
+use crate::source::raw::{RawBatch, RawReader};
+use crate::source::stream::buffered;
+
+/// Maximum size of the statements that declare tables.
+const MAX_STATEMENT_BYTES: usize = 16 << 20;
+/// Line that ends the rows of a table.
+const END: &[u8] = b"\\.";
+
+/// Whether the first bytes of a file are those of a dump of one database.
+pub(in crate::source) fn is_dump(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "--");
+    lines.next().is_some_and(|line| {
+        line.starts_with("-- PostgreSQL database dump")
+            || line.starts_with("-- Greenplum Database database dump")
+    })
+}
+
+/// Returns the tables of a dump, in the order of their declarations; partitions are part of their
+/// parents.
+///
+/// # Errors
+/// [`SourceError`] if the dump cannot be read, or has its rows as INSERT statements.
+pub(in crate::source) fn tables(input: &InputPath) -> Result<Vec<DeclaredTable>, SourceError> {
+    let file = input.name();
+    let error = |source| SourceError::Read { file: file.clone(), source };
+    let mut stream = buffered(open_decompressed(input)?);
+    let mut outline = Outline::default();
+    let mut line = Vec::new();
+    let mut number = 0u64;
+    loop {
+        line.clear();
+        number += 1;
+        let count = (&mut stream).take(MAX_RECORD_BYTES as u64 + 1).read_until(b'\n', &mut line);
+        match count.map_err(error)? {
+            0 => break,
+            count if count > MAX_RECORD_BYTES => {
+                return Err(SourceError::RecordTooLong { file, line: number });
+            }
+            _ => outline.line(line.trim_ascii_end()),
+        }
+        if outline.statements.len() > MAX_STATEMENT_BYTES {
+            return Err(SourceError::Refused {
+                file,
+                problem: format!("the pg_dump has more than {} MiB of statements", MAX_STATEMENT_BYTES >> 20),
+                advice: "dump the table alone: pg_dump --table NAME".to_owned(),
+            });
+        }
+    }
+    outline.tables(&file)
+}
+
+/// What a dump has beside its rows.
+#[derive(Default)]
+struct Outline {
+    /// Statements that declare tables and their keys.
+    statements: String,
+    is_in_statement: bool,
+    is_in_rows: bool,
+    /// Statements of the sections with rows.
+    copies: Vec<CopyStatement>,
+    has_inserts: bool,
+}
+
+impl Outline {
+    fn line(&mut self, line: &[u8]) {
+        if self.is_in_rows {
+            self.is_in_rows = line != END;
+            return;
+        }
+        let text = String::from_utf8_lossy(line);
+        if !self.is_in_statement {
+            if let Some(copy) = read_copy(&text) {
+                self.is_in_rows = true;
+                self.copies.push(copy);
+                return;
+            }
+            let starts = |words: &str| text.starts_with(words);
+            self.has_inserts |= starts("INSERT INTO ");
+            self.is_in_statement = starts("ALTER TABLE ") || starts("CREATE ") && text.contains(" TABLE ");
+        }
+        if self.is_in_statement {
+            self.statements.push_str(&text);
+            self.statements.push('\n');
+            self.is_in_statement = !text.ends_with(';');
+        }
+    }
+
+    fn tables(self, file: &str) -> Result<Vec<DeclaredTable>, SourceError> {
+        if self.copies.is_empty() && self.has_inserts {
+            return Err(SourceError::Foreign {
+                file: file.to_owned(),
+                what: "a pg_dump with INSERT statements".to_owned(),
+                advice: "dump without --inserts, --column-inserts and --rows-per-insert; rows are then in COPY sections"
+                    .to_owned(),
+            });
+        }
+        let declared = read_tables(&self.statements).map_err(|reason| SourceError::Refused {
+            file: file.to_owned(),
+            problem: format!("the statements of the pg_dump cannot be read: {reason}"),
+            advice: "write the table as CSV: psql -c \"\\copy TABLE TO 'TABLE.csv' CSV HEADER\"".to_owned(),
+        })?;
+        let attached = read_attach(&self.statements);
+        let parents: BTreeMap<String, String> =
+            attached.into_iter().map(|AttachedPartition { parent, partition }| (partition, parent)).collect();
+        let root = |name: &str| {
+            let mut name = name.to_owned();
+            // A chain of parents is no longer than there are tables, unless it is a circle.
+            for _ in 0..parents.len() {
+                match parents.get(&name) {
+                    Some(parent) => name.clone_from(parent),
+                    None => break,
+                }
+            }
+            name
+        };
+        let mut tables: Vec<DeclaredTable> =
+            declared.into_iter().filter(|table| !parents.contains_key(&table.name)).collect();
+        for copy in &self.copies {
+            let name = root(&copy.table);
+            if !tables.iter().any(|table| table.name == name) {
+                // A dump of rows alone declares nothing but names.
+                let column =
+                    |name: &String| DeclaredColumn { name: name.clone(), column_type: None, nullable: true };
+                let columns = copy.columns.iter().map(column).collect();
+                tables.push(DeclaredTable { name, columns, ..DeclaredTable::default() });
+            }
+        }
+        for table in &mut tables {
+            file.clone_into(&mut table.file);
+            table.form = DataForm::Section;
+            table.layout = TableLayout::Unknown;
+            let own = self.copies.iter().filter(|copy| root(&copy.table) == table.name);
+            table.sections = own.map(|copy| copy.table.clone()).collect();
+            table.sections.dedup();
+        }
+        Ok(tables)
+    }
+}
+
+/// Reads the rows of one table of a dump.
+pub(in crate::source) struct DumpSectionReader {
+    file: String,
+    lines: LineReader<EscapedFields>,
+    section: Section,
+    is_in_section: bool,
+}
+
+impl DumpSectionReader {
+    pub(in crate::source) fn open(
+        file: &str,
+        stream: Box<dyn Read + Send>,
+        requested: &[String],
+        options: &InputOptions,
+    ) -> Result<Self, SourceError> {
+        let Some(section) = options.section.clone() else {
+            return Err(SourceError::Foreign {
+                file: file.to_owned(),
+                what: "a pg_dump".to_owned(),
+                advice: "name it as a file, because its keys are behind the rows and it is read twice"
+                    .to_owned(),
+            });
+        };
+        let lines = LineReader::open(file, stream, section.columns.clone(), requested, options.batch_rows);
+        Ok(Self { file: file.to_owned(), lines, section, is_in_section: false })
+    }
+
+    /// Moves to the next section with rows of the table; returns whether there is one.
+    fn find_section(&mut self) -> Result<bool, SourceError> {
+        let mut is_in_others = false;
+        while let Some(line) = self.lines.next_line()? {
+            if is_in_others {
+                is_in_others = line != END;
+            } else if line.starts_with(b"COPY ")
+                && let Some(copy) = read_copy(&String::from_utf8_lossy(line))
+            {
+                if self.section.tables.contains(&copy.table) {
+                    self.lines.begin(copy.columns);
+                    return Ok(true);
+                }
+                is_in_others = true;
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl RawReader for DumpSectionReader {
+    fn next_batch(&mut self) -> Result<Option<RawBatch>, SourceError> {
+        loop {
+            if !self.is_in_section && !self.find_section()? {
+                return Ok(None);
+            }
+            self.is_in_section = true;
+            if let Some(batch) = self.lines.read_batch()? {
+                return Ok(Some(batch));
+            }
+            if !self.lines.has_met_end() {
+                return Err(SourceError::Refused {
+                    file: self.file.clone(),
+                    problem: "the pg_dump ends within the rows of the table".to_owned(),
+                    advice: "dump it again; the rows that are there are not all of them".to_owned(),
+                });
+            }
+            self.is_in_section = false;
+        }
+    }
+
+    fn unknown_columns(&self) -> Vec<String> {
+        self.lines.unknown_columns()
+    }
+
+    fn column_names(&self) -> Option<Vec<String>> {
+        Some(self.section.columns.clone())
+    }
+}

@@ -1,0 +1,185 @@
+//! CSV in which a field in quotes is never NULL: `""` is empty text, and an empty field without quotes is
+//! NULL, as PostgreSQL and Spanner write them. A reader of CSV does not tell whether a field had quotes, so
+//! NULL is spelled out for it.
+
+use std::io::{self, Read};
+
+/// Spelling of NULL for the reader. Text has no zero bytes.
+pub(super) const NULL: &[u8] = b"\0N";
+
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// Replaces fields without quotes that stand for NULL by [`NULL`]. Empty lines stay as they are.
+pub(super) struct NullsSpelledOut<R> {
+    inner: R,
+    delimiter: u8,
+    /// Texts that stand for NULL.
+    nulls: Vec<Vec<u8>>,
+    longest: usize,
+    place: Place,
+    is_line_start: bool,
+    /// Bytes of the current field that are kept back, because it may stand for NULL.
+    field: Vec<u8>,
+    chunk: Vec<u8>,
+    out: Vec<u8>,
+    /// Number of bytes of `out` that were returned.
+    taken: usize,
+}
+
+/// What the next byte is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A field that may stand for NULL.
+    Candidate,
+    /// Another field without quotes.
+    Field,
+    Quotes,
+    /// What follows a quote in quotes: another one, or the end of the field.
+    AfterQuote,
+}
+
+impl<R: Read> NullsSpelledOut<R> {
+    pub(super) fn new(inner: R, delimiter: u8, nulls: Vec<Vec<u8>>) -> Self {
+        Self {
+            inner,
+            delimiter,
+            longest: nulls.iter().map(Vec::len).max().unwrap_or_default(),
+            nulls,
+            place: Place::Candidate,
+            is_line_start: true,
+            field: Vec::new(),
+            chunk: vec![0; CHUNK_BYTES],
+            out: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.out.clear();
+        self.taken = 0;
+        while self.out.is_empty() {
+            let count = self.inner.read(&mut self.chunk)?;
+            if count == 0 {
+                if self.place == Place::Candidate && !self.is_empty_line() {
+                    self.end_field();
+                }
+                self.place = Place::Field;
+                return Ok(());
+            }
+            let chunk = std::mem::take(&mut self.chunk);
+            chunk.iter().take(count).for_each(|byte| self.step(*byte));
+            self.chunk = chunk;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, byte: u8) {
+        let ends_line = matches!(byte, b'\n' | b'\r');
+        let ends_field = byte == self.delimiter || ends_line;
+        match self.place {
+            Place::Quotes => {
+                if byte == b'"' {
+                    self.place = Place::AfterQuote;
+                }
+            }
+            Place::AfterQuote if byte == b'"' => self.place = Place::Quotes,
+            Place::Candidate if byte == b'"' && self.field.is_empty() => self.place = Place::Quotes,
+            Place::Candidate if !ends_field => {
+                self.field.push(byte);
+                if self.field.len() > self.longest {
+                    self.out.append(&mut self.field);
+                    self.place = Place::Field;
+                }
+                return;
+            }
+            Place::Candidate | Place::Field | Place::AfterQuote => {
+                if ends_field {
+                    if self.place == Place::Candidate && !(ends_line && self.is_empty_line()) {
+                        self.end_field();
+                    }
+                    self.place = Place::Candidate;
+                    self.is_line_start = ends_line;
+                }
+            }
+        }
+        self.out.push(byte);
+    }
+
+    fn is_empty_line(&self) -> bool {
+        self.is_line_start && self.field.is_empty()
+    }
+
+    /// Ends a field that was kept back.
+    fn end_field(&mut self) {
+        if self.nulls.contains(&self.field) {
+            self.out.extend_from_slice(NULL);
+            self.field.clear();
+        } else {
+            self.out.append(&mut self.field);
+        }
+    }
+}
+
+impl<R: Read> Read for NullsSpelledOut<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.out.len() && !buffer.is_empty() {
+            self.fill()?;
+        }
+        let rest = self.out.get(self.taken..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        let (from, to) = (rest.get(..count), buffer.get_mut(..count));
+        if let (Some(from), Some(to)) = (from, to) {
+            to.copy_from_slice(from);
+        }
+        self.taken += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled(text: &str) -> String {
+        let mut out = String::new();
+        NullsSpelledOut::new(text.as_bytes(), b',', vec![Vec::new(), b"NA".to_vec()])
+            .read_to_string(&mut out)
+            .unwrap();
+        out
+    }
+
+    #[test]
+    fn only_empty_fields_without_quotes_are_null() {
+        for (text, expected) in [
+            ("a,b\n1,\n", "a,b\n1,\0N\n"),
+            (",\"\",\r\n", "\0N,\"\",\0N\r\n"),
+            ("\"a,,b\",\"x\"\"\",", "\"a,,b\",\"x\"\"\",\0N"),
+            ("\n\r\n1,2", "\n\r\n1,2"),
+            ("\"\n,\n\",,\n", "\"\n,\n\",\0N,\0N\n"),
+            ("", ""),
+            ("NA,\"NA\",NAN,N\n,NA", "\0N,\"NA\",NAN,N\n\0N,\0N"),
+            ("a\"b\",,", "a\"b\",\0N,\0N"),
+        ] {
+            assert_eq!(spelled(text), expected, "{text:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rows_survive_in_any_chunks(rows in proptest::collection::vec(proptest::collection::vec(
+            proptest::option::of("[a\",\n]{0,3}"), 2..4), 0..6)) {
+            let field = |value: &Option<String>| match value {
+                None => String::new(),
+                Some(text) => format!("\"{}\"", text.replace('"', "\"\"")),
+            };
+            let text: String = rows.iter().map(|row| row.iter().map(field).collect::<Vec<_>>().join(",") + "\n").collect();
+            let spelled = spelled(&text);
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(spelled.as_bytes());
+            let read: Vec<Vec<Option<String>>> = reader
+                .records()
+                .map(|record| record.unwrap().iter().map(|text| (text != "\0N").then(|| text.to_owned())).collect())
+                .collect();
+            proptest::prop_assert_eq!(read, rows);
+        }
+    }
+}
